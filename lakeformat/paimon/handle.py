@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from lakeformat.environment import Environment
 from lakeformat.errors import InvalidRequestError, UnsupportedError
@@ -50,10 +50,10 @@ class TableHandle:
     external_paths: str | None = None
     """The option ``data-file.external-paths`` of the schema that was newest when the table was
     opened; None is that of ``schema``, which may be an older one."""
+    options: TableOptions = field(init=False, repr=False, compare=False)
 
-    @property
-    def options(self) -> TableOptions:
-        return self.schema.table_options
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "options", self.schema.table_options)
 
     @property
     def uri(self) -> str:

@@ -49,16 +49,16 @@ class TableSchema:
     comment: str | None = None
     time_millis: int = 0
     version: int = CURRENT_VERSION
+    table_options: TableOptions = field(init=False, repr=False, compare=False)
+    """The typed options, with the defaults that older schema versions had."""
 
-    @property
-    def table_options(self) -> TableOptions:
-        """The typed options, with the defaults older schema versions had."""
+    def __post_init__(self) -> None:
         options = dict(self.options)
         if self.version <= 1:
             options.setdefault("bucket", "1")
         if self.version <= 2:
             options.setdefault("file.format", "orc")
-        return TableOptions(options)
+        object.__setattr__(self, "table_options", TableOptions(options))
 
     @property
     def key_fields(self) -> tuple[DataField, ...]:

@@ -11,7 +11,15 @@ from numpy.typing import NDArray
 
 from lakeformat.types.unaligned import Bytes, Positions, Words
 
-__all__ = ["as_bits", "byte_spans", "decimal_array", "null_mask", "numbers", "spans"]
+__all__ = [
+    "array_of",
+    "as_bits",
+    "byte_spans",
+    "decimal_array",
+    "null_mask",
+    "numbers",
+    "spans",
+]
 
 # The last word of a value may span two aligned words: the second one must be whole.
 _READABLE_AFTER = 16
@@ -36,6 +44,17 @@ def numbers(array: pa.Array) -> NDArray[Any]:
     width = array.type.bit_width // 8
     kind = "f" if pa.types.is_floating(array.type) else "i"
     return _read(buffer, f"{kind}{width}", array.offset, rows)
+
+
+def array_of(values: NDArray[Any]) -> pa.Array:
+    """Return numbers or truth values as an Arrow array, without a copy of numbers.
+
+    ``pa.array`` does the same and loads pandas to find out whether it was given a series.
+    """
+    if values.dtype == np.bool_:
+        return pa.Array.from_buffers(pa.bool_(), len(values), [None, as_bits(values)])
+    content = pa.py_buffer(np.ascontiguousarray(values))
+    return pa.Array.from_buffers(pa.from_numpy_dtype(values.dtype), len(values), [None, content])
 
 
 def byte_spans(array: pa.Array) -> tuple[Bytes, Positions, Positions]:

@@ -40,6 +40,28 @@ def test_no_command_loads_pandas(tmp_path):
     assert "pandas" not in loaded
 
 
+@pytest.mark.parametrize("rows", [3, 200_000], ids=["few rows", "many rows"])
+def test_an_append_loads_neither_pandas_nor_other_operations(tmp_path, rows):
+    file = tmp_path / "orders.csv"
+    file.write_text("id,note\n" + "".join(f"{n},{n % 7}x\n" for n in range(rows)))
+    lake.open_catalog(str(tmp_path)).create_database("shop")
+    lake.open_catalog(str(tmp_path)).create_table(
+        "shop.orders", [("id", "BIGINT"), ("note", "STRING")]
+    )
+    loaded = loaded_after(
+        "import lakeformat, pyarrow.csv; "
+        f"table = lakeformat.open_catalog({str(tmp_path)!r}).table('shop.orders'); "
+        f"table.write(pyarrow.csv.read_csv({str(file)!r}))"
+    )
+    assert "lakeformat.paimon.write.table_writer" in loaded
+    assert not loaded & {
+        "pandas",
+        "lakeformat.paimon.compact.compact",
+        "lakeformat.paimon.merge.functions.registry",
+        "lakeformat.files.orc.writer",
+    }
+
+
 def test_type_checkers_are_told_the_same_places_as_python():
     [block] = [
         node

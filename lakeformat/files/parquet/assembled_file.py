@@ -97,7 +97,7 @@ class AssembledFile:
 
     def close(self) -> pq.FileMetaData:
         """Write the footer; what it says, timestamps in 12 bytes being bytes."""
-        empty = footer_of(_file_of(self._layout.schema.empty_table(), self._layout))
+        empty = footer_of(_file_of(pa.Table.from_batches([], self._layout.schema), self._layout))
         rows_at, _ = find_member(empty, 0, _ROWS)
         _, rows_end = number_at(empty, rows_at)
         groups_at, _ = find_member(empty, 0, _ROW_GROUPS)

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from lakeformat.types.arrow_memory import array_of
 from lakeformat.types.arrow_types import in_full
 from lakeformat.types.type_kinds import COMPACT_DECIMAL_PRECISION
 
@@ -27,7 +28,7 @@ def repeats_itself(values: pa.Array, most: float = MAX_DISTINCT_FRACTION) -> boo
         return True
     distance = len(values) // FIRST_LOOK
     if distance > 1:
-        few = values.take(pa.array(np.arange(FIRST_LOOK) * distance))
+        few = values.take(array_of(np.arange(FIRST_LOOK) * distance))
         if len(few.unique()) == FIRST_LOOK:
             return False
     # Twice as fast as ``count_distinct``, which does not count nulls.
@@ -80,7 +81,7 @@ def _sample(rows: pa.Table) -> pa.Table:
     distance = rows.num_rows // SAMPLE_ROWS
     if distance < 2:
         return rows.slice(0, SAMPLE_ROWS)
-    return rows.take(pa.array(np.arange(SAMPLE_ROWS) * distance))
+    return rows.take(array_of(np.arange(SAMPLE_ROWS) * distance))
 
 
 def _groups(metadata: pq.FileMetaData) -> range:

@@ -20,6 +20,7 @@ from lakeformat.files.parquet.column_chunk import (
     run_of,
 )
 from lakeformat.files.parquet.pages import PAGE_ROWS, Encoding, PageCodec, Pages, PhysicalType
+from lakeformat.types.arrow_memory import numbers
 
 __all__ = ["encode_texts"]
 
@@ -82,7 +83,7 @@ def _few_texts(column: pa.ChunkedArray) -> list[bytes] | None:
 
 
 def _codes(column: pa.ChunkedArray) -> Codes:
-    parts = [chunk.indices.to_numpy() for chunk in column.chunks]
+    parts = [numbers(chunk.indices) for chunk in column.chunks]
     return np.concatenate(parts, dtype=np.uint8, casting="unsafe")
 
 

@@ -74,7 +74,7 @@ class ParquetFileWriter:
 
     def close(self) -> list[ColumnStatistics]:
         return self._statistics.result(
-            (self._file or self._open(self._schema.empty_table(), [])).close()
+            (self._file or self._open(pa.Table.from_batches([], self._schema), [])).close()
         )
 
     def discard(self) -> None:

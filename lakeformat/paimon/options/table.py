@@ -421,12 +421,13 @@ class TableOptions(
 
     def check_values(self, operation: Operation | None = None) -> None:
         """Raise unless every value has its option's type; only those that an operation uses."""
-        for option in _used_by(operation):
-            if isinstance(option, ColumnOption):
-                for key in filter(option.sets, self._raw):
-                    option.parse(self._raw[key])
-            else:
-                option.parse(self.text(option))
+        used = _used_by(operation)
+        for key, text in self._raw.items():
+            option = find_option(key)
+            if option is None or option not in used:
+                continue
+            if isinstance(option, ColumnOption) or text == self.text(option):
+                option.parse(text)
 
 
 @cache
@@ -444,25 +445,31 @@ def find_option(key: str) -> Option[Any] | None:
 
 
 @cache
-def _used_by(operation: Operation | None) -> tuple[Option[Any], ...]:
+def _used_by(operation: Operation | None) -> frozenset[Option[Any]]:
     """Return the options that an operation reads, or may read in some step; None is all."""
     if operation is None:
-        return declared_options()
+        return frozenset(declared_options())
     if operation in (Operation.WRITE, Operation.COMPACT):
         others = (ExpiryOptions, PartitionOptions, TagOptions, TimeTravelOptions)
-        unused = {option for group in others for option in _of(group)}
-        return tuple(option for option in declared_options() if option not in unused)
+        return frozenset(declared_options()).difference(*map(_of, others))
     if operation is Operation.COMMIT:
         starts = ("commit.", "manifest.")
-        return tuple(option for option in declared_options() if option.key.startswith(starts))
+        return frozenset(each for each in declared_options() if each.key.startswith(starts))
     if operation is Operation.EXPIRE:  # the rules of retention are read before anything is done
-        return (
-            TableOptions.file_operation_threads,
-            TableOptions.snapshot_clean_empty_directories,
+        return frozenset(
+            {
+                TableOptions.file_operation_threads,
+                TableOptions.snapshot_clean_empty_directories,
+            }
         )
     if operation is Operation.TAG:
-        return (TableOptions.tag_default_time_retained_millis, TableOptions.tag_create_success_file)
-    return ()
+        return frozenset(
+            {
+                TableOptions.tag_default_time_retained_millis,
+                TableOptions.tag_create_success_file,
+            }
+        )
+    return frozenset()
 
 
 def _of(group: type) -> tuple[Option[Any], ...]:
