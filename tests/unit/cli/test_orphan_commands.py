@@ -183,7 +183,7 @@ def test_the_examples_of_the_page_run(catalog, monkeypatch, tmp_path):
         says(catalog, *shlex.split(command))
     for block in re.findall(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL):
         exec(block, {"orders": catalog.table("shop.orders")})
-    assert (tmp_path / "gone.jsonl").read_text().count("\n") == 1
+    assert (tmp_path / "deleted.jsonl").read_text().count("\n") == 1
 
 
 def test_the_age_floor_set_aside_is_warned_of_once(catalog):
