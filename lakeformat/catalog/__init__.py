@@ -1,4 +1,4 @@
-"""Catalogs: names lead to tables; in directories alone, or listed in a SQL database."""
+"""Catalogs map names to tables: by directories alone, or by a list in a SQL database."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every catalog does alike; where databases and tables are kept is up to each."""
+"""The base of all catalogs; each subclass keeps its databases and tables in another way."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ __all__ = ["Catalog"]
 
 
 class Catalog(ABC):
-    """Databases and tables below one warehouse directory."""
+    """The databases and tables below one warehouse directory."""
 
     def __init__(
         self,
@@ -62,37 +62,37 @@ class Catalog(ABC):
 
     @property
     def location(self) -> str:
-        """The warehouse, for people and other programs."""
+        """The address of the warehouse, for people and other programs."""
         return self._storage.uri(self._root)
 
     # ------------------------------------------------------------------ databases
 
     @abstractmethod
     def list_databases(self) -> list[str]:
-        """Names of all databases."""
+        """Return the names of all databases."""
 
     @abstractmethod
     def database_properties(self, name: str) -> dict[str, str]:
-        """What was said about a database, its location among it."""
+        """Return the properties of a database, including its location."""
 
     def create_database(
         self, name: str, *, exist_ok: bool = False, properties: Mapping[str, str] | None = None
     ) -> None:
-        """Make a database."""
+        """Create a database."""
         self._check_new("database", name)
         if not self._make_database(name, require_texts("properties", properties)) and not exist_ok:
             raise AlreadyExistsError(
-                f"database {name!r} exists in {self.location}; pass exist_ok=True to accept that"
+                f"database {name!r} exists in {self.location}: pass exist_ok=True to accept that"
             )
 
     @abstractmethod
     def alter_database(
         self, name: str, *, set: Mapping[str, str] | None = None, remove: Iterable[str] = ()
     ) -> None:
-        """Change what is said about a database."""
+        """Change the properties of a database."""
 
     def plan_drop_database(self, name: str, *, cascade: bool = False) -> list[DropPlan]:
-        """What ``drop_database`` would remove, table by table; nothing is touched."""
+        """Return what ``drop_database`` would delete, table by table; nothing is deleted."""
         return [plan for _, plan in self._plans(name, cascade=cascade)]
 
     def _plans(self, name: str, *, cascade: bool) -> list[tuple[TableName, DropPlan]]:
@@ -101,28 +101,30 @@ class Catalog(ABC):
         if tables and not cascade:
             shown = ", ".join(tables[:5]) + (", …" if len(tables) > 5 else "")
             raise InvalidRequestError(
-                f"database {name!r} in {self.location} holds {len(tables)} tables: {shown}; drop "
+                f"database {name!r} in {self.location} has {len(tables)} tables: {shown}. Drop "
                 "them first, or pass cascade=True"
             )
         names = [TableName(name, table) for table in tables]
         return [(table, self._plan_drop(table)) for table in names]
 
     def drop_database(self, name: str, *, cascade: bool = False, missing_ok: bool = False) -> None:
-        """Remove a database; one that holds tables only with ``cascade``, with all their data."""
+        """Delete a database. One with tables needs ``cascade``, which deletes them with all their
+        data.
+        """
         check_name("database", name)
         refuse_system_database(name)
         if missing_ok and not self._has_database(name):
             return
         plans = self._plans(name, cascade=cascade)
         self._check_remove_database(name, cascade=cascade)
-        for table, plan in plans:  # a name that nobody could make today is dropped as well
+        for table, plan in plans:  # tables with names that are invalid today are dropped, too
             self._remove_table(table, plan)
         self._remove_database(name, cascade=cascade)
 
     # ------------------------------------------------------------------ tables
 
     def list_tables(self, database: str) -> list[str]:
-        """Names of all tables of a database."""
+        """Return the names of all tables of a database."""
         self._require_database(database)
         return self._table_names(database)
 
@@ -137,10 +139,10 @@ class Catalog(ABC):
         comment: str | None = None,
         exist_ok: bool = False,
     ) -> Table:
-        """Make a table ``database.table``; ``exist_ok`` returns an existing one as it is.
+        """Create a table ``database.table``; with ``exist_ok`` return an existing one unchanged.
 
-        Columns of the primary key become NOT NULL. Every table is read; rows are written to append
-        tables, and to tables with a primary key and a number of buckets.
+        Columns of the primary key become NOT NULL. Every table can be read; rows can be written to
+        append tables, and to tables with a primary key and a number of buckets.
         """
         parsed = parse_plain_name(name)
         self._require_database(parsed.database)
@@ -157,28 +159,32 @@ class Catalog(ABC):
         self.check_external_paths(str(parsed), first.table_options.data_file_external_paths)
         if not self._make_table(parsed, first, exist_ok=exist_ok) and not exist_ok:
             raise AlreadyExistsError(
-                f"table {name!r} exists in {self.location}; pass exist_ok=True to get it as it is"
+                f"table {name!r} exists in {self.location}: pass exist_ok=True to open it"
             )
         return self.table(name)
 
     def alter_table(self, name: str, *changes: SchemaChange) -> Table:
-        """Change the schema of ``database.table`` or of a branch: all of the changes or none.
+        """Change the schema of ``database.table`` or of a branch: all changes, or none.
 
-        Changes are made with ``add_column``, ``set_option`` and their siblings, and are checked
-        in their order. Data files stay as they are and are read as the new schema says.
+        Make the changes with ``add_column``, ``set_option`` and so on; they are checked in their
+        order. Data files do not change; readers convert them to the new schema.
         """
         parsed = parse_name(name)
         if parsed.system_table is not None:
-            raise InvalidRequestError(f"{name!r} is a system table: its columns are what they are")
+            raise InvalidRequestError(
+                f"{name!r} is a system table and cannot be altered: name the table itself"
+            )
         if not changes:
-            raise InvalidRequestError(f"say what to change in {name!r}, such as add_column(…)")
+            raise InvalidRequestError(
+                f"no change of {name!r} is given: pass one or more, such as add_column(…)"
+            )
         layout = self._existing_table(parsed)
         self.check_external_paths(str(parsed), external_paths_in(changes))
         self._change_schema(parsed, layout, changes)
         return self.table(name)
 
     def table(self, name: str) -> Table:
-        """Open ``database.table``, its branch ``…$branch_dev`` or its metadata, ``…$files``."""
+        """Open ``database.table``, its branch ``…$branch_dev`` or its system table ``…$files``."""
         parsed = parse_name(name)
         layout = self._existing_table(parsed)
         found = load_table(
@@ -187,13 +193,13 @@ class Catalog(ABC):
         return found if parsed.system_table is None else found.system_table(parsed.system_table)
 
     def plan_drop_table(self, name: str) -> DropPlan:
-        """What ``drop_table`` would remove; nothing is touched."""
+        """Return what ``drop_table`` would delete; nothing is deleted."""
         parsed = parse_plain_name(name)
         self._require_droppable(parsed)
         return self._plan_drop(parsed)
 
     def drop_table(self, name: str, *, missing_ok: bool = False) -> None:
-        """Remove a table with its data, also what lies in external paths."""
+        """Delete a table with its data, including its files in external paths."""
         parsed = parse_plain_name(name)
         try:
             self._remove_table(parsed, self.plan_drop_table(name))
@@ -202,21 +208,22 @@ class Catalog(ABC):
                 raise
 
     def rename_table(self, old: str, new: str, *, force: bool = False) -> Table:
-        """Give a table another name, in the same database or another one.
+        """Rename a table, in the same database or into another one.
 
-        Object stores cannot rename a directory: there ``force`` copies every file, and whoever
-        writes the table meanwhile loses what he writes.
+        An object store cannot rename a directory: ``force`` copies every file there. Rows that a
+        writer commits during the copy are lost, so stop all writers first.
         """
         source, target = parse_plain_name(old), parse_plain_name(new)
         if source == target:
-            raise InvalidRequestError(f"{old!r} has that name already")
+            raise InvalidRequestError(f"the new name is the old one, {old!r}: choose another name")
         layout = self._existing_table(source)
         self._require_database(target.database)
         self._check_new("table", target.table)
         storage, there = self._storage_of(source.database), self._storage_of(target.database)
         if storage is not there:
             raise InvalidRequestError(
-                f"{old!r} and {new!r} lie in different storages: a table is renamed within one"
+                f"cannot rename {old!r} to {new!r}: they are in different storages. Clone the "
+                "table instead"
             )
         if not force and mover(storage) is None:
             raise InvalidRequestError(
@@ -229,39 +236,43 @@ class Catalog(ABC):
 
     @abstractmethod
     def repair(self, name: str | None = None) -> RepairReport:
-        """Finish what a crash left half-done, in all, one database or one table; repeatable."""
+        """Finish changes that a crash interrupted: of all databases, of one, or of one table."""
 
     def place_of_new_table(self, name: str) -> tuple[Storage, TableLayout]:
-        """Where the files of a table ``database.table`` would lie, whether or not there is one."""
+        """Return the storage and layout of a table ``database.table``, which need not exist."""
         parsed = parse_plain_name(name)
         self._require_database(parsed.database)
         self._check_new("table", parsed.table)
         return self._storage_of(parsed.database), self._layout(parsed)
 
     def check_external_paths(self, name: str, addresses: Sequence[str]) -> None:
-        """Refuse external paths that ``external-roots`` does not allow, or where tables lie."""
+        """Refuse external paths that ``external-roots`` does not allow, or that overlap with
+        tables.
+        """
         for address in addresses:
             self._external_roots.require(address, f"table {name!r}")
         self._refuse_places_of_tables(name, addresses)
 
-    # ------------------------------------------------------------------ where things are
+    # ------------------------------------------------------------------ locations
 
     def _database_place(self, database: str) -> tuple[Storage, str]:
-        """The storage and the directory of a database."""
+        """Return the storage and the directory of a database."""
         return self._storage, database_directory(self._root, database)
 
     def _storage_of(self, database: str) -> Storage:
         return self._database_place(database)[0]
 
     def _publishing(self, name: TableName) -> Storage:
-        """The storage a table publishes its commits on."""
+        """Return the storage that a table publishes its commits on."""
         return self._storage_of(name.database)
 
     def _layout(self, name: TableName) -> TableLayout:
         return TableLayout(f"{self._database_place(name.database)[1]}/{name.table}", name.branch)
 
     def _files_of(self, name: TableName) -> TableLayout:
-        """Where the files of a whole table are, which a crash may have left elsewhere."""
+        """Return the layout of a whole table's files, which after a crash may be at another
+        place.
+        """
         return self._layout(name)
 
     def _existing_table(self, name: TableName) -> TableLayout:
@@ -277,7 +288,7 @@ class Catalog(ABC):
             raise NotFoundError(f"table '{name}' does not exist in {self.location}")
 
     def _require_droppable(self, name: TableName) -> None:
-        """One whose files are gone can be dropped, and files that are no table any more, too."""
+        """Accept also a table without files, and files that are no table any more."""
         self._require_database(name.database)
         if self._is_listed(name) or not has_leftovers(
             self._storage_of(name.database), self._layout(name)
@@ -290,7 +301,7 @@ class Catalog(ABC):
         if not self._has_database(name):
             raise NotFoundError(
                 f"database {name!r} does not exist in {self.location}; "
-                f"make it with create_database({name!r})"
+                f"create it with create_database({name!r})"
             )
 
     def _check_new(self, what: str, name: str) -> None:
@@ -299,9 +310,8 @@ class Catalog(ABC):
             refuse_system_database(name)
         if name != name.lower() and not self._is_case_sensitive():
             raise InvalidRequestError(
-                f"{what} name {name!r} has upper-case letters, which engines do not tell apart in "
-                "this catalog: write it in lower case, or open the catalog with "
-                "case-sensitive=true"
+                f"{what} name {name!r} has upper-case letters, but in this catalog engines ignore "
+                "case: write it in lower case, or open the catalog with case-sensitive=true"
             )
 
     def _plan_drop(self, name: TableName) -> DropPlan:
@@ -324,13 +334,12 @@ class Catalog(ABC):
             refuse_places_of_tables(table, address, warehouse, databases)
 
     def _check_planned(self, name: TableName, plan: DropPlan) -> None:
-        """Refuse a plan that the table has outlived: it may be another one by now."""
+        """Refuse a plan that no longer fits: the table may have been replaced since."""
         self._require_droppable(name)
         if self._plan_drop(name) != plan:
             raise CommitConflictError(
-                f"table '{name}' is not what it was when its drop was planned: another program "
-                "made it anew, renamed or altered it; nothing was removed, look at it and drop it "
-                "again"
+                f"table '{name}' was not dropped: another program recreated, renamed or altered it "
+                "after the drop was planned. Nothing was deleted; check the table and drop it again"
             )
 
     def _places_of_others(self, name: TableName) -> Iterator[tuple[str, Storage, TableLayout]]:
@@ -341,7 +350,7 @@ class Catalog(ABC):
                 if other != name:
                     yield str(other), storage, self._files_of(other)
 
-    # ------------------------------------------------------------------ what each catalog keeps
+    # ------------------------------------------------------------------ kept by each subclass
 
     @abstractmethod
     def _is_case_sensitive(self) -> bool: ...
@@ -351,7 +360,7 @@ class Catalog(ABC):
 
     @abstractmethod
     def _make_database(self, name: str, properties: dict[str, str]) -> bool:
-        """False if it exists."""
+        """Create a database; return False if it exists."""
 
     @abstractmethod
     def _check_remove_database(self, name: str, *, cascade: bool) -> None: ...
@@ -363,7 +372,7 @@ class Catalog(ABC):
     def _table_names(self, database: str) -> list[str]: ...
 
     def _likely_tables(self, database: str) -> set[str]:
-        """Names that may be tables, for one request: every table is among them."""
+        """Return names that may be tables, with one request; every table is among them."""
         return {*self._table_names(database)}
 
     @abstractmethod
@@ -371,7 +380,7 @@ class Catalog(ABC):
 
     @abstractmethod
     def _make_table(self, name: TableName, schema: TableSchema, *, exist_ok: bool) -> bool:
-        """False if it exists."""
+        """Create a table; return False if it exists."""
 
     @abstractmethod
     def _change_schema(

@@ -1,4 +1,4 @@
-"""Dropping the files of a table: what goes is planned, said, and then removed."""
+"""Drops the files of a table: plans the deletion first, then deletes."""
 
 from __future__ import annotations
 
@@ -36,22 +36,23 @@ SCHEMA_DIRECTORY = "schema"
 
 @dataclass(frozen=True, slots=True)
 class DropPlan:
-    """The directories that are removed with everything in them."""
+    """The directories that a drop deletes with everything in them."""
 
     table: str
     directory: str
     external_paths: tuple[str, ...]
-    """Outside the table; named by one of its schemas, on any branch. Of those only the buckets
-    go, where the table puts them: the path may hold anything else."""
+    """External paths that a schema of any branch names. A drop deletes only the bucket directories
+    of the table there: the path may hold other files.
+    """
     partition_keys: tuple[str, ...] = ()
     data_path: str = ""
     roots: ExternalRoots = field(default=NO_ROOTS, repr=False)
     """The places outside of the table that the caller of the drop allows."""
     identity: str = field(default="", repr=False)
-    """Of the table that was seen: one made anew under the same name has another first schema."""
+    """A hash of the table's first schema: a table created again under the same name has another."""
 
     def to_dict(self) -> dict[str, object]:
-        """The plan as plain values."""
+        """Return the plan as plain values."""
         return {
             "table": self.table,
             "directory": self.directory,
@@ -60,10 +61,10 @@ class DropPlan:
 
 
 def plan_drop(storage: Storage, layout: TableLayout, table: str, roots: ExternalRoots) -> DropPlan:
-    """Return what dropping a table removes.
+    """Return what dropping a table deletes.
 
-    External paths that no caller allows (``roots``), or that hold more than the table, are refused.
-    Of a table that is a link the link alone is removed.
+    External paths that the caller does not allow (``roots``), or that hold more than the table, are
+    refused. If the table is a link, only the link is deleted.
     """
     if is_link(storage, layout.root):
         return DropPlan(table, storage.uri(layout.root), (), identity=_identity(storage, layout))
@@ -72,8 +73,8 @@ def plan_drop(storage: Storage, layout: TableLayout, table: str, roots: External
     for address in paths:
         if roots.require(address, f"table {table!r}").real().holds(mine):
             raise InvalidRequestError(
-                f"{table} names the external path {address}, which its own directory lies in: "
-                "dropping the table would remove more than the table; remove its files by hand"
+                f"cannot drop {table}: its external path {address} contains its own directory, so "
+                "the drop would delete more than the table. Delete its files by hand"
             )
     plan = DropPlan(table, storage.uri(layout.root), tuple(paths), roots=roots)
     if known := schema_ids(storage, layout):
@@ -90,7 +91,9 @@ def plan_drop(storage: Storage, layout: TableLayout, table: str, roots: External
 
 
 def refuse_shared_paths(plan: DropPlan, others: Iterable[tuple[str, Storage, TableLayout]]) -> None:
-    """Another table's files in the same external path would go with this one's."""
+    """Refuse to drop a table if another one has files in the same external path: they would be
+    lost.
+    """
     mine = [location_of(path).real() for path in plan.external_paths]
     for name, place, layout in others:
         for path in external_paths_of(place, layout):
@@ -98,15 +101,15 @@ def refuse_shared_paths(plan: DropPlan, others: Iterable[tuple[str, Storage, Tab
             if any(theirs.overlaps(own) for own in mine):
                 raise InvalidRequestError(
                     f"'{plan.table}' and '{name}' both keep files in the external path {path}: "
-                    "dropping one would remove the other's; remove the files by hand"
+                    "dropping one would delete files of the other. Delete the files by hand"
                 )
 
 
 def run_drop(storage: Storage, layout: TableLayout, plan: DropPlan) -> None:
-    """Remove what the plan says; repeated after a crash, it removes the rest.
+    """Delete what the plan names; after a crash, run it again to delete the rest.
 
-    Where directories move, the table's own is hidden first: nobody meets half of it. Elsewhere the
-    schemas go last: as long as something is there, they say what it belongs to.
+    A storage that can move directories first gives the table a hidden name, so that readers never
+    see half of it. Other storages delete the schemas last: until then they identify the files.
     """
     for place, root in _outside(storage, plan):
         for bucket in _buckets_below(place, root, plan.partition_keys):
@@ -126,23 +129,23 @@ def run_drop(storage: Storage, layout: TableLayout, plan: DropPlan) -> None:
 def _hide(
     storage: Storage, at_once: MovesDirectories, layout: TableLayout, plan: DropPlan
 ) -> str | None:
-    """Where the table is now; None if an earlier try has hidden it."""
+    """Rename a table to a hidden name and return it; None if an earlier attempt has done so."""
     hidden = dropped_sibling(layout.root)
     try:
         at_once.rename_directory(layout.root, hidden)
     except NotFoundError:
-        return None  # an earlier try has come so far
+        return None  # an earlier attempt has done this
     if plan.identity and _identity(storage, TableLayout(hidden)) != plan.identity:
         at_once.rename_directory(hidden, layout.root)
         raise CommitConflictError(
-            f"table '{plan.table}' was made anew by another program while it was dropped: the new "
-            "one stays; look at it and drop it again"
+            f"table '{plan.table}' was not dropped: another program recreated it meanwhile. Check "
+            "the new table and drop it again"
         )
     return hidden
 
 
 def _remove_hidden(storage: Storage, directory: str, hidden: str | None, plan: DropPlan) -> None:
-    """Its files, and then what others left: those that would not go do not keep ours."""
+    """Delete the hidden table first, then those that earlier drops left."""
     try:
         if hidden is not None:
             storage.delete_directory(hidden)
@@ -150,26 +153,26 @@ def _remove_hidden(storage: Storage, directory: str, hidden: str | None, plan: D
     except UnavailableError as error:
         database = plan.table.partition(".")[0]
         raise UnavailableError(
-            f"table '{plan.table}' is dropped, but not all files of dropped tables went; "
-            f"repair('{database}') removes them once that is possible: {error}"
+            f"table '{plan.table}' is dropped, but some files of dropped tables could not be "
+            f"deleted: {error}. Delete them later with repair('{database}')"
         ) from error
 
 
 def _identity(storage: Storage, layout: TableLayout) -> str:
-    """Of a table by its first schema, which says when it was made; empty where there is none."""
+    """Return a hash of the first schema, which holds the creation time; empty if there is none."""
     known = schema_ids(storage, layout)
     return hashlib.sha256(storage.read(layout.schema(known[0]))).hexdigest() if known else ""
 
 
 def _outside(storage: Storage, plan: DropPlan) -> list[tuple[Storage, str]]:
-    """Return the places outside that partitions lie in; a directory of a table is refused."""
+    """Return the external places of partitions; refuse one that is the directory of a table."""
     found, table = [], f"table {plan.table!r}"
     below = [name for name in plan.data_path.split("/") if name]
     for address in plan.external_paths:
         plan.roots.require_no_table(address, storage, table, below)
         place, path = plan.roots.place(address, storage, table)
         if place.exists(f"{path}/{REGISTERED_MARK}"):
-            continue  # plain files, which a migration registered: they stay
+            continue  # plain files, which a migration registered: they are kept
         root = _joined(path, *below)
         for info in _next_below(place, root, plan.partition_keys):
             plan.roots.require_no_table(address, storage, table, (*below, info.name))
@@ -180,7 +183,7 @@ def _outside(storage: Storage, plan: DropPlan) -> list[tuple[Storage, str]]:
 def _buckets_below(
     storage: Storage, directory: str, partition_keys: Sequence[str]
 ) -> Iterator[str]:
-    """The bucket directories a table has below a directory, partition by partition."""
+    """Yield the bucket directories that a table has below a directory, partition by partition."""
     for info in _next_below(storage, directory, partition_keys):
         if partition_keys:
             yield from _buckets_below(storage, info.path, partition_keys[1:])
@@ -191,7 +194,7 @@ def _buckets_below(
 def _next_below(
     storage: Storage, directory: str, partition_keys: Sequence[str]
 ) -> Iterator[FileInfo]:
-    """The directories of the next partition key, or after the last one of buckets."""
+    """Yield the directories of the next partition key, or of buckets after the last key."""
     start = partition_directory([(partition_keys[0], "")]) if partition_keys else ""
     for info in storage.list(directory):
         is_next = info.name.startswith(start) if start else _BUCKET.fullmatch(info.name)

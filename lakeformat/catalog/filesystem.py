@@ -1,4 +1,4 @@
-"""The filesystem catalog: databases and tables are directories, nothing else is kept."""
+"""The filesystem catalog: databases and tables are directories; there is no other list."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ __all__ = ["FileSystemCatalog"]
 
 
 class FileSystemCatalog(Catalog):
-    """What is there is what the warehouse directory holds."""
+    """A catalog of the directories in a warehouse."""
 
     def list_databases(self) -> list[str]:
-        """Names of all databases."""
+        """Return the names of all databases."""
         return [
             entry.name.removesuffix(DATABASE_SUFFIX)
             for entry in self._storage.list(self._root)
@@ -44,7 +44,7 @@ class FileSystemCatalog(Catalog):
         ]
 
     def database_properties(self, name: str) -> dict[str, str]:
-        """Where it lies; a directory says no more."""
+        """Return the location of a database, the only property that a directory has."""
         self._require_database(name)
         storage, directory = self._database_place(name)
         return {"location": storage.uri(directory)}
@@ -52,14 +52,14 @@ class FileSystemCatalog(Catalog):
     def alter_database(
         self, name: str, *, set: Mapping[str, str] | None = None, remove: Iterable[str] = ()
     ) -> None:
-        """Refused: a directory has no properties."""
+        """Raise UnsupportedError: a directory has no properties."""
         self._require_database(name)
         _refuse_properties([*require_texts("set", set), *require_keys("remove", remove)])
 
     def repair(self, name: str | None = None) -> RepairReport:
-        """Remove what killed drops have left; otherwise the directories are the catalog.
+        """Delete the files that interrupted drops left; there is no list to repair.
 
-        Directories whose name no table or database may have are reported as damaged.
+        Directories with an invalid name of a table or database are reported as damaged.
         """
         given: object = name
         if name is not None and (not isinstance(given, str) or "." in name):
@@ -103,7 +103,7 @@ class FileSystemCatalog(Catalog):
     def _plans(self, name: str, *, cascade: bool) -> list[tuple[TableName, DropPlan]]:
         storage, directory = self._database_place(name)
         if is_link(storage, directory):
-            return []  # the link alone goes
+            return []  # only the link is deleted
         plans = super()._plans(name, cascade=cascade)
         for info in storage.list(directory) if cascade else []:
             if info.is_directory and not table_exists(storage, TableLayout(info.path)):
@@ -118,8 +118,8 @@ class FileSystemCatalog(Catalog):
         strangers = [info.name for info in storage.list(directory)]
         if strangers:
             raise InvalidRequestError(
-                f"database {name!r} holds no table, but other files: {', '.join(strangers[:5])}; "
-                "remove them, or pass cascade=True"
+                f"database {name!r} has no table, but other files: {', '.join(strangers[:5])}. "
+                "Delete them, or pass cascade=True"
             )
 
     def _remove_database(self, name: str, *, cascade: bool) -> None:
@@ -128,7 +128,7 @@ class FileSystemCatalog(Catalog):
             storage.delete(directory)
             return
         remove_dropped(storage, directory)
-        # Seen from inside, links are files, also those that lead nowhere.
+        # Listed from inside, links are files, also broken ones.
         for info in within(storage, directory).list(directory) if cascade else []:
             if not info.is_directory:
                 storage.delete(info.path)
@@ -136,11 +136,11 @@ class FileSystemCatalog(Catalog):
                 storage.delete_directory(info.path)
         if remove_empty_directory(storage, directory):
             return
-        self.plan_drop_database(name)  # names the table that was made meanwhile
+        self.plan_drop_database(name)  # the error names a table that was created meanwhile
         self._check_remove_database(name, cascade=False)
         raise CommitConflictError(
-            f"somebody made and removed files in database {name!r} while it was dropped: it stays; "
-            "drop it again"
+            f"database {name!r} was not dropped: another program wrote files in it meanwhile. Drop "
+            "it again"
         )
 
     def _table_names(self, database: str) -> list[str]:
@@ -149,12 +149,12 @@ class FileSystemCatalog(Catalog):
             entry.name
             for entry in storage.list(directory)
             if entry.is_directory
-            and not entry.name.startswith(".")  # half dropped
+            and not entry.name.startswith(".")  # an interrupted drop
             and table_exists(storage, TableLayout(entry.path))
         ]
 
     def _likely_tables(self, database: str) -> set[str]:
-        """Every directory: whether one is a table is asked when it is opened."""
+        """Return every directory; opening one shows whether it is a table."""
         storage, directory = self._database_place(database)
         return {entry.name for entry in storage.list(directory) if entry.is_directory}
 
@@ -179,25 +179,28 @@ class FileSystemCatalog(Catalog):
     def _move_table(
         self, old: TableName, new: TableName, source: TableLayout, target: TableLayout
     ) -> None:
-        # Copies of an earlier try are listed too.
+        # Copies of an earlier attempt are listed too.
         if self._is_listed(new) and (
             mover(self._storage) is not None
             or not is_moving(self._storage, source.root, target.root)
         ):
-            raise AlreadyExistsError(f"table '{new}' exists in {self.location}: '{old}' stays")
+            raise AlreadyExistsError(
+                f"cannot rename '{old}': table '{new}' exists in {self.location}. Choose another "
+                "name"
+            )
         move_directory(self._storage, source.root, target.root, last=SCHEMA_DIRECTORY)
 
 
 def _refuse_another_kind(storage: Storage, directory: str, database: str) -> None:
     if (sign := sign_of_another_kind(storage, directory)) is not None:
         raise InvalidRequestError(
-            f"{storage.uri(directory)} is a table of another kind ({sign}), which no plan names: "
-            f"database {database!r} stays. Drop that table where it was made, or move it away"
+            f"database {database!r} was not dropped: {storage.uri(directory)} is a table of "
+            f"another format ({sign}). Drop it with the program that created it, or move it away"
         )
 
 
 def _refuse_properties(keys: list[str]) -> NoReturn:
     raise UnsupportedError(
-        f"the filesystem catalog keeps no properties of databases: {', '.join(keys)} cannot be "
-        "kept; use the jdbc metastore"
+        f"the filesystem catalog cannot store properties of databases ({', '.join(keys)}): leave "
+        "them out, or use the jdbc metastore"
     )

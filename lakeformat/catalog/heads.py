@@ -1,4 +1,4 @@
-"""The newest snapshots of many tables, looked at again and again for little."""
+"""The newest snapshots of many tables, for callers that check them again and again."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _ASKED_AT_ONCE = 32
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """A table that is there, and its newest snapshot; None before the first commit."""
+    """An existing table and its newest snapshot; None before the first commit."""
 
     table: Table
     snapshot: Snapshot | None
@@ -28,18 +28,18 @@ class Head:
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What one look has found; a table that is not there yet is in neither."""
+    """The result of one check; a table that does not exist yet is in neither dict."""
 
     heads: dict[str, Head] = field(default_factory=dict)
     failed: dict[str, LakeError] = field(default_factory=dict)
-    """What went wrong with single tables; the others are in ``heads`` all the same."""
+    """The error of each table that could not be read; all other tables are in ``heads``."""
 
 
 class Heads:
-    """Remembers the head of each table of a catalog it was asked for.
+    """Remembers the newest snapshot of each table of a catalog that it was asked for.
 
-    A look costs one listing for each database, however many tables there are, and two small
-    requests for each table that is there; more only for those that are new or have changed.
+    A check costs one listing for each database, for any number of tables, and two small
+    requests for each existing table. New and changed tables cost more.
     """
 
     def __init__(self, catalog: Catalog) -> None:
@@ -47,7 +47,7 @@ class Heads:
         self._known: dict[str, Head] = {}
 
     def look(self, names: Collection[str]) -> Look:
-        """The heads of the tables ``database.table`` that exist now."""
+        """Return the newest snapshots of the tables ``database.table`` that exist now."""
         there: dict[str, set[str]] = {}
         likely = []
         for name in sorted(names):
@@ -69,7 +69,9 @@ class Heads:
         return found
 
     def _heads_of(self, names: Sequence[str]) -> list[Head | LakeError]:
-        """Each head, or why there is none; many at a time, because a look mostly waits."""
+        """Return each head, or the error; many tables are read at a time, as most of the time is
+        waiting.
+        """
         if not names:
             return []
         with ThreadPoolExecutor(min(_ASKED_AT_ONCE, len(names))) as pool:

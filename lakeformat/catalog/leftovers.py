@@ -1,4 +1,4 @@
-"""Files without a table: of a drop that was killed, or of a writer who outlived his table."""
+"""Files without a table, left by an interrupted drop or by a writer of a dropped table."""
 
 from __future__ import annotations
 
@@ -31,12 +31,14 @@ _ICEBERG_ENDS = (".metadata.json", ".metadata.json.gz")
 
 
 def dropped_sibling(directory: str) -> str:
-    """Where a table goes before its files are removed: no name of a table begins with a dot."""
+    """Return the hidden directory a table is moved to before its files are deleted."""
     return f"{directory.rpartition('/')[0]}/{_DROPPED}{uuid.uuid4()}"
 
 
 def remove_dropped(storage: Storage, directory: str) -> list[str]:
-    """Remove what killed drops have left in a database's directory; their hidden names."""
+    """Delete the hidden directories that interrupted drops left in a database; return their
+    names.
+    """
     found = [
         info
         for info in storage.list(directory)
@@ -48,7 +50,9 @@ def remove_dropped(storage: Storage, directory: str) -> list[str]:
 
 
 def has_leftovers(storage: Storage, layout: TableLayout) -> bool:
-    """Whether files of a table, but no schema, are in a place, and no table of another kind."""
+    """Return True if a place has files of a table without a schema, and no table of another
+    format.
+    """
     return (
         not table_exists(storage, layout)
         and _leftover(storage, layout) is not None
@@ -57,31 +61,34 @@ def has_leftovers(storage: Storage, layout: TableLayout) -> bool:
 
 
 def refuse_leftovers(storage: Storage, layout: TableLayout, name: TableName) -> None:
-    """A table made on top of another one's files would show that one's rows as its own."""
+    """Refuse a place with files of another table: the new table would show its rows."""
     refuse_another_kind(storage, layout, str(name))
     found = _leftover(storage, layout)
     if found is not None and not table_exists(storage, layout):
         raise AlreadyExistsError(
-            f"files of another table, which has no schema any more, are where '{name}' would be: "
-            f"{storage.uri(found)}. Remove them with drop_table('{name}'), or choose another name"
+            f"the place of '{name}' holds files of another table, whose schema is missing: "
+            f"{storage.uri(found)}. Delete them with drop_table('{name}'), or choose another name"
         )
 
 
 def refuse_another_kind(storage: Storage, layout: TableLayout, name: str) -> None:
-    """Dropping a table made in the place of an Iceberg table would remove that one's rows."""
+    """Refuse the place of a table in another format: dropping the new table would delete its
+    rows.
+    """
     if not storage.list(layout.root) or table_exists(storage, layout):
         return
     if (sign := sign_of_another_kind(storage, layout.root)) is not None:
         raise AlreadyExistsError(
-            f"{storage.uri(layout.root)} holds a table of another kind ({sign}), where '{name}' "
-            "would be: choose another name"
+            f"the place of '{name}', {storage.uri(layout.root)}, holds a table of another format "
+            f"({sign}): choose another name"
         )
 
 
 def sign_of_another_kind(storage: Storage, directory: str) -> str | None:
-    """The file or directory by which an Iceberg, Delta or Hudi table is known; None if it is none.
+    """Return the file or directory that marks an Iceberg, Delta or Hudi table; None if there is
+    none.
 
-    Only a catalog of directories leaves Iceberg's hint; others keep elsewhere which file is newest.
+    Only Iceberg catalogs of plain directories write Iceberg's hint file; all metadata files count.
     """
     for path in SIGNS_OF_ANOTHER_KIND:
         place = f"{directory}/{path}"
@@ -105,7 +112,7 @@ def _leftover(storage: Storage, layout: TableLayout) -> str | None:
 
 
 def _first_file(storage: Storage, directory: str) -> str | None:
-    """A file below a directory, but for those that a crash may leave and every reader ignores."""
+    """Return a file below a directory; hidden files, which readers ignore, do not count."""
     for info in storage.list(directory):
         if info.name.startswith("."):
             continue

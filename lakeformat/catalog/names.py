@@ -1,4 +1,4 @@
-"""Names: ``database.table``, with a branch or a system table behind a dollar sign."""
+"""Names of tables: ``database.table``, followed by a branch or a system table after ``$``."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ __all__ = [
 BRANCH_PREFIX = "branch_"
 SYSTEM_DATABASE = "sys"
 _ROOM = 255
-"""Bytes of one name on the file systems there are, HDFS included."""
-# A control character, a line end or half of a UTF-16 pair makes no directory that can be named.
+"""The most bytes that file systems, including HDFS, allow for one name."""
+# A control character, a line end or half of a UTF-16 pair cannot be part of a directory's name.
 _FORBIDDEN = r"./\\$%:*?\"<>|\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff"
 _NAME = re.compile(rf"[^\s{_FORBIDDEN}][^{_FORBIDDEN}]*")
 
@@ -39,17 +39,17 @@ class TableName:
     system_table: str | None = None
 
     def __str__(self) -> str:
-        """The table itself, without branch and system table."""
+        """Return ``database.table``, without branch and system table."""
         return f"{self.database}.{self.table}"
 
 
 def parse_name(name: str) -> TableName:
-    """The parts of a name, each of them checked."""
+    """Return the parts of a name; each is checked."""
     if not isinstance(name, str):
-        raise InvalidRequestError(f"a table is named 'database.table', got {name!r}")
+        raise InvalidRequestError(f"{name!r} is no table name: write 'database.table'")
     database, dot, rest = name.partition(".")
     if not dot:
-        raise InvalidRequestError(f"a table is named 'database.table', got {name!r}")
+        raise InvalidRequestError(f"{name!r} is no table name: write 'database.table'")
     refuse_system_database(database)
     table, *suffixes = rest.split("$")
     check_name("table", table)
@@ -59,23 +59,24 @@ def parse_name(name: str) -> TableName:
         check_branch_name(branch)
     if len(suffixes) > 1:
         raise InvalidRequestError(
-            f"{name!r} is no table: after the table come '$branch_<branch>' and '$<system table>'"
+            f"{name!r} is no table name: only '$branch_<branch>' and then '$<system table>' may "
+            "follow the table"
         )
     return TableName(database, table, branch, suffixes[0] if suffixes else None)
 
 
 def parse_plain_name(name: str) -> TableName:
-    """A name of a whole table: one that can be made, dropped, renamed."""
+    """Return the parts of a name of a whole table, which can be created, dropped and renamed."""
     parsed = parse_name(name)
     if parsed.branch != MAIN_BRANCH or parsed.system_table is not None:
         raise InvalidRequestError(
-            f"{name!r} names a branch or a system table, where a whole table is asked for"
+            f"{name!r} is a branch or a system table: name the table itself, 'database.table'"
         )
     return parsed
 
 
 def is_name(what: str, name: object) -> bool:
-    """Whether a name that was found, and not given, could be made today."""
+    """Return True if a name that was found in a warehouse could be created today."""
     try:
         check_name(what, name)
     except InvalidRequestError:
@@ -84,7 +85,7 @@ def is_name(what: str, name: object) -> bool:
 
 
 def check_name(what: str, name: object) -> None:
-    """Refuse a name no directory can have."""
+    """Refuse a name that no directory can have."""
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise InvalidRequestError(
             f"{what} name {name!r} is not allowed: it becomes a directory, so it must not be "
@@ -94,15 +95,15 @@ def check_name(what: str, name: object) -> None:
     length, room = len(os.fsencode(name)), _ROOM - (len(DATABASE_SUFFIX) * (what == "database"))
     if length > room:
         raise InvalidRequestError(
-            f"{what} name of {length} bytes is too long: a directory takes {_ROOM}"
-            + (f", and {DATABASE_SUFFIX} follows the name" if what == "database" else "")
+            f"{what} name of {length} bytes is too long: choose one of at most {room}"
         )
 
 
 def refuse_system_database(database: object) -> None:
-    """The name belongs to the format: nobody can make, change or drop it."""
+    """Refuse the system database, whose name is reserved by the format."""
     if database == SYSTEM_DATABASE:
         raise UnsupportedError(
-            f"{SYSTEM_DATABASE!r} is the system database: it cannot be made, changed or dropped, "
-            "and this version has none of its tables; ask list_databases() and list_tables()"
+            f"{SYSTEM_DATABASE!r} is the system database: it cannot be created, changed or "
+            "dropped, and this version has none of its tables. Use list_databases() and "
+            "list_tables() instead"
         )

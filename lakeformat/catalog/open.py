@@ -1,4 +1,4 @@
-"""Opening a catalog: which one, and with which options."""
+"""Opens a catalog by its warehouse and options."""
 
 from __future__ import annotations
 
@@ -24,21 +24,23 @@ def open_catalog(
     options: Mapping[str, str] | None = None,
     environment: Environment = SYSTEM,
 ) -> Catalog:
-    """The catalog of a warehouse: a local path or a URI such as ``s3://bucket/warehouse``.
+    """Open the catalog of a warehouse: a local path or a URI such as ``s3://bucket/warehouse``.
 
     The databases and tables are its directories, or with ``metastore="jdbc"`` rows in the SQL
-    database of ``uri``: a SQLAlchemy URL or Java's ``jdbc:sqlite:`` and ``jdbc:postgresql:``.
-    ``options`` are Paimon's catalog options; both arguments may be given there as well. Those of
-    the storage, such as ``s3.endpoint``, are in ``docs/storage.md``.
+    database of ``uri``: a SQLAlchemy URL, or Java's ``jdbc:sqlite:`` and ``jdbc:postgresql:``.
+    ``options`` are Paimon's catalog options, which may also hold both arguments, and options of the
+    storage such as ``s3.endpoint``: see ``docs/storage.md``.
     """
     if not isinstance(warehouse, str | os.PathLike):
-        raise InvalidRequestError(f"a warehouse is a path or URI, got {warehouse!r}")
+        raise InvalidRequestError(f"warehouse must be a path or a URI, got {warehouse!r}")
     said = require_mapping("options", options)
     for key, value in (("metastore", metastore), ("uri", uri)):
         if value is None:
             continue
         if said.get(key, value) != value:
-            raise InvalidRequestError(f"{key} is said twice, and differently in the options")
+            raise InvalidRequestError(
+                f"argument {key} and the option {key!r} differ: give only one of them"
+            )
         said[key] = value
     of_storage = {key: value for key, value in said.items() if _is_of_storage(key)}
     settings = CatalogOptions({key: said[key] for key in said if key not in of_storage})
@@ -49,7 +51,9 @@ def open_catalog(
 
 
 def _is_of_storage(key: object) -> bool:
-    """Callers without a type checker may pass anything; the catalog's options refuse it."""
+    """Return True for a storage option; any other object is left to the check of catalog
+    options.
+    """
     return isinstance(key, str) and is_storage_option(key)
 
 

@@ -1,4 +1,4 @@
-"""Every catalog option, declared once: key, type, default, and which metastore knows it."""
+"""Every catalog option, declared once: key, type, default and metastore."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ D = TypeVar("D")
 FILESYSTEM, JDBC = "filesystem", "jdbc"
 _DRIVER_PREFIX, _DEFAULT_PREFIX = "jdbc.", "table-default."
 _TEXT: Kind[str] = Kind("text", str)
-_ONLY_WITH_DATABASE = "is of the jdbc metastore: leave it out, or open the catalog with that one"
+_ONLY_WITH_DATABASE = "needs the jdbc metastore: leave it out, or set metastore to jdbc"
 
 
 def _roots(text: str) -> ExternalRoots:
@@ -31,47 +31,49 @@ class CatalogOption(Declaration[T]):
 
 
 class CatalogOptions:
-    """The options of one catalog, typed; prints their keys only, values may be secrets."""
+    """The typed options of one catalog; its repr shows only keys, as values may be secrets."""
 
     metastore = CatalogOption(
         "metastore",
         one_of(FILESYSTEM, JDBC),
         FILESYSTEM,
-        "What keeps the list of databases and tables: directories, or a SQL database.",
+        "Keeps the list of databases and tables: as directories, or in a SQL database.",
     )
-    uri = CatalogOption("uri", _TEXT, "", "Address of the SQL database, SQLAlchemy's or Java's.")
+    uri = CatalogOption(
+        "uri", _TEXT, "", "Address of the SQL database, in SQLAlchemy's or Java's form."
+    )
     catalog_key = CatalogOption(
         "catalog-key",
         _TEXT,
         "jdbc",
-        "Tells several catalogs in one SQL database apart.",
+        "Name of the catalog, for several catalogs in one SQL database.",
     )
     case_sensitive = CatalogOption(
         "case-sensitive",
         BOOLEAN,
         "true with filesystem, false with jdbc",
-        "Whether new names may hold upper-case letters; engines that ignore case read others only.",
+        "Allows upper-case letters in new names; engines that ignore case cannot read such names.",
     )
     lock_enabled = CatalogOption(
         "lock.enabled",
         BOOLEAN,
         "true with jdbc for tables on a storage that cannot rename directories, else false",
-        "Whether commits take the table's lock in the SQL database, as changes of it always do.",
+        "Commits take the table's lock in the SQL database; changes of the table always do.",
     )
     lock_key_max_length = CatalogOption(
         "lock-key-max-length",
         whole_number(1, 2**31 - 1),
         "255",
-        "Longest key of a lock, and the width of its column where the table is made.",
+        "Longest key of a lock, and the width of its column in a new lock table.",
     )
     lock_check_max_sleep_millis = CatalogOption(
-        "lock-check-max-sleep", DURATION, "8 s", "Longest pause between two looks at a lock."
+        "lock-check-max-sleep", DURATION, "8 s", "Longest pause between two checks of a lock."
     )
     lock_acquire_timeout_millis = CatalogOption(
         "lock-acquire-timeout",
         DURATION,
         "8 min",
-        "How long to wait for a lock, and how long one lives that nobody renews.",
+        "Longest wait for a lock, and the lifetime of a lock that its holder does not renew.",
     )
     client_pool_size = CatalogOption(
         "client-pool-size",
@@ -83,15 +85,15 @@ class CatalogOptions:
         "sync-all-properties",
         BOOLEAN,
         "true",
-        "Whether the options of a table are copied into the SQL database for other programs.",
+        "Copies the options of tables into the SQL database, for other programs.",
     )
 
     external_roots = CatalogOption(
         EXTERNAL_ROOTS,
         Kind("paths or URIs of directories, with commas between", _roots),
         "",
-        "Directories outside of tables that their files may lie in; files elsewhere are refused, "
-        "even where a table's metadata names them.",
+        "Directories outside of tables where their files may be; files elsewhere are refused, even "
+        "if a table's metadata names them.",
     )
 
     def __init__(self, raw: Mapping[str, str] | None = None) -> None:
@@ -102,21 +104,21 @@ class CatalogOptions:
         return f"<CatalogOptions {', '.join(sorted(self._raw))}>"
 
     def get(self, option: CatalogOption[T]) -> T:
-        """The typed value, or the default's."""
+        """Return the typed value, or the default."""
         return option.parse(self._raw.get(option.key, option.default))
 
     def get_or(self, option: CatalogOption[T], default: D) -> T | D:
-        """The typed value, or what holds where nothing is said."""
+        """Return the typed value, or ``default`` if the option is not set."""
         return option.parse(self._raw[option.key]) if option.key in self._raw else default
 
     @property
     def driver_properties(self) -> dict[str, str]:
-        """The options that begin with ``jdbc.``, without that."""
+        """The options that begin with ``jdbc.``, without this prefix."""
         return self._below(_DRIVER_PREFIX)
 
     @property
     def table_defaults(self) -> dict[str, str]:
-        """What new tables get where they do not say otherwise."""
+        """The options that new tables get unless they set them."""
         return self._below(_DEFAULT_PREFIX)
 
     def _below(self, prefix: str) -> dict[str, str]:
@@ -126,7 +128,9 @@ class CatalogOptions:
     def _check(self) -> None:
         for key, value in self._raw.items():
             if not all(isinstance(text, str) for text in (key, value)):
-                raise InvalidRequestError(f"catalog option {key!r} must be text with text as value")
+                raise InvalidRequestError(
+                    f"catalog option {key!r} and its value must both be str, got {value!r}"
+                )
         known = {option.key: option for option in declared_catalog_options()}
         for key in self._raw:
             if key in known:
@@ -148,6 +152,6 @@ class CatalogOptions:
 
 
 def declared_catalog_options() -> list[CatalogOption[Any]]:
-    """Every declaration, by key."""
+    """Return every declaration, sorted by key."""
     found = [value for value in vars(CatalogOptions).values() if isinstance(value, CatalogOption)]
     return sorted(found, key=lambda option: option.key)

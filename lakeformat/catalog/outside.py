@@ -1,4 +1,4 @@
-"""External paths as a catalog sees them: named by which schemas, and never where tables lie."""
+"""External paths: those that schemas name, and checks that they do not overlap with tables."""
 
 from __future__ import annotations
 
@@ -47,10 +47,10 @@ def external_paths_in(changes: Iterable[SchemaChange]) -> list[str]:
 def refuse_places_of_tables(
     table: str, address: str, warehouse: Location, databases: Iterable[tuple[str, Location]]
 ) -> None:
-    """Refuse an external path that is, holds or lies in a directory that tables lie in.
+    """Refuse an external path that equals, holds or lies in a directory of tables.
 
-    Those are the warehouse itself, each ``<name>.db`` below it, and the directories of databases
-    that lie elsewhere. Anything else below the warehouse may hold external files.
+    These directories are the warehouse itself, each ``<name>.db`` below it, and the locations of
+    databases outside. Any other directory below the warehouse may hold external files.
     """
     found = location_of(address).real()
     if found.holds(warehouse):
@@ -69,9 +69,9 @@ def refuse_places_of_tables(
 
 def _refusal(table: str, address: str, what: str) -> InvalidRequestError:
     return InvalidRequestError(
-        f"the external path {address} of table {table!r} {what}: other tables lie there, and "
-        "dropping or cleaning this one would delete their files. Nothing was changed; choose a "
-        "directory of its own for 'data-file.external-paths'"
+        f"the external path {address} of table {table!r} {what}: dropping or cleaning this table "
+        "would delete the files of other tables there. Nothing was changed; choose a directory "
+        "that no other table uses for 'data-file.external-paths'"
     )
 
 
@@ -88,5 +88,5 @@ def _named(storage: Storage, layout: TableLayout, schema_id: int) -> tuple[str, 
         raise
     except LakeError as error:
         raise type(error)(
-            f"{error} (it may name files outside the table, which dropping it would leave behind)"
+            f"{error} (it may name external files, which would be left after a drop)"
         ) from error

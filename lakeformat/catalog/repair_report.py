@@ -1,4 +1,4 @@
-"""What repairing a catalog did."""
+"""The outcome of repairing a catalog."""
 
 from __future__ import annotations
 
@@ -9,25 +9,26 @@ __all__ = ["RepairReport"]
 
 @dataclass(frozen=True, slots=True)
 class RepairReport:
-    """Table names, by what was found; all empty when nothing was wrong."""
+    """Table names, by the repair each needed; all empty if nothing was wrong."""
 
     registered: tuple[str, ...] = ()
-    """Had files and were not listed: they are listed now."""
+    """They had files and were not listed: now they are listed."""
     moved: tuple[str, ...] = ()
-    """Were renamed half-way: their files are where their name says now."""
+    """Their rename was interrupted: now their files are at the place of their name."""
     dropped: tuple[str, ...] = ()
-    """Were dropped half-way: their files are gone now. Some have a hidden name only."""
+    """Their drop was interrupted: now their files are deleted. Some have only a hidden name."""
     synchronized: tuple[str, ...] = ()
-    """Their options in the SQL database differed from their schema and follow it now."""
+    """Their options in the SQL database differed from their schema: now they are equal."""
     without_files: tuple[str, ...] = ()
-    """Are listed, but nothing is there: restore their files, or drop them."""
+    """They are listed, but have no files: restore the files, or drop the table."""
     damaged: tuple[str, ...] = ()
-    """Stay as they are: a schema is missing or unreadable, which is to be restored, others' files
-    are where a rename brings theirs, which are to be removed, or their name, or what is noted about
-    them, is one that no table or database may have."""
+    """Not repaired. Either a schema is missing or unreadable: restore it. Or files of another table
+    are where a rename moves theirs: delete those. Or the name, or the note about the table, is not
+    a valid name.
+    """
 
     def to_dict(self) -> dict[str, list[str]]:
-        """The report as plain values."""
+        """Return the report as plain values."""
         return {field.name: [*getattr(self, field.name)] for field in fields(self)}
 
     def __add__(self, other: RepairReport) -> RepairReport:

@@ -1,4 +1,4 @@
-"""What callers without a type checker pass instead of names, keys and values."""
+"""Checks names, keys and values of callers that use no type checker."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ __all__ = ["require_keys", "require_mapping", "require_texts"]
 
 
 def require_mapping(what: str, given: object) -> dict[str, str]:
-    """A copy of the mapping, or nothing where nothing was said."""
+    """Return a copy of the mapping; None gives an empty one."""
     if given is None:
         return {}
     if not isinstance(given, Mapping):
-        raise InvalidRequestError(f"{what} must be a mapping of text to text, got {given!r}")
+        raise InvalidRequestError(f"{what} must map str to str, got {given!r}")
     return dict(given)
 
 
 def require_texts(what: str, given: object) -> dict[str, str]:
-    """A copy of the mapping, whose keys and values must be text that can be kept."""
+    """Return a copy of the mapping; keys and values must be text that can be stored."""
     said = require_mapping(what, given)
     for key, value in said.items():
         _require_text(f"a key of {what}", key)
@@ -28,7 +28,9 @@ def require_texts(what: str, given: object) -> dict[str, str]:
 
 
 def require_keys(what: str, given: object) -> list[str]:
-    """Several keys; a text is one key and no row of letters."""
+    """Return the keys as a list; a single str is refused, because it would be read letter by
+    letter.
+    """
     if isinstance(given, str) or not isinstance(given, Iterable):
         raise InvalidRequestError(
             f"{what} must be a list of keys, such as ['owner'], got {given!r}"
@@ -41,7 +43,7 @@ def require_keys(what: str, given: object) -> list[str]:
 
 def _require_text(what: str, text: object) -> None:
     if not isinstance(text, str):
-        raise InvalidRequestError(f"{what} must be text, got {text!r}")
+        raise InvalidRequestError(f"{what} must be a str, got {text!r}")
     try:
         text.encode()
     except UnicodeEncodeError:

@@ -153,7 +153,7 @@ def test_a_database_in_another_bucket_is_opened_with_the_same_options(
     renamed = catalog.rename_table("far.orders", "far.new", force=True)
     assert renamed.location == f"s3://{far}/shop/new"
     assert ids(renamed) == [1]
-    with pytest.raises(lake.InvalidRequestError, match="lie in different storages"):
+    with pytest.raises(lake.InvalidRequestError, match="are in different storages"):
         catalog.rename_table("far.new", "near.orders", force=True)
 
 

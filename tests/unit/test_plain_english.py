@@ -42,7 +42,6 @@ PENDING = (
     "bin/",
     "dags/",
     "docs/",
-    "lakeformat/catalog/",
     "lakeformat/files/",
     "lakeformat/paimon/aggregate_rules.py",
     "lakeformat/paimon/analyze/",

@@ -1,7 +1,7 @@
-"""The SQL catalog: a database lists what there is, as Java's JDBC catalog does; files say the rest.
+"""The SQL catalog: a database lists the tables, as Java's JDBC catalog does; files hold the rest.
 
-Whatever a crash may interrupt is noted in the database before it is begun, so that ``repair``, or
-the next call that meets it, can finish it.
+Each change of several steps is first noted in the database. After a crash ``repair``, or the next
+call that finds the note, finishes the change.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Databases and tables as rows of a SQL database."""
+"""A catalog whose databases and tables are rows of a SQL database."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _KEPT = (_EXISTS, LOCATION)
 
 
 class SqlCatalog(Catalog):
-    """One SQL database may hold several catalogs."""
+    """A catalog in a SQL database, which may hold several catalogs."""
 
     def __init__(
         self,
@@ -83,11 +83,11 @@ class SqlCatalog(Catalog):
     # ------------------------------------------------------------------ databases
 
     def list_databases(self) -> list[str]:
-        """Names of all databases."""
+        """Return the names of all databases."""
         return self._listing.databases()
 
     def database_properties(self, name: str) -> dict[str, str]:
-        """What was said about a database, its location among it."""
+        """Return the properties of a database, including its location."""
         self._require_database(name)
         found = self._listing.database_properties(name)
         found.setdefault(LOCATION, self._places.default_location(name))
@@ -96,12 +96,14 @@ class SqlCatalog(Catalog):
     def alter_database(
         self, name: str, *, set: Mapping[str, str] | None = None, remove: Iterable[str] = ()
     ) -> None:
-        """Change what is said about a database; its location stays."""
+        """Change the properties of a database; its location cannot be changed."""
         self._require_database(name)
         said, removed = require_texts("set", set), require_keys("remove", remove)
         for key in (*said, *removed):
             if key in _KEPT:
-                raise InvalidRequestError(f"the property {key!r} of a database cannot be changed")
+                raise InvalidRequestError(
+                    f"property {key!r} of database {name!r} cannot be changed: leave it out"
+                )
         _check_lengths(said)
         self._listing.change_database(name, said, removed)
 
@@ -110,7 +112,9 @@ class SqlCatalog(Catalog):
 
     def _make_database(self, name: str, properties: dict[str, str]) -> bool:
         if _EXISTS in properties:
-            raise InvalidRequestError(f"the property {_EXISTS!r} of a database is the catalog's")
+            raise InvalidRequestError(
+                f"property {_EXISTS!r} of a database is reserved for the catalog: leave it out"
+            )
         said = {_EXISTS: "true", LOCATION: self._places.default_location(name), **properties}
         _check_lengths(said)
         storage, directory = self._places.at(name, said[LOCATION])
@@ -126,8 +130,8 @@ class SqlCatalog(Catalog):
         views = self._listing.views(name)
         if views and not cascade:
             raise InvalidRequestError(
-                f"database {name!r} holds views of other programs: {', '.join(views[:5])}; drop "
-                "them there, or pass cascade=True"
+                f"database {name!r} has views of other programs: {', '.join(views[:5])}. Drop them "
+                "with those programs, or pass cascade=True"
             )
 
     def _remove_database(self, name: str, *, cascade: bool) -> None:
@@ -141,10 +145,11 @@ class SqlCatalog(Catalog):
         tables = self._listing.remove_database(name)
         if tables:
             raise InvalidRequestError(
-                f"database {name!r} got the table {tables[0]!r} meanwhile: it stays"
+                f"database {name!r} was not dropped: another program created table {tables[0]!r} "
+                "meanwhile. Drop the database again"
             )
         remove_dropped(storage, directory)
-        remove_empty_directory(storage, directory)  # what nobody listed is not ours to remove
+        remove_empty_directory(storage, directory)  # files that are not listed are kept
 
     def _database_place(self, database: str) -> tuple[Storage, str]:
         return self._places.of_database(database)
@@ -158,8 +163,8 @@ class SqlCatalog(Catalog):
         super()._check_new(what, name)
         if len(name) > NAME_LENGTH:
             raise InvalidRequestError(
-                f"{what} name {name!r} has {len(name)} characters; the column of the metastore "
-                f"holds {NAME_LENGTH}"
+                f"{what} name {name!r} has {len(name)} characters, but the metastore holds only "
+                f"{NAME_LENGTH}: choose a shorter name"
             )
 
     def _table_names(self, database: str) -> list[str]:
@@ -171,13 +176,12 @@ class SqlCatalog(Catalog):
     def _existing_table(self, name: TableName) -> TableLayout:
         layout = super()._existing_table(name)
         table = TableName(name.database, name.table)
-        # Half of what a rename copies looks like a table too.
+        # A half-finished copy of a rename also looks like a table.
         if not self._places.has_files(table) or self._renames.place_of(table) != table:
             raise NotFoundError(
-                f"table '{name}' is listed in {self._listing.address}, but has no schema in "
-                f"{self._storage_of(name.database).uri(layout.root)}, or not all of them: "
-                f"repair('{name}') finishes a rename that was interrupted; otherwise restore its "
-                "files, or drop it"
+                f"table '{name}' is listed in {self._listing.address}, but schema files are "
+                f"missing in {self._storage_of(name.database).uri(layout.root)}: repair('{name}') "
+                "finishes an interrupted rename; otherwise restore its files, or drop it"
             )
         return layout
 
@@ -200,18 +204,18 @@ class SqlCatalog(Catalog):
             refuse_leftovers(storage, layout, name)
             made = create_schema(self._locks.creating(storage, held), layout, schema)
             if not made:
-                # A crash, or another program, left files; they are the table if that is welcome.
+                # A crash or another program left the files; with exist_ok they are the table.
                 if not exist_ok:
                     raise AlreadyExistsError(
                         f"table '{name}' is not listed in {self._listing.address}, but its files "
-                        f"are in {storage.uri(layout.root)}: repair('{name}') lists it, or pass "
-                        "exist_ok=True to get it as it is"
+                        f"are in {storage.uri(layout.root)}: list it with repair('{name}'), or "
+                        "pass exist_ok=True to open it"
                     )
                 schema = self._places.newest_schema(name)
             try:
                 self._listing.add_table(name, schema)
             except NotFoundError:
-                if made:  # files that nobody lists would keep the name of the database
+                if made:  # unlisted files would keep the directory of the database
                     storage.delete_directory(layout.root)
                     remove_empty_directory(storage, layout.root.rpartition("/")[0])
                 raise
@@ -221,7 +225,7 @@ class SqlCatalog(Catalog):
         self, name: TableName, layout: TableLayout, changes: tuple[SchemaChange, ...]
     ) -> None:
         table = TableName(name.database, name.table)
-        # A rename meanwhile would leave the new schema alone where the table was.
+        # A concurrent rename would leave the new schema alone at the old place.
         with self._locks.hold(table) as held:
             self._existing_table(name)
             if name.branch == MAIN_BRANCH:
@@ -257,9 +261,9 @@ class SqlCatalog(Catalog):
     # ------------------------------------------------------------------ repair
 
     def repair(self, name: str | None = None) -> RepairReport:
-        """Finish what a crash left half-done, in all, one database or one table; repeatable."""
+        """Finish changes that a crash interrupted: of all databases, of one, or of one table."""
         if name is not None and not isinstance(name, str):
-            parse_plain_name(name)  # says what a name is
+            parse_plain_name(name)  # raises the error for a name that is no text
         if name is None:
             databases = sorted({*self.list_databases(), *self._places.databases_with_tables()})
             return self._repair(databases, None)

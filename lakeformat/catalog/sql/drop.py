@@ -1,4 +1,4 @@
-"""Dropping a listed table: the row goes first, the files after it."""
+"""Drops a listed table: first its row, then its files."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ __all__ = ["Drops"]
 
 
 class Drops:
-    """Drops, and the rest of those that were interrupted; ``plan`` says what a drop removes."""
+    """Drops tables and finishes drops that were interrupted; ``plan`` returns what a drop
+    deletes.
+    """
 
     def __init__(
         self,
@@ -35,7 +37,9 @@ class Drops:
         self._plan = plan
 
     def run(self, name: TableName, plan: DropPlan, check: Callable[[], None]) -> None:
-        """Drop a table; ``check`` refuses, under the lock, what is not as it was planned."""
+        """Drop a table; ``check`` runs under the lock and refuses a table that differs from its
+        plan.
+        """
         old = self._listing.renamed_from(name)
         with self._locks.hold_all(name, *(() if old is None else (old,))):
             check()
@@ -48,22 +52,24 @@ class Drops:
                 self._listing.finish(place, DROPPED)
 
     def run_leftovers(self, name: TableName, plan: DropPlan, check: Callable[[], None]) -> None:
-        """Remove files that nobody lists and that are no table any more."""
+        """Delete files that no row lists and that are no table any more."""
         with self._locks.hold(name):
             check()
             self._renames.refuse_files_on_their_way(name)
             run_drop(*self._places.of_table(name), plan)
 
     def finish(self, name: TableName) -> bool:
-        """Remove what an interrupted drop left in a name's place; False if there is none of it."""
+        """Delete the files that an interrupted drop left at a name's place; False if there are
+        none.
+        """
         with self._locks.hold(name):
             return self.finish_held(name)
 
     def finish_held(self, name: TableName) -> bool:
-        """Like ``finish``, for a caller who holds the lock of the name."""
+        """Do the same as ``finish``, for a caller that holds the lock of the name."""
         if name not in self._listing.drops():
             return False
-        again = self._listing.has_table(name)  # made anew by a program that does not know the mark
+        again = self._listing.has_table(name)  # created again by a program that ignores the note
         if not again:
             run_drop(*self._places.of_table(name), self._rest(name))
         self._listing.finish(name, DROPPED)
@@ -74,6 +80,6 @@ class Drops:
         try:
             schema_ids(storage, layout)
         except CorruptTableError:
-            # Some schemas are gone, and they go last: what they named outside is gone already.
+            # Some schemas are deleted. They are deleted last, after the external files they name.
             return DropPlan(str(name), storage.uri(layout.root), ())
         return self._plan(name)

@@ -1,4 +1,4 @@
-"""What the SQL database says about one catalog; each method is one transaction."""
+"""The rows that a SQL database holds for one catalog; each method is one transaction."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["Listing"]
 
 
 class Listing:
-    """Databases, tables, their options, and what was begun and is not finished."""
+    """The databases, the tables, their options, and the changes that are not finished."""
 
     def __init__(self, database: SqlDatabase, catalog_key: str, *, shows_options: bool) -> None:
         self.address = database.address
@@ -39,8 +39,8 @@ class Listing:
             return self._rows.database_properties(connection, name)
 
     def add_database(self, name: str, properties: Mapping[str, str]) -> bool:
-        """False if it is listed."""
-        with self._sql.writing(f"make the database {name!r}") as connection:
+        """Add a database; return False if it is listed already."""
+        with self._sql.writing(f"create the database {name!r}") as connection:
             if self._rows.has_database(connection, name):
                 return False
             self._rows.set_database_properties(connection, name, properties)
@@ -54,7 +54,7 @@ class Listing:
             self._rows.set_database_properties(connection, name, properties)
 
     def remove_database(self, name: str) -> list[str]:
-        """Forget a database that holds no table; the tables because of which it stays."""
+        """Remove a database that has no table; return the tables that prevent it."""
         with self._sql.writing(f"drop the database {name!r}") as connection:
             self._rows.keep_database(connection, name)
             tables = self._rows.tables(connection, name)
@@ -89,9 +89,10 @@ class Listing:
             )
 
     def synchronize(self, name: TableName, newest_schema: Callable[[], TableSchema]) -> bool:
-        """Tell other programs the options of a table; False if they know them, or it is not listed.
+        """Copy the options of a table into the database, for other programs.
 
-        The schema is read inside the transaction: of two changes, the later one is told last.
+        Return False if they are equal, or the table is not listed. The schema is read inside the
+        transaction, so that of two changes the later one is copied last.
         """
         with self._sql.writing(f"note the options of '{name}'") as connection:
             if not self._rows.has_table(connection, name.database, name.table):
@@ -104,9 +105,10 @@ class Listing:
         return True
 
     def _shown_of(self, schema: TableSchema) -> dict[str, str]:
-        """What other programs are told about a table; the schema file stays the truth.
+        """Return the properties of a table that other programs see; the schema file remains the
+        truth.
 
-        An option too long for its column is left out: cut short it would be another option.
+        An option that is too long for its column is left out: a truncated value would be wrong.
         """
         if not self._shows_options:
             return {}
@@ -117,10 +119,12 @@ class Listing:
             said["partition"] = ",".join(schema.partition_keys)
         return {key: value for key, value in said.items() if fits(key, value)}
 
-    # ------------------------------------------------------------------ what was begun
+    # ------------------------------------------------------------------ unfinished changes
 
     def begin_drop(self, name: TableName, places: Iterable[TableName]) -> None:
-        """List a table no more, and note the names in whose place files of it are to be removed."""
+        """Remove a table from the list, and note the names at whose place its files are to be
+        deleted.
+        """
         with self._sql.writing(f"drop the table '{name}'") as connection:
             if not self._rows.remove_table(connection, name.database, name.table):
                 raise self._gone(name)
@@ -129,7 +133,7 @@ class Listing:
                 self._rows.set_mark(connection, place.database, place.table, DROPPED, str(name))
 
     def begin_rename(self, old: TableName, new: TableName) -> None:
-        """List a table under its new name, and note where its files come from."""
+        """List a table under its new name, and note its old name, where its files still are."""
         with self._sql.writing(f"rename the table '{old}'") as connection:
             self._keep_database(connection, new)
             before, after = (old.database, old.table), (new.database, new.table)
@@ -146,25 +150,25 @@ class Listing:
             )
 
     def finish(self, name: TableName, mark: str) -> None:
-        """It is done."""
+        """Delete the note: the change is complete."""
         with self._sql.writing(f"finish '{name}'") as connection:
             self._rows.remove_mark(connection, name.database, name.table, mark)
 
     def drops(self) -> set[TableName]:
-        """Names in whose place files are left that nobody lists any more."""
+        """Return the names at whose place files of a dropped table are left."""
         return {*self._marked(DROPPED)}
 
     def renames(self) -> dict[TableName, TableName]:
-        """New names, and the old ones in whose place the files may still be."""
+        """Return the old name for each new name whose rename is not finished."""
         marked = {new: _named(old) for new, old in self._marked(RENAMED_FROM).items()}
         return {new: old for new, old in marked.items() if old is not None}
 
     def unreadable_renames(self) -> set[TableName]:
-        """New names whose mark says no name."""
+        """Return the new names whose note does not hold a valid old name."""
         return {new for new, old in self._marked(RENAMED_FROM).items() if _named(old) is None}
 
     def renamed_from(self, name: TableName) -> TableName | None:
-        """The old name, if a rename was begun and is not noted as finished."""
+        """Return the old name if a rename is not finished, else None."""
         with self._sql.reading(f"look for unfinished work on '{name}'") as connection:
             said = self._rows.properties(connection, name.database, name.table)
         return _named(said[RENAMED_FROM]) if RENAMED_FROM in said else None
@@ -175,17 +179,19 @@ class Listing:
         return {TableName(*name): value for name, value in found.items()}
 
     def _keep_database(self, connection: Connection, name: TableName) -> None:
-        """Refuse a table for a database that was dropped meanwhile; else that waits for us."""
+        """Lock the row of a database until the transaction ends; refuse if another program dropped
+        it.
+        """
         if not self._rows.keep_database(connection, name.database):
             raise NotFoundError(
-                f"database {name.database!r} does not exist in {self.address} any more: another "
-                f"program dropped it meanwhile, and '{name}' was not made"
+                f"'{name}' was not created: another program dropped database {name.database!r} "
+                f"from {self.address} meanwhile. Create the database again, then repeat"
             )
 
     def _gone(self, name: TableName) -> NotFoundError:
         return NotFoundError(
-            f"table '{name}' is not listed in {self.address} any more: another program dropped or "
-            "renamed it meanwhile"
+            f"table '{name}' is no longer listed in {self.address}: another program dropped or "
+            "renamed it meanwhile. Check with list_tables()"
         )
 
 
@@ -193,4 +199,4 @@ def _named(text: str) -> TableName | None:
     try:
         return parse_plain_name(text)
     except InvalidRequestError:
-        return None  # another program wrote it, or somebody's hand
+        return None  # written by another program or by hand

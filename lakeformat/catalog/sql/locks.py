@@ -1,4 +1,4 @@
-"""Which lock a change of a name takes, and which one a publication."""
+"""The locks that a change of a name and a publication take."""
 
 from __future__ import annotations
 
@@ -15,42 +15,48 @@ __all__ = ["TableLocks"]
 
 
 class TableLocks:
-    """The locks of one catalog's tables; ``enabled`` is what ``lock.enabled`` says, if it does."""
+    """The locks of one catalog's tables; ``enabled`` is option ``lock.enabled``, None if not
+    set.
+    """
 
     def __init__(self, lock: SqlLock, enabled: bool | None) -> None:
         self._lock = lock
         self._enabled = enabled
 
     def hold(self, name: TableName) -> AbstractContextManager[Held]:
-        """Names are changed by one at a time, whatever ``lock.enabled`` says."""
+        """Lock a name for a change, also if ``lock.enabled`` is false."""
         return self._lock.hold(str(name))
 
     @contextmanager
     def hold_all(self, *names: TableName) -> Iterator[dict[TableName, Held]]:
-        """Several at once: as all begin with the least, nobody waits in a circle."""
+        """Lock several names, in sorted order, so that two callers cannot block each other
+        forever.
+        """
         with ExitStack() as stack:
             yield {name: stack.enter_context(self.hold(name)) for name in sorted(names, key=str)}
 
     def publishing(self, storage: Storage, name: TableName) -> Storage:
-        """What a table or branch publishes on."""
+        """Return the storage that a table or branch publishes on."""
         if not self._is_needed(storage):
             return storage
         branch = "" if name.branch == MAIN_BRANCH else f"${BRANCH_PREFIX}{name.branch}"
         return LockedCreation(storage, self._lock, f"{name}{branch}")
 
     def creating(self, storage: Storage, held: Held) -> Storage:
-        """As ``publishing``, for a caller who holds the lock already: it is not re-entrant."""
+        """Return the storage to publish on for a caller that holds the lock: the lock is not
+        re-entrant.
+        """
         if not self._is_needed(storage):
             return storage
         return LockedCreation(storage, _HeldAlready(held), "")
 
     def _is_needed(self, storage: Storage) -> bool:
-        """Each database may lie in a storage of its own."""
+        """Return True if a storage needs the lock; each database may use another storage."""
         return mover(storage) is None if self._enabled is None else self._enabled
 
 
 class _HeldAlready:
-    """A lock whose holder is the caller."""
+    """A lock that the caller holds already."""
 
     def __init__(self, held: Held) -> None:
         self._held = held

@@ -1,4 +1,4 @@
-"""Where databases and tables lie: below the warehouse, or where their database says."""
+"""The locations of databases and tables: below the warehouse, or the location of their database."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from lakeformat.storage.location import one_spelling
 __all__ = ["LOCATION", "Places"]
 
 LOCATION = "location"
-"""The property of a database that says where it lies, here and in Java."""
+"""The property of a database with its location, the same as in Java."""
 
 
 class Places:
-    """From names to storages and directories; a storage is opened once."""
+    """Maps names to storages and directories; each storage is opened once."""
 
     def __init__(self, storage: Storage, root: str, listing: Listing) -> None:
         self._storage = storage
@@ -28,18 +28,18 @@ class Places:
         self._elsewhere: dict[str, Storage] = {}
 
     def default_location(self, database: str) -> str:
-        """What is written down where nothing else is said."""
+        """Return the location that is stored for a database without a location of its own."""
         directory = database_directory(self._root, database)
         # Java takes a path literally where we would write %20 into a URI.
         return directory if self._storage.scheme == "file" else self._storage.uri(directory)
 
     def of_database(self, database: str) -> tuple[Storage, str]:
-        """The storage and the directory of a database."""
+        """Return the storage and the directory of a database."""
         properties = self._listing.database_properties(database)
         return self.at(database, properties.get(LOCATION) or "")
 
     def at(self, database: str, location: str) -> tuple[Storage, str]:
-        """The storage and directory of a database that says where it lies, as we or Java do."""
+        """Return the storage and the directory of a location, in our form or Java's."""
         if location in ("", self.default_location(database)):
             return self._storage, database_directory(self._root, database)
         storage, path = resolve(location.rstrip("/"), self._storage)
@@ -49,9 +49,9 @@ class Places:
         return storage, path
 
     def refuse_shared(self, database: str, location: str) -> None:
-        """Refuse a directory that is, holds or lies in one of another database.
+        """Refuse a directory that equals, holds or lies in the directory of another database.
 
-        Each would list, and drop with all their files, the tables of the other.
+        Each database would list the tables of the other, and drop them with all their files.
         """
         mine = location_in(*self.at(database, location))
         above = location_in(self._storage, self._root)
@@ -66,43 +66,43 @@ class Places:
             if mine.overlaps(location_in(*place)):
                 raise InvalidRequestError(
                     f"the location {location} of database {database!r} and that of {other!r}, "
-                    f"{place[0].uri(place[1])}, are one directory, or one lies in the other: choose"
-                    " a directory of its own"
+                    f"{place[0].uri(place[1])}, overlap: choose a directory that no other database "
+                    "uses"
                 )
         if mine.holds(above):
             raise InvalidRequestError(
                 f"the location {location} of database {database!r} holds the warehouse "
-                f"{self._storage.uri(self._root)}: choose a directory of its own"
+                f"{self._storage.uri(self._root)}: choose a directory that holds only this database"
             )
 
     def _guarded(self, storage: Storage) -> Storage:
-        """Whoever vouches for being alone, with ``unsafe.single-writer``, does so everywhere."""
+        """Guard a storage as the warehouse's: ``unsafe.single-writer`` counts for all locations."""
         near = self._storage
         if not isinstance(near, LockedCreation) or isinstance(storage, LockedCreation):
             return storage
         return LockedCreation(storage, near._lock, storage.uri(""))
 
     def of_table(self, name: TableName) -> tuple[Storage, TableLayout]:
-        """The storage of a table and its main branch there."""
+        """Return the storage of a table and the layout of its main branch."""
         storage, directory = self.of_database(name.database)
         return storage, TableLayout(f"{directory}/{name.table}")
 
     def has_files(self, name: TableName) -> bool:
-        """Whether a table, sound or damaged, is in the place of a name."""
+        """Return True if a table, intact or damaged, is at the place of a name."""
         return table_exists(*self.of_table(name))
 
     def newest_schema(self, name: TableName) -> TableSchema:
-        """The schema in force; the table has files."""
+        """Return the schema in force; the table must have files."""
         storage, layout = self.of_table(name)
         return read_schema(storage, layout, max(schema_ids(storage, layout)))
 
     def tables_in(self, database: str) -> list[TableName]:
-        """The tables a database's directory holds, listed or not."""
+        """Return the tables in a database's directory, listed or not."""
         storage, directory = self.of_database(database)
         return [TableName(database, table) for table in _tables_below(storage, directory)]
 
     def databases_with_tables(self) -> list[str]:
-        """Database directories of the warehouse that hold a table, listed or not."""
+        """Return the database directories of the warehouse that hold a table, listed or not."""
         return [
             entry.name.removesuffix(DATABASE_SUFFIX)
             for entry in self._storage.list(self._root)
@@ -118,6 +118,6 @@ def _tables_below(storage: Storage, directory: str) -> list[str]:
         entry.name
         for entry in storage.list(directory)
         if entry.is_directory
-        and not entry.name.startswith(".")  # half dropped
+        and not entry.name.startswith(".")  # an interrupted drop
         and table_exists(storage, TableLayout(entry.path))
     ]

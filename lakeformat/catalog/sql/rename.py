@@ -1,4 +1,4 @@
-"""Renaming a listed table: its row goes first, its files follow."""
+"""Renames a listed table: first its row, then its files."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["Renames"]
 
 
 class Renames:
-    """Renames, and the rest of those that a crash interrupted."""
+    """Renames tables and finishes renames that a crash interrupted."""
 
     def __init__(self, listing: Listing, places: Places, locks: TableLocks) -> None:
         self._listing = listing
@@ -29,12 +29,12 @@ class Renames:
         self._locks = locks
 
     def run_held(self, old: TableName, new: TableName, held: Held) -> None:
-        """Rename a table; the caller holds both locks, ``held`` is that of the new name."""
+        """Rename a table. The caller holds both locks; ``held`` is that of the new name."""
         self.refuse_files_on_their_way(new)
         if self._listing.has_table(new) or self._places.has_files(new):
             raise AlreadyExistsError(
-                f"table '{new}' exists in {self._listing.address}, or files of one do: "
-                f"'{old}' stays"
+                f"cannot rename '{old}': table '{new}', or files of it, exist in "
+                f"{self._listing.address}. Choose another name"
             )
         self._listing.begin_rename(old, new)
         try:
@@ -44,27 +44,29 @@ class Renames:
                 self._listing.undo_rename(old, new)
                 raise
             raise type(error)(
-                f"{error} Table '{old}' is called '{new}' already: repair('{new}') moves its "
-                "files when that is possible again."
+                f"{error} Table '{old}' is already listed as '{new}': when the error is repaired, "
+                f"repair('{new}') moves its files."
             ) from error
 
     def unfinished(self, new: TableName) -> TableName | None:
-        """The old name of a table, if its place may still hold files of it."""
+        """Return the old name of a table if files of it may still be at the old place, else
+        None.
+        """
         old = self._listing.renamed_from(new)
         if old is None or not self._listing.has_table(new):
             return None
-        if self._listing.has_table(old):  # made anew: what is there is not ours
+        if self._listing.has_table(old):  # created again: the files there belong to that table
             return None
-        # A directory moves whole: if it has arrived, the old place is somebody else's.
+        # A directory moves as a whole: once it has arrived, the old place is free for other tables.
         return old if self._copies(new) or not self._places.has_files(new) else None
 
     def place_of(self, name: TableName) -> TableName:
-        """The name in whose place the files of a table are."""
+        """Return the name at whose place the files of a table are."""
         old = self.unfinished(name)
         return old if old is not None and self._places.has_files(old) else name
 
     def finish(self, new: TableName, old: TableName) -> bool:
-        """Bring the files to where the name of their table says; False if there are none."""
+        """Move the files to the place of their table's name; return False if there are none."""
         with self._locks.hold_all(old, new) as held:
             if self._listing.renamed_from(new) != old:
                 return False
@@ -77,22 +79,22 @@ class Renames:
                 return True
             if not self._places.has_files(new):
                 return False  # nothing to move: it is reported as without files
-            if source is not None:  # all is copied, else the schemas would still be there
+            if source is not None:  # all files are copied: the schemas are copied last
                 storage, layout = self._places.of_table(source)
                 storage.delete_directory(layout.root)
             self._listing.finish(new, RENAMED_FROM)
             return True
 
     def refuse_files_on_their_way(self, name: TableName) -> None:
-        """Whoever took a name whose place holds another table's files would mix the two."""
+        """Refuse a name whose place still holds files of a renamed table: the two would mix."""
         for new, old in self._listing.renames().items():
             if old != name or self.unfinished(new) is None:
                 continue
             storage, layout = self._places.of_table(name)
             if storage.directory_exists(layout.root):
                 raise AlreadyExistsError(
-                    f"files of table '{new}', which was renamed half-way, are in the place of "
-                    f"'{name}': repair('{new}') moves them"
+                    f"the place of '{name}' holds files of table '{new}', whose rename was "
+                    f"interrupted: repair('{new}') moves them"
                 )
 
     def _move_files(self, old: TableName, new: TableName, held: Held) -> None:
@@ -103,7 +105,7 @@ class Renames:
         self._listing.finish(new, RENAMED_FROM)
 
     def _is_refusal(self, error: LakeError, new: TableName) -> bool:
-        """Whether every file is where it was, and none of a copy is in the new place."""
+        """Return True if no file has moved and the new place holds no copy."""
         if isinstance(error, AlreadyExistsError | CommitConflictError):
             return True
         storage, target = self._places.of_table(new)

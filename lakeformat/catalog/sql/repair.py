@@ -1,4 +1,4 @@
-"""Repairing a listing: what was begun is finished, what was found is listed, the rest is said."""
+"""Repairs a listing: finishes interrupted changes, lists unlisted tables and reports the rest."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from lakeformat.errors import (
 __all__ = ["Repair"]
 
 _REFUSALS = (AlreadyExistsError, CommitConflictError, CorruptTableError, InvalidRequestError)
-"""What concerns one table, and must not keep the others from being repaired."""
+"""Errors that concern one table and must not stop the repair of the next."""
 
 
 class Repair:
-    """One repair, of the tables that ``covers`` accepts."""
+    """One repair of the tables that ``covers`` accepts."""
 
     def __init__(
         self,
@@ -48,9 +48,9 @@ class Repair:
         """Names whose place still holds the files of a table that is called otherwise."""
 
     def run(self, databases: Iterable[str]) -> RepairReport:
-        """Everything in these databases, which are listed."""
-        # Across all of them first: files on their way from one database to another belong to the
-        # table that is listed there, and are not to be found as a table here.
+        """Repair everything in these databases, which are listed."""
+        # First across all databases: files that move from one database to another belong to the
+        # table that is listed in the latter, and must not be listed as a table in the former.
         dropped = self._finish_drops()
         moved = self._finish_renames()
         for name in self._sorted(self._listing.unreadable_renames()):

@@ -1,1 +1,1 @@
-"""Tables from elsewhere: copies of other tables, and directories of plain files."""
+"""Copies tables, and makes tables of directories of plain files."""

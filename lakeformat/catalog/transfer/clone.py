@@ -1,8 +1,8 @@
 """Copies a table to another name, warehouse or storage, file by file and byte by byte.
 
-The schemas come last, the newest of them first: with it there is a table, whole at once, and
-before nobody sees one. A mark says meanwhile what is being copied: who repeats a clone that was
-interrupted goes on with it.
+The schemas are copied last, the newest first: with it the complete table appears, and readers see
+nothing before. Until then a mark names the clone: a clone that was interrupted is resumed when it
+is repeated.
 """
 
 from __future__ import annotations
@@ -47,13 +47,13 @@ _log = logging.getLogger(__name__)
 _CHUNK = 8 << 20
 _EVERYTHING = "everything"
 _NAMES = ("snapshot", "tag", "changelog", "branch")
-"""Directories of what leads to files."""
+"""Directories of the metadata that references other files."""
 
 CLONE_MARK = ".cloning"
-"""In the directory of a clone, says what it is a copy of until it is whole."""
+"""A file in the directory of a clone that names its source until the clone is complete."""
 
 OnFiles: TypeAlias = Callable[[int, int], None]
-"""Is called with the number of files, and how many of them are copied."""
+"""Called with the number of files, and the number of those that are copied."""
 
 
 @renamed_argument("tell", "on_progress")
@@ -68,18 +68,21 @@ def clone_table(
     dry_run: bool = False,
     on_progress: OnFiles | None = None,
 ) -> CloneReport:
-    """Copy a table into a catalog as ``database.table``: one state of it, or with ``full`` all.
+    """Copy a table into a catalog as ``database.table``: one state of it, or with ``full``
+    everything.
 
-    The state is the newest snapshot, or the one named by its number or a tag, with the columns
-    and options the table had then. ``full`` takes all snapshots, tags, branches and changelogs;
-    how far consumers have come stays behind. The source is read only. Repeat a clone that was
-    interrupted: files that are there are compared and kept. Tag the source first if its snapshots
-    expire faster than they are copied.
+    The state is the newest snapshot, or the one given by its number or a tag, with the columns and
+    options of that time. ``full`` copies all snapshots, tags, branches and changelogs, but not the
+    progress of consumers. The source is only read. To resume an interrupted clone, repeat the call:
+    existing files are compared and kept. Tag the source first if its snapshots may expire during
+    the copy.
     """
     if isinstance(source, ReadOnlyTable):
-        raise InvalidRequestError(f"{source!r} is a system table: clone the table it shows")
+        raise InvalidRequestError(f"cannot clone {source!r}, a system table: clone its table")
     if full and (snapshot is not None or tag is not None):
-        raise InvalidRequestError("full=True copies every snapshot and tag: name none of them")
+        raise InvalidRequestError(
+            "full=True copies every snapshot and tag: leave out snapshot and tag"
+        )
     handle = source._handle
     _require_blobs_named(handle)
     if not full:
@@ -102,22 +105,23 @@ def clone_table(
 
 
 def _require_blobs_named(handle: TableHandle) -> None:
-    """Refuse to copy rows without the packs that hold their blobs."""
+    """Refuse to copy rows without the pack files that hold their blobs."""
     schema = handle.schema
     blobs = [field.name for field in schema.fields if holds_blobs(field.type)]
     if blobs and schema.primary_keys:
         raise UnsupportedError(
-            f"column {blobs[0]!r} of {handle.uri} keeps blobs in packs that no manifest names, so "
-            "a clone would lead to those of this table: copy the rows with another engine"
+            f"cannot clone {handle.uri}: no manifest names the pack files with the blobs of column "
+            f"{blobs[0]!r}, so the clone would use the files of this table. Copy the rows with "
+            "another engine"
         )
 
 
 def _require_own_rows(handle: TableHandle) -> None:
-    """Refuse to copy one state of a table whose rows lie in other branches, too."""
+    """Refuse to copy one state of a table that also reads rows of other branches."""
     if (key := read_through(handle.options.to_dict(), handle.layout.branch)) is not None:
         raise UnsupportedError(
-            f"{handle.uri} sets {key!r}, so rows of other branches are rows of it, and one state "
-            "has those of one branch alone: clone it with full=True (--full), which copies all "
+            f"{handle.uri} sets {key!r} and so also reads rows of other branches, but one state "
+            "has only those of one branch: clone it with full=True (--full), which copies all "
             "branches"
         )
 
@@ -134,16 +138,18 @@ def _contents(
 
 
 def _expired(handle: TableHandle, reason: Exception) -> Exception:
-    """Whether files are missing because nobody has to keep them any more, only a retry tells."""
+    """Return an error for missing files; only a retry shows whether they have expired or are
+    lost.
+    """
     return type(reason)(
-        f"{reason}. If a snapshot of {handle.uri} expired while it was copied, nothing is wrong: "
-        "create a tag and clone that, or repeat"
+        f"{reason}. Perhaps a snapshot of {handle.uri} expired while it was copied: create a tag "
+        "and clone the tag, or run the clone again"
     )
 
 
 @dataclass(slots=True)
 class _Clone:
-    """One clone and how far it has come."""
+    """One clone and its progress."""
 
     handle: TableHandle
     catalog: Catalog
@@ -162,19 +168,19 @@ class _Clone:
         return f"{self.layout.root}/{CLONE_MARK}"
 
     @property
-    def _said(self) -> bytes:
+    def _mark_content(self) -> bytes:
         branch = self.handle.layout.branch
         said = {"source": self.handle.uri, "branch": branch, "what": self.asked}
         return json.dumps(said, indent=2).encode()
 
     def finished(self) -> CloneReport | None:
-        """Finish an earlier try that has made a table already; None if there is none."""
+        """Finish an earlier attempt that has created the table; None if there is none."""
         listed = self.storage.list(self.layout.schema_directory)
         found = (numbered(info.name, "schema-") for info in listed)
         there = sorted(number for number in found if number is not None)
         if not there or not self._is_ours():
             return None
-        # Somebody may use the table by now: nothing of it is touched, older schemas are added.
+        # The table may be in use by now: only older schemas are added.
         source = self.handle.layout
         for number in schema_ids(self.handle.storage, source):
             if number < there[-1] and number not in there:
@@ -183,10 +189,12 @@ class _Clone:
         self._finish()
         head = latest_snapshot(self.storage, self.layout)
         report = self.report(head, full=self.asked == _EVERYTHING, dry_run=False)
-        return replace(report, reason="an earlier try had copied everything; it is finished now")
+        return replace(
+            report, reason="an earlier attempt had copied everything; it is complete now"
+        )
 
     def check(self) -> None:
-        """Refuse a place that is taken, unless by an earlier try of the same clone."""
+        """Refuse a place that is taken, unless by an earlier attempt of the same clone."""
         if self._is_ours():
             return
         uri = self.storage.uri(self.layout.root)
@@ -198,20 +206,22 @@ class _Clone:
         refuse_another_kind(self.storage, self.layout, str(self.name))
         if has_leftovers(self.storage, self.layout):
             raise AlreadyExistsError(
-                f"{uri} holds files of another table, which has no schema any more: remove them "
-                f"with drop_table('{self.name}'), or choose another name"
+                f"{uri} holds files of another table, whose schema is missing: delete them with "
+                f"drop_table('{self.name}'), or choose another name"
             )
 
     def copy(self) -> None:
-        """Copy everything; what makes a table of it comes last."""
+        """Copy everything; the schemas, which make it a table, are copied last."""
         self._resumed = self._is_ours()
         if self._resumed:
-            for directory in _NAMES:  # of an earlier plan, and no table yet
+            for directory in _NAMES:  # from an earlier plan
                 self.storage.delete_directory(f"{self.layout.root}/{directory}")
         else:
             self.storage.make_directory(self.layout.root)
-            if not self.storage.create(self._mark, self._said):
-                raise AlreadyExistsError(f"another clone is on its way to '{self.name}'")
+            if not self.storage.create(self._mark, self._mark_content):
+                raise AlreadyExistsError(
+                    f"another clone is writing '{self.name}': wait for it, or choose another name"
+                )
         in_parallel(self.handle, self._copy_file, self.contents.files)
         for path, content in self.contents.names.items():
             self._create(f"{self.layout.root}/{path}", content)
@@ -223,10 +233,10 @@ class _Clone:
         self._finish()
 
     def report(self, head: Snapshot | None, *, full: bool, dry_run: bool) -> CloneReport:
-        """What was copied, or would be."""
+        """Return what was copied, or in a dry run would be."""
         contents = self.contents
         what = f"snapshot {head.id}" if head is not None else "the schema of an empty table"
-        would = "would be copied" if dry_run else f"are there, {self.copied} of them copied now"
+        would = "would be copied" if dry_run else f"complete, {self.copied} of them copied now"
         return CloneReport(
             source=self.handle.uri,
             target=self.storage.uri(self.layout.root),
@@ -240,23 +250,25 @@ class _Clone:
         )
 
     def _is_ours(self) -> bool:
-        """Whether an earlier try of the same clone was interrupted."""
+        """Return True if an earlier attempt of the same clone was interrupted; refuse another
+        clone.
+        """
         try:
             content = self.storage.read(self._mark)
         except NotFoundError:
             return False
-        if content == self._said:
+        if content == self._mark_content:
             return True
         raise AlreadyExistsError(
-            f"{self.storage.uri(self.layout.root)} is where another clone is on its way, or was "
-            f"interrupted: {content.decode(errors='replace')}. Repeat that one, or remove what "
-            f"there is of it with drop_table('{self.name}')"
+            f"{self.storage.uri(self.layout.root)} holds another clone, running or interrupted: "
+            f"{content.decode(errors='replace')}. Repeat that clone, or delete its files with "
+            f"drop_table('{self.name}')"
         )
 
     def _copy_file(self, path: str) -> None:
         target = f"{self.layout.root}/{path}"
         is_there = self._resumed and self.storage.exists(target)
-        if is_there and not self._is_same(path, target):  # torn when a try was interrupted
+        if is_there and not self._is_same(path, target):  # an interrupted attempt left half of it
             self.storage.delete(target)
             is_there = False
         if not is_there:
@@ -283,12 +295,11 @@ class _Clone:
         self.storage.make_directory(path.rpartition("/")[0])
         if not self.storage.create(path, content) and self.storage.read(path) != content:
             raise CommitConflictError(
-                f"{self.storage.uri(path)} was made by somebody else while '{self.name}' was "
-                "cloned: nothing of it was changed; choose another name, or drop the table and "
-                "repeat"
+                f"another program wrote {self.storage.uri(path)} while '{self.name}' was cloned; "
+                "its file was not changed. Choose another name, or drop the table and repeat"
             )
 
     def _finish(self) -> None:
-        """List the table where a catalog keeps lists, and take the mark away."""
+        """List the table in the catalog, and delete the mark."""
         self.catalog.repair(self.name)
         self.storage.delete(self._mark)

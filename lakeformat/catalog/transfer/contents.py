@@ -1,4 +1,4 @@
-"""What a clone consists of: files to copy, and small ones that make a table of them in the end."""
+"""The contents of a clone: files to copy, and small ones that complete it in the end."""
 
 from __future__ import annotations
 
@@ -34,27 +34,27 @@ _EXTERNAL_PATHS = "data-file.external-paths"
 
 @dataclass(slots=True)
 class Contents:
-    """By the path below the table."""
+    """The contents by path below the table."""
 
     files: dict[str, int | None] = field(default_factory=dict)
-    """Data, index and metadata files with their sizes, as far as somebody says them."""
+    """Data, index and metadata files with their sizes, where known."""
     names: dict[str, bytes] = field(default_factory=dict)
-    """Snapshots, tags, changelogs and branches: what leads to those files."""
+    """Snapshots, tags, changelogs and branches: the metadata that references those files."""
     schemas: dict[int, bytes] = field(default_factory=dict)
-    """Those of the main branch: with the first of them there is a table."""
+    """The schemas of the main branch: with the first of them the table exists."""
     snapshot_ids: dict[str, list[int]] = field(default_factory=dict)
-    """By branch."""
+    """The snapshot ids of each branch."""
 
     @property
     def bytes(self) -> int:
-        """How much there is to copy, as far as somebody says it."""
+        """The known number of bytes to copy."""
         return sum(size or 0 for size in self.files.values())
 
 
 def contents_of_snapshot(
     handle: TableHandle, snapshot: Snapshot | None, *, all_schemas: bool
 ) -> Contents:
-    """One state of a table, without what was before and without other names for it."""
+    """Return one state of a table, without its history and without tags."""
     reader = _Reader(handle, handle.layout, Contents())
     if snapshot is not None:
         storage, layout = handle.storage, handle.layout
@@ -76,7 +76,7 @@ def contents_of_snapshot(
 
 
 def contents_of_table(handle: TableHandle) -> Contents:
-    """Everything: all snapshots, tags, branches and changelogs; not how far consumers have come."""
+    """Return all snapshots, tags, branches and changelogs, but not the progress of consumers."""
     found = Contents()
     main = handle.layout.on_branch(MAIN_BRANCH)
     for name in [MAIN_BRANCH, *(branch.name for branch in branches(handle.storage, main))]:
@@ -92,7 +92,7 @@ def contents_of_table(handle: TableHandle) -> Contents:
 
 @dataclass(slots=True)
 class _Reader:
-    """Collects what one branch leads to."""
+    """Collects the files that one branch references."""
 
     handle: TableHandle
     layout: TableLayout
@@ -115,17 +115,17 @@ class _Reader:
         for before, snapshot in pairwise(snapshots):
             if snapshot.position.before == before.position:
                 self._add_entries(self._added(snapshot, ListKind.DELTA))
-            else:  # a rollback to a tag broke off
+            else:  # a rollback to a tag was interrupted
                 self.add_live(snapshot)
         named = [*snapshots[:1], *(tag.snapshot for tag in tags)]
         begun = [without_expired_changes(storage, layout, each) for each in named]
         for snapshot in [*begun, *snapshots[1:]]:
             self.add_metadata(snapshot, tuple(ListKind))
             self.add_changelog_files(snapshot)
-        told = ChangelogOwnership(storage, layout)
+        ownership = ChangelogOwnership(storage, layout)
         for number in changelog_ids(storage, layout):
             changelog = read_changelog(storage, layout, number)
-            if told.needs_files(changelog):
+            if ownership.needs_files(changelog):
                 self._add_changelog(changelog)
             self._add_name(layout.changelog(number))
         for snapshot in snapshots:
@@ -135,7 +135,7 @@ class _Reader:
         self.found.snapshot_ids[layout.branch] = [snapshot.id for snapshot in snapshots]
 
     def add_live(self, snapshot: Snapshot) -> None:
-        """The data files of a state, with what lies beside them."""
+        """Add the data files of a state, with their extra files."""
         storage = self.handle.storage
         manifests = manifests_of(storage, self.layout, snapshot)
         columns = read_manifests(storage, self.layout, manifests)
@@ -143,11 +143,11 @@ class _Reader:
         self._add_entries([columns.take(live_rows(columns, where))])
 
     def add_changelog_files(self, snapshot: Snapshot) -> None:
-        """What a snapshot tells of its changes."""
+        """Add the changelog files of a snapshot."""
         self._add_entries(self._added(snapshot, ListKind.CHANGELOG))
 
     def add_metadata(self, snapshot: Snapshot, lists: Sequence[ListKind]) -> None:
-        """Lists, manifests, index manifest, index files and statistics."""
+        """Add lists, manifests, index manifest, index files and statistics."""
         files, layout = metadata_of(self.handle, snapshot, lists), self.layout
         for name, size in (files.lists | files.manifests).items():
             self._add(layout.manifest(name), size)
@@ -161,20 +161,25 @@ class _Reader:
             self._add(self._places.index_file(entry, "").path, entry.file_size)
 
     def add_schemas(self, newest: int | None) -> None:
-        """The schemas, up to one; those of a branch become those of the clone."""
+        """Add the schemas up to ``newest``; those of a branch become the main schemas of the
+        clone.
+        """
         storage, layout = self.handle.storage, self.layout
         for number in schema_ids(storage, layout):
             if newest is None or number <= newest:
                 self.found.schemas[number] = storage.read(layout.schema(number))
 
     def add_schema_files(self) -> None:
-        """The schemas of a branch, which stays one."""
+        """Add the schemas of a branch, which remains a branch in the clone."""
         for number in schema_ids(self.handle.storage, self.layout):
             self._add_name(self.layout.schema(number))
 
     def _add_changelog(self, changelog: Snapshot) -> None:
-        """What its snapshot consisted of may have expired, and so may what a compaction wrote:
-        without files of its own a changelog tells of what was written."""
+        """Add the files of a changelog whose snapshot has expired.
+
+        The data files of its state, and those that a compaction wrote, may have expired, too. A
+        changelog without files of its own stands for the rows that were written.
+        """
         kinds = lists_of_changelog(self.handle, changelog)
         for kind in kinds:
             added = self._added(changelog, kind)
@@ -200,7 +205,7 @@ class _Reader:
                 self._add(file.path, file.size)
 
     def _add(self, path: str, size: int | None) -> None:
-        """Add a file; of a packed changelog the last part says how large it is."""
+        """Add a file; the last entry of a packed changelog holds its full size."""
         known = self.found.files.setdefault(_below(self.layout, path), size)
         if size is not None and known is not None and size > known:
             self.found.files[_below(self.layout, path)] = size
@@ -219,7 +224,7 @@ def _below(layout: TableLayout, path: str) -> str:
 
 def _elsewhere(handle: TableHandle, what: str) -> UnsupportedError:
     return UnsupportedError(
-        f"{handle.uri} keeps files outside of its directory ({what}): its manifests name them by "
-        "their whole address, so a copy of them would share those files. Make a new table and "
-        "write the rows into it: new.write(old.scan().to_batches())"
+        f"cannot clone {handle.uri}: it has files outside of its directory ({what}), and its "
+        "manifests name them by full address, so the clone would share them. Create a new table "
+        "and write the rows into it: new.write(old.scan().to_batches())"
     )

@@ -1,4 +1,4 @@
-"""Clones the tables of a database one after the other; one that fails stops no other."""
+"""Clones the tables of a database, one after the other; a failed table does not stop the next."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ def clone_database(
     dry_run: bool = False,
     on_progress: OnFiles | None = None,
 ) -> Iterator[TableOutcome[CloneReport]]:
-    """Clone the tables whose whole names meet the regular expressions, into a database ``to``.
+    """Clone the tables whose whole names match the regular expressions, into database ``to``.
 
-    The database is made if it is not there. A table that is there already is an error of its own,
-    and the others are cloned; repeating clones what is missing.
+    The database is created if it does not exist. A table that exists already gives an error of its
+    own, and the rest are cloned. Repeat the call to clone the tables that are missing.
     """
     wanted, refused = _pattern(including), _pattern(excluding) if excluding is not None else None
     target = to or database

@@ -1,6 +1,6 @@
-"""What the footer of a file of another program says of its columns, as far as it can be trusted.
+"""The column statistics in the footers of other programs' files, where they can be trusted.
 
-Bounds of text may be cut there and those of floats leave out NaN: they are left out.
+Bounds of text may be truncated and those of floats leave out NaN: they are left out.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _BOUNDED = {
 def footer_statistics(
     known: SoundStatistics | None, fields: Sequence[DataField | None]
 ) -> list[ColumnStatistics]:
-    """Of each column; nothing of those whose values are not in the file, and of ORC."""
+    """Return the statistics of each column; none for ORC, and for columns not in the file."""
     if known is None:
         return [NO_STATISTICS] * len(fields)
     schema = known.metadata.schema

@@ -1,7 +1,7 @@
-"""Makes a table of a directory of plain Parquet and ORC files, without copying where that goes.
+"""Creates a table from a directory of plain Parquet and ORC files, without copying where possible.
 
-The source is only read, and marked. A file that stays where it lies belongs to the table from then
-on: once a compaction has replaced it and its snapshots have expired, it is removed.
+The source is only read, and marked. A file that is registered in place belongs to the table from
+then on: it is deleted after a compaction has replaced it and its snapshots have expired.
 """
 
 from __future__ import annotations
@@ -79,11 +79,11 @@ def migrate_directory(
     copy: bool = False,
     dry_run: bool = False,
 ) -> MigrateReport:
-    """Make an append table ``database.table`` of the Parquet and ORC files below a directory.
+    """Create an append table ``database.table`` from the Parquet and ORC files below a directory.
 
-    Directories ``key=value`` become partitions, of type STRING unless ``partition_types`` says
-    another. Files are registered where they lie; ``copy`` copies them into the table, and those
-    whose columns differ are written anew in any case. Repeat a migration that was interrupted.
+    Directories ``key=value`` become partitions, of type STRING unless ``partition_types`` names
+    another. Files are registered in place; ``copy`` copies them into the table. Files whose columns
+    differ are always rewritten. To resume an interrupted migration, repeat the call.
     """
     storage, root = open_storage(source, storage_options)
     directory = find_plain_files(storage, root)
@@ -92,13 +92,13 @@ def migrate_directory(
     schema = new_schema(columns, partition_by=directory.keys, options=settings, time_millis=0)
     if schema.table_options.bucket != _UNAWARE_BUCKET:
         raise InvalidRequestError(
-            "plain files are in no bucket: leave the option 'bucket' out, or write the rows into "
-            "a table with buckets"
+            "plain files have no buckets: leave out the option 'bucket', or write the rows into a "
+            "table with buckets"
         )
     chosen = choose(storage, root, schema, directory.files, copy=copy)
     for each in chosen:
-        partition_columns(schema, each.file)  # which refuses a value that is none
-    catalog.place_of_new_table(name)  # which refuses a name that cannot be
+        partition_columns(schema, each.file)  # refuses an invalid value
+    catalog.place_of_new_table(name)  # refuses an invalid name
     registers = any(each.how == REGISTERED for each in chosen)
     if registers:
         schema = _naming_source(catalog, name, schema, address_of(storage, root))
@@ -115,27 +115,29 @@ def migrate_directory(
 
 
 def _naming_source(catalog: Catalog, name: str, schema: TableSchema, source: str) -> TableSchema:
-    """Return the schema with the source as external path, which the catalog has to allow.
+    """Return the schema with the source as external path, which the catalog must allow.
 
-    The option has no strategy with it, so no new file goes to the source.
+    The option is set without a strategy, so no new file is written to the source.
     """
     key = TableOptions.data_file_external_paths.key
     if key in schema.options:
         raise InvalidRequestError(
-            f"files that stay where they lie need option {key!r} for their own directory, {source}:"
-            " leave the option out and set it after the migration, or say copy=True"
+            f"files registered in place need option {key!r} for their own directory, {source}: "
+            "leave the option out and set it after the migration, or pass copy=True"
         )
     try:
         catalog.check_external_paths(name, [source])
     except InvalidRequestError as reason:
         raise InvalidRequestError(
-            f"{reason}. To leave the files alone and copy them into the table, say copy=True"
+            f"{reason}. Or copy the files into the table: pass copy=True"
         ) from None
     return replace(schema, options={**schema.options, key: source})
 
 
 def _owner(catalog: Catalog, name: str) -> Owner | None:
-    """The table of that name, if there is one: an earlier try has marked the files for it."""
+    """Return the owner of that name if the table exists: an earlier attempt has marked the
+    files.
+    """
     try:
         return Owner.of(catalog.table(name)._handle)
     except NotFoundError:
@@ -144,12 +146,12 @@ def _owner(catalog: Catalog, name: str) -> Owner | None:
 
 @contextmanager
 def _owned(table: Table, source: Storage, root: str) -> Iterator[None]:
-    """The files are the table's from before they are registered, unless none is after all."""
+    """Mark the files as the table's while they are registered; delete the mark if that fails."""
     made = claim(source, root, Owner.of(table._handle))
     try:
         yield
     except CommitOutcomeUnknownError:
-        raise  # they may be registered, as they may after an interruption
+        raise  # the files may be registered, so the mark is kept
     except LakeError:
         if made:
             with suppress(LakeError):
@@ -158,7 +160,7 @@ def _owned(table: Table, source: Storage, root: str) -> Iterator[None]:
 
 
 def _identity(source: str, name: str) -> CommitId:
-    """An identity that is equal for each try, so that files come in once."""
+    """Return the same identity for each attempt, so that files are committed once."""
     return CommitId(f"migrate-{hashlib.sha256(f'{source} {name}'.encode()).hexdigest()[:32]}", 1)
 
 
@@ -169,7 +171,7 @@ def _made_table(
     schema: TableSchema,
     identity: CommitId,
 ) -> Table:
-    """The new table, or what an interrupted try has left of it."""
+    """Return the new table, or the one that an interrupted attempt created."""
     table = catalog.create_table(
         name,
         columns,
@@ -183,7 +185,7 @@ def _made_table(
     is_new = same and not table.schema.primary_keys and table.latest_snapshot() is None
     if not is_new and (not same or table.find_commit(identity) is None):
         raise AlreadyExistsError(
-            f"table {name!r} exists in {catalog.location}, and is not of an earlier try of this "
+            f"table {name!r} exists in {catalog.location}, and not from an earlier attempt of this "
             "migration: choose another name"
         )
     return table
@@ -191,7 +193,7 @@ def _made_table(
 
 @dataclass(slots=True)
 class _Migration:
-    """Brings the files into the table, in one commit."""
+    """Adds the files to the table, in one commit."""
 
     table: Table
     source: Storage
@@ -203,7 +205,7 @@ class _Migration:
         return self.table._handle
 
     def run(self, identity: CommitId) -> CommitReport:
-        """Commit all files; what was written goes again if that fails."""
+        """Commit all files; delete the written files if that fails."""
         writer = self.table.new_writer()
         try:
             messages = [*self._messages(), *self._converted(writer)]
@@ -213,11 +215,11 @@ class _Migration:
         try:
             report = commit_messages(self._handle, messages, CommitOptions(commit=identity))
         except CommitOutcomeUnknownError:
-            raise  # the table may refer to the files: they stay
-        except LakeError:  # of anything else nobody knows whether it came before or after
+            raise  # the table may reference the files: they are kept
+        except LakeError:  # after any other error it is unknown whether the commit was published
             self._give_up(writer)
             raise
-        if report.replayed:  # a twin was faster: its files are the table's
+        if report.replayed:  # another attempt was faster: the table uses its files
             self._give_up(writer)
         return report
 
@@ -237,7 +239,7 @@ class _Migration:
         return writer.prepare()
 
     def _messages(self) -> Iterator[CommitMessage]:
-        """The files that stay as they are, a message for each partition."""
+        """Yield a message for each partition, with the files that are not rewritten."""
         by_partition: dict[bytes, list[DataFileMeta]] = {}
         for number, each in enumerate(self.chosen):
             if each.how != CONVERTED:
@@ -289,14 +291,16 @@ class _Migration:
         )
 
     def _in_file(self) -> list[DataField | None]:
-        """The columns whose values the file has; a partition column is as its directory says."""
+        """Return the columns whose values the file has; partition columns come from the
+        directory.
+        """
         schema = self._handle.schema
         return [
             None if column.name in schema.partition_keys else column for column in schema.fields
         ]
 
     def _copied(self, each: Chosen, partition: bytes, number: int) -> str:
-        """Copy a file into the table; its new name."""
+        """Copy a file into the table and return its new name."""
         handle = self._handle
         unique, extension = handle.environment.new_id(), str(each.file.format)
         name = data_file_name(handle.options.data_file_prefix, unique, number, extension)
@@ -331,7 +335,7 @@ def _report(
         for each in chosen
     )
     counts = Counter(each.how for each in chosen)
-    told = ", ".join(f"{count} {how}" for how, count in sorted(counts.items()))
+    counted_by_how = ", ".join(f"{count} {how}" for how, count in sorted(counts.items()))
     return MigrateReport(
         source=source,
         table=name,
@@ -343,9 +347,9 @@ def _report(
         rows=sum(file.rows for file in files),
         snapshot_id=None if done is None else done.snapshot_id,
         replayed=False if done is None else done.replayed,
-        reason=f"{counted(len(files), 'file')} would be {told}"
+        reason=f"{counted(len(files), 'file')} would be {counted_by_how}"
         if done is None
-        else f"{told}: {done.reason}",
+        else f"{counted_by_how}: {done.reason}",
     )
 
 

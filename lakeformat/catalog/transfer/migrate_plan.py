@@ -1,4 +1,4 @@
-"""How each file of a plain directory becomes one of a table: as it lies, copied, or converted."""
+"""Decides for each file of a plain directory: register it in place, copy it, or convert it."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ REGISTERED, COPIED, CONVERTED = "registered", "copied", "converted"
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """A file, and what is done with it."""
+    """A file, the action for it and the reason."""
 
     file: PlainFile
     how: str
@@ -43,10 +43,10 @@ class Chosen:
 
 
 def columns_of(directory: PlainDirectory, partition_types: Mapping[str, str]) -> pa.Schema:
-    """The columns of the table: those of all files, then those of the directories' names."""
+    """Return the columns of the table: those of all files, then the partition columns."""
     if unknown := [key for key in partition_types if key not in directory.keys]:
         raise InvalidRequestError(
-            f"{unknown[0]!r} is no partition column: the directories are named by "
+            f"{unknown[0]!r} is no partition column: the directories name "
             f"{', '.join(directory.keys) or 'none'}"
         )
     try:
@@ -54,19 +54,22 @@ def columns_of(directory: PlainDirectory, partition_types: Mapping[str, str]) ->
         merged = pa.unify_schemas(schemas, promote_options="permissive")
     except (pa.ArrowException, TypeError) as reason:
         raise InvalidRequestError(
-            f"the files do not fit into one table: {reason}. Migrate those that fit together"
+            f"the columns of the files do not fit together: {reason}. Migrate only files whose "
+            "columns fit"
         ) from None
     columns = []
     for field in merged:
         if field.name in directory.keys:
-            continue  # what its directory says holds for every row
+            continue  # the value of its directory counts for every row
         try:
             from_arrow_type(field.type)
         except LakeError as reason:
             raise type(reason)(f"column {field.name!r}: {reason}") from None
         columns.append(pa.field(field.name, field.type))
     if not columns:
-        raise InvalidRequestError("the files have no column besides those of their directories")
+        raise InvalidRequestError(
+            "the files have no column besides their partition columns: check the directory"
+        )
     partitions = [
         pa.field(key, _partition_type(key, partition_types.get(key, "STRING")))
         for key in directory.keys
@@ -86,7 +89,7 @@ def _partition_type(key: str, text: str) -> pa.DataType:
 
 
 def partition_columns(schema: TableSchema, file: PlainFile) -> dict[str, pa.Array]:
-    """The value of each partition column of a file, as an array of one."""
+    """Return the value of each partition column of a file, as an array of length one."""
     by_name = {field.name: field for field in schema.fields}
     found = {}
     for key, text in zip(schema.partition_keys, file.values, strict=True):
@@ -105,9 +108,9 @@ def partition_columns(schema: TableSchema, file: PlainFile) -> dict[str, pa.Arra
 def choose(
     storage: Storage, root: str, schema: TableSchema, files: Sequence[PlainFile], *, copy: bool
 ) -> list[Chosen]:
-    """Return what is done with each file below ``root``.
+    """Return the action for each file below ``root``.
 
-    One is taken as it is only where every reader can read it, and finds it in the directory of its
+    A file is registered only if every reader can read it and finds it in the directory of its
     partition: see ``lakeformat/paimon/file_places.py``.
     """
     fields = [field for field in schema.fields if field.name not in schema.partition_keys]
@@ -119,25 +122,25 @@ def choose(
         elif copy:
             found.append(Chosen(file, COPIED, "as asked"))
         elif not file.names_format:
-            found.append(Chosen(file, COPIED, "its name does not tell its format"))
+            found.append(Chosen(file, COPIED, "the suffix of its name is not its format"))
         elif named[file.values, file.info.name] > 1:
-            found.append(Chosen(file, COPIED, "another file of its partition has its name"))
+            found.append(Chosen(file, COPIED, "another file of its partition has the same name"))
         elif not _has_address(storage, root) or not _has_address(storage, file.info.path):
             found.append(Chosen(file, COPIED, "its path cannot be written as an address"))
         elif len(file.info.path[len(root) :].strip("/").split("/")) != len(file.values) + 1:
-            found.append(Chosen(file, COPIED, "it lies in a directory that is no partition"))
+            found.append(Chosen(file, COPIED, "its directory is no partition"))
         else:
             found.append(Chosen(file, REGISTERED, "has the columns of the table"))
     return found
 
 
 def address_of(storage: Storage, path: str) -> str:
-    """Return the address metadata keeps of a place outside its table: nothing is escaped."""
+    """Return the unescaped address that metadata keeps for a place outside its table."""
     return f"file:{path}" if storage.scheme == "file" else storage.uri(path)
 
 
 def _has_address(storage: Storage, path: str) -> bool:
-    """Return True if a path, written as an address in a list of options, leads back to itself."""
+    """Return True if a path, written as an address in a list of options, can be parsed back."""
     address = address_of(storage, path)
     try:
         return "," not in address and resolve(address, storage)[1] == path
@@ -146,7 +149,7 @@ def _has_address(storage: Storage, path: str) -> bool:
 
 
 def _unfit(file: PlainFile, fields: Sequence[DataField]) -> str | None:
-    """Why the rows of a file have to be written anew; None if the file can stay."""
+    """Return the reason the rows of a file must be rewritten; None if the file can be used."""
     wanted = to_arrow_schema(tuple(fields))
     for field in wanted:
         place = file.schema.get_field_index(field.name)
@@ -154,9 +157,9 @@ def _unfit(file: PlainFile, fields: Sequence[DataField]) -> str | None:
             return f"column {field.name!r} is missing"
         there = file.schema.field(place).type
         if pa.types.is_nested(there):
-            return f"column {field.name!r} is nested, which formats write in several ways"
+            return f"column {field.name!r} is nested, and programs write nested columns differently"
         if there != field.type:
             return f"column {field.name!r} is {there}, the table has {field.type}"
         if pa.types.is_timestamp(there) and (file.format is FileFormat.ORC or there.unit == "ns"):
-            return f"column {field.name!r} holds times as other programs write them"
+            return f"column {field.name!r} holds times in a form that differs between programs"
     return None

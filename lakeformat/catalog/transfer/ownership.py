@@ -1,8 +1,8 @@
-"""Whose registered files are: a mark in their directory, so that no two tables remove them.
+"""The owner of registered files: a mark in their directory, so that no two tables delete them.
 
-A file that lies where it lay belongs to one table, whose expiry removes it some day. Another
-table that registered it, too, would lose its rows then. Readers of plain directories pass over
-the mark, as over each name that begins with an underscore.
+A registered file belongs to one table, whose expiry deletes it some day. A second table with the
+same file would lose its rows then. Readers of plain directories ignore the mark, because its name
+begins with an underscore.
 """
 
 from __future__ import annotations
@@ -31,22 +31,22 @@ MARK = REGISTERED_MARK
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """A table, told apart from others that have had or will have its place."""
+    """A table, distinct from other tables that had or will have its place."""
 
     table: str
-    """Where it was when it took the files."""
+    """The table's address when it registered the files."""
     made_millis: int
-    """The time of its first schema, which no renaming changes."""
+    """The time of its first schema, which a rename does not change."""
 
     @classmethod
     def of(cls, handle: TableHandle) -> Owner:
-        """The table of a handle."""
+        """Return the owner for a table."""
         first = read_schema(handle.storage, handle.layout, 0)
         return cls(handle.uri, first.time_millis)
 
 
 def parents(root: str) -> Iterator[str]:
-    """Every directory a path lies in, the nearest first."""
+    """Yield every directory above a path, the nearest first."""
     directory = dirname(root)
     while directory.strip("/"):
         yield directory
@@ -54,7 +54,7 @@ def parents(root: str) -> Iterator[str]:
 
 
 def refuse_owned(storage: Storage, root: str, below: Sequence[str], owner: Owner | None) -> None:
-    """Refuse files which a mark gives to another table; ``below`` are the marks under ``root``."""
+    """Refuse files that a mark gives to another table; ``below`` are the marks under ``root``."""
     above = [f"{directory}/{MARK}" for directory in (root, *parents(root))]
     for path in dict.fromkeys((*above, *below)):
         try:
@@ -63,31 +63,30 @@ def refuse_owned(storage: Storage, root: str, below: Sequence[str], owner: Owner
             continue
         if owner is None or found != _content(owner):
             raise InvalidRequestError(
-                f"{storage.uri(root)} has files that are registered in the table "
-                f"{_named(found)} already, which removes them once it needs them no more: say "
-                "copy=True to leave them there. If that table is gone, remove "
-                f"{storage.uri(path)}"
+                f"files of {storage.uri(root)} are already registered in the table "
+                f"{_named(found)}, which deletes them once it does not need them: pass copy=True "
+                f"to copy them. If that table no longer exists, delete {storage.uri(path)}"
             )
 
 
 def claim(storage: Storage, root: str, owner: Owner) -> bool:
-    """Mark a directory as of a table; whether it was not before."""
+    """Mark a directory as owned by a table; return True if it was not marked before."""
     path, content = f"{root}/{MARK}", _content(owner)
     try:
         made = storage.create(path, content)
     except LakeError as reason:
         if not _is_there(storage, path, content):
             raise UnavailableError(
-                f"{storage.uri(path)} cannot be written: {reason}. It says whose the files are, "
-                "which a table removes some day: say copy=True to leave them alone"
+                f"{storage.uri(path)} cannot be written: {reason}. It names the table that owns, "
+                "and some day deletes, the files: pass copy=True to copy them instead"
             ) from reason
         made = True
-    refuse_owned(storage, root, [], owner)  # somebody may have been first
+    refuse_owned(storage, root, [], owner)  # another table may have been first
     return made
 
 
 def withdraw(storage: Storage, root: str) -> None:
-    """Take back a mark, where nothing was registered after all."""
+    """Delete a mark, because nothing was registered."""
     storage.delete(f"{root}/{MARK}")
 
 

@@ -1,7 +1,7 @@
-"""Finds the data files of a plain directory, as Hive and Spark leave one behind.
+"""Finds the data files of a plain directory, as Hive and Spark write it.
 
-A directory ``key=value`` says what a column has in all rows below it. Names that begin with a dot
-or an underscore are hidden, as they are to Hive: marks, logs, and files that are being written.
+A directory ``key=value`` gives a column's value for all rows below it. Names that begin with a dot
+or an underscore are hidden, as in Hive: marks, logs, and files that are being written.
 """
 
 from __future__ import annotations
@@ -32,35 +32,38 @@ _LONGEST_MAGIC = 4
 
 @dataclass(frozen=True, slots=True)
 class PlainFile:
-    """One file, and what its footer says."""
+    """One file and the content of its footer."""
 
     info: FileInfo
     uri: str
     values: tuple[str, ...]
-    """Of its partition, as its directories spell them."""
+    """The partition values, in the spelling of the directories."""
     format: FileFormat
     names_format: bool
-    """Whether its name tells the format."""
+    """True if the suffix of its name is that of its format."""
     schema: pa.Schema
     rows: int
     statistics: SoundStatistics | None
-    """Of a Parquet file."""
+    """The statistics of a Parquet file."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlainDirectory:
-    """What is in a directory."""
+    """The files of a directory."""
 
     files: tuple[PlainFile, ...]
     keys: tuple[str, ...]
     """The partition columns, from the outermost directory to the innermost."""
     skipped: tuple[str, ...]
     marks: tuple[str, ...] = ()
-    """Paths of what says that files below are a table's."""
+    """Paths of the marks that give files below to a table."""
 
 
 def find_plain_files(storage: Storage, root: str) -> PlainDirectory:
-    """All files below a directory; refused where a table is near, or no two files agree."""
+    """Return all files below a directory.
+
+    Refused if the directory holds, is or lies in a table, or if partition columns differ.
+    """
     if not storage.directory_exists(root):
         raise NotFoundError(f"{storage.uri(root)} is no directory: check the address")
     for directory in (root, *parents(root)):
@@ -70,16 +73,15 @@ def find_plain_files(storage: Storage, root: str) -> PlainDirectory:
     found = [*_walk(storage, root, root, (), skipped, marks)]
     if not found:
         raise InvalidRequestError(
-            f"{storage.uri(root)} holds no Parquet or ORC file, so there is no table to make"
+            f"{storage.uri(root)} has no Parquet or ORC file: check the address"
         )
     keys = tuple(key for key, _ in found[0][1])
     for info, partition in found:
         if tuple(key for key, _ in partition) != keys:
             raise InvalidRequestError(
-                f"{storage.uri(info.path)} lies below other directories than "
-                f"{storage.uri(found[0][0].path)}: every file of a table has the same partition "
-                f"columns, here {', '.join(keys) or 'none'}. Move one of them, or migrate the "
-                "directories one by one"
+                f"the partition columns of {storage.uri(info.path)} differ from those of "
+                f"{storage.uri(found[0][0].path)}, {', '.join(keys) or 'none'}: all files of a "
+                "table need the same. Move one of them, or migrate the directories one by one"
             )
     files = tuple(
         _opened(storage, info, tuple(value for _, value in partition)) for info, partition in found
@@ -96,8 +98,8 @@ def _refuse_table(storage: Storage, root: str, directory: str) -> None:
     )
     raise InvalidRequestError(
         f"{storage.uri(root)} {'is' if directory == root else where} a table already ({sign}), no "
-        "directory of plain files: the table removes files, and not all that are there are of its "
-        "rows. Clone a Paimon table; read others and write their rows"
+        "directory of plain files: the table deletes files, and some hold no current rows. Clone a "
+        "Paimon table; for another format, read its rows and write them"
     )
 
 
@@ -139,8 +141,8 @@ def _opened(storage: Storage, info: FileInfo, values: tuple[str, ...]) -> PlainF
             found = next((kind for magic, kind in _MAGIC.items() if head.startswith(magic)), None)
             if found is None:
                 raise UnsupportedError(
-                    f"{uri} is neither Parquet nor ORC: take it out of the directory, or convert "
-                    "it; `lake write` takes CSV and JSON"
+                    f"{uri} is neither Parquet nor ORC: move it out of the directory, or convert "
+                    "it; `lake write` reads CSV and JSON"
                 )
             stream.seek(0)
             statistics = None
@@ -155,7 +157,7 @@ def _opened(storage: Storage, info: FileInfo, values: tuple[str, ...]) -> PlainF
                 schema, rows = file.schema, file.nrows
     except (pa.ArrowException, OSError) as reason:
         raise InvalidRequestError(
-            f"{uri} cannot be read: {reason}; take it out of the directory or restore it"
+            f"{uri} cannot be read: {reason}. Restore it, or move it out of the directory"
         ) from reason
     return PlainFile(
         info=info,
@@ -177,7 +179,7 @@ def _names(name: str, uri: str, found: FileFormat) -> bool:
 
 
 def _plain(field: pa.Field) -> pa.Field:
-    """The column without what Arrow alone knows of it, and nullable: no footer promises."""
+    """Return the column with a plain type, and nullable: footers do not guarantee NOT NULL."""
     kind = field.type
     if pa.types.is_dictionary(kind):
         kind = kind.value_type

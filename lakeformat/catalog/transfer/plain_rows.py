@@ -1,4 +1,4 @@
-"""The rows of a plain file, for those that have to be written anew."""
+"""Reads the rows of a plain file that must be rewritten."""
 
 from __future__ import annotations
 
@@ -19,13 +19,15 @@ __all__ = ["read_plain_rows"]
 def read_plain_rows(
     storage: Storage, file: PlainFile, schema: pa.Schema, partition: Mapping[str, pa.Array]
 ) -> Iterator[pa.RecordBatch]:
-    """Batches with the columns the file has and those of its partition; the writer checks them."""
+    """Yield batches with the columns of the file and of its partition; the writer checks them."""
     try:
         with storage.open_input(file.info.path) as stream:
             for batch in _batches(stream, file):
                 yield _with_partition(batch, schema, partition)
     except (pa.ArrowException, OSError) as reason:
-        raise InvalidRequestError(f"{file.uri} cannot be read: {reason}") from reason
+        raise InvalidRequestError(
+            f"{file.uri} cannot be read: {reason}. Restore it, or move it out of the directory"
+        ) from reason
 
 
 def _batches(stream: object, file: PlainFile) -> Iterator[pa.RecordBatch]:

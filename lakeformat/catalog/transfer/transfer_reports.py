@@ -1,4 +1,4 @@
-"""What was copied or taken over, for people and programs."""
+"""Reports about clones and migrations, for people and programs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["CloneReport", "MigrateReport", "MigratedFile"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CloneReport:
-    """The outcome of cloning one table, or what it would be."""
+    """The outcome of cloning one table; in a dry run, what would be done."""
 
     source: str
     target: str
@@ -20,26 +20,26 @@ class CloneReport:
     files: int
     """Data, index and metadata files of the clone."""
     copied: int
-    """Those that were not there from an earlier try."""
+    """Files that an earlier attempt had not copied."""
     bytes: int
     snapshot_ids: tuple[int, ...]
-    """Of the main branch of the clone."""
+    """The snapshots of the main branch of the clone."""
     reason: str
     """One sentence for the log: what happened, or why nothing did."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON."""
+        """Return plain values, ready for JSON."""
         return asdict(self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MigratedFile:
-    """One file of a directory that becomes a table, and how."""
+    """One file of a migrated directory, and the action for it."""
 
     file: str
     partition: str
     how: str
-    """``registered`` where it lies, ``copied`` as it is, or ``converted`` into a new file."""
+    """``registered`` in place, ``copied`` unchanged, or ``converted`` into a new file."""
     reason: str
     rows: int
     bytes: int
@@ -47,7 +47,7 @@ class MigratedFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MigrateReport:
-    """The outcome of making a table of a directory, or what it would be."""
+    """The outcome of migrating a directory; in a dry run, what would be done."""
 
     source: str
     table: str
@@ -56,7 +56,7 @@ class MigrateReport:
     partition_by: tuple[str, ...]
     files: tuple[MigratedFile, ...]
     skipped: tuple[str, ...]
-    """Hidden files, which no table takes."""
+    """Hidden files, which are ignored."""
     rows: int
     snapshot_id: int | None
     replayed: bool
@@ -64,5 +64,5 @@ class MigrateReport:
     """One sentence for the log: what happened, or why nothing did."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON."""
+        """Return plain values, ready for JSON."""
         return asdict(self)

@@ -53,15 +53,17 @@ def test_a_name_that_makes_no_directory_is_refused(catalog, name):
     with pytest.raises(lake.InvalidRequestError, match=r"name .* is not allowed"):
         catalog.create_database(name)
     catalog.create_database("shop", exist_ok=True)
-    with pytest.raises(lake.InvalidRequestError, match=r"is not allowed|named 'database.table'"):
+    with pytest.raises(
+        lake.InvalidRequestError, match=r"is not allowed|is no table name: write 'database.table'"
+    ):
         catalog.create_table(f"shop.{name}" if isinstance(name, str) else name, COLUMNS)
 
 
 @pytest.mark.parametrize("name", [None, 5, b"shop.orders"])
 def test_what_is_no_text_names_no_table_and_no_warehouse(catalog, name):
-    with pytest.raises(lake.InvalidRequestError, match=r"a table is named 'database.table', got"):
+    with pytest.raises(lake.InvalidRequestError, match=r"is no table name: write 'database.table'"):
         catalog.table(name)
-    with pytest.raises(lake.InvalidRequestError, match="a warehouse is a path or URI, got"):
+    with pytest.raises(lake.InvalidRequestError, match="warehouse must be a path or a URI, got"):
         lake.open_catalog(name)
 
 
@@ -156,7 +158,7 @@ def test_an_alteration_that_is_refused_changes_nothing(catalog):
     before = catalog.create_table("shop.orders", COLUMNS).schema
     with pytest.raises(lake.InvalidRequestError, match="no column 'nix'"):
         catalog.alter_table("shop.orders", lake.add_column("a", "INT"), lake.drop_column("nix"))
-    with pytest.raises(lake.InvalidRequestError, match="say what to change"):
+    with pytest.raises(lake.InvalidRequestError, match=r"no change of .* is given"):
         catalog.alter_table("shop.orders")
     with pytest.raises(lake.NotFoundError, match="does not exist"):
         catalog.alter_table("shop.nix", lake.drop_column("id"))

@@ -122,7 +122,7 @@ def test_a_table_is_cloned_into_another_warehouse_and_database(catalog, tmp_path
     assert found["snapshot_ids"] == [1, 2, 3]
     assert "choose another name" in refuses(catalog, *how)
     shown = lake_says(catalog, "clone-database", "shop", "--to", there.location, "--as", "backup")
-    assert shown.count("files are there") == 2
+    assert shown.count("files complete") == 2
     failed = refuses(catalog, "clone-database", "shop", "--to", there.location, "--as", "backup")
     assert "2 tables were not cloned" in failed
 

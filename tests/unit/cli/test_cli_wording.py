@@ -28,7 +28,7 @@ from lakeformat.types.duration_text import duration
             "by one of --snapshot, --tag and --as-of; got",
         ),
         ("use mode='delta'", "use --mode delta"),
-        ("make it with create_database('nodb')", "make it with `lake create-database nodb`"),
+        ("create it with create_database('nodb')", "create it with `lake create-database nodb`"),
         ("dry_run=False takes them out", "--remove takes them out"),
         ("more than max_share=50%: is it", "more than --max-share 50%: is it"),
         ("next_snapshot is from 1, got 0", "--next is from 1, got 0"),
@@ -65,7 +65,7 @@ def test_the_program_says_it_so(tmp_path):
         check=False,
     )
     assert shown.returncode == 1
-    assert "make it with `lake create-database nodb`" in shown.stderr
+    assert "create it with `lake create-database nodb`" in shown.stderr
 
 
 def test_every_command_has_a_panel_in_the_help():

@@ -216,18 +216,22 @@ def test_another_table_of_the_name_is_left_alone(catalog, source):
     [
         ({}, {}, "no Parquet or ORC file"),
         ({"a.parquet": ROWS, "x.csv": None}, {}, "neither Parquet nor ORC"),
-        ({"dt=1/a.parquet": ROWS, "h=1/b.parquet": ROWS}, {}, "other directories"),
-        ({"dt=1/a.parquet": ROWS, "b.parquet": ROWS}, {}, "other directories"),
+        ({"dt=1/a.parquet": ROWS, "h=1/b.parquet": ROWS}, {}, "the partition columns of"),
+        ({"dt=1/a.parquet": ROWS, "b.parquet": ROWS}, {}, "the partition columns of"),
         ({"a.parquet": ROWS}, {"partition_types": {"dt": "DATE"}}, "'dt' is no partition column"),
         ({"dt=x/a.parquet": ROWS}, {"partition_types": {"dt": "DATE"}}, "'x' is no value"),
         ({"dt=1/a.parquet": ROWS}, {"partition_types": {"dt": "DAY"}}, "DAY"),
-        ({"a.parquet": ROWS}, {"options": {"bucket": "4", "bucket-key": "id"}}, "in no bucket"),
+        (
+            {"a.parquet": ROWS},
+            {"options": {"bucket": "4", "bucket-key": "id"}},
+            "plain files have no buckets",
+        ),
         ({"a.parquet": ROWS}, {"options": {"bukcet": "1"}}, "bukcet"),
         ({"a.parquet": ROWS, "schema/schema-0": None}, {}, "is a table already"),
         (
             {"a.parquet": ROWS, "b.parquet": pa.table({"id": ["text"]})},
             {},
-            "do not fit into one table",
+            "do not fit together",
         ),
     ],
 )
