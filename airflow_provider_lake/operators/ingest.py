@@ -11,8 +11,8 @@ from airflow.sdk.log import mask_secret
 
 from airflow_provider_lake.arguments import LakeArgumentError
 from airflow_provider_lake.operators.job import LakeJobOperator
+from lakeformat.files.foreign.dialect import Compression, SourceFormat
 from spark_jobs.job_requests.ingest import IngestRequest, MessageFormat
-from spark_jobs.job_requests.request import SourceFormat
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -41,6 +41,20 @@ class LakeIngestOperator(LakeJobOperator):
         per line. The formats of change messages (one per line, too) are never guessed: the
         rows are upserted and deleted as they say, and columns that are new or have become
         wider are added to the table
+    :param delimiter: of CSV files: the character between two values; a comma by default, ``\\t``
+        is a tab
+    :param quote: of CSV files: the character around values that hold a delimiter or a line
+        break; ``"`` by default, empty if there is none
+    :param escape: of CSV files: the character before one that is meant literally; by default
+        there is none
+    :param header: of CSV files: whether the first line names the columns, which is the default.
+        Without it the files have the columns of the table, in their order
+    :param null_values: of CSV files: the unquoted texts that stand for NULL, as
+        ``["", "NULL"]``; by default the empty one
+    :param encoding: of text files: ``utf-8`` by default, or another such as ``latin-1`` or
+        ``utf-16``
+    :param compression: the compression of the files; by default the ending of their names:
+        ``.gz``, ``.bz2`` or ``.zst``
     :param messages_of: of change messages only those of this source table, as
         ``database.table``
     :param source_table: another table of the warehouse, ``database.table``: what changed since
@@ -79,6 +93,13 @@ class LakeIngestOperator(LakeJobOperator):
         *,
         source: str | None = None,
         format: SourceFormat | MessageFormat | None = None,
+        delimiter: str | None = None,
+        quote: str | None = None,
+        escape: str | None = None,
+        header: bool | None = None,
+        null_values: Sequence[str] | None = None,
+        encoding: str | None = None,
+        compression: Compression | None = None,
         messages_of: str | None = None,
         source_table: str | None = None,
         consumer: str | None = None,
@@ -99,6 +120,13 @@ class LakeIngestOperator(LakeJobOperator):
         super().__init__(**kwargs)
         self.source = source
         self.format = format
+        self.delimiter = delimiter
+        self.quote = quote
+        self.escape = escape
+        self.header = header
+        self.null_values = null_values
+        self.encoding = encoding
+        self.compression = compression
         self.messages_of = messages_of
         self.source_table = source_table
         self.consumer = consumer

@@ -164,7 +164,10 @@ def write(
     table: TableArgument,
     inputs: Annotated[
         list[str],
-        typer.Argument(metavar="INPUT...", help="Files that end in .csv, .json or .parquet"),
+        typer.Argument(
+            metavar="INPUT...",
+            help="Files that end in .csv, .json or .parquet, also packed (.csv.gz)",
+        ),
     ],
     kinds: Annotated[
         str | None,
@@ -178,21 +181,58 @@ def write(
             "partition such as dt=2024-01-31.",
         ),
     ] = None,
+    form: Annotated[
+        str | None,
+        typer.Option(
+            "--format", metavar="FORMAT", help="csv, json or parquet. Default: the file's ending."
+        ),
+    ] = None,
+    delimiter: Annotated[
+        str | None,
+        typer.Option(metavar="C", help=r"CSV: between values. Default: a comma; \t is a tab."),
+    ] = None,
+    quote: Annotated[
+        str | None, typer.Option(metavar="C", help="CSV: around values. Default: a double quote.")
+    ] = None,
+    escape: Annotated[
+        str | None, typer.Option(metavar="C", help="CSV: before a literal character.")
+    ] = None,
+    header: Annotated[
+        bool,
+        typer.Option(
+            help="CSV: the first line names the columns. Without it: those of the table, in order."
+        ),
+    ] = True,
+    null_values: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="TEXT", help="CSV: unquoted text that is NULL; repeat it. Default: empty."
+        ),
+    ] = None,
+    encoding: Annotated[
+        str | None, typer.Option(metavar="NAME", help="CSV and JSON. Default: utf-8.")
+    ] = None,
+    compression: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="none, gzip, bz2 or zstd. Default: the file's ending."),
+    ] = None,
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
     """Add the rows of files to a table, all in one commit.
 
-    An example: lake write shop.orders new.csv more.parquet
+    An example: lake write shop.orders new.csv more.parquet --delimiter ";"
     """
     from lakeformat.cli.progress import progressing
     from lakeformat.cli.read_files import read_rows
+    from lakeformat.files.foreign.dialect import TextDialect
 
+    dialect = TextDialect.of({**locals(), "null_values": null_values or None})
     try:
         found = named_table(context, table)
     except NotFoundError as reason:
         raise NotFoundError(f"{reason}; {_made_first(context, table)}") from None
-    rows = read_rows(inputs, found.schema, kinds)
+    rows = read_rows(inputs, found.schema, kinds, form, dialect)
     report = found.write(
         progressing(rows, "writing"),
         kinds,

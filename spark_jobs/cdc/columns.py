@@ -9,11 +9,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 import lakeformat as lake
+from lakeformat.files.foreign.inferred_columns import rounded_numbers, rounded_refusal
+from lakeformat.files.foreign.text_checks import times_as_text
 from lakeformat.types.arrow_types import from_arrow_type
 from lakeformat.types.types import AtomicType, DataType, TypeName, atomic
 from spark_jobs.cdc.changes import Changes
 from spark_jobs.cdc.declared import Declared, type_text
-from spark_jobs.ingestion.file_readers import rounded_numbers, rounded_refusal, times_as_text
 from spark_jobs.ingestion.type_widening import widest
 
 __all__ = ["Column", "MessageColumns"]

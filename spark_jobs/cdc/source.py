@@ -15,6 +15,9 @@ import pyarrow.compute as pc
 
 import lakeformat as lake
 from lakeformat.executor import Executor, in_order
+from lakeformat.files.foreign.dialect import CSV_AND_PLAIN, TextDialect
+from lakeformat.files.foreign.plain_copy import plain_copy
+from lakeformat.files.foreign.rows import naming
 from lakeformat.paimon.aggregate_rules import function_of_column
 from lakeformat.types.arrow_types import to_arrow_type
 from lakeformat.types.types import AtomicType
@@ -26,8 +29,7 @@ from spark_jobs.cdc.evolve import changes_for, declaration
 from spark_jobs.cdc.lines import blocks_of, lines_where, parse_block
 from spark_jobs.cdc.maxwell import Maxwell
 from spark_jobs.cdc.values import column_values, read_as
-from spark_jobs.ingestion.file_readers import naming
-from spark_jobs.ingestion.remote_files import local_copy
+from spark_jobs.ingestion.remote_files import opener_of
 from spark_jobs.runtime.progress import tell_progress
 
 __all__ = ["ROW_KIND", "MessageFiles"]
@@ -58,6 +60,7 @@ class MessageFiles:
     columns: MessageColumns = field(default_factory=MessageColumns)
     options: Mapping[str, str] | None = field(default=None, repr=False)
     """Of the storage remote files are in."""
+    dialect: TextDialect = CSV_AND_PLAIN
 
     def look(self, executor: Executor | None = None) -> None:
         """Read all messages for what they say of columns, wherever there is room for it."""
@@ -147,7 +150,8 @@ class MessageFiles:
 
     def _blocks(self, path: str) -> Iterator[bytes]:
         """The messages that are meant: what others say of columns is none of this table's."""
-        with local_copy(path, self.options) as local:
+        opener = opener_of(path, self.options)
+        with plain_copy(path, "json", self.dialect, opener) as local:
             for block in blocks_of(local):
                 if meant := block if self.only is None else self._meant(block, self.only, path):
                     yield meant

@@ -8,12 +8,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 import lakeformat as lake
-from lakeformat.files.text_files import cast_text
+from lakeformat.files.foreign.text_checks import cast_text, times_as_text
 from lakeformat.types.types import DataField
 from spark_jobs.cdc.base64_columns import decimals_of, decoded
 from spark_jobs.cdc.columns import Column
 from spark_jobs.cdc.declared import Declared, Decoding
-from spark_jobs.ingestion.file_readers import times_as_text
 
 __all__ = ["column_values", "read_as"]
 

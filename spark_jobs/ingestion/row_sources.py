@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 import pyarrow as pa
 
 import lakeformat as lake
-from spark_jobs.ingestion.file_readers import infer_columns, read_files
 from spark_jobs.ingestion.source_files import SourceFiles, find_paths, find_source
 from spark_jobs.runtime.progress import tell_progress
 
@@ -51,15 +50,14 @@ class FileRows:
         self.files = files
 
     def new_columns(self) -> Any:
-        return infer_columns(self.files)
+        return self.files.columns()
 
     def fitted(self, catalog: lake.Catalog, table: lake.Table, name: str) -> lake.Table:
         return table
 
     def batches(self, table: lake.Table) -> Iterator[pa.RecordBatch]:
-        columns = table.schema.arrow_schema()
         for number, path in enumerate(self.files.paths, 1):
-            yield from read_files([path], self.files.format, columns, self.files.options)
+            yield from self.files.rows(table.schema, [path])
             tell_progress(number, len(self.files.paths), "files")
 
 
@@ -84,6 +82,7 @@ class MessageRows:
             keys,
             wanted.messages_of,
             options=wanted.catalog_options,
+            dialect=wanted.dialect,
         )
         self.files.look(executor)
 
@@ -113,7 +112,7 @@ def rows_of(
         return MessageRows(wanted, list(keys), paths, executor)
     assert wanted.source is not None
     options = wanted.catalog_options
-    return FileRows(find_source(wanted.source, wanted.file_format, paths, options))
+    return FileRows(find_source(wanted.source, wanted.file_format, paths, options, wanted.dialect))
 
 
 def target_table(

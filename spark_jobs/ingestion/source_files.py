@@ -1,29 +1,25 @@
-"""Which files a request means, and what they hold."""
+"""The files that a request means, and their format."""
 
 from __future__ import annotations
 
 import glob
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
+from functools import partial
+from typing import TYPE_CHECKING
 
 import lakeformat as lake
-from spark_jobs.ingestion.remote_files import is_remote, remote_paths, unpacked_name
-from spark_jobs.job_requests.request import SourceFormat
+from lakeformat.files.foreign.dialect import CSV_AND_PLAIN, SourceFormat, TextDialect, format_of
+from spark_jobs.ingestion.remote_files import is_remote, opener_of, remote_paths
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from lakeformat.paimon.schema import TableSchema
 
 __all__ = ["SourceFiles", "find_paths", "find_source"]
-
-_ENDINGS: dict[str, SourceFormat] = {
-    ".parquet": "parquet",
-    ".csv": "csv",
-    ".json": "json",
-    ".jsonl": "json",
-    ".ndjson": "json",
-}
-
-_PACKED_OTHERWISE = (".br", ".bz2", ".lz4", ".zst")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +30,32 @@ class SourceFiles:
     paths: tuple[str, ...]
     options: Mapping[str, str] | None = field(default=None, repr=False)
     """Of the storage remote ones are in."""
+    dialect: TextDialect = CSV_AND_PLAIN
+
+    def columns(self) -> pa.Schema:
+        """Return the columns of all files together, for a table that does not exist yet."""
+        from lakeformat.files.foreign.inferred_columns import infer_columns
+
+        opener = partial(opener_of, options=self.options)
+        return infer_columns(self.paths, self.format, self.dialect, opener=opener)
+
+    def rows(
+        self, schema: TableSchema, paths: Iterable[str], encoded: Collection[str] = ()
+    ) -> Iterator[pa.RecordBatch]:
+        """Give the rows of some of the files, of text files in the columns of a table.
+
+        Columns ``encoded`` may come as dictionaries.
+        """
+        from lakeformat.files.foreign.rows import read_rows
+        from lakeformat.paimon.write.checked_rows import checked_rows
+
+        columns = schema.arrow_schema()
+        for path in paths:
+            opener = opener_of(path, self.options)
+            if self.format == "parquet":  # whose values have types: the writer looks at them
+                yield from read_rows(path, self.format, columns, opener=opener, encoded=encoded)
+            else:
+                yield from checked_rows(path, self.format, schema, self.dialect, opener=opener)
 
 
 def find_source(
@@ -41,19 +63,21 @@ def find_source(
     given: SourceFormat | None,
     paths: Sequence[str] | None = None,
     options: Mapping[str, str] | None = None,
+    dialect: TextDialect = CSV_AND_PLAIN,
 ) -> SourceFiles:
-    """The files of a path or glob, or some of them, and what they hold."""
+    """Return the files of a path or glob, or some of them, and what they hold."""
     paths = find_paths(pattern, options) if paths is None else paths
-    for path in paths:
-        if path.lower().endswith(_PACKED_OTHERWISE):  # Arrow would unpack it, unlooked at
-            raise lake.InvalidRequestError(f"{path} is packed: unpack it, or pack it as .gz")
-    formats = {given or _format_of(path) for path in paths}
+    formats = {given or format_of(path) for path in paths}
     if len(formats) > 1:
         raise lake.InvalidRequestError(
             f"source {pattern!r} matches files of several formats: {', '.join(sorted(formats))}; "
             "narrow it to one"
         )
-    return SourceFiles(formats.pop(), tuple(paths), options)
+    [found] = formats
+    for path in paths:
+        dialect.require_fits(path, found)
+        dialect.compression_of(path)
+    return SourceFiles(found, tuple(paths), options, dialect)
 
 
 def find_paths(pattern: str, options: Mapping[str, str] | None = None) -> list[str]:
@@ -75,13 +99,3 @@ def _data(files: Sequence[str], pattern: str, hint: str) -> list[str]:
 
 def _hint(local: str) -> str:
     return f": it is a directory, write {local.rstrip('/')}/*" if os.path.isdir(local) else ""
-
-
-def _format_of(path: str) -> SourceFormat:
-    ending = Path(unpacked_name(path)).suffix.lower()
-    if ending not in _ENDINGS:
-        raise lake.InvalidRequestError(
-            f"{path}: the ending {ending!r} does not say what the file holds; "
-            f"give 'format', or one of the endings {', '.join(_ENDINGS)}, with .gz behind it or not"
-        )
-    return _ENDINGS[ending]

@@ -13,9 +13,7 @@ import lakeformat as lake
 from lakeformat.paimon.write.passthrough_columns import texts_as_numbers
 from spark_jobs.frames.parts import tasks_at_once, to_send
 from spark_jobs.frames.spark_write import RowReader
-from spark_jobs.ingestion.file_readers import read_files
 from spark_jobs.ingestion.source_files import SourceFiles
-from spark_jobs.job_requests.request import SourceFormat
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -65,8 +63,7 @@ def _read_parts(
 def _read_named_files(
     source: SourceFiles, table: lake.Table, batches: Iterator[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    columns, encoded = table.schema.arrow_schema(), texts_as_numbers(table.schema)
-    source_format: SourceFormat = source.format
+    encoded = texts_as_numbers(table.schema)
     for batch in batches:
         paths = [source.paths[number] for number in batch.column(0).to_pylist()]
-        yield from read_files(paths, source_format, columns, source.options, encoded)
+        yield from source.rows(table.schema, paths, encoded)

@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from dataclasses import field as declared
 from typing import Literal, TypeAlias, get_args
 
+from lakeformat.files.foreign.dialect import (
+    DIALECT_NAMES,
+    Compression,
+    SourceFormat,
+    TextDialect,
+)
 from spark_jobs.job_requests.common import CommitRequest
-from spark_jobs.job_requests.request import SourceFormat, refusal
+from spark_jobs.job_requests.request import refusal
 from spark_jobs.job_requests.values import (
     ConsumerName,
+    DialectCharacter,
     Duration,
     KeyColumns,
     MessageTable,
+    NullValues,
     Numbered,
     TableOptionTexts,
+    TextEncoding,
 )
 
 __all__ = ["IngestRequest", "MessageFormat"]
@@ -25,6 +34,7 @@ MessageFormat: TypeAlias = Literal["debezium-json", "canal-json", "maxwell-json"
 _SOURCES = ("source", "source_table", "jdbc_url")
 _ONLY_WITH = {
     "format": ("source",),
+    **dict.fromkeys(DIALECT_NAMES, ("source",)),
     "messages_of": ("source",),
     "stage": ("source", "jdbc_url"),
     "checkpoint": ("source",),
@@ -58,6 +68,24 @@ class IngestRequest(CommitRequest):
     """What the files hold; by default their ending says it. JSON means one object per line. The
     formats of change messages (one per line, too) are never guessed: the rows are upserted and
     deleted as they say, and columns that are new or have become wider are added to the table."""
+    delimiter: DialectCharacter | None = None
+    """Of CSV files: the character between two values; a comma by default, ``\\t`` is a tab."""
+    quote: DialectCharacter | None = None
+    """Of CSV files: the character around values that hold a delimiter or a line break; ``"`` by
+    default, empty if there is none."""
+    escape: DialectCharacter | None = None
+    """Of CSV files: the character before one that is meant literally; by default there is none."""
+    header: bool | None = None
+    """Of CSV files: whether the first line names the columns, which is the default. Without it
+    the files have the columns of the table, in their order."""
+    null_values: NullValues | None = None
+    """Of CSV files: the unquoted texts that stand for NULL, as ``["", "NULL"]``; by default the
+    empty one."""
+    encoding: TextEncoding | None = None
+    """Of text files: ``utf-8`` by default; or another such as ``latin-1`` or ``utf-16``."""
+    compression: Compression | None = None
+    """The compression of the files; by default the ending of their names: ``.gz``, ``.bz2`` or
+    ``.zst``."""
     messages_of: MessageTable | None = None
     """Of change messages only those of this source table, as ``database.table``."""
     source_table: str | None = None
@@ -127,13 +155,16 @@ class IngestRequest(CommitRequest):
             )
 
     def _require_belonging(self, source: str) -> None:
+        defaults = {each.name: each.default for each in fields(self)}
         for name, sources in _ONLY_WITH.items():
-            if getattr(self, name) not in (None, False) and source not in sources:
+            if getattr(self, name) != defaults[name] and source not in sources:
                 raise refusal(f"key {name!r} goes with {' or '.join(map(repr, sources))}")
         for name, needed in (("source_table", "consumer"), ("jdbc_url", "jdbc_table")):
             if source == name and getattr(self, needed) is None:
                 raise refusal(f"key {name!r} wants key {needed!r}, too")
         self._require_stream()
+        if self.format is not None:
+            self.dialect.require_fits("the source", self.file_format or "json")
         if self.messages_of is not None and not self.holds_messages:
             raise refusal("key 'messages_of' goes with a format of change messages")
 
@@ -143,6 +174,11 @@ class IngestRequest(CommitRequest):
                 raise refusal(f"key {name!r} wants key 'checkpoint', too")
         if self.stage and self.checkpoint is not None:
             raise refusal("keys 'stage' and 'checkpoint' do not go together: a stream commits")
+
+    @property
+    def dialect(self) -> TextDialect:
+        """The form of text files."""
+        return TextDialect.of({name: getattr(self, name) for name in DIALECT_NAMES})
 
     @property
     def holds_messages(self) -> bool:

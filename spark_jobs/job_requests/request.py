@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Rule",
-    "SourceFormat",
     "alternatives",
     "check_millis",
     "check_values",
@@ -37,8 +36,6 @@ __all__ = [
     "shown",
     "wanted_text",
 ]
-
-SourceFormat = Literal["parquet", "csv", "json"]
 
 _Request = TypeVar("_Request")
 
@@ -54,6 +51,8 @@ class Rule:
     """What it must be, in words."""
     check: Callable[[Any], object]
     """Raises a ``ValueError``, or an error of the library, which says why it is not."""
+    takes_blanks: bool = False
+    """A text may be empty or a blank, as a delimiter is."""
 
 
 def read_request(kind: type[_Request], given: Mapping[str, Any]) -> _Request:
@@ -220,9 +219,10 @@ def _broken(rule: Rule, value: Any) -> str | None:
     return None
 
 
-def _accepts(hint: Any, value: Any) -> bool:
+def _accepts(hint: Any, value: Any, *, blanks: bool = False) -> bool:
     if get_origin(hint) is Annotated:
-        return _accepts(get_args(hint)[0], value)
+        inner, rule = get_args(hint)[:2]
+        return _accepts(inner, value, blanks=rule.takes_blanks)
     if get_origin(hint) in (Union, types.UnionType):
         return any(_accepts(part, value) for part in get_args(hint))
     if get_origin(hint) is Literal:
@@ -234,9 +234,11 @@ def _accepts(hint: Any, value: Any) -> bool:
         )
     if get_origin(hint) is Sequence:
         inner = get_args(hint)[0]
-        return isinstance(value, list | tuple) and all(_accepts(inner, each) for each in value)
+        return isinstance(value, list | tuple) and all(
+            _accepts(inner, each, blanks=blanks) for each in value
+        )
     if hint is str:
-        return isinstance(value, str) and bool(value.strip())
+        return isinstance(value, str) and (blanks or bool(value.strip()))
     if hint is float:
         return type(value) in (int, float)
     return type(value) is hint  # exact, because True is an int

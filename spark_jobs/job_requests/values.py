@@ -17,11 +17,13 @@ __all__ = [
     "BucketNumbers",
     "ColumnNames",
     "ConsumerName",
+    "DialectCharacter",
     "Duration",
     "Expiration",
     "KeyColumns",
     "MessageTable",
     "Moment",
+    "NullValues",
     "Numbered",
     "PastTime",
     "RegularExpression",
@@ -29,6 +31,7 @@ __all__ = [
     "Share",
     "TableOptionTexts",
     "TagName",
+    "TextEncoding",
     "TimeFormatter",
     "TimePattern",
     "age_millis",
@@ -120,6 +123,16 @@ def _message_table(value: str) -> None:
         raise ValueError("no message says that")
 
 
+def _encoding(value: str) -> None:
+    from lakeformat.files.foreign.dialect import TextDialect
+
+    TextDialect(encoding=value)
+
+
+def _by_the_dialect(value: object) -> None:
+    """What it may be depends on its neighbours: ``TextDialect`` checks them together."""
+
+
 def _time_formatter(value: str) -> None:
     from lakeformat.paimon.partitions.time_format import time_format
 
@@ -182,3 +195,10 @@ TableOptionTexts: TypeAlias = Annotated[
 MessageTable: TypeAlias = Annotated[str, Rule("a table as database.table", _message_table)]
 """Of another system, with whatever names it has."""
 RegularExpression: TypeAlias = Annotated[str, Rule("a regular expression", _expression)]
+DialectCharacter: TypeAlias = Annotated[
+    str, Rule("one character", _by_the_dialect, takes_blanks=True)
+]
+NullValues: TypeAlias = Annotated[
+    Sequence[str], Rule("a list, each of a text", _by_the_dialect, takes_blanks=True)
+]
+TextEncoding: TypeAlias = Annotated[str, Rule("the name of an encoding", _encoding)]

@@ -396,15 +396,16 @@ PLACES = (
     "lakeformat.types.type_text.",
     "lakeformat.types.wide_decimal.",
 )
-NO_DECODERS = {"lakeformat.files.text_files"}
-"""Reads lines that a user gives, never what lies on storage."""
+NO_DECODERS = "lakeformat.files.foreign."
+"""Reads files that a user gives, never what lies on storage."""
 
 
 def public_decoders() -> set[str]:
     """The names of all functions that turn bytes or text of a table into values."""
     names = set()
     for module in pkgutil.walk_packages(lakeformat.__path__, "lakeformat."):
-        if f"{module.name}.".startswith(PLACES) and module.name not in NO_DECODERS:
+        name = f"{module.name}."
+        if name.startswith(PLACES) and not name.startswith(NO_DECODERS):
             public = getattr(importlib.import_module(module.name), "__all__", ())
             names.update(name for name in public if DECODES.match(name))
     return names

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 
 import pyarrow as pa
 
+from lakeformat.files.foreign.dialect import CSV_AND_PLAIN, SourceFormat, TextDialect
+from lakeformat.files.foreign.plain_copy import Opener
+from lakeformat.files.foreign.rows import naming, read_rows
 from lakeformat.paimon.schema import TableSchema
 from lakeformat.paimon.write.input_columns import InputColumns
 from lakeformat.paimon.write.row_kinds import RowKinds, written_rows
 
-__all__ = ["CheckedRows"]
+__all__ = ["CheckedRows", "checked_rows"]
 
 
 class CheckedRows:
@@ -47,3 +50,24 @@ class CheckedRows:
         if self._column is None or self._column in rows.schema.names:
             return rows
         return rows.append_column(self._column, kinds)
+
+
+def checked_rows(
+    path: str,
+    source_format: SourceFormat,
+    schema: TableSchema,
+    dialect: TextDialect = CSV_AND_PLAIN,
+    kinds: str | None = None,
+    opener: Opener | None = None,
+) -> Iterator[pa.RecordBatch]:
+    """Give the rows of a file of another program, in the table's columns.
+
+    A refusal names the file, and the row as people count it, from 1.
+    """
+    columns = schema.arrow_schema()
+    if kinds is not None and kinds not in columns.names:
+        columns = columns.append(pa.field(kinds, pa.string()))
+    with naming(path):
+        checked = CheckedRows(schema, kinds, first_row=1)
+        for batch in read_rows(path, source_format, columns, dialect, opener=opener):
+            yield checked.add(batch)

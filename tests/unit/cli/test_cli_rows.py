@@ -189,7 +189,7 @@ def test_rows_are_put_in_place_of_others(warehouse):
         (
             ["write", "shop.orders", "in.json", "--overwrite", "dt"],
             lake.InvalidRequestError,
-            "--overwrite 'x' is unknown",
+            "--overwrite 'dt' is unknown",
         ),
     ],
 )
@@ -232,7 +232,7 @@ def test_lists_go_through_json_and_parquet_and_are_refused_in_csv(tmp_path):
     refused = CliRunner().invoke(
         app, ["--warehouse", str(tmp_path / "wh"), "write", "shop.t", path]
     )
-    assert "json cannot hold column 'raw' of type binary" in str(refused.exception)
+    assert "JSON cannot hold column 'raw' of type BYTES" in str(refused.exception)
 
 
 def test_a_failed_read_leaves_no_file(warehouse):

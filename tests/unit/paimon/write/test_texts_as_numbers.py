@@ -9,10 +9,10 @@ import pyarrow.parquet as pq
 import pytest
 
 import lakeformat as lake
+from lakeformat.files.foreign.rows import read_rows
 from lakeformat.paimon.write import input_columns
 from lakeformat.paimon.write.input_columns import TEXTS_AS_NUMBERS, InputColumns
 from lakeformat.paimon.write.passthrough_columns import texts_as_numbers
-from spark_jobs.ingestion.file_readers import read_files
 
 COLUMNS = [
     ("id", "STRING NOT NULL"),
@@ -137,7 +137,7 @@ def test_a_file_gives_repeating_texts_as_dictionaries_where_that_is_asked_for(ma
         path = str(tmp_path / f"{name}.parquet")
         pq.write_table(pa.table({"id": range(10000), "note": notes}), path)
         for encoded in ((), ("note",)):
-            [rows] = read_files([path], "parquet", columns, encoded=encoded)
+            [rows] = read_rows(str(path), "parquet", columns, encoded=encoded)
             assert rows["note"].to_pylist() == notes
             ways[name, encoded] = rows["note"].type == TEXTS_AS_NUMBERS
 

@@ -1,0 +1,1 @@
+"""Files of other programs: CSV, JSON lines and Parquet, read the same way by every caller."""

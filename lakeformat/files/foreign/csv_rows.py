@@ -1,0 +1,195 @@
+"""Rows of CSV files: Arrow reads the values as the types of columns; a refusal names the row."""
+
+from __future__ import annotations
+
+import csv as python_csv
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import csv
+
+from lakeformat.errors import InvalidRequestError
+from lakeformat.files.foreign.dialect import TextDialect
+from lakeformat.files.foreign.text_checks import (
+    cast_text,
+    first_refused,
+    not_utf_8,
+    read_growing,
+    require_closed_quotes,
+    type_name,
+)
+
+__all__ = ["naming_rows", "open_csv", "read_csv"]
+
+_BAD_COLUMN = re.compile(r"^In CSV column #(\d+): ")
+_BAD_VALUE = re.compile(r"'(.*)'", re.DOTALL)
+_BAD_WIDTH = re.compile(r"Expected (\d+) columns, got (\d+)")
+
+
+def read_csv(path: str, columns: pa.Schema, dialect: TextDialect) -> Iterator[pa.RecordBatch]:
+    """Give the rows of a file; columns that are not among ``columns`` come as Arrow infers them.
+
+    Without a header the file has all of the columns, in their order.
+    """
+    require_closed_quotes(path, dialect)
+
+    @contextmanager
+    def opened(block_bytes: int) -> Iterator[Iterator[pa.RecordBatch]]:
+        types = {each.name: each.type for each in columns if not pa.types.is_nested(each.type)}
+        with open_csv(path, types, dialect, block_bytes, columns.names) as reader:
+            _require_readable(reader.schema.names, columns, dialect)
+            yield reader
+
+    with naming_rows(path, columns, dialect):
+        yield from read_growing(opened)
+
+
+@contextmanager
+def naming_rows(path: str, columns: pa.Schema, dialect: TextDialect) -> Iterator[None]:
+    """Name row, column and value in a refusal; an empty file has no rows, or lacks its header."""
+    try:
+        yield
+    except pa.ArrowInvalid as reason:
+        if "Empty CSV file" not in str(reason):
+            raise _named(path, str(reason), columns, dialect) or reason from None
+        if dialect.header:
+            raise InvalidRequestError(
+                f"cannot read {path}: it is empty, without even a header: remove it, or set header "
+                "to false"
+            ) from None
+
+
+def open_csv(
+    path: str,
+    types: dict[str, pa.DataType],
+    dialect: TextDialect,
+    block_bytes: int,
+    names: Sequence[str] = (),
+) -> csv.CSVStreamingReader:
+    """Open a file; a quoted text may hold line breaks, and is never NULL."""
+    return csv.open_csv(
+        path,
+        read_options=csv.ReadOptions(
+            block_size=block_bytes, column_names=None if dialect.header else names
+        ),
+        parse_options=csv.ParseOptions(
+            delimiter=dialect.delimiter,
+            quote_char=dialect.quote or False,
+            escape_char=dialect.escape or False,
+            newlines_in_values=True,
+        ),
+        convert_options=csv.ConvertOptions(
+            column_types=types,
+            null_values=list(dialect.null_values),
+            strings_can_be_null=True,
+            quoted_strings_can_be_null=False,
+        ),
+    )
+
+
+def _require_readable(names: Sequence[str], columns: pa.Schema, dialect: TextDialect) -> None:
+    for each in columns:
+        if each.name not in names:
+            continue
+        if pa.types.is_nested(each.type):
+            raise InvalidRequestError(
+                f"CSV cannot hold column {each.name!r} of type {type_name(each.type)}: write the "
+                "rows as Parquet"
+            )
+        if pa.types.is_binary(each.type) and not dialect.is_utf_8:
+            raise InvalidRequestError(
+                f"column {each.name!r} is {type_name(each.type)}, whose bytes would change where "
+                f"{dialect.encoding} is decoded: write it as Parquet"
+            )
+
+
+def _named(
+    path: str, said: str, columns: pa.Schema, dialect: TextDialect
+) -> InvalidRequestError | None:
+    """Return the refusal with row, column and value, as far as they are found again."""
+    if width := _BAD_WIDTH.search(said):
+        row = _row_of_width(path, int(width[1]), dialect)
+        where = "a row" if row is None else f"row {row}"
+        return InvalidRequestError(
+            f"cannot read {path}: {where} has {width[2]} values, the columns are {width[1]}: quote "
+            "values that hold the delimiter, and write a delimiter for each missing value"
+        )
+    if (column := _BAD_COLUMN.match(said)) is None:
+        return None
+    names = next(_records(path, dialect)) if dialect.header else columns.names
+    name = names[int(column[1])]
+    kind = columns.field(name).type if name in columns.names else pa.string()
+    value = _BAD_VALUE.search(said)
+    row, text = _found_again(path, names, name, value[1] if value else None, kind, dialect)
+    where = f"column {name!r}" if row is None else f"row {row}, column {name!r}"
+    if "UTF8" in said:
+        return not_utf_8(path, where)
+    shown = "a value" if text is None else repr(text)
+    return InvalidRequestError(
+        f"cannot read {path}: {where}: {shown} is no {type_name(kind)} "
+        f"({said[column.end() :]}): correct it, or add it to null_values if it stands for NULL"
+    )
+
+
+def _row_of_width(path: str, columns: int, dialect: TextDialect) -> int | None:
+    """Return the first row with another number of values; Arrow does not name it."""
+    with suppress(python_csv.Error):
+        for row, values in enumerate(_records(path, dialect), 0 if dialect.header else 1):
+            if len(values) != columns:
+                return row
+    return None
+
+
+def _records(path: str, dialect: TextDialect) -> Iterator[list[str]]:
+    with open(path, encoding="utf-8-sig", errors="replace", newline="") as file:
+        yield from filter(
+            None,
+            python_csv.reader(
+                file,
+                delimiter=dialect.delimiter,
+                quotechar=dialect.quote or None,
+                escapechar=dialect.escape or None,
+                quoting=python_csv.QUOTE_MINIMAL if dialect.quote else python_csv.QUOTE_NONE,
+            ),
+        )
+
+
+def _found_again(
+    path: str,
+    names: Sequence[str],
+    name: str,
+    value: str | None,
+    kind: pa.DataType,
+    dialect: TextDialect,
+) -> tuple[int | None, str | None]:
+    """Return the first row with a refused value, from 1, and the value.
+
+    Arrow names a text that it cannot parse; one that does not fit is looked for by casting.
+    """
+    row = 1
+    with suppress(pa.ArrowInvalid):
+        texts = dict.fromkeys(names, pa.binary())  # also of what is no text
+        for batch in read_growing(lambda size: open_csv(path, texts, dialect, size, names)):
+            column = batch.column(name)
+            if value is not None:
+                found = pc.index(column, value.encode()).as_py()
+            else:
+                found = first_refused(len(column), _refusing(column, kind))
+            if found >= 0:
+                return int(row + found), column[found].as_py().decode(errors="replace")
+            row += batch.num_rows
+    return None, value
+
+
+def _refusing(column: pa.Array, kind: pa.DataType) -> Callable[[int, int], bool]:
+    def is_refused(first: int, count: int) -> bool:
+        try:
+            cast_text(column.slice(first, count).cast(pa.string()), kind)
+        except pa.ArrowInvalid:
+            return True
+        return False
+
+    return is_refused

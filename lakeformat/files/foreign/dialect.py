@@ -1,0 +1,168 @@
+"""The way a text file is written: its format, its dialect and how it is compressed.
+
+``lake write`` takes these names as options and the job ``ingest`` as keys of its request. The
+module imports no Arrow, so that a scheduler can check a dialect.
+"""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from pathlib import PurePath
+from typing import Any, Literal, TypeAlias, get_args
+
+from lakeformat.errors import InvalidRequestError
+
+__all__ = [
+    "CSV_AND_PLAIN",
+    "DIALECT_NAMES",
+    "Compression",
+    "SourceFormat",
+    "TextDialect",
+    "format_of",
+    "unpacked_name",
+]
+
+SourceFormat: TypeAlias = Literal["parquet", "csv", "json"]
+Compression: TypeAlias = Literal["none", "gzip", "bz2", "zstd"]
+
+_ENDINGS: dict[str, SourceFormat] = {
+    ".parquet": "parquet",
+    ".csv": "csv",
+    ".json": "json",
+    ".jsonl": "json",
+    ".ndjson": "json",
+}
+_PACKED: dict[str, Compression] = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
+_PACKED_OTHERWISE = (".br", ".lz4", ".snappy", ".xz", ".zip")
+_TAB = r"\t"
+_UTF_8 = "utf-8"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextDialect:
+    """The form of a text file. The first five names are of CSV alone."""
+
+    delimiter: str = ","
+    quote: str = '"'
+    """Empty if no value is quoted; a quote inside a quoted value is written twice."""
+    escape: str = ""
+    """A character that takes the meaning of the next one away."""
+    header: bool = True
+    """The first line holds the names of the columns; else the columns are those of the table."""
+    null_values: Sequence[str] = ("",)
+    """The unquoted texts that stand for NULL."""
+    encoding: str = _UTF_8
+    compression: Compression | None = None
+    """By default the ending of the file's name."""
+
+    def __post_init__(self) -> None:
+        given = _TAB if self.delimiter == _TAB else None
+        object.__setattr__(self, "delimiter", "\t" if given else self.delimiter)
+        object.__setattr__(self, "null_values", _texts(self.null_values))
+        object.__setattr__(self, "encoding", _encoding(self.encoding))
+        self._check_characters()
+        if not isinstance(self.header, bool):
+            raise InvalidRequestError(f"header is true or false, got {self.header!r}")
+        if self.compression is not None and self.compression not in get_args(Compression):
+            raise InvalidRequestError(
+                f"compression is one of {', '.join(get_args(Compression))}, "
+                f"got {self.compression!r}"
+            )
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any]) -> TextDialect:
+        """Return the dialect of the values given by name; None means the default."""
+        said = {name: given.get(name) for name in DIALECT_NAMES}
+        return cls(**{name: value for name, value in said.items() if value is not None})
+
+    def require_fits(self, path: str, source_format: SourceFormat) -> None:
+        """Refuse names that mean nothing in a file of this format."""
+        allowed = {"csv": DIALECT_NAMES, "json": ("encoding", "compression")}
+        for name in DIALECT_NAMES:
+            is_given = getattr(self, name) != getattr(CSV_AND_PLAIN, name)
+            if is_given and name not in allowed.get(source_format, ("compression",)):
+                raise InvalidRequestError(
+                    f"{path} is {source_format}, where {name} has no meaning: leave {name} out"
+                )
+
+    @property
+    def is_utf_8(self) -> bool:
+        """The file is read as it is."""
+        return self.encoding == _UTF_8
+
+    def compression_of(self, path: str) -> Compression:
+        """Return the compression of a file, by the dialect or by the ending of its name."""
+        if self.compression is not None:
+            return self.compression
+        ending = PurePath(path).suffix.lower()
+        if ending in _PACKED_OTHERWISE:  # Arrow would unpack some of them, unlooked at
+            raise InvalidRequestError(
+                f"{path} is packed in a way that is not read: unpack it, or pack it as "
+                f"{', '.join(_PACKED)}"
+            )
+        return _PACKED.get(ending, "none")
+
+    def _check_characters(self) -> None:
+        for name in ("delimiter", "quote", "escape"):
+            value = getattr(self, name)
+            is_one = isinstance(value, str) and len(value) == 1 and value.isascii()
+            if not ((is_one and value not in "\r\n") or (value == "" and name != "delimiter")):
+                raise InvalidRequestError(
+                    f"{name} is one ASCII character"
+                    f"{'' if name == 'delimiter' else ', or empty for none'}, got {value!r}"
+                )
+        used = [value for value in (self.delimiter, self.quote, self.escape) if value]
+        if len({*used}) < len(used):
+            raise InvalidRequestError(
+                f"delimiter, quote and escape differ from each other, got {self.delimiter!r}, "
+                f"{self.quote!r} and {self.escape!r}"
+            )
+        for value in self.null_values:
+            if self.escape and self.escape in value:
+                raise InvalidRequestError(
+                    f"null_values has {value!r}, in which the escape {self.escape!r} takes effect "
+                    "before values are compared: leave escape out, or write the value without it"
+                )
+
+
+def format_of(path: str) -> SourceFormat:
+    """Return the format by the ending of a file's name, ``.gz`` and the like apart."""
+    ending = PurePath(unpacked_name(path)).suffix.lower()
+    if ending not in _ENDINGS:
+        raise InvalidRequestError(
+            f"the format of {path!r} is unknown: use a name that ends in {', '.join(_ENDINGS)}, "
+            f"alone or before {', '.join(_PACKED)}, or give format"
+        )
+    return _ENDINGS[ending]
+
+
+def unpacked_name(path: str) -> str:
+    """Return a path without the ending of a packed file."""
+    ending = PurePath(path).suffix
+    return path[: -len(ending)] if ending.lower() in _PACKED else path
+
+
+def _texts(values: Sequence[str]) -> tuple[str, ...]:
+    if isinstance(values, str) or not all(isinstance(value, str) for value in values):
+        raise InvalidRequestError(f"null_values is a list of texts, got {values!r}")
+    return tuple(values)
+
+
+def _encoding(name: str) -> str:
+    try:
+        found = codecs.lookup(name)
+    except (LookupError, TypeError, ValueError):
+        raise InvalidRequestError(
+            f"encoding {name!r} is not known: write utf-8, utf-16, latin-1, cp1252 or another name "
+            "that Python has for it"
+        ) from None
+    if not getattr(found, "_is_text_encoding", True):  # such as base64
+        raise InvalidRequestError(f"encoding {name!r} is no encoding of text")
+    return found.name
+
+
+CSV_AND_PLAIN = TextDialect()
+"""CSV with commas and a header, UTF-8, compressed by the ending of its name."""
+DIALECT_NAMES = tuple(field.name for field in fields(TextDialect))

@@ -1,0 +1,196 @@
+"""The columns of files of other programs, for a table that does not exist yet.
+
+A CSV column is a number only if each of its values is written the way that number prints
+(``1.50`` may be 1.5): a leading zero, a plus sign, a space, more than 15 digits of a DOUBLE or a
+whole number beyond BIGINT make it a STRING. In JSON numbers are marked as such, so there
+numbers from 10^15 on are refused in a DOUBLE, where they may be rounded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet
+
+from lakeformat.errors import InvalidRequestError
+from lakeformat.files.foreign import text_checks
+from lakeformat.files.foreign.csv_rows import naming_rows, open_csv
+from lakeformat.files.foreign.dialect import CSV_AND_PLAIN, SourceFormat, TextDialect
+from lakeformat.files.foreign.json_rows import is_blank, open_json, read_json
+from lakeformat.files.foreign.plain_copy import Opener, plain_copy
+from lakeformat.files.foreign.rows import naming
+from lakeformat.files.foreign.text_checks import (
+    not_utf_8,
+    read_growing,
+    require_closed_quotes,
+    require_objects,
+    times_as_text,
+)
+
+__all__ = ["infer_columns", "rounded_numbers", "rounded_refusal"]
+
+# A DOUBLE keeps 15 digits of any number; from 10^15 on, whole ones may have had more.
+_WHOLE = r"^(?:0|-?[1-9][0-9]*)$"
+_FLOAT = r"^-?(?:0|[1-9][0-9]*)?(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?$"
+_NO_DIGITS = r"^-?0*\.?0*|\.|[eE].*$"
+_ZERO = r"^-?[0.]+(?:[eE].*)?$"
+_NOT_FINITE = ["nan", "NaN", "inf", "-inf"]
+_DOUBLE_DIGITS = 15
+_DOUBLE_SMALLEST = 1e-290
+
+
+def infer_columns(
+    paths: Sequence[str],
+    source_format: SourceFormat,
+    dialect: TextDialect = CSV_AND_PLAIN,
+    *,
+    opener: Callable[[str], Opener | None] = lambda path: None,
+) -> pa.Schema:
+    """Return the columns of all files together; ``opener`` opens a file of another storage."""
+    if source_format == "csv" and not dialect.header:
+        raise InvalidRequestError(
+            "files without a header do not name their columns: create the table first, then ingest"
+        )
+    with ExitStack() as copies:
+        files = [
+            copies.enter_context(plain_copy(path, source_format, dialect, opener(path)))
+            for path in paths
+        ]
+        found = []
+        for path in files:
+            with naming(path):
+                columns = _columns_of(path, source_format, dialect)
+                columns.names  # noqa: B018 - decodes them: here it is known which file they are of
+                found.append(columns)
+        try:
+            merged = pa.unify_schemas(found, promote_options="permissive")
+        except (pa.ArrowInvalid, pa.ArrowTypeError) as reason:
+            raise InvalidRequestError(
+                f"the files' columns differ in type: {reason}; create the table first, then ingest"
+            ) from None
+        for path in files:
+            with naming(path):
+                merged = _EXACT[source_format](path, merged, dialect)
+    empty = [field.name for field in merged if pa.types.is_null(field.type)]
+    if empty:
+        raise InvalidRequestError(
+            f"no value shows the type of column {', '.join(map(repr, empty))}: "
+            "create the table first, then ingest"
+        )
+    return merged
+
+
+def _columns_of(path: str, source_format: SourceFormat, dialect: TextDialect) -> pa.Schema:
+    if source_format == "parquet":
+        return pyarrow.parquet.read_schema(path)
+    if source_format == "csv":
+        with naming_rows(path, pa.schema([]), dialect):
+            require_closed_quotes(path, dialect)
+            with open_csv(path, {}, dialect, text_checks.BLOCK_BYTES) as reader:
+                columns = reader.schema
+        for field in columns:
+            if pa.types.is_binary(field.type):  # what Arrow makes of text that is not UTF-8
+                raise not_utf_8(path, f"column {field.name!r}")
+        return columns
+    require_objects(path)
+    if is_blank(path):
+        return pa.schema([])
+    with open_json(path, text_checks.BLOCK_BYTES) as reader:
+        return times_as_text(reader.schema)  # text that looks like a time is still text
+
+
+def _exact_csv(path: str, columns: pa.Schema, dialect: TextDialect) -> pa.Schema:
+    """Keep a column of numbers only if all values of the file print as they are written."""
+    numbers = {field.name: field.type for field in columns if field.type in _FITS}
+    texts = dict.fromkeys(numbers, pa.string())
+    fits = {name: [*_FITS][[*_FITS].index(kind) :] for name, kind in numbers.items()}
+    with naming_rows(path, columns, dialect):
+        for batch in read_growing(lambda size: open_csv(path, texts, dialect, size)):
+            for name in fits.keys() & set(batch.schema.names):
+                fits[name] = [kind for kind in fits[name] if _FITS[kind](batch[name])]
+    for name, kinds in fits.items():
+        number = columns.get_field_index(name)
+        kind = [*kinds, pa.string()][0]
+        columns = columns.set(number, columns.field(number).with_type(kind))
+    return columns
+
+
+def _are_whole(texts: pa.Array) -> bool:
+    if not _all(pc.match_substring_regex(texts, _WHOLE)):
+        return False
+    try:
+        texts.cast(pa.int64())
+    except pa.ArrowInvalid:  # beyond it
+        return False
+    return True
+
+
+def _are_doubles(texts: pa.Array) -> bool:
+    texts = texts.filter(pc.invert(pc.is_in(texts, pa.array(_NOT_FINITE))))
+    digits = pc.utf8_length(pc.replace_substring_regex(texts, _NO_DIGITS, ""))
+    if not _all(pc.match_substring_regex(texts, _FLOAT)) or not _all(
+        pc.less_equal(digits, _DOUBLE_DIGITS)
+    ):
+        return False
+    try:
+        values = pc.abs(texts.cast(pa.float64()))
+    except pa.ArrowInvalid:  # no digit at all
+        return False
+    not_lost = pc.or_(pc.greater(values, _DOUBLE_SMALLEST), pc.match_substring_regex(texts, _ZERO))
+    return _all(pc.and_(pc.is_finite(values), not_lost))
+
+
+def _all(answers: pa.Array) -> bool:
+    """Return True if it holds for every value there is."""
+    return bool(pc.all(answers, min_count=0).as_py())
+
+
+_FITS = {pa.int64(): _are_whole, pa.float64(): _are_doubles}
+
+
+def _exact_json(path: str, columns: pa.Schema, dialect: TextDialect) -> pa.Schema:
+    """Refuse whole numbers that Arrow has made a DOUBLE of and may have rounded."""
+    if any(_holds_doubles(field.type) for field in columns):
+        for batch in read_json(path, columns):
+            for name, values in zip(batch.schema.names, batch.columns, strict=True):
+                for found in rounded_numbers(values, name):
+                    raise rounded_refusal(*found)
+    return columns
+
+
+def _holds_doubles(kind: pa.DataType) -> bool:
+    parts = [kind.field(number).type for number in range(kind.num_fields)]
+    return bool(pa.types.is_float64(kind)) or any(map(_holds_doubles, parts))
+
+
+def rounded_numbers(values: pa.Array, name: str) -> Iterator[tuple[str, float]]:
+    """Of each part of a column a number too large for a DOUBLE to be sure of its digits."""
+    if pa.types.is_list(values.type):
+        yield from rounded_numbers(values.flatten(), f"{name}.element")
+    elif pa.types.is_struct(values.type):
+        for field, part in zip(values.type, values.flatten(), strict=True):
+            yield from rounded_numbers(part, f"{name}.{field.name}")
+    elif pa.types.is_float64(values.type):
+        large = pc.greater_equal(pc.abs(values), 10.0**_DOUBLE_DIGITS)
+        found = values.filter(pc.and_(large, pc.is_finite(values)))
+        if len(found):
+            yield name, found[0].as_py()
+
+
+def rounded_refusal(name: str, number: float) -> InvalidRequestError:
+    """No column is made of numbers that are not what was written any more."""
+    return InvalidRequestError(
+        f"column {name!r} holds a number near {number!r}, more than an inferred column keeps "
+        "exactly: create the table first, or this column in it (as DOUBLE if that is near enough), "
+        "or write the number as text"
+    )
+
+
+_EXACT = {
+    "parquet": lambda path, columns, dialect: columns,
+    "csv": _exact_csv,
+    "json": _exact_json,
+}

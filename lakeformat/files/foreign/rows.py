@@ -1,0 +1,84 @@
+"""The one reader of files of other programs: no value comes to mean something else in silence.
+
+Text is parsed as the column wants it: a number in a FLOAT or DOUBLE column becomes the nearest
+one there is (infinity beyond the largest), ``007`` in a BIGINT column is 7, and what cannot be
+parsed refuses the file. The bytes of a CSV field may go into a BYTES column.
+
+Both engines of a job and the command line read here. Spark's own CSV reader changes values
+without a word even in its strictest mode (``""`` becomes NULL, ``1d`` becomes 1.0, a timestamp's
+time of day is cut where a date is wanted).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+
+import pyarrow as pa
+import pyarrow.parquet
+
+from lakeformat.errors import InvalidRequestError
+from lakeformat.files.foreign.csv_rows import read_csv
+from lakeformat.files.foreign.dialect import CSV_AND_PLAIN, SourceFormat, TextDialect
+from lakeformat.files.foreign.json_rows import read_json
+from lakeformat.files.foreign.plain_copy import Opener, plain_copy
+from lakeformat.files.foreign.text_checks import not_utf_8
+from lakeformat.files.parquet.dictionary_columns import repeating_texts
+from lakeformat.files.parquet.sound_footer import require_sound_footer
+
+__all__ = ["naming", "read_rows"]
+
+_NAMES_A_ROW = re.compile(r"\brow \d")
+
+
+def read_rows(
+    path: str,
+    source_format: SourceFormat,
+    columns: pa.Schema,
+    dialect: TextDialect = CSV_AND_PLAIN,
+    *,
+    opener: Opener | None = None,
+    encoded: Collection[str] = (),
+) -> Iterator[pa.RecordBatch]:
+    """Give the rows of a file; text is parsed as ``columns`` want it.
+
+    Columns ``encoded`` may come as dictionaries.
+    """
+    with naming(path), plain_copy(path, source_format, dialect, opener) as local:
+        if source_format == "csv":
+            yield from read_csv(local, columns, dialect)
+        elif source_format == "json":
+            yield from read_json(local, columns)
+        else:
+            few = _repeating_texts(local, encoded) if encoded else []
+            with pyarrow.parquet.ParquetFile(local, read_dictionary=few) as file:
+                yield from file.iter_batches()
+
+
+@contextmanager
+def naming(path: str) -> Iterator[None]:
+    """Name the file in every error, and the row from which rows are counted."""
+    try:
+        yield
+    except UnicodeDecodeError as reason:
+        raise not_utf_8(path, reason) from None
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowKeyError) as reason:
+        if "utf8" in str(reason).lower():
+            raise not_utf_8(path, reason) from None
+        raise InvalidRequestError(f"cannot read {path}: {reason}") from None
+    except InvalidRequestError as reason:
+        said = str(reason) if path in str(reason) else f"{path}: {reason}"
+        if _NAMES_A_ROW.search(said) and "rows count" not in said:
+            said += " (rows count from 1, a header apart)"
+        raise InvalidRequestError(said) from None
+
+
+def _repeating_texts(path: str, encoded: Collection[str]) -> list[str]:
+    with pyarrow.parquet.ParquetFile(path) as file:
+        try:
+            require_sound_footer(file.metadata, os.path.getsize(path))
+        except OSError:  # whatever can be read of such a file is read without a look at its footer
+            return []
+        return repeating_texts(file.metadata, file.schema_arrow, encoded)

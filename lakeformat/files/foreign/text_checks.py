@@ -1,0 +1,158 @@
+"""Looks at files of text lines where Arrow would misread one or give up without need."""
+
+from __future__ import annotations
+
+import mmap
+import os
+import re
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from typing import TypeAlias
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakeformat.errors import InvalidRequestError
+from lakeformat.files.foreign.dialect import TextDialect
+from lakeformat.types.arrow_types import from_arrow_type
+from lakeformat.types.type_text import type_to_json
+
+__all__ = [
+    "cast_text",
+    "first_refused",
+    "not_utf_8",
+    "read_growing",
+    "require_closed_quotes",
+    "require_objects",
+    "times_as_text",
+    "type_name",
+]
+
+BLOCK_BYTES = 8 << 20
+"""A record must be inside one block; where one is longer, blocks grow."""
+_MOST_BLOCK_BYTES = (1 << 31) - 1
+
+Batches: TypeAlias = Iterator[pa.RecordBatch]
+OpenReader: TypeAlias = Callable[[int], AbstractContextManager[Batches]]
+"""Opens a file from its start, with blocks of so many bytes."""
+
+_MARK = b"\xef\xbb\xbf"
+
+
+def cast_text(values: pa.Array, kind: pa.DataType) -> pa.Array:
+    """Return values of a type JSON has as those of a column, times of day among them."""
+    if not (pa.types.is_time(kind) and pa.types.is_string(values.type)):
+        return values.cast(kind)
+    # Digits that do not fit are an error in timestamps, and would be cut off in times of day.
+    moments = pc.binary_join_element_wise("1970-01-01T", values, "")
+    return moments.cast(pa.timestamp(kind.unit)).cast(kind)
+
+
+def first_refused(count: int, is_refused: Callable[[int, int], bool]) -> int:
+    """Return the number of the first row that is refused, or -1; given are a start and a length."""
+    first = 0
+    if not count or not is_refused(0, count):
+        return -1
+    while count > 1:  # by halves: the first one is in these rows
+        half = count // 2
+        if is_refused(first, half):
+            count = half
+        else:
+            first, count = first + half, count - half
+    return first
+
+
+def times_as_text(columns: pa.Schema) -> pa.Schema:
+    """Return the columns with texts in place of times: casts of texts are exact.
+
+    Arrow's JSON reader knows no dates and drops or invents zones.
+    """
+    return pa.schema(_time_as_text(field) for field in columns)
+
+
+def type_name(kind: pa.DataType) -> str:
+    """Return a type as tables call it."""
+    found = type_to_json(from_arrow_type(kind))
+    return found if isinstance(found, str) else str(kind)
+
+
+def not_utf_8(path: str, reason: object) -> InvalidRequestError:
+    """Return the refusal of a file that has another encoding."""
+    return InvalidRequestError(
+        f"cannot read {path}: it is not UTF-8 ({reason}): give its encoding, such as latin-1"
+    )
+
+
+def require_objects(path: str) -> None:
+    """Refuse a JSON file with a line that is no object: Arrow makes rows of null, or crashes."""
+    with open(path, "rb") as file:
+        for number, line in enumerate(file, 1):
+            text = (line.removeprefix(_MARK) if number == 1 else line).strip()
+            if text and not (text.startswith(b"{") and text.endswith(b"}")):
+                shown = text[:40].decode(errors="replace")
+                raise InvalidRequestError(
+                    f"line {number} of {path} is {shown!r}: each line is one JSON object, "
+                    'as {"k": 1}'
+                )
+
+
+def require_closed_quotes(path: str, dialect: TextDialect) -> None:
+    """Refuse a CSV file whose last quote is never closed: Arrow makes one text of all behind it."""
+    if not dialect.quote or not os.path.getsize(path):
+        return
+    with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+        if content.find(dialect.quote.encode()) < 0:
+            return
+        for found in _quoted(dialect).finditer(content):
+            if found[1] == b"":
+                line = content[: found.start() + 1].count(b"\n") + 1
+                raise InvalidRequestError(
+                    f"{path}: the quote that opens in line {line} is never closed; close it, write "
+                    "a quote inside a quoted value twice, or give another quote character"
+                )
+
+
+def read_growing(open_reader: OpenReader) -> Batches:
+    """Give the batches of a file; if a record is longer than a block, again with larger blocks."""
+    size, given = BLOCK_BYTES, 0
+    while True:
+        try:
+            skip = given
+            with open_reader(size) as batches:
+                for batch in batches:
+                    fresh = batch.slice(min(skip, batch.num_rows))
+                    skip -= batch.num_rows - fresh.num_rows
+                    given += fresh.num_rows
+                    if fresh.num_rows or not given:
+                        yield fresh
+            return
+        except pa.ArrowInvalid as reason:
+            if "straddling object" not in str(reason) or size == _MOST_BLOCK_BYTES:
+                raise
+            size = min(size * 4, _MOST_BLOCK_BYTES)
+
+
+def _quoted(dialect: TextDialect) -> re.Pattern[bytes]:
+    """Return what finds quoted values, as Arrow reads them.
+
+    Quotes have a meaning at the start of a field; behind the closing one they have none.
+    """
+    quote, delimiter = (re.escape(each.encode()) for each in (dialect.quote, dialect.delimiter))
+    inside, outside = b"[^" + quote + b"]++|" + quote + quote, b""
+    if dialect.escape:
+        escape = re.escape(dialect.escape.encode())
+        inside = b"[^" + quote + escape + b"]++|" + quote + quote + b"|(?s:" + escape + b".)"
+        outside = b"(?s:" + escape + b".)|"
+    start = rb"(?:\A(?:\xef\xbb\xbf)?|[" + delimiter + rb"\r\n])" + quote
+    return re.compile(outside + start + b"(?:" + inside + b")*+(" + quote + rb"|\Z)")
+
+
+def _time_as_text(field: pa.Field) -> pa.Field:
+    kind = field.type
+    if pa.types.is_temporal(kind):
+        return field.with_type(pa.string())
+    if pa.types.is_list(kind):
+        return field.with_type(pa.list_(_time_as_text(kind.value_field)))
+    if pa.types.is_struct(kind):
+        return field.with_type(pa.struct([_time_as_text(part) for part in kind]))
+    return field
