@@ -18,6 +18,9 @@ Only when it is named:
 
 {opt_in}
 
+Exhaustive tests run a sample that a new seed picks each time. The summary prints the seed:
+SEED=7 bin/test repeats the sample of seed 7. bin/test --all runs everything.
+
 Words after -- go to pytest:  bin/test unit -- -k snapshot -x
 Exit code: 0 all passed, 1 something failed, 2 this machine cannot run it (one line says why)."""
 
@@ -74,6 +77,8 @@ class Request:
     """Single files or tests: ``tests/unit/test_x.py::test_y``; none means the whole groups."""
     left_out: tuple[Group, ...] = ()
     """The groups that a run of everything does not include."""
+    is_whole: bool = False
+    """Whether tests run everything that they sample otherwise."""
 
     def targets(self, group: Group) -> list[str]:
         """What pytest is asked to run for one group."""
@@ -87,13 +92,15 @@ def parse_request(arguments: Sequence[str]) -> Request:
     """Read the command line; prints help or a usage line and exits where that is the answer."""
     words = list(arguments)
     cut = words.index("--") if "--" in words else len(words)
-    wanted = make_parser().parse_args(words[:cut]).group
+    given = make_parser().parse_args(words[:cut])
+    wanted = given.group
     rest = words[cut + 1 :]
     options = tuple(word for word in rest if not word.startswith("tests/"))
     tests = tuple(word for word in rest if word.startswith("tests/"))
     left_out = () if wanted or tests else tuple(group for group in GROUPS if group.opt_in)
     groups = (group for group in GROUPS if not wanted or group.name in wanted)
-    request = Request(tuple(g for g in groups if g not in left_out), options, tests, left_out)
+    chosen = tuple(group for group in groups if group not in left_out)
+    request = Request(chosen, options, tests, left_out, is_whole=given.all)
     if not tests:
         return request
     return replace(request, groups=tuple(g for g in request.groups if request.targets(g)))
@@ -103,7 +110,7 @@ def make_parser() -> argparse.ArgumentParser:
     """The words that may stand before --."""
     parser = argparse.ArgumentParser(
         prog="bin/test",
-        usage="bin/test [group ...] [-- pytest options]",
+        usage="bin/test [--all] [group ...] [-- pytest options]",
         description=DESCRIPTION.format(
             groups="\n".join(describe(group) for group in GROUPS if not group.opt_in),
             opt_in="\n".join(describe(group) for group in GROUPS if group.opt_in),
@@ -112,6 +119,7 @@ def make_parser() -> argparse.ArgumentParser:
         add_help=False,
     )
     parser.add_argument("group", nargs="*", type=group_name, help=argparse.SUPPRESS)
+    parser.add_argument("--all", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("-h", "--help", action="help", help=argparse.SUPPRESS)
     return parser
 

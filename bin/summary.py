@@ -1,4 +1,4 @@
-"""The end of a test run: what each step did, why tests were skipped, and one line of totals."""
+"""The end of a test run: steps, slowest tests, reasons of skips, and one line of totals."""
 
 from __future__ import annotations
 
@@ -8,6 +8,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from xml.etree import ElementTree
+
+SLOWEST = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """The part of the exhaustive tests that a run looks at."""
+
+    seed: str
+    is_whole: bool = False
+
+    @property
+    def command(self) -> str:
+        """The start of a command that repeats the run."""
+        return f"SEED={self.seed} bin/test{' --all' if self.is_whole else ''}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +39,8 @@ class StepResult:
     """The command that repeats the first failure."""
     mend: str = ""
     """The command that repairs the failure by itself, where there is one."""
+    slowest: tuple[tuple[float, str], ...] = ()
+    """Seconds and name of the slowest tests, the slowest first."""
     is_test: bool = field(default=True, kw_only=True)
 
 
@@ -46,7 +63,14 @@ def read_junit(report: Path, *, name: str, seconds: float, exit_code: int) -> St
         failed=failed,
         skip_reasons=tuple(skip_reason(case) for case in skipped),
         rerun=rerun if failed else "",
+        slowest=slowest_of(cases),
     )
+
+
+def slowest_of(cases: Sequence[ElementTree.Element]) -> tuple[tuple[float, str], ...]:
+    """Return seconds and name of the tests that took longest, with set-up and clean-up."""
+    times = [(float(case.get("time", "0")), node_id(case)) for case in cases]
+    return tuple(sorted(times, reverse=True)[:SLOWEST])
 
 
 def read_cases(report: Path) -> list[ElementTree.Element]:
@@ -81,13 +105,22 @@ def node_id(case: ElementTree.Element) -> str:
     return "::".join(part for part in parts if part)
 
 
-def format_summary(results: Sequence[StepResult], *, left_out: Sequence[str] = ()) -> str:
+def format_summary(
+    results: Sequence[StepResult],
+    *,
+    left_out: Sequence[str] = (),
+    sample: Sample | None = None,
+) -> str:
     """The summary a person reads; its last line is for programs too.
 
     ``left_out`` says of each group that runs only when named what it needs and how to run it.
     """
     lines = ["", "== summary =="]
     lines += [format_step(result) for result in results] or ["no test matched"]
+    slowest = sorted((test for result in results for test in result.slowest), reverse=True)
+    if slowest:
+        lines += ["", f"slowest {SLOWEST} tests:" if len(slowest) > SLOWEST else "slowest tests:"]
+        lines += [f"  {seconds:>6.1f} s  {name}" for seconds, name in slowest[:SLOWEST]]
     reasons = Counter(reason for result in results for reason in result.skip_reasons)
     if reasons:
         lines += ["", "skipped:"]
@@ -96,9 +129,15 @@ def format_summary(results: Sequence[StepResult], *, left_out: Sequence[str] = (
     mends = [result.mend for result in results if result.mend]
     if mends:
         lines += ["", f"mend by itself:  {' && '.join(mends)}"]
-    reruns = [result.rerun for result in results if result.rerun]
-    if reruns:
-        lines += ["", f"run the first failure again:  {reruns[0]}"]
+    failing = [result for result in results if result.rerun]
+    if sample and any(result.is_test for result in results):
+        rest = "everything ran" if sample.is_whole else "bin/test --all runs everything"
+        lines += ["", f"sample:  {sample.command} repeats this run; {rest}"]
+    if failing:
+        rerun = failing[0].rerun
+        if sample and failing[0].is_test:
+            rerun = rerun.replace("bin/test", sample.command, 1)
+        lines += ["", f"run the first failure again:  {rerun}"]
     passed = sum(result.passed for result in results if result.is_test)
     failed = sum(result.failed for result in results)
     skipped = sum(len(result.skip_reasons) for result in results)

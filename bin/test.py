@@ -13,7 +13,7 @@ import javapeer
 import packages
 import step
 from groups import GATE, JAVA, Group, Request, has_tests, parse_request
-from summary import StepResult, format_summary, read_junit
+from summary import Sample, StepResult, format_summary, read_junit
 from trouble import SetupError
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -30,6 +30,7 @@ def main(arguments: Sequence[str]) -> int:
     """Run what was asked for; 0 if all passed, 1 if not or if nothing ran, 2 if nothing can."""
     request = parse_request(arguments)
     step.listen()
+    sample = choose_sample(request)
     results: list[StepResult] = []
     try:
         if JAVA in request.groups and has_tests(ROOT, JAVA):
@@ -41,13 +42,21 @@ def main(arguments: Sequence[str]) -> int:
     except KeyboardInterrupt as ending:
         print("\ninterrupted", flush=True)
         if results:
-            print(format_summary(results), flush=True)
+            print(format_summary(results, sample=sample), flush=True)
         return 143 if isinstance(ending, step.Terminated) else 130
     left_out = [group for group in request.left_out if has_tests(ROOT, group)]
     notes = [f"{group.name} ({group.opt_in}): bin/test {group.name}" for group in left_out]
-    print(format_summary(results, left_out=notes), flush=True)
+    print(format_summary(results, left_out=notes, sample=sample), flush=True)
     ran = any(result.passed or result.failed or result.skip_reasons for result in results)
     return int(not ran or any(result.failed for result in results))
+
+
+def choose_sample(request: Request) -> Sample:
+    """Choose what the tests sample, and say it to them: see tests/sampling.py."""
+    os.environ["SEED"] = os.environ.get("SEED") or str(time.time_ns() % 1_000_000)
+    if request.is_whole:
+        os.environ["LAKE_TEST_ALL"] = "1"
+    return Sample(os.environ["SEED"], is_whole=bool(os.environ.get("LAKE_TEST_ALL")))
 
 
 def run(request: Request, results: list[StepResult]) -> None:

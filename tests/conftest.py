@@ -10,18 +10,20 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import core, settings
 
 from tests.postgres_server import postgres
 from tests.quick_java import quick_java
+from tests.sampling import IS_WHOLE, SEED
 
 __all__ = ["postgres", "quick_java"]
 
 TESTS = Path(__file__).resolve().parent
 
-# On a shared machine a deadline says more about the machine than about the code; CI is repeatable.
-settings.register_profile("lake", deadline=None, derandomize="CI" in os.environ)
+# On a shared machine a deadline says more about the machine than about the code.
+settings.register_profile("lake", deadline=None, derandomize=False)
 settings.load_profile("lake")
+core.global_force_seed = SEED
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -35,6 +37,12 @@ def pytest_configure(config: pytest.Config) -> None:
     java = Path(sys.prefix, "java")
     if java.is_dir():
         os.environ.setdefault("JAVA_HOME", str(java))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print how to run the same sample again."""
+    how = "run whole" if IS_WHOLE else "sampled"
+    terminalreporter.write_line(f"{how} with SEED={SEED}, which repeats this run")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

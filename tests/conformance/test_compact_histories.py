@@ -32,8 +32,8 @@ from lakeformat.paimon.metadata.schema_file import read_schema
 from lakeformat.paimon.metadata.snapshot import CommitKind
 from tests.expired import missing, unneeded
 from tests.keyed_rows import MINUTE, Clock
+from tests.sampling import SEED
 
-SEED = int(os.environ.get("SEED", "0"))
 HISTORIES = int(os.environ.get("HISTORIES", "4"))
 STEPS = int(os.environ.get("STEPS", "25"))
 TWO_DAYS = 2 * 24 * 60 * MINUTE

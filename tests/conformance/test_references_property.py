@@ -28,8 +28,8 @@ from lakeformat.paimon.metadata.tag import read_tags
 from lakeformat.paimon.read.scan import Scan
 from tests.expired import missing, unneeded
 from tests.keyed_rows import KeyedRows
+from tests.sampling import SEED
 
-SEED = int(os.environ.get("SEED", "0"))
 HISTORIES = int(os.environ.get("HISTORIES", "3"))
 STEPS = int(os.environ.get("STEPS", "30"))
 KEYS = 4

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from lakeformat.storage import MemoryStorage
+from tests.sampling import sampled_moments
 
 __all__ = ["Interrupted", "each_moment"]
 
@@ -35,23 +36,25 @@ class Interrupted:
 
 
 def each_moment(
-    start: MemoryStorage, calls: int, rival: Callable[[Recorded], object]
+    start: MemoryStorage, calls: Sequence[tuple[str, str]], rival: Callable[[Recorded], object]
 ) -> Iterator[tuple[MemoryStorage, Interrupted]]:
-    """Copies of ``start`` in which the rival comes before one of so many calls of a work.
+    """Copies of ``start`` in which the rival comes before one of these calls of a work, sampled.
 
     Whoever asks for the next has let the work run. If the rival has nothing to do with the call it
     came before, to come after it is the same: of moments with only such calls between them, the
     first is tried.
     """
-    moment = 1
-    while moment <= calls:
+    tried = 0
+    for moment in sampled_moments(calls):
+        if moment <= tried:
+            continue
         storage = start.copy()
         seen = Recorded(storage)
         slept = Interrupted(storage, moment, lambda seen=seen: rival(seen))
         yield storage, slept
-        while moment <= len(slept.calls) and _is_apart(slept.calls[moment - 1], seen.calls):
-            moment += 1
-        moment += 1
+        tried = moment
+        while tried <= len(slept.calls) and _is_apart(slept.calls[tried - 1], seen.calls):
+            tried += 1
 
 
 class Recorded:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import os
 
 import pyarrow as pa
 import pytest
@@ -15,11 +14,10 @@ from lakeformat.errors import UnavailableError
 from lakeformat.paimon.layout import TableLayout
 from lakeformat.paimon.table import load_table
 from lakeformat.testing import CrashableStorage, Fault, FaultKind, every_fault
-from tests.crash.every_state import every_state
 from tests.crash.references import referenced_files
 from tests.crash.simulated import simulated as simulated_after
+from tests.sampling import SEED, count, sampled_faults, sampled_states
 
-SEED = int(os.environ.get("SEED", "0"))
 ROOT = "wh/shop.db/orders"
 
 
@@ -74,9 +72,9 @@ def check_table(trial) -> None:
     assert [s.id for s in table.snapshots()] == list(range(1, len(table.snapshots()) + 1))
 
 
-@pytest.mark.parametrize("seed", range(SEED, SEED + 4))
+@pytest.mark.parametrize("seed", range(SEED, SEED + count(1, whole=4)))
 def test_a_fault_at_any_storage_call_loses_and_doubles_nothing(seed):
-    for trial in every_state(append_three_times, start=new_table_storage(), seed=seed):
+    for trial in sampled_states(append_three_times, start=new_table_storage(), seed=seed):
         try:
             check_table(trial)
         except AssertionError as error:
@@ -84,10 +82,10 @@ def test_a_fault_at_any_storage_call_loses_and_doubles_nothing(seed):
             raise
 
 
-@pytest.mark.parametrize("seed", range(SEED, SEED + 4))
+@pytest.mark.parametrize("seed", range(SEED, SEED + count(1, whole=4)))
 def test_repeating_an_interrupted_run_publishes_every_commit_once(seed):
     expected = [0, 1, 2, 10, 11, 12, 20, 21, 22]
-    for trial in every_state(append_three_times, start=new_table_storage(), seed=seed):
+    for trial in sampled_states(append_three_times, start=new_table_storage(), seed=seed):
         recovered = trial.reopened()
         append_three_times(recovered, [])
         assert rows_of(table_in(recovered)) == expected, str(trial)
@@ -101,7 +99,7 @@ def test_a_table_that_was_being_created_is_there_whole_or_not_at_all():
         catalog.create_table("shop.orders", [("id", "BIGINT")])
         acknowledged.append("shop.orders")
 
-    for trial in every_fault(create, seed=SEED):
+    for trial in sampled_faults(create):
         trial.run()
         storage = trial.reopened()
         catalog = FileSystemCatalog(storage, "wh", simulated())
@@ -135,7 +133,7 @@ def test_a_lost_answer_of_the_publication_is_resolved_by_reading_back():
 
 def test_an_append_that_fails_before_publication_leaves_nothing_behind():
     before = set(new_table_storage().files())
-    for trial in every_fault(append_once, start=new_table_storage(), seed=SEED):
+    for trial in every_fault(append_once, start=new_table_storage()):
         if trial.fault.kind is not FaultKind.FAIL_BEFORE:
             continue
         trial.run()

@@ -5,7 +5,6 @@ Writes of tables with dynamic buckets are in ``test_keyed_writes.py``.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from typing import Any
 
@@ -17,10 +16,9 @@ from lakeformat.catalog import FileSystemCatalog
 from lakeformat.paimon.layout import TableLayout
 from lakeformat.paimon.table import load_table
 from lakeformat.testing import CrashableStorage
-from tests.crash.every_state import every_state
 from tests.crash.simulated import simulated
+from tests.sampling import sampled_states
 
-SEED = int(os.environ.get("SEED", "0"))
 LAYOUT = TableLayout("wh/shop.db/orders")
 POSTPONED: dict[str, Any] = {"options": {"bucket": "-2", "postpone.default-bucket-num": "2"}}
 FIXED: dict[str, Any] = {"options": {"bucket": "2"}}
@@ -80,7 +78,7 @@ def test_a_fault_at_any_storage_call_leaves_all_rows_as_before_or_as_after(
     before: dict[int, str],
     after: dict[int, str],
 ):
-    for trial in every_state(work, start=filled(table), seed=SEED):
+    for trial in sampled_states(work, start=filled(table)):
         storage = trial.reopened()
         states = [after] if trial.acknowledged else [before, after]
         assert content(storage) in states, f"in {trial}\n{trial.storage.trace()}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import os
 from collections.abc import Callable
 from random import Random
 
@@ -18,15 +17,14 @@ from lakeformat.paimon.metadata.snapshot import CommitKind
 from lakeformat.paimon.read.plan import plan_files
 from lakeformat.paimon.table import load_table
 from lakeformat.storage import MemoryStorage
-from lakeformat.testing import CrashableStorage, every_fault
+from lakeformat.testing import CrashableStorage
 from tests.crash import append_actors, keyed_actors
-from tests.crash.every_state import every_state
 from tests.crash.interleaved import Background, Expirer, World
 from tests.crash.interrupted import Interrupted, each_moment
 from tests.crash.simulated import simulated
+from tests.sampling import SEED, count, sampled_faults, sampled_states
 
-SEED = int(os.environ.get("SEED", "0"))
-INTERLEAVINGS = int(os.environ.get("INTERLEAVINGS", "24"))
+INTERLEAVINGS = count(8, 24, "INTERLEAVINGS")
 LAYOUT = TableLayout("wh/shop.db/orders")
 KEYED = {"primary_key": ["id"], "options": {"bucket": "2"}}
 APPEND: dict = {"options": {"bucket": "-1"}}
@@ -72,7 +70,7 @@ def compact(storage, acknowledged=None) -> None:
 def test_a_fault_at_any_storage_call_changes_no_row_and_the_next_compaction_ends_it(table):
     start = fill(CrashableStorage(), table)
     expected = content(start)
-    for trial in every_state(compact, start=start, seed=SEED):
+    for trial in sampled_states(compact, start=start):
         storage = trial.reopened()
         assert content(storage) == expected, f"in {trial}\n{trial.storage.trace()}"
         compact(storage)
@@ -98,7 +96,7 @@ def test_a_compaction_that_failed_leaves_no_data_file(table):
             acknowledged.append((before, data_files(storage), str(error)))
             raise
 
-    for trial in every_fault(try_once, start=fill(CrashableStorage(), table), seed=SEED):
+    for trial in sampled_faults(try_once, start=fill(CrashableStorage(), table)):
         trial.run()
         for before, after, error in trial.acknowledged:
             failures.append(error)
@@ -150,10 +148,10 @@ def change_the_schema(storage) -> None:
     opened(storage).write(pa.table(rows))
 
 
-def calls_of_a_compaction(start: MemoryStorage) -> int:
+def calls_of_a_compaction(start: MemoryStorage) -> list[tuple[str, str]]:
     watched = Interrupted(start.copy(), 0, lambda: None)
     opened(watched).compact(executor="serial")
-    return len(watched.calls)
+    return watched.calls
 
 
 def new_storage(table: dict) -> MemoryStorage:

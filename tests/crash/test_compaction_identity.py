@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import os
 
 import pyarrow as pa
 import pytest
@@ -15,11 +14,11 @@ from lakeformat.paimon.layout import TableLayout
 from lakeformat.paimon.metadata.snapshot import CommitKind
 from lakeformat.paimon.table import load_table
 from lakeformat.storage import MemoryStorage
-from lakeformat.testing import CrashableStorage, every_fault
+from lakeformat.testing import CrashableStorage
 from tests.crash.interrupted import Interrupted
 from tests.crash.simulated import simulated
+from tests.sampling import sampled_faults, sampled_moments
 
-SEED = int(os.environ.get("SEED", "0"))
 LAYOUT = TableLayout("wh/shop.db/orders")
 NIGHTLY = lake.CommitId("nightly", 7)
 PARTITIONS = ("a", "b")
@@ -82,7 +81,7 @@ def test_whenever_it_died_each_bucket_is_compacted_once(table, how):
     start = fill(CrashableStorage(), table)
     expected = content(start)
     interrupted = 0
-    for trial in every_fault(compact, start=start, seed=SEED):
+    for trial in sampled_faults(compact, start=start):
         trial.run()
         storage = trial.reopened()
         before = [each.id for each in compactions(storage)]
@@ -105,7 +104,7 @@ def test_a_twin_that_comes_at_any_moment_does_the_same_work_once(table, how):
     watched = Interrupted(new_storage(), 0, lambda: None)
     compact(watched)
     expected = content(watched._storage)
-    for moment in range(1, len(watched.calls) + 1):
+    for moment in sampled_moments(watched.calls):
         storage = new_storage()
         interrupted = Interrupted(storage, moment, lambda storage=storage: compact(storage))
         report = compact(interrupted)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 
 import pytest
 
 from lakeformat.errors import AlreadyExistsError, CorruptTableError, NotFoundError, UnavailableError
 from lakeformat.testing import CrashableStorage, Fault, FaultKind, PowerCut, Trial, every_fault
+from tests.sampling import SEED
 
-SEED = int(os.environ.get("SEED", "0"))
 SEEDS = range(SEED, SEED + 8)
 
 

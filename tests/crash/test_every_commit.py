@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 import pytest
 
 import lakeformat as lake
@@ -13,11 +11,10 @@ from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.metadata.statistics import TableStatistics
 from lakeformat.paimon.partition_filter import some_partitions
 from lakeformat.testing import CrashableStorage, FaultKind, every_fault
-from tests.crash.every_state import every_state
 from tests.crash.references import metadata_files, referenced_metadata
 from tests.paper import file, head, live, message, paper_table, vectors
+from tests.sampling import SEED, count, sampled_states
 
-SEED = int(os.environ.get("SEED", "0"))
 A, B, C, D, E = (file(name) for name in "abcde")
 MERGED = file("m", level=5)
 
@@ -110,9 +107,9 @@ every_step = pytest.mark.parametrize("number", range(len(STEPS)), ids=lambda n: 
 
 
 @every_step
-@pytest.mark.parametrize("seed", range(SEED, SEED + 2))
+@pytest.mark.parametrize("seed", range(SEED, SEED + count(1, whole=2)))
 def test_a_fault_at_any_call_leaves_the_state_before_or_after(number, seed):
-    for trial in every_state(take(number), start=before(number), seed=seed):
+    for trial in sampled_states(take(number), start=before(number), seed=seed):
         orders = handle_on(trial.reopened())
         allowed = [STATES[number + 1]]
         if not trial.acknowledged:
@@ -130,7 +127,7 @@ def test_repeating_the_step_publishes_it_once(number):
     start = before(number)
     snapshots = handle_on(take_on(start, number)), handle_on(start)
     published = [0 if head(orders) is None else head(orders).id for orders in snapshots]
-    for trial in every_state(take(number), start=start, seed=SEED):
+    for trial in sampled_states(take(number), start=start):
         orders = handle_on(take_on(trial.reopened(), number))
         assert live(orders) == STATES[number + 1], str(trial)
         assert head(orders).id == published[0], str(trial)
@@ -147,7 +144,7 @@ def take_on(storage: CrashableStorage, number: int) -> CrashableStorage:
 
 @every_step
 def test_a_commit_that_fails_before_publication_leaves_nothing_behind(number):
-    for trial in every_fault(take(number), start=before(number), seed=SEED):
+    for trial in every_fault(take(number), start=before(number)):
         if trial.fault.kind is not FaultKind.FAIL_BEFORE:
             continue
         trial.run()

@@ -14,6 +14,7 @@ from lakeformat.paimon.table import load_table
 from lakeformat.storage import MemoryStorage
 from tests.crash.interrupted import Interrupted
 from tests.crash.simulated import simulated
+from tests.sampling import IS_WHOLE, sampled_moments
 
 LAYOUT = TableLayout("wh/shop.db/orders")
 NIGHTLY = lake.CommitId("nightly", 1)
@@ -53,7 +54,8 @@ def test_a_commit_that_slept_at_any_call_is_in_the_table_once(options):
     watched = Interrupted(new_storage(options), 0, lambda: None)
     write(watched, 1)
     met = 0
-    for moment in range(1, len(watched.calls) + 1):
+    moments = sampled_moments(watched.calls)
+    for moment in moments:
         storage = new_storage(options)
         slept = Interrupted(storage, moment, lambda it=storage: two_commits_and_an_expiry(it))
         report = write(slept, 1, NIGHTLY)
@@ -62,4 +64,4 @@ def test_a_commit_that_slept_at_any_call_is_in_the_table_once(options):
         there = {snapshot.id for snapshot in opened(storage).snapshots()}
         met += report.snapshot_id in there
         assert write(storage, 1, NIGHTLY).snapshot_id == report.snapshot_id
-    assert met > len(watched.calls) // 2, "it was the last one nearly everywhere"
+    assert met > (len(moments) // 2 if IS_WHOLE else 0), "it was the last one nearly everywhere"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import os
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
@@ -27,10 +26,9 @@ from lakeformat.paimon.metadata.snapshot_directory import (
 from lakeformat.paimon.metadata.tag import Tag, create_tag, delete_tag, tag_names
 from lakeformat.paimon.table import load_table
 from lakeformat.testing import CrashableStorage, Fault, FaultKind
-from tests.crash.every_state import every_state
 from tests.expired import missing, unneeded
+from tests.sampling import sampled_calls, sampled_states
 
-SEED = int(os.environ.get("SEED", "0"))
 LAYOUT = TableLayout("wh/shop.db/orders")
 ONE_BY_ONE = {
     "file-operation.thread-num": "1",
@@ -104,7 +102,7 @@ def state(storage) -> dict[object, list[tuple]]:
 def test_a_fault_at_any_call_leaves_what_stays_readable_and_the_next_run_finishes():
     start = fill(CrashableStorage(), ONE_BY_ONE)
     expected = state(start)
-    for trial in every_state(expire, start=start, seed=SEED):
+    for trial in sampled_states(expire, start=start):
         storage = trial.reopened()
         told = f"in {trial}\n{trial.storage.trace()}"
         assert state(storage) == expected, told
@@ -137,7 +135,7 @@ def test_changelogs_that_live_longer_can_be_read_whatever_call_an_expiry_dies_at
     assert (changelog_ids(start, LAYOUT), snapshot_ids(start, LAYOUT)) == ([1, 2, 3, 4], [5])
     write(opened(start), 4)
     told, expected = changes(opened(start), 3, 6), state(start)
-    for trial in every_state(expire_by_options, start=start, seed=SEED):
+    for trial in sampled_states(expire_by_options, start=start):
         storage = trial.reopened()
         what = f"in {trial}\n{trial.storage.trace()}"
         assert state(storage) == expected, what
@@ -171,7 +169,7 @@ def test_of_two_expiries_at_once_none_does_damage_and_the_work_is_done():
     """A second one runs whole before each call of the first."""
     start = fill(CrashableStorage(), ONE_BY_ONE)
     expected = state(start)
-    for call in calls_of(start, expire):
+    for call in sampled_calls(calls_of(start, expire)):
         for retain in (1, 2):
             storage = start.reopened()
             other = partial(expire_to, storage, retain)
@@ -187,7 +185,7 @@ def test_a_tag_made_while_its_snapshot_expires_is_refused_or_complete():
     start = fill(CrashableStorage(), ONE_BY_ONE)
     wanted = rows(opened(start), snapshot=3)
     outcomes = []
-    for call in calls_of(start, expire):
+    for call in sampled_calls(calls_of(start, expire)):
         storage = start.reopened()
         made: list[str] = []
         expire(Interrupted(storage, call.number, partial(try_to_tag, storage, made)))
@@ -228,7 +226,7 @@ def try_to_tag(storage, made: list[str]) -> None:
 def test_a_consumer_set_while_its_snapshot_expires_is_refused_or_finds_all_it_has_not_read():
     start = fill(CrashableStorage(), ONE_BY_ONE)
     outcomes = []
-    for call in calls_of(start, expire):
+    for call in sampled_calls(calls_of(start, expire)):
         storage = start.reopened()
         made: list[str] = []
         expire(Interrupted(storage, call.number, partial(try_to_read, storage, made)))

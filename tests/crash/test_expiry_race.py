@@ -20,6 +20,7 @@ from lakeformat.storage import MemoryStorage
 from tests.crash.interrupted import Interrupted, each_moment
 from tests.crash.simulated import simulated
 from tests.expired import unneeded
+from tests.sampling import IS_WHOLE
 
 LAYOUT = TableLayout("wh/shop.db/orders")
 KEYED = {"primary_key": ["dt", "id"], "partition_by": ["dt"]}
@@ -88,7 +89,7 @@ def interrupted(work, name: str, rival, prepare=lambda storage: None):
     prepare(start)
     watched = Interrupted(start.copy(), 0, lambda: None)
     work(watched)
-    yield from each_moment(start, len(watched.calls), rival)
+    yield from each_moment(start, watched.calls, rival)
 
 
 def write(storage) -> None:
@@ -209,7 +210,7 @@ def test_health_begins_again_where_what_it_looked_at_expired(name):
         newest = opened(storage).latest_snapshot()
         assert newest is not None
         newer += report.snapshot_id == newest.id
-    assert newer > 3
+    assert newer > (3 if IS_WHOLE else 0)
 
 
 def test_a_tag_keeps_what_is_read_so_a_file_that_is_gone_is_damage():
@@ -240,7 +241,7 @@ def test_a_rescale_begins_again_where_what_it_read_expired(name):
         if ("mon", 100, 5) in rows:
             met += 1
             assert rows == expected, f"at {slept.calls[-1]}"
-    assert met > 10
+    assert met > (10 if IS_WHOLE else 0)
 
 
 def unless_rescaled(rival):
@@ -268,7 +269,7 @@ def test_a_rescale_keeps_the_values_of_a_column_that_came_meanwhile(name):
         rows = [row for row in opened(storage).scan().to_arrow().to_pylist() if row["id"] == 100]
         met += len(rows)
         assert [row["late"] for row in rows] == [9] * len(rows), f"at {slept.calls[-1]}"
-    assert met > 10
+    assert met > (10 if IS_WHOLE else 0)
 
 
 def delete_and_expire(storage) -> None:
@@ -326,7 +327,7 @@ def test_what_is_analyzed_is_looked_at_again_where_it_expired(rival):
             continue
         assert found in (before, len(content(storage))), f"at {slept.calls[-1]}"
         met += found != before
-    assert met > 3
+    assert met > (3 if IS_WHOLE else 0)
     assert unknown < 2
 
 
@@ -368,7 +369,7 @@ def test_a_manifest_that_is_gone_is_taken_out_of_no_newer_snapshot():
         take_out(storage)
         found = [row[1] for row in content(storage)]
         assert sorted(found) == [0, 1, 2, 3, 100, 101], f"at {slept.calls[-1]}"
-    assert refused > 0
+    assert refused > 0 or not IS_WHOLE
 
 
 def old_snapshot_whose_files_go(expiry_ends: bool):

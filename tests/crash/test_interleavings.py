@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import os
 from random import Random
 
 import pytest
@@ -14,9 +13,9 @@ import lakeformat as lake
 from tests.crash import append_actors, keyed_actors
 from tests.crash.interleaved import Expirer, World
 from tests.paper import commit, file, head, live, message, paper_table
+from tests.sampling import SEED, count
 
-SEED = int(os.environ.get("SEED", "0"))
-INTERLEAVINGS = int(os.environ.get("INTERLEAVINGS", "96"))
+INTERLEAVINGS = count(16, 96, "INTERLEAVINGS")
 BLOCKS = min(8, INTERLEAVINGS)
 
 KEYED = (

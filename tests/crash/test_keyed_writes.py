@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import tempfile
 from collections.abc import Mapping
 
@@ -14,11 +13,10 @@ from lakeformat.catalog import FileSystemCatalog
 from lakeformat.errors import CommitOutcomeUnknownError, UnavailableError
 from lakeformat.paimon.layout import TableLayout
 from lakeformat.paimon.table import load_table
-from lakeformat.testing import CrashableStorage, every_fault
-from tests.crash.every_state import every_state
+from lakeformat.testing import CrashableStorage
 from tests.crash.simulated import simulated
+from tests.sampling import sampled_faults, sampled_states
 
-SEED = int(os.environ.get("SEED", "0"))
 LAYOUT = TableLayout("wh/shop.db/orders")
 OPTIONS = {"bucket": "1", "changelog-producer": "input", "write-buffer-size": "1 kb"}
 DYNAMIC = {"bucket": "-1", "dynamic-bucket.target-row-num": "1"}
@@ -77,7 +75,7 @@ def data_files(storage) -> set[str]:
 
 @pytest.mark.parametrize("options", [OPTIONS, DYNAMIC], ids=["fixed", "dynamic"])
 def test_a_fault_at_any_storage_call_leaves_the_state_after_some_commit(options):
-    for trial in every_state(write_all, start=new_table_storage(options), seed=SEED):
+    for trial in sampled_states(write_all, start=new_table_storage(options)):
         storage = trial.reopened()
         states = STATES[len(trial.acknowledged) :][:2]
         assert content(storage) in states, f"in {trial}\n{trial.storage.trace()}"
@@ -101,7 +99,7 @@ def test_a_write_that_failed_leaves_no_file(options):
             raise
 
     failed = 0
-    for trial in every_fault(write_once, start=new_table_storage(options), seed=SEED):
+    for trial in sampled_faults(write_once, start=new_table_storage(options)):
         trial.run()
         for before, after in trial.acknowledged:
             failed += 1

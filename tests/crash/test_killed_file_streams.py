@@ -7,7 +7,6 @@ nobody keeps them. Calls are met one in ``STREAM_KILLS_APART`` (1: all of them).
 from __future__ import annotations
 
 import json
-import os
 from contextlib import contextmanager, suppress
 
 import pyarrow as pa
@@ -16,9 +15,9 @@ import lakeformat as lake
 from lakeformat.storage.local import LocalStorage
 from spark_jobs import ingest
 from tests.expired import missing
+from tests.sampling import SEED, count
 
-SEED = int(os.environ.get("SEED", "0"))
-APART = int(os.environ.get("STREAM_KILLS_APART", "5"))
+APART = count(5, 1, "STREAM_KILLS_APART")
 CALLS = (
     "create",
     "delete",

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import random
 import subprocess
 import sys
 import time
 
 import lakeformat as lake
+from tests.sampling import SEED
 
 WRITERS = 3
 COMMITS = 6
@@ -19,6 +19,7 @@ WRITER = f"""
 import sys
 import pyarrow as pa
 import lakeformat as lake
+from tests.sampling import SEED
 
 root, writer = sys.argv[1], int(sys.argv[2])
 table = lake.open_table(root)
@@ -37,9 +38,7 @@ def start(root: str, writer: int) -> subprocess.Popen[str]:
 
 def test_killed_and_repeated_writers_publish_every_commit_once(tmp_path):
     root = make_table(tmp_path)
-    seed = int(os.environ.get("SEED") or time.time_ns())
-    print(f"replay with SEED={seed}")
-    chance = random.Random(seed)
+    chance = random.Random(SEED)
     writers = [start(root, writer) for writer in range(WRITERS)]
     for process in writers:  # wait until each is in the middle of its work
         process.stdout.readline()

@@ -1,13 +1,12 @@
 """Maintenance dies at storage calls of each step: the table reads as before, a repetition finishes.
 
-Each step's own operation dies at every call in the tests of that operation. Here every eleventh
-fault is met; ``SEED`` chooses others.
+Each step's own operation dies at every call in the tests of that operation. Here a sample of
+the faults is met.
 """
 
 from __future__ import annotations
 
 import itertools
-import os
 
 import pyarrow as pa
 
@@ -18,13 +17,12 @@ from lakeformat.errors import UnavailableError
 from lakeformat.paimon.layout import TableLayout
 from lakeformat.paimon.metadata.snapshot_directory import snapshot_ids
 from lakeformat.paimon.table import load_table
-from lakeformat.testing import CrashableStorage, every_fault
+from lakeformat.testing import CrashableStorage
 from tests.expired import missing, unneeded
+from tests.sampling import sampled_faults
 
-SEED = int(os.environ.get("SEED", "0"))
 LAYOUT = TableLayout("wh/shop.db/orders")
 NOW, DAY = 1_700_000_000_000, 86_400_000
-STRIDE = 11
 LATER = NOW + 2 * DAY
 DEAD = "0000-4000-8000-0123456789ab-0"
 CLOCK = [NOW]
@@ -99,8 +97,7 @@ def rows(storage) -> list[tuple]:
 def test_a_fault_at_any_call_leaves_the_rows_and_a_repetition_finishes():
     start = crashed()
     expected = rows(start)
-    faults = every_fault(maintain, start=start, seed=SEED)
-    for trial in itertools.islice(faults, SEED % STRIDE, None, STRIDE):
+    for trial in sampled_faults(maintain, start=start):
         storage = trial.run().reopened()
         told = f"in {trial}\n{trial.storage.trace()}"
         assert rows(storage) == expected, told

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 import pyarrow as pa
 import pytest
 
@@ -14,10 +12,9 @@ from lakeformat.paimon.layout import TableLayout
 from lakeformat.paimon.metadata.manifest_list import read_manifest_list
 from lakeformat.paimon.table import load_table
 from lakeformat.testing import CrashableStorage, Fault, FaultKind
-from tests.crash.every_state import every_state
 from tests.crash.simulated import simulated
+from tests.sampling import SEED, count, sampled_states
 
-SEED = int(os.environ.get("SEED", "0"))
 ROOT = "wh/shop.db/orders"
 COMMITS = 4
 
@@ -59,17 +56,17 @@ def test_commits_keep_the_base_list_short():
     assert table.scan().to_arrow()["id"].to_pylist() == [0, 1, 2, 3]
 
 
-@pytest.mark.parametrize("seed", range(SEED, SEED + 3))
+@pytest.mark.parametrize("seed", range(SEED, SEED + count(1, whole=3)))
 def test_a_fault_at_any_call_of_a_merging_append_loses_and_doubles_nothing(seed):
-    for trial in every_state(append, start=new_table_storage(), seed=seed):
+    for trial in sampled_states(append, start=new_table_storage(), seed=seed):
         rows = table_in(trial.reopened()).scan().to_arrow()["id"].to_pylist()
         assert len(rows) == len(set(rows)), str(trial)
         assert set(trial.acknowledged) <= set(rows), str(trial)
 
 
-@pytest.mark.parametrize("seed", range(SEED, SEED + 3))
+@pytest.mark.parametrize("seed", range(SEED, SEED + count(1, whole=3)))
 def test_repeating_an_interrupted_run_publishes_every_commit_once(seed):
-    for trial in every_state(append, start=new_table_storage(), seed=seed):
+    for trial in sampled_states(append, start=new_table_storage(), seed=seed):
         recovered = trial.reopened()
         append(recovered, [])
         rows = table_in(recovered).scan().to_arrow()["id"].to_pylist()

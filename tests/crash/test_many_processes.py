@@ -20,6 +20,7 @@ import pytest
 import lakeformat as lake
 from tests.conformance.s3_server import ACCESS_KEY, SECRET_KEY, running_s3_server
 from tests.crash.process_writer import ROOT, ids_of, make_table, promised, start_writer
+from tests.sampling import SEED
 
 PROCESSES = 8
 COMMITS = 50
@@ -99,11 +100,9 @@ def warehouse(request, tmp_path, monkeypatch) -> Iterator[str]:
 
 @pytest.mark.skipif(not KILL_SECONDS, reason="opt-in: set KILL_SECONDS, such as 600")
 def test_writers_killed_again_and_again_lose_and_double_nothing(tmp_path, warehouse):
-    seed = int(os.environ.get("SEED") or time.time_ns())
-    print(f"SEED={seed}")
-    chance, began, tables, kills = random.Random(seed), time.monotonic(), 0, 0
+    chance, began, tables, kills = random.Random(SEED), time.monotonic(), 0, 0
     while time.monotonic() - began < KILL_SECONDS:
-        table = make_table(f"{warehouse}/warehouse-{seed}-{tables}")
+        table = make_table(f"{warehouse}/warehouse-{SEED}-{tables}")
         end = began + KILL_SECONDS
         kills += kill_until_done(table, tmp_path / f"promises-{tables}", chance, end)
         tables += 1

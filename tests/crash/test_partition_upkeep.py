@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import os
 from collections.abc import Callable
 
 import pyarrow as pa
@@ -17,11 +16,10 @@ from lakeformat.paimon.metadata.manifest_list import manifests_of
 from lakeformat.paimon.table import load_table
 from lakeformat.storage import MemoryStorage
 from lakeformat.testing import CrashableStorage
-from tests.crash.every_state import every_state
 from tests.crash.interrupted import Interrupted
 from tests.crash.simulated import simulated
+from tests.sampling import sampled_moments, sampled_states
 
-SEED = int(os.environ.get("SEED", "0"))
 LAYOUT = TableLayout("wh/shop.db/orders")
 KEYED = {"primary_key": ["dt", "id"], "options": {"bucket": "1"}}
 APPEND: dict = {"options": {"bucket": "-1"}}
@@ -63,7 +61,7 @@ def test_a_fault_at_any_call_of_an_expiry_leaves_partitions_whole_or_gone(table)
     start = fill(CrashableStorage(), table)
     before = content(start)
     young = [row for row in before if row[0] == NEW]
-    for trial in every_state(expire, start=start, seed=SEED):
+    for trial in sampled_states(expire, start=start):
         storage = trial.reopened()
         left = content(storage)
         days = {row[0] for row in left}
@@ -87,7 +85,7 @@ def mark(storage, acknowledged=None) -> None:
 def test_a_fault_at_any_call_of_a_mark_is_made_good_by_the_next():
     start = fill(CrashableStorage(), APPEND)
     before = content(start)
-    for trial in every_state(mark, start=start, seed=SEED):
+    for trial in sampled_states(mark, start=start):
         storage = trial.reopened()
         mark(storage)
         times = json.loads(storage.read(f"{LAYOUT.root}/dt={OLD[0]}/_SUCCESS"))
@@ -113,7 +111,7 @@ def merge_manifests(storage, acknowledged=None) -> None:
 def test_a_fault_at_any_call_changes_no_row_and_the_next_try_ends_it(table, work: Callable):
     start = fill(CrashableStorage(), table)
     before = content(start)
-    for trial in every_state(work, start=start, seed=SEED):
+    for trial in sampled_states(work, start=start):
         storage = trial.reopened()
         assert content(storage) == before, str(trial)
         work(storage)
@@ -131,7 +129,7 @@ def test_a_fault_at_any_call_of_a_rewrite_of_indexes_changes_no_row(table):
     catalog = FileSystemCatalog(start, "wh", simulated())
     catalog.alter_table("shop.orders", *(lake.set_option(*each) for each in options.items()))
     before = content(start)
-    for trial in every_state(rewrite_serially, start=start, seed=SEED):
+    for trial in sampled_states(rewrite_serially, start=start):
         storage = trial.reopened()
         assert content(storage) == before, str(trial)
         rewrite_serially(storage)
@@ -163,7 +161,7 @@ def test_manifests_merged_on_demand_while_others_append_hold_every_file(table):
     expected = content(alone)
     watched = Interrupted(new_storage(table), 0, lambda: None)
     load_table(watched, LAYOUT, simulated(200)).compact_manifests()
-    for moment in range(1, len(watched.calls) + 1):
+    for moment in sampled_moments(watched.calls):
         storage = new_storage(table)
         interrupted = Interrupted(storage, moment, lambda storage=storage: append(storage))
         load_table(interrupted, LAYOUT, simulated(200)).compact_manifests()
@@ -184,7 +182,7 @@ def merge_and_append(storage) -> None:
 def test_manifests_another_has_merged_first_are_merged_anew_with_what_came_since():
     watched = Interrupted(new_storage(APPEND), 0, lambda: None)
     load_table(watched, LAYOUT, simulated(200)).compact_manifests()
-    for moment in range(1, len(watched.calls) + 1):
+    for moment in sampled_moments(watched.calls):
         storage = new_storage(APPEND)
         interrupted = Interrupted(
             storage, moment, lambda storage=storage: merge_and_append(storage)

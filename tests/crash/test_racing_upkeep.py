@@ -8,7 +8,6 @@ another may be reading: that is an error to retry, never ``CorruptTableError``.
 from __future__ import annotations
 
 import itertools
-import os
 from collections.abc import Callable, Mapping
 from random import Random
 from typing import Any
@@ -23,9 +22,9 @@ from lakeformat.paimon.table import load_table
 from lakeformat.storage import MemoryStorage
 from tests.crash.scheduler import ScheduledStorage, Scheduler
 from tests.crash.simulated import simulated
+from tests.sampling import SEED, count
 
-SEED = int(os.environ.get("SEED", "0"))
-RACES = int(os.environ.get("RACES", "16"))
+RACES = count(8, 16, "RACES")
 BLOCKS = min(8, RACES)
 ROUNDS = 4
 LAYOUT = TableLayout("wh/shop.db/orders")
@@ -135,15 +134,20 @@ class Race:
 
         return act_often
 
-    def run(self) -> None:
+    def run(self) -> tuple[list[int], list[int]]:
+        """Let all act, then return the rows before and after more upkeep."""
         self.scheduler.run(lambda: None)
         table = load_table(self.memory, LAYOUT, simulated(9_000))
-        table.scan().to_arrow()
+        before = ids(table)
         for tag in table.tags.list():
             table.scan(tag=tag.name).to_arrow()
         table.compact(executor="serial", strategy="full")
         table.expire_snapshots(retain_max=1, retain_min=1)
-        table.scan().to_arrow()
+        return before, ids(table)
+
+
+def ids(table: lake.Table) -> list[int]:
+    return sorted(table.scan().to_arrow()["id"].to_pylist())
 
 
 @pytest.mark.parametrize("kind", TABLES)
@@ -152,7 +156,8 @@ def test_what_one_takes_away_is_no_damage_to_another(kind, block):
     for seed in range(SEED + block, SEED + RACES, BLOCKS):
         race = Race(seed, kind)
         try:
-            race.run()
+            before, after = race.run()
+            assert before == after
         except BaseException as error:
             error.add_note(f"replay with SEED={seed} RACES=1; {race.scheduler.trace[-12:]}")
             raise

@@ -19,11 +19,11 @@ from lakeformat.paimon.compact.run import run_unit
 from lakeformat.paimon.layout import TableLayout
 from lakeformat.paimon.table import load_table
 from lakeformat.storage import LocalStorage, MemoryStorage
-from lakeformat.testing import CrashableStorage, every_fault
+from lakeformat.testing import CrashableStorage
 from tests.crash.references import left_behind, referenced_files
 from tests.paper import commit, file, live, message, paper_table
+from tests.sampling import SEED, count, sampled_faults
 
-SEED = int(os.environ.get("SEED", "0"))
 LAYOUT = TableLayout("wh/shop.db/orders")
 PREPARED = "driver/prepared"
 IDENTITY = lake.CommitId("run", 0)
@@ -80,10 +80,10 @@ def prepare_keep_and_commit(storage, acknowledged):
     acknowledged.append("committed")
 
 
-@pytest.mark.parametrize("seed", range(SEED, SEED + 3))
+@pytest.mark.parametrize("seed", range(SEED, SEED + count(1, whole=3)))
 def test_a_driver_killed_at_any_call_finds_what_it_kept_and_commits_exactly_that(seed):
     start = with_a_table(CrashableStorage())
-    for trial in every_fault(prepare_keep_and_commit, start=start, seed=seed):
+    for trial in sampled_faults(prepare_keep_and_commit, start=start, seed=seed):
         trial.run()
         recovered = trial.reopened()
         was_kept = recovered.files().get(PREPARED)

@@ -6,7 +6,6 @@ Repeating what was interrupted ends it, and leaves nothing behind that it was to
 from __future__ import annotations
 
 import itertools
-import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -23,10 +22,10 @@ from lakeformat.paimon.metadata.snapshot import Snapshot
 from lakeformat.paimon.metadata.tag import read_tag
 from lakeformat.paimon.read.plan import plan_files
 from lakeformat.paimon.table import load_table
-from lakeformat.testing import CrashableStorage, Trial, every_fault
+from lakeformat.testing import CrashableStorage, Trial
 from tests.expired import missing, unneeded
+from tests.sampling import sampled_faults
 
-SEED = int(os.environ.get("SEED", "0"))
 LAYOUT = TableLayout("wh/shop.db/orders")
 OPTIONS = {"file-operation.thread-num": "1", "bucket": "1"}
 _names = itertools.count(1)
@@ -146,7 +145,7 @@ def without(found: State, *, removable: set[str]) -> State:
 def disks(scenario, start) -> Iterator[tuple[Trial, CrashableStorage]]:
     """Every disk a fault leaves behind, each once: many calls leave it as the one before."""
     seen = set()
-    for trial in every_fault(scenario, start=start, seed=SEED):
+    for trial in sampled_faults(scenario, start=start):
         storage = trial.run().reopened()
         left = frozenset(storage.files().items())
         if left not in seen:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import os
 from collections.abc import Callable
 
 import pyarrow as pa
@@ -18,11 +17,10 @@ from lakeformat.paimon.read.plan import plan_files
 from lakeformat.paimon.table import load_table
 from lakeformat.storage import MemoryStorage
 from lakeformat.testing import CrashableStorage
-from tests.crash.every_state import every_state
 from tests.crash.interrupted import Interrupted
 from tests.crash.simulated import simulated
+from tests.sampling import sampled_moments, sampled_states
 
-SEED = int(os.environ.get("SEED", "0"))
 LAYOUT = TableLayout("wh/shop.db/orders")
 TABLES = pytest.mark.parametrize(
     "table",
@@ -88,7 +86,7 @@ CHANGES = pytest.mark.parametrize("change", [delete, count_up])
 @TABLES
 @CHANGES
 def test_a_fault_at_any_storage_call_leaves_it_done_or_not_and_the_next_try_ends_it(table, change):
-    for trial in every_state(change, start=fill(CrashableStorage(), table), seed=SEED):
+    for trial in sampled_states(change, start=fill(CrashableStorage(), table)):
         storage = trial.reopened()
         assert content(storage) in (BEFORE, AFTER[change]), str(trial)
         assert not trial.acknowledged or content(storage) == AFTER[change], str(trial)
@@ -125,10 +123,10 @@ def overwrite(storage) -> None:
     opened(storage).write(pa.table({"id": [1, 9], "n": [5, 5]}), overwrite={})
 
 
-def calls_of(change: Callable, table: dict) -> int:
+def calls_of(change: Callable, table: dict) -> list[tuple[str, str]]:
     watched = Interrupted(new_storage(table), 0, lambda: None)
     change(watched)
-    return len(watched.calls)
+    return watched.calls
 
 
 def new_storage(table: dict) -> MemoryStorage:
@@ -154,7 +152,7 @@ def test_a_rival_at_any_moment_loses_nothing_and_nothing_happens_twice(table, ch
         first(storage)
         second(storage)
         in_either_order.append(content(storage))
-    for moment in range(1, calls_of(change, table) + 1):
+    for moment in sampled_moments(calls_of(change, table)):
         storage = new_storage(table)
         interrupted = Interrupted(storage, moment, lambda storage=storage: rival(storage))
         try:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import os
 from contextlib import suppress
 
 import pyarrow as pa
@@ -14,13 +13,13 @@ from lakeformat.catalog import FileSystemCatalog
 from lakeformat.paimon.layout import TableLayout
 from lakeformat.paimon.table import load_table
 from lakeformat.storage import MemoryStorage
-from lakeformat.testing import CrashableStorage, every_fault
+from lakeformat.testing import CrashableStorage
 from spark_jobs.ingestion.table_changes import follow_changes
 from spark_jobs.job_requests.ingest import IngestRequest
 from tests.crash.interrupted import Interrupted
 from tests.crash.simulated import simulated
+from tests.sampling import sampled_faults, sampled_moments
 
-SEED = int(os.environ.get("SEED", "0"))
 LAYOUT = TableLayout("wh/shop.db/orders")
 WHO = lake.CommitId("run", 1)
 _names = itertools.count()
@@ -82,7 +81,7 @@ def publish(storage, acknowledged=None) -> None:
 
 
 def test_a_fault_at_any_call_of_a_publication_is_made_good_by_the_next():
-    for trial in every_fault(publish, start=with_two_staged(CrashableStorage()), seed=SEED):
+    for trial in sampled_faults(publish, start=with_two_staged(CrashableStorage())):
         trial.run()
         storage = trial.reopened()
         table = opened(storage)
@@ -100,7 +99,7 @@ def stage(storage, acknowledged=None) -> None:
 
 
 def test_a_fault_at_any_call_of_staging_is_made_good_by_the_next():
-    for trial in every_fault(stage, start=with_table(CrashableStorage()), seed=SEED):
+    for trial in sampled_faults(stage, start=with_table(CrashableStorage())):
         trial.run()
         storage = trial.reopened()
         stage(storage)
@@ -134,7 +133,7 @@ def test_who_publishes_and_who_gives_up_never_both_succeed(works, meets):
 
     watched = Interrupted(new_storage(), 0, lambda: None)
     works(Watching(watched))
-    for moment in range(1, len(watched.calls) + 1):
+    for moment in sampled_moments(watched.calls):
         storage = new_storage()
         attempt(
             works,
@@ -182,7 +181,7 @@ def test_a_fault_at_any_call_brings_each_change_once(is_first):
     if not is_first:
         follow(start)
         catalog_of(start).table("shop.source").write(pa.table({"id": [3]}))
-    for trial in every_fault(follow, start=start, seed=SEED):
+    for trial in sampled_faults(follow, start=start):
         trial.run()
         storage = trial.reopened()
         catalog_of(storage).table("shop.source").write(pa.table({"id": [4]}))

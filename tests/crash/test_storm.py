@@ -18,6 +18,7 @@ import pytest
 
 import lakeformat as lake
 from tests.crash.storm_actor import entries, ids_of, make_table, start_actor
+from tests.sampling import SEED
 
 STORM_SECONDS = float(os.environ.get("STORM_SECONDS", "0"))
 ACTORS = (
@@ -123,9 +124,7 @@ def is_done(entry: dict[str, Any]) -> bool:
 
 @pytest.mark.skipif(not STORM_SECONDS, reason="opt-in: set STORM_SECONDS, such as 60")
 def test_after_a_storm_every_promised_row_is_there_and_no_log_tells_of_damage(tmp_path):
-    seed = int(os.environ.get("SEED") or time.time_ns() % 1_000_000)
-    print(f"replay with SEED={seed}")
-    storm = Storm(tmp_path, seed)
+    storm = Storm(tmp_path, SEED)
     try:
         storm.rage()
     finally:

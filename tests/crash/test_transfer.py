@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from contextlib import suppress
 
 import pyarrow as pa
@@ -15,10 +14,10 @@ from lakeformat.catalog.transfer.clone import CLONE_MARK
 from lakeformat.catalog.transfer.ownership import MARK
 from lakeformat.paimon.metadata.tag import Tag, create_tag
 from lakeformat.storage import open_storage
-from lakeformat.testing import CrashableStorage, every_fault
+from lakeformat.testing import CrashableStorage
 from tests.crash.simulated import simulated
+from tests.sampling import sampled_faults
 
-SEED = int(os.environ.get("SEED", "0"))
 SOURCE, COPY = "wh/shop.db/orders", "wh/shop.db/copy"
 
 
@@ -65,7 +64,7 @@ def test_a_clone_is_not_there_or_whole_and_repeating_it_ends_it():
     alone = start.reopened()
     clone(alone)
     whole = {path for path in alone.files(COPY) if not path.endswith(("LATEST", "EARLIEST"))}
-    for trial in every_fault(clone, start=start, seed=SEED):
+    for trial in sampled_faults(clone, start=start):
         trial.run()
         storage = trial.reopened()
         assert storage.files(SOURCE) == source, str(trial)
@@ -112,7 +111,7 @@ def test_a_migration_comes_in_once_and_whole_and_the_source_stays_as_it_is():
 
         start = CrashableStorage()
         opened(start).create_database("shop")
-        for trial in every_fault(migrate, start=start, seed=SEED):
+        for trial in sampled_faults(migrate, start=start):
             plain_storage.delete(f"{root}/{MARK}")  # of the table of another trial
             trial.run()
             storage = trial.reopened()

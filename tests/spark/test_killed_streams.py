@@ -18,11 +18,11 @@ import pyarrow as pa
 import pytest
 
 from tests.expired import missing
+from tests.sampling import SEED
 from tests.spark.standalone import environment
 
 DRIVERS = Path(__file__).parent / "drivers"
 CHAINS = int(os.environ.get("STREAM_KILLS", "1"))
-SEED = int(os.environ.get("SEED", "0"))
 COLUMNS = [("id", "BIGINT"), ("note", "STRING")]
 _CALLS = 170
 """About so many calls a run makes, each met before and after: what is later is not reached."""

@@ -1,13 +1,12 @@
 """A stream from a table into a table dies anywhere, and goes on from its checkpoint.
 
 Whatever died when, the target has exactly the rows of the source: no duplicate, no gap. Faults
-at every storage call are met one in ``STREAM_FAULTS`` (1: all of them).
+at storage calls are sampled.
 """
 
 from __future__ import annotations
 
 import itertools
-import os
 from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass
@@ -19,15 +18,14 @@ import pytest
 import lakeformat as lake
 from lakeformat.catalog import FileSystemCatalog
 from lakeformat.environment import Environment
-from lakeformat.testing import CrashableStorage, PowerCut, every_fault
+from lakeformat.testing import CrashableStorage, PowerCut
 from spark_jobs.source.read_request import request_of_options
 from spark_jobs.source.stream_reader import LakeStreamReader
 from spark_jobs.source.writers import LakeStreamWriter, written_as
 from tests.expired import missing
+from tests.sampling import sampled_faults
 from tests.spark.micro_batches import Checkpoint, Query
 
-SEED = int(os.environ.get("SEED", "0"))
-EVERY = int(os.environ.get("STREAM_FAULTS", "7"))
 COLUMNS = [("id", "BIGINT"), ("note", "STRING")]
 ONE_THREAD = {"file-operation.thread-num": "1"}
 _names = itertools.count(1)
@@ -120,7 +118,7 @@ def test_a_fault_at_any_storage_call_costs_no_row_and_makes_none_twice(stream, t
         kept.append(Checkpoint())
         query(storage, kept[0], options).run()
 
-    for trial in itertools.islice(every_fault(act, start=start, seed=SEED), SEED, None, EVERY):
+    for trial in sampled_faults(act, start=start):
         storage = trial.run().reopened()
         add(storage, 3, 4)  # it goes on while the stream is down
         expire(storage)

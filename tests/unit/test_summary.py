@@ -153,3 +153,42 @@ def test_the_summary_says_of_a_group_left_out_what_it_needs_and_how_to_run_it(su
     lines = summary.format_summary([unit], left_out=notes).splitlines()
     assert "not run:  java (needs a JDK 17 to 21 and Maven): bin/test java" in lines
     assert lines[-1] == "7 passed, 0 failed, 0 skipped"
+
+
+def test_the_summary_lists_the_twenty_slowest_tests_of_all_groups(summary):
+    unit = summary.StepResult("unit", 9.0, 7, 0, slowest=((3.0, "a"), (1.0, "c")))
+    crash = summary.StepResult(
+        "crash", 99.0, 7, 0, slowest=((2.0, "b"), *[(0.5, f"t{n:02}") for n in range(20)])
+    )
+    lines = summary.format_summary([unit, crash]).splitlines()
+    listed = lines[lines.index("slowest 20 tests:") + 1 :][:21]
+    assert listed[:4] == ["     3.0 s  a", "     2.0 s  b", "     1.0 s  c", "     0.5 s  t19"]
+    assert listed[20] == ""
+
+
+def test_seconds_of_tests_are_read_from_the_report(summary, report):
+    slow = "import time\ndef test_slow(): time.sleep(0.2)\ndef test_quick(): pass\n"
+    result = summary.read_junit(report(slow, expect=0), name="unit", seconds=1, exit_code=0)
+    assert [name for _, name in result.slowest] == [
+        "tests/unit/test_it.py::test_slow",
+        "tests/unit/test_it.py::test_quick",
+    ]
+    assert result.slowest[0][0] >= 0.2
+
+
+@pytest.mark.parametrize(
+    ("is_whole", "command"), [(False, "SEED=7 bin/test"), (True, "SEED=7 bin/test --all")]
+)
+def test_the_summary_says_how_to_repeat_the_sample_and_a_failure_in_it(summary, is_whole, command):
+    crash = summary.StepResult("crash", 2.0, passed=7, failed=1, rerun="bin/test crash -- tests/a")
+    sample = summary.Sample("7", is_whole=is_whole)
+    text = summary.format_summary([crash], sample=sample)
+    assert f"sample:  {command} repeats this run; " in text
+    assert f"run the first failure again:  {command} crash -- tests/a\n" in text
+
+
+@pytest.mark.parametrize("words", [["--all"], ["crash", "--all"], ["--all", "unit"]])
+def test_all_is_an_option_of_any_group(bin_module, words):
+    groups = bin_module("groups")
+    assert groups.parse_request(words).is_whole
+    assert not groups.parse_request([word for word in words if word != "--all"]).is_whole

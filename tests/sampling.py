@@ -1,0 +1,114 @@
+"""Samples of what is exhaustive, picked by a seed; ``bin/test --all`` runs everything.
+
+Each run draws a new seed and prints it at its end. ``SEED=7 bin/test crash`` repeats the sample of
+seed 7.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from random import Random
+from typing import TypeVar
+
+from lakeformat.testing import Call, CrashableStorage, Scenario, Trial, every_fault
+
+__all__ = [
+    "IS_WHOLE",
+    "SEED",
+    "count",
+    "sample",
+    "sampled_calls",
+    "sampled_faults",
+    "sampled_moments",
+    "sampled_states",
+]
+
+T = TypeVar("T")
+
+# Kept in the environment, so that all processes of a run have the same seed.
+os.environ["SEED"] = os.environ.get("SEED") or str(time.time_ns() % 1_000_000)
+SEED = int(os.environ["SEED"])
+IS_WHOLE = bool(os.environ.get("LAKE_TEST_ALL"))
+
+_MOMENTS = 16
+
+
+def count(sampled: int, whole: int, name: str = "") -> int:
+    """Return how many examples a test makes; the environment variable ``name`` decides first."""
+    return int(os.environ.get(name) or (whole if IS_WHOLE else sampled))
+
+
+def sample(
+    items: Iterable[T], most: int, *, kind: Callable[[T], Hashable] = lambda item: None
+) -> list[T]:
+    """Return the first item, the last, one of each kind, and others by chance, in their order.
+
+    More than ``most`` are returned only if there are that many kinds.
+    """
+    whole = list(items)
+    if IS_WHOLE or len(whole) <= most:
+        return whole
+    chosen = {0, len(whole) - 1}
+    kinds = {kind(whole[number]) for number in chosen}
+    order = _chance().sample(range(len(whole)), len(whole))
+    for number in order:
+        if kind(whole[number]) not in kinds:
+            kinds.add(kind(whole[number]))
+            chosen.add(number)
+    others = [number for number in order if number not in chosen]
+    chosen.update(others[: max(0, most - len(chosen))])
+    return [whole[number] for number in sorted(chosen)]
+
+
+def sampled_faults(
+    scenario: Scenario[T], *, start: CrashableStorage | None = None, seed: int = SEED
+) -> list[Trial[T]]:
+    """Return some of the faults of ``every_fault``, with one of each kind of storage call."""
+    return sample(
+        every_fault(scenario, start=start, seed=seed),
+        _MOMENTS,
+        kind=lambda trial: _kind_of_call(trial.call.operation, trial.call.path),
+    )
+
+
+def sampled_calls(log: Iterable[Call]) -> list[Call]:
+    """Return some of these storage calls, with one of each kind."""
+    return sample(log, _MOMENTS, kind=lambda call: _kind_of_call(call.operation, call.path))
+
+
+def sampled_moments(calls: Iterable[tuple[str, str]]) -> list[int]:
+    """Return the numbers, from 1, of some storage calls: operations and paths, one of each kind."""
+    moments = sample(enumerate(calls, 1), _MOMENTS, kind=lambda call: _kind_of_call(*call[1]))
+    return [number for number, _ in moments]
+
+
+def sampled_states(
+    scenario: Scenario[T], *, start: CrashableStorage, seed: int = SEED
+) -> Iterator[Trial[T]]:
+    """Run the scenario into sampled faults; of the trials that left the same, yield the first.
+
+    Many faults leave the same bytes, as all reads between two writes do, and what a test checks
+    follows from the disk and from what was acknowledged. Not for checks that look at times: a disk
+    is compared by its files, directories and their bytes.
+    """
+    seen = set()
+    for trial in sampled_faults(scenario, start=start, seed=seed):
+        disk = trial.run().reopened()
+        directories = (frozenset(disk._disk._made), frozenset(disk._disk._gone))
+        state = (frozenset(disk.files().items()), directories, repr(trial.acknowledged))
+        if (left := hash(state)) not in seen:
+            seen.add(left)
+            yield trial
+
+
+def _kind_of_call(operation: str, path: str) -> Hashable:
+    """Return the operation, and the kind of file: the letters that its name begins with."""
+    return operation, path.rpartition("/")[2].partition("-")[0].strip("0123456789")
+
+
+def _chance() -> Random:
+    """Return chance that another test does not share."""
+    test = os.environ.get("PYTEST_CURRENT_TEST", "").rpartition(" ")[0]
+    return Random(f"{SEED}:{test}")
