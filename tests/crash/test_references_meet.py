@@ -65,6 +65,10 @@ MEETINGS: dict[str, tuple[Act, Act]] = {
         delete_tag,
         lambda t: t.rollback(tag="two", force=True, as_latest=False),
     ),
+    "health, deletion of a branch": (
+        lambda t: t.health(unknown=True),
+        lambda t: t.branches.delete("old"),
+    ),
     "deletion, expiry": (delete_tag, expire),
     "deletion, deletion": (delete_tag, delete_tag),
     "tag, deletion": (lambda t: t.tags.create("new", tag="two"), delete_tag),

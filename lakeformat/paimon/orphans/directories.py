@@ -9,13 +9,14 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TypeAlias
 
-from lakeformat.errors import InvalidRequestError
+from lakeformat.errors import CorruptTableError, InvalidRequestError
 from lakeformat.paimon.datafile.entropy import is_entropy_directory
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.layout import MAIN_BRANCH, REGISTERED_MARK, TableLayout, partition_directory
-from lakeformat.paimon.metadata.branch_directory import branches
+from lakeformat.paimon.metadata.branch_directory import branches, require_branch_still
 from lakeformat.paimon.metadata.schema_file import read_schema, schema_ids
 from lakeformat.paimon.orphans.readers import Readers, readers_of
+from lakeformat.paimon.schema import TableSchema
 from lakeformat.storage import FileInfo, Storage
 
 __all__ = ["Area", "Listing", "TableDirectories", "find_directories"]
@@ -164,9 +165,9 @@ def find_directories(
     data_paths = {layout.data_path: None}
     outside: dict[str, None] = {}
     for branch in _branches(storage, layout):
-        for schema_id in schema_ids(storage, branch):
-            options = read_schema(storage, branch, schema_id).table_options
-            with _naming(storage.uri(branch.schema(schema_id))):
+        for schema in _schemas(storage, branch):
+            options = schema.table_options
+            with _naming(storage.uri(branch.schema(schema.id))):
                 data_paths[options.data_file_path_directory] = None
                 outside |= dict.fromkeys(options.data_file_external_paths)
     roots = [(storage, _joined(layout.root, path)) for path in data_paths]
@@ -243,6 +244,15 @@ def _branches(storage: Storage, layout: TableLayout) -> Iterator[TableLayout]:
     yield layout.on_branch(MAIN_BRANCH)
     for branch in branches(storage, layout):
         yield layout.on_branch(branch.name)
+
+
+def _schemas(storage: Storage, branch: TableLayout) -> list[TableSchema]:
+    """Return every schema of a branch; raise NotFoundError if the branch is being removed."""
+    try:
+        return [read_schema(storage, branch, number) for number in schema_ids(storage, branch)]
+    except CorruptTableError:
+        require_branch_still(storage, branch)
+        raise
 
 
 def _files(found: Sequence[FileInfo]) -> list[FileInfo]:
