@@ -1,4 +1,4 @@
-"""The only door to bytes: one protocol and the storages that keep it."""
+"""All access to bytes: one protocol, and the storages that implement it."""
 
 from __future__ import annotations
 

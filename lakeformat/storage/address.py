@@ -1,4 +1,4 @@
-"""From an address a person writes to a storage and a path in it."""
+"""Opens a storage from an address, and returns the path in it."""
 
 from __future__ import annotations
 
@@ -21,19 +21,20 @@ from lakeformat.storage.store_options import store_config
 
 __all__ = ["open_storage", "resolve"]
 
-# One for the process: two storages of one address have to exclude each other.
+# One per process: two storages of one address must exclude each other.
 _SINGLE_WRITER = ProcessLock()
 
 
 def open_storage(
     uri: str | os.PathLike[str], options: Mapping[str, str] | None = None
 ) -> tuple[Storage, str]:
-    """The storage behind a local path or a URI, and the path in it.
+    """Return the storage of a local path or a URI, and the path in it.
 
     Schemes: ``file``, ``memory``, ``s3``, ``s3a``, ``gs``, ``az``, ``abfs``, ``abfss``, ``hdfs``,
-    ``viewfs``. A local path may be relative to the working directory or start with ``~``.
-    ``file`` and ``memory`` URIs are percent-decoded; all else is taken literally. Options are
-    those of ``docs/storage.md``; one that does not apply is refused. Nothing is read or made.
+    ``viewfs``. A local path may be relative to the working directory or start with ``~``. ``file``
+    and ``memory`` URIs are percent-decoded; other addresses are taken literally.
+    ``docs/storage.md`` lists the options; an option of another storage is refused. Nothing is read
+    or created.
     """
     address = _as_text(uri)
     if not address.strip() or "\0" in address:
@@ -44,7 +45,7 @@ def open_storage(
         os.fsencode(address)
     except UnicodeEncodeError:
         raise InvalidRequestError(
-            f"{address!r} is not an address: it holds half of a surrogate pair. Write it anew."
+            f"{address!r} is not an address: it has half of a surrogate pair. Type it again."
         ) from None
     match = SCHEME.match(address)
     scheme = "file" if match is None else match[1].lower()
@@ -78,7 +79,7 @@ def _open(
 
 
 def _as_text(uri: object) -> str:
-    """Callers without a type checker may pass anything."""
+    """Return the address as text; callers without a type checker may pass anything."""
     text = os.fspath(uri) if isinstance(uri, str | os.PathLike) else None
     if not isinstance(text, str):
         raise InvalidRequestError(f"{uri!r} is not an address: give a path or a URI")
@@ -118,7 +119,7 @@ def _memory(address: str) -> tuple[Storage, str]:
     name, _, path = rest.removeprefix("/").partition("/")
     if carries_secret(address):
         raise InvalidRequestError(
-            f"{without_credentials(address)} would carry credentials: write memory://name/path."
+            f"{without_credentials(address)} contains credentials: write memory://name/path."
         )
     if not name or not rest.startswith("/"):
         raise InvalidRequestError(f"{address} has no name: write memory://name/path.")
@@ -128,12 +129,12 @@ def _memory(address: str) -> tuple[Storage, str]:
 def _decoded(text: str, address: str) -> str:
     decoded = unquote(text)
     if "\0" in decoded:
-        raise InvalidRequestError(f"{address} hides a null character: remove the %00.")
+        raise InvalidRequestError(f"{address} contains a null character: remove the %00.")
     return decoded
 
 
 def resolve(uri: str, near: Storage) -> tuple[Storage, str]:
-    """Where a file outside its table lies; ``near`` itself if it is the storage of that file too.
+    """Return the storage and path of a file outside its table; ``near`` if it is that storage.
 
     Another bucket of the same service is opened with the options of ``near``.
     """
@@ -148,7 +149,7 @@ def resolve(uri: str, near: Storage) -> tuple[Storage, str]:
             return near, path
         if address.kind == mine.kind:
             return ObjectStorage(open_client(address, inner.client.config)), path
-    # Metadata spells places out literally: a percent sign in it is part of a name.
+    # Metadata stores paths literally: a percent sign is part of a name.
     is_decoded = scheme in ("file", "memory")
     storage, path = open_storage(uri.replace("%", "%25") if is_decoded else uri)
     return (near if storage.uri("") == inner.uri("") else storage), path

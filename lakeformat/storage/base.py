@@ -1,17 +1,17 @@
-"""The only door to bytes: what every storage promises to the rest of the library.
+"""All access to bytes: the promises of every storage to the rest of the library.
 
-A path is a plain string with ``/`` between its segments, without a scheme and without a
-trailing slash; ``open_storage`` gives out the first one. A path names a file or a directory,
-never both. Directories need not be made before a file is written into them (``create`` makes
-the last one only), and whether one outlives its last file is up to the storage.
+A path is a plain string with ``/`` between its segments, without a scheme and without a trailing
+slash; ``open_storage`` returns the first one. A path names a file or a directory, never both.
+Directories need not exist before a file is written into them (``create`` makes only the last one).
+A storage may drop a directory with its last file.
 
-Every method translates the errors of its backend: ``NotFoundError`` when no file is there (a
-directory is no file), ``AlreadyExistsError`` when the name is taken, ``UnavailableError`` for
-everything that went wrong outside the library. "Durable" means: still there after a power cut
-that happens once the method has returned.
+Every method translates the errors of its backend: ``NotFoundError`` if the file does not exist (a
+directory is no file), ``AlreadyExistsError`` if the name is taken, ``UnavailableError`` for every
+other failure outside the library. "Durable" means: the content survives a power cut after the
+method has returned.
 
-``lakeformat.testing.storage_suite`` turns each sentence below into a test, but for the refusal of
-the root: where it fails, all is gone.
+``lakeformat.testing.storage_suite`` turns each sentence below into a test, except the refusal of
+the root: a failure of that test would delete everything.
 """
 
 from __future__ import annotations
@@ -37,16 +37,16 @@ __all__ = [
 ]
 
 SMALL_FILE = 16 << 20
-"""The most bytes of a file of JSON or text: a schema of 100,000 columns has fewer."""
+"""The most bytes of a file of JSON or text; a schema of 100,000 columns is smaller."""
 LARGE_FILE = 1 << 30
-"""The most bytes of a file that lists others, such as a manifest: it has room for millions."""
+"""The most bytes of a file that lists files, such as a manifest: enough for millions."""
 
 
 class TooLargeError(CorruptTableError):
-    """A file is larger than one of its kind can be; it was not read."""
+    """The file is larger than any file of its kind; it was not read."""
 
     size = 0
-    """The bytes it has."""
+    """The size of the file in bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,17 +54,17 @@ class FileInfo:
     """One entry of a directory listing."""
 
     path: str
-    """The path that was listed, a slash, and ``name``: equal to the string a caller joins."""
+    """The listed path, a slash, and ``name``: equal to the path that a caller joins."""
     name: str
     is_directory: bool
     size: int
     """Bytes; 0 for a directory."""
     modified_millis: int
-    """Last change in epoch milliseconds; 0 where none is kept (directories of object stores)."""
+    """Last change in epoch milliseconds; 0 if unknown (directories of object stores)."""
 
 
 class Storage(Protocol):
-    """Reads and writes whole objects; publication is ``create``."""
+    """Reads and writes whole files; ``create`` publishes."""
 
     @property
     def scheme(self) -> str:
@@ -72,87 +72,87 @@ class Storage(Protocol):
         ...
 
     def uri(self, path: str) -> str:
-        """The address of ``path`` for people and programs; ``open_storage`` leads back to it.
+        """Return the address of ``path``; ``open_storage`` opens it again.
 
-        Only storages that live in one test alone have addresses that lead nowhere.
+        Only storages of a single test have addresses that cannot be opened.
         """
         ...
 
     def read(self, path: str, limit: int = SMALL_FILE) -> bytes:
-        """The whole content of a file of at most ``limit`` bytes.
+        """Return the whole content of a file of at most ``limit`` bytes.
 
-        A larger one is refused (``TooLargeError``), and takes no more memory than that.
+        A larger file raises ``TooLargeError``, and never uses more memory than the limit.
         """
         ...
 
     def open_input(self, path: str) -> IO[bytes]:
-        """A seekable stream over a file, an Arrow stream where possible; the caller closes it."""
+        """Open a seekable stream on a file, an Arrow stream if possible; the caller closes it."""
         ...
 
     def open_output(self, path: str) -> AbstractContextManager[IO[bytes]]:
-        """A stream into a new file whose name nobody else uses, an Arrow stream where possible.
+        """Open a stream into a new file with a unique name, an Arrow stream if possible.
 
-        Leaving the context without an exception makes the content durable. A taken name is
-        refused with ``AlreadyExistsError``, when opening or at the latest when leaving, and keeps
-        its content. With an exception, or a crash, a torn file may stay behind: nothing may
-        refer to it. What readers see before the context is left is up to the storage.
+        Leaving the context without an exception makes the content durable. A taken name keeps its
+        content and raises ``AlreadyExistsError``, on opening or at the latest on leaving. An
+        exception or a crash may leave a torn file: nothing may refer to it. The storage decides
+        what readers see before the context is left.
         """
         ...
 
     def create(self, path: str, content: bytes) -> bool:
-        """Publish ``content`` as ``path``, whole, durable and only if nothing is there.
+        """Publish ``content`` as ``path``: whole, durable, and only if nothing is there.
 
-        Returns False, and changes nothing, if the path is taken. Any number of processes
-        may race: exactly one gets True. ``UnavailableError`` leaves the outcome open, unless
-        ``nothing_was_written``: the caller reads back before it decides. A crash may leave a
-        ``temporary_sibling`` behind.
+        Returns False, and changes nothing, if the path is taken. Any number of processes may race:
+        exactly one gets True. After ``UnavailableError`` the outcome is open, unless
+        ``nothing_was_written`` is set: the caller reads the path back before it decides. A crash
+        may leave a ``temporary_sibling``.
 
-        A storage that keeps directories makes the last one on the way, as ``snapshot`` in a new
-        table, and no other: ``NotFoundError`` (``vanished``), and nothing is written, if those
-        before it are not there. Else a table that was renamed or dropped a moment ago would
-        come back as the one snapshot of a writer who does not know it yet.
+        A storage with real directories creates only the last one, such as ``snapshot`` in a new
+        table. If a directory above it is missing, it raises ``NotFoundError`` (``vanished``) and
+        writes nothing. Otherwise a writer that still uses the old path of a renamed or dropped
+        table would recreate it with a single snapshot.
         """
         ...
 
     def overwrite(self, path: str, content: bytes) -> None:
-        """Write a small file, durably, over whatever is there.
+        """Write a small file durably, and replace an existing one.
 
-        A reader, or a crash half-way, may meet the old, the new or no content at all; a crash
-        may also leave a ``temporary_sibling`` behind.
+        During the write or after a crash, a reader may find the old, the new or no content. A crash
+        may also leave a ``temporary_sibling``.
         """
         ...
 
     def exists(self, path: str) -> bool:
-        """Whether a file (not a directory) is at ``path``."""
+        """Return True if a file (not a directory) is at ``path``."""
         ...
 
     def list(self, path: str) -> builtins.list[FileInfo]:
-        """The direct children of a directory, sorted by name; empty when it does not exist."""
+        """Return the direct children of a directory, sorted by name; empty if it does not exist."""
         ...
 
     def make_directory(self, path: str) -> None:
-        """Make an empty directory exist, with its parents; one that exists already is fine."""
+        """Create an empty directory with its parents; an existing one is fine."""
         ...
 
     def directory_exists(self, path: str) -> bool:
-        """Whether ``path`` is a directory, an empty one included."""
+        """Return True if ``path`` is a directory, an empty one included."""
         ...
 
     def delete(self, path: str) -> None:
-        """Remove one file; one that is already gone is fine. A power cut may bring it back."""
+        """Delete one file; a missing one is fine. A power cut may restore it."""
         ...
 
     def delete_directory(self, path: str) -> None:
-        """Remove a directory with everything in it, durably; one already gone is fine.
+        """Delete a directory with its content, durably; a missing one is fine.
 
-        A crash half-way, or an error, leaves any part of it; calling again finishes the work.
-        The root of a storage is refused (``refuse_root``): nobody means a whole bucket or disk.
+        A crash or an error may leave any part of it; call again to delete the rest. The root of a
+        storage is refused (``refuse_root``), so that no call deletes a whole bucket or disk.
         """
         ...
 
 
 def too_large(uri: str, size: int, limit: int) -> TooLargeError:
-    """The error about a file with more bytes than are read of one of its kind."""
+    """Return the error for a file that is larger than any file of its kind."""
     error = TooLargeError(
         f"{uri} has {size} bytes, and a file of its kind has at most {limit}: it is damaged or "
         "forged, and was not read. Restore it from a backup, or move it out of the directory "
@@ -163,23 +163,23 @@ def too_large(uri: str, size: int, limit: int) -> TooLargeError:
 
 
 def refuse_root(path: str, uri: str) -> None:
-    """Raise if a directory about to be removed is everything a storage has."""
+    """Raise if a directory to be deleted is the root of its storage."""
     if not normpath(f"/{path}").strip("/"):
         raise InvalidRequestError(
-            f"Cannot delete directory {uri}: it is the root of its storage, with everything of"
-            " everybody in it. Name a directory below it."
+            f"Cannot delete directory {uri}: it is the root of its storage, and everything in it"
+            " would be lost. Name a directory below it."
         )
 
 
 def vanished(uri: str) -> NotFoundError:
-    """What ``create`` raises where more than the last directory on the way is missing."""
+    """Return the error of ``create`` for a missing directory above the last one."""
     return NotFoundError(
-        f"Cannot publish {uri}: the directory it belongs to is not there any more. Its table was"
-        " renamed or dropped meanwhile, and nothing was published: open it under its present name."
+        f"Cannot publish {uri}: its directory does not exist any more. The table was"
+        " renamed or dropped meanwhile, and nothing was published: open it under its new name."
     )
 
 
 def temporary_sibling(path: str, unique: str) -> str:
-    """Where ``path`` is prepared before it is published: Paimon's ``.<name>.<unique>.tmp``."""
+    """Return the name under which ``path`` is prepared: Paimon's ``.<name>.<unique>.tmp``."""
     parent, slash, name = path.rpartition("/")
     return f"{parent}{slash}.{name}.{unique}.tmp"

@@ -1,4 +1,4 @@
-"""The requests to a bucket that decide who is first."""
+"""Conditional writes to a bucket: the store decides which writer is first."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _NO_SUCH_CALL = 501
 
 
 class ConditionalWrites:
-    """``create`` and what proves it, on keys of one bucket, without asking for the proof."""
+    """``create`` and its building blocks on the keys of one bucket, without the proof."""
 
     def __init__(self, client: ObjectClient, environment: Environment) -> None:
         self._client = client
@@ -26,10 +26,10 @@ class ConditionalWrites:
         return self._client.uri(path)
 
     def create(self, path: str, content: bytes) -> bool:
-        """Write unless something is there; asked once, so that a refusal is another's doing.
+        """Write if the path is free; sent once, so that a refusal means another writer.
 
-        A lost answer is ``UnavailableError``. Never a multipart upload: there the condition
-        would have to be on its last request.
+        If the answer is lost, ``UnavailableError`` is raised. Multipart uploads are not used: there
+        the condition would apply only to the last request.
         """
         client = self._client
         for turn in range(_CONFLICTS):
@@ -48,12 +48,12 @@ class ConditionalWrites:
                 return False
             self._pause(turn)
         raise UnavailableError(
-            f"Cannot publish {self.uri(path)}: {_CONFLICTS} times another request for the same"
-            " name was under way, and none arrived. Retry."
+            f"Cannot publish {self.uri(path)}: {_CONFLICTS} times the store refused because of a"
+            " concurrent request for the same name, and none of them succeeded. Retry."
         )
 
     def put_new(self, path: str, content: bytes) -> None:
-        """Write a file whose name nobody else uses, with repeats; a taken name is refused."""
+        """Write a file with a unique name, with retries; a taken name is refused."""
         client = self._client
         with client.asking("write", path):
             try:
@@ -63,7 +63,7 @@ class ConditionalWrites:
                     self._put_after_a_look(path, content)
                 elif not is_taken(error):
                     raise
-                # A repeat is refused because of its own first try: then the content is ours.
+                # A retry is refused if its own first attempt succeeded: then the content is ours.
                 elif not self.exists(path) or self.read(path, LARGE_FILE) != content:
                     raise self._taken(path) from None
 
@@ -97,7 +97,7 @@ class ConditionalWrites:
                     raise
 
     def _put_after_a_look(self, path: str, content: bytes) -> None:
-        """For stores without conditional writes; the name is unique, so no race is to be won."""
+        """Write after a check, for stores without conditional writes; the name is unique."""
         if self.exists(path):
             raise self._taken(path)
         self._client.api.put(self._client.patient, path, content, use_multipart=False)

@@ -1,7 +1,7 @@
-"""Copying a directory onto a name of its own, so that the old one may be removed afterwards.
+"""Copies a directory to a new name, so that the old one can be deleted afterwards.
 
-No storage that needs this can keep others away from the new name. So nothing that lies there is
-believed to be ours without reading it, and whatever another has made there stays as it is.
+No storage that needs this can lock the new name. So every file found there is read before it counts
+as a copy, and files of other writers are left as they are.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ _log = logging.getLogger(__name__)
 _CHUNK = 8 << 20
 
 MOVE_MARK = ".moving.tmp"
-"""In a new directory, says which one is being moved there; gone when that is done."""
+"""The file in a new directory that names the source of a running move; deleted at its end."""
 
 
 def copy_directory(storage: Storage, old: str, new: str, *, last: str) -> None:
     """Return once every file below ``old`` is below ``new`` too, with the same content.
 
-    The small files below the child ``last`` come at the end, and each of them appears whole:
-    what they say about the directory is then true. Files of an earlier try that a crash has
-    stopped are taken over, or copied again where they differ. ``AlreadyExistsError`` if another
-    has made files below ``new``, ``CommitConflictError`` if ``old`` changes meanwhile: what this
-    call has copied is then removed again, and ``old`` is as it was.
+    The small files below the child ``last`` are copied at the end, each of them whole: what they
+    state about the directory is then true. Files of an interrupted attempt are reused, or copied
+    again if they differ. ``AlreadyExistsError`` if another writer created files below ``new``,
+    ``CommitConflictError`` if ``old`` changes meanwhile: then the copies of this call are deleted,
+    and ``old`` is unchanged.
     """
     copying = _Copying(storage, old, new, last)
     files, there = _content(storage, old), _content(storage, new)
@@ -47,7 +47,7 @@ def copy_directory(storage: Storage, old: str, new: str, *, last: str) -> None:
 
 
 class _Copying:
-    """One try; remembers what it has made."""
+    """One attempt; remembers the files it wrote."""
 
     def __init__(self, storage: Storage, old: str, new: str, last: str) -> None:
         self._storage = storage
@@ -59,21 +59,21 @@ class _Copying:
     def require_whole(
         self, files: Mapping[str, FileInfo], there: Mapping[str, FileInfo], strange: str
     ) -> None:
-        """Accept more files in the new place only if the old one has nothing else to give.
+        """Accept extra files at the new place only if the old directory has no other files left.
 
-        So it is when an earlier try has copied all and was stopped while it removed.
+        That is so if an earlier attempt copied everything and stopped while it deleted.
         """
         if not all(name in there and self._is_same(name) for name in files):
-            raise self._taken(strange, "it is there, and not in the old directory")
+            raise self._taken(strange, "which the old directory does not have")
 
     def require_ours(self) -> None:
-        """Refuse a new place where another has made a file below ``last``."""
+        """Raise if another writer created a file below ``last`` at the new place."""
         for path in _files(self._storage, f"{self._new}/{self._last}"):
             name = f"{self._last}/{path}"
             if _is_temporary(name):
                 continue
             if not self._storage.exists(f"{self._old}/{name}") or not self._is_same(name):
-                raise self._taken(name, "another has made it there")
+                raise self._taken(name, "which another writer created")
 
     def copy(self, files: Mapping[str, FileInfo]) -> None:
         inside = f"{self._last}/"
@@ -87,12 +87,12 @@ class _Copying:
         self._require_unchanged(files)
 
     def undo(self) -> None:
-        """Remove what this try has made, what makes a table of it first."""
+        """Delete the files of this attempt, first those that make the directory a table."""
         for path in reversed(self._made):
             try:
                 self._storage.delete(path)
             except LakeError as error:
-                _log.warning("%s stays behind: %s", self._storage.uri(path), error)
+                _log.warning("could not delete %s: %s", self._storage.uri(path), error)
 
     def _copy(self, name: str) -> None:
         try:
@@ -100,7 +100,7 @@ class _Copying:
         except AlreadyExistsError:
             if self._is_same(name):
                 return
-            # Torn by a crash, or older than the source. Another's, if a table is there by now.
+            # Torn by a crash, or older than the source. If a table exists by now, another writer's.
             self.require_ours()
             self._storage.delete(f"{self._new}/{name}")
             self._write(name)
@@ -120,13 +120,13 @@ class _Copying:
         if self._storage.create(target, content):
             self._made.append(target)
         elif self._storage.read(target, LARGE_FILE) != content:
-            raise self._taken(name, "another has made it meanwhile")
+            raise self._taken(name, "which another writer created meanwhile")
 
     def _require_unchanged(self, files: Mapping[str, FileInfo]) -> None:
         if _content(self._storage, self._old) != files:
             raise CommitConflictError(
-                f"Cannot move {self._storage.uri(self._old)}: somebody writes there meanwhile."
-                " Nothing was moved: stop its writers, then repeat."
+                f"Cannot move {self._storage.uri(self._old)}: another writer changed it during the"
+                " copy. Nothing was moved: stop its writers, then repeat."
             )
 
     def _is_same(self, name: str) -> bool:
@@ -139,9 +139,9 @@ class _Copying:
         storage = self._storage
         return AlreadyExistsError(
             f"Cannot move {storage.uri(self._old)} to {storage.uri(self._new)}:"
-            f" {storage.uri(f'{self._new}/{name}')} is no copy, {why}. The old directory is as it"
-            " was. Choose another name; or, if an earlier try of this move left it behind, remove"
-            " the new directory and repeat."
+            f" {storage.uri(f'{self._new}/{name}')} exists, {why}. The old directory is"
+            " unchanged. Choose another name; or, if an earlier attempt of this move left the"
+            " file, delete the new directory and repeat."
         )
 
 
@@ -152,7 +152,7 @@ def _content(storage: Storage, directory: str) -> dict[str, FileInfo]:
 
 
 def _files(storage: Storage, directory: str) -> dict[str, FileInfo]:
-    """Every file below a directory, by its path in there."""
+    """Return every file below a directory, by its path relative to it."""
     found: dict[str, FileInfo] = {}
     for info in storage.list(directory):
         if info.is_directory:
@@ -164,7 +164,7 @@ def _files(storage: Storage, directory: str) -> dict[str, FileInfo]:
 
 
 def _is_temporary(name: str) -> bool:
-    """Whether a crash may have left the file behind; see ``temporary_sibling``."""
+    """Return True for a ``temporary_sibling``, which a crash may have left."""
     return any(part.startswith(".") and part.endswith(".tmp") for part in name.split("/"))
 
 

@@ -1,7 +1,8 @@
-"""Whether a store really refuses to create what exists: tried out, once per store and process.
+"""Tests, once per store and process, that a store refuses to create an existing file.
 
 A store that ignores the condition of a write answers "done" like any other, and two commits
-become one. No list of products and versions is as good as asking the store itself.
+overwrite each other. Only a test of the store itself is reliable; a list of products and versions
+is not.
 """
 
 from __future__ import annotations
@@ -25,12 +26,12 @@ REMEDY = (
 
 
 class RawStore(Protocol):
-    """A store whose conditional write is about to be trusted."""
+    """A store whose conditional write is to be tested."""
 
     def uri(self, path: str) -> str: ...
 
     def create(self, path: str, content: bytes) -> bool:
-        """``Storage.create`` without a proof; UnsupportedError where there is no such call."""
+        """``Storage.create`` without a proof; UnsupportedError if the store has no such call."""
         ...
 
     def read(self, path: str) -> bytes: ...
@@ -40,15 +41,15 @@ class RawStore(Protocol):
 
 @runtime_checkable
 class ProvesCreation(Protocol):
-    """A storage that has to be tried out before its ``create`` is believed."""
+    """A storage that must be tested before its ``create`` is trusted."""
 
     def prove_creation(self, path: str) -> None:
-        """Return if ``create`` of the path can be trusted; else ``UnsupportedError``."""
+        """Return if ``create`` of the path can be trusted; else raise ``UnsupportedError``."""
         ...
 
 
 def prove_creation(storage: Storage, path: str) -> None:
-    """Refuse a store that cannot publish the path, before anything is uploaded for it."""
+    """Raise if a store cannot publish the path, before anything is uploaded for it."""
     if isinstance(storage, ProvesCreation):
         storage.prove_creation(path)
 
@@ -60,8 +61,8 @@ _probing = threading.Lock()
 def require_proof(store: RawStore, identity: str, path: str) -> None:
     """Return if the store of that identity keeps its first content; else ``UnsupportedError``.
 
-    The probe is made beside ``path`` under the name of a temporary file, so that a leftover is
-    one of the files every reader ignores and orphan removal collects.
+    The probe is written beside ``path`` under the name of a temporary file. Readers ignore a
+    leftover, and orphan removal deletes it.
     """
     with _probing:
         if identity not in _verdicts:
@@ -74,7 +75,7 @@ def require_proof(store: RawStore, identity: str, path: str) -> None:
 
 
 def _probe(store: RawStore, path: str) -> str | None:
-    """What the store does wrong, or None; when it does not answer, ``UnavailableError``."""
+    """Return the defect of the store, or None; ``UnavailableError`` if it does not answer."""
     try:
         return _race_against_myself(store, path)
     except UnsupportedError as error:
@@ -83,14 +84,14 @@ def _probe(store: RawStore, path: str) -> str | None:
         try:
             store.delete(path)
         except LakeError as error:
-            _log.warning("a probe stays behind as %s: %s", store.uri(path), error)
+            _log.warning("could not delete the probe %s: %s", store.uri(path), error)
 
 
 def _race_against_myself(store: RawStore, path: str) -> str | None:
     if not store.create(path, b"first"):
-        return "the store refuses a conditional write of a name that is free"
+        return "the store refuses a conditional write of a free name"
     if store.create(path, b"second"):
-        return "the store replaces an existing object although it was told not to"
+        return "the store replaces an existing object in spite of the condition"
     if store.read(path) != b"first":
-        return "the store says it refused a write, and made it"
+        return "the store reports a refused write, but performed it"
     return None

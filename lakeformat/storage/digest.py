@@ -1,4 +1,4 @@
-"""What tells two files apart without holding either of them."""
+"""Digests of files, to compare them without holding them in memory."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _CHUNK = 8 << 20
 
 
 def content_digest(storage: Storage, path: str) -> bytes:
-    """The SHA-256 of a file, read in parts."""
+    """Return the SHA-256 of a file, read in parts."""
     digest = hashlib.sha256()
     with storage.open_input(path) as stream:
         while chunk := stream.read(_CHUNK):

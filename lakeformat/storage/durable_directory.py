@@ -13,12 +13,12 @@ _NO_DIRECTORY_SYNC = frozenset({errno.EINVAL, errno.ENOTSUP})
 
 
 def make_durable_directory(path: str, *, levels: int | None = None) -> None:
-    """Make a directory and its parents; each new name is synced before the next is made.
+    """Create a directory and its parents; each new name is synced before the next one.
 
-    ``FileNotFoundError``, and nothing is made, if more than ``levels`` of them are missing.
+    ``FileNotFoundError``, and nothing is created, if more than ``levels`` of them are missing.
     """
     if not path.startswith("/"):
-        raise InvalidRequestError("Local paths are absolute: open_storage makes them so.")
+        raise InvalidRequestError("local paths must be absolute: open the path with open_storage")
     missing: list[str] = []
     while not os.path.isdir(path):
         if len(missing) == levels and not os.path.lexists(path):
@@ -31,7 +31,7 @@ def make_durable_directory(path: str, *, levels: int | None = None) -> None:
         except FileExistsError:
             if not os.path.isdir(directory):
                 raise NotADirectoryError(errno.ENOTDIR, "Not a directory", directory) from None
-        # Also when another process was first: it may not have come to its own fsync yet.
+        # Also if another process created it: that process may not have synced it yet.
         sync_directory(os.path.dirname(directory))
 
 
@@ -41,7 +41,7 @@ def sync_directory(path: str) -> None:
     try:
         os.fsync(descriptor)
     except OSError as error:
-        # Some network file systems cannot sync a directory: there the server keeps its entries.
+        # Some network file systems cannot sync a directory: their server keeps its entries.
         if error.errno not in _NO_DIRECTORY_SYNC:
             raise
     finally:

@@ -1,4 +1,4 @@
-"""Removing a directory only while nothing is in it."""
+"""Deletes a directory only while it is empty."""
 
 from __future__ import annotations
 
@@ -12,22 +12,23 @@ __all__ = ["RemovesEmptyDirectories", "empty_remover", "remove_empty_directory"]
 
 @runtime_checkable
 class RemovesEmptyDirectories(Protocol):
-    """A storage that looks and removes in one step, so that nothing made meanwhile is lost."""
+    """A storage that checks and deletes in one step, so that no new file is lost."""
 
     def remove_empty_directory(self, path: str) -> bool:
-        """Remove a directory; False, and it stays, if something is in it. One gone is fine."""
+        """Delete a directory; return False and keep it if it is not empty. A missing one is
+        fine."""
         ...
 
 
 def empty_remover(storage: Storage) -> RemovesEmptyDirectories | None:
-    """The storage, if it looks and removes in one step; a lock around it makes no difference."""
+    """Return the storage if it checks and deletes in one step, also behind a lock."""
     while isinstance(storage, LockedCreation):
         storage = storage.inner
     return storage if isinstance(storage, RemovesEmptyDirectories) else None
 
 
 def remove_empty_directory(storage: Storage, path: str) -> bool:
-    """Remove it if it is empty; where that takes two steps, what comes in between is lost."""
+    """Delete a directory if it is empty; in two steps, a file written in between is lost."""
     in_one_step = empty_remover(storage)
     if in_one_step is not None:
         return in_one_step.remove_empty_directory(path)

@@ -1,4 +1,4 @@
-"""Addresses of HDFS, opened through Arrow, which loads Hadoop's own client library."""
+"""Opens addresses of HDFS through Arrow, which loads Hadoop's own client library."""
 
 from __future__ import annotations
 
@@ -17,11 +17,12 @@ _ADDRESS = re.compile(r"(hdfs|viewfs)://([A-Za-z0-9._-]*)(?::(\d+))?(/.*)?", re.
 
 
 def open_hadoop(address: str) -> tuple[RenameStorage, str]:
-    """The storage of an ``hdfs://`` or ``viewfs://`` address, not yet connected, and the path."""
+    """Return the storage of an ``hdfs://`` or ``viewfs://`` address, not connected, and the
+    path."""
     match = _ADDRESS.fullmatch(address)
     if match is None:
         raise InvalidRequestError(
-            f"{without_credentials(address)} is no HDFS address: write hdfs://host:port/path."
+            f"{without_credentials(address)} is not an HDFS address: write hdfs://host:port/path."
         )
     scheme, host, port, below = match[1].lower(), match[2], int(match[3] or 0), match[4] or ""
     segments = [segment for segment in below.split("/") if segment]

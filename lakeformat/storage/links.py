@@ -1,4 +1,4 @@
-"""Symbolic links below a table's directory: never followed, as one can lead to another table."""
+"""Refuses symbolic links below a table's directory: a link can lead to another table."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ __all__ = [
 
 
 class FollowsNoLinks(ABC):
-    """A storage that has links and can be given one directory, to follow no link below it.
+    """A storage with links, which can be limited to one directory without any link below it.
 
-    A class to derive from: a storage that only wraps one, as tests have them, is not taken apart.
+    Derive from this class: a storage that wraps another one, as in tests, is not unwrapped.
     """
 
     @abstractmethod
@@ -33,15 +33,15 @@ class FollowsNoLinks(ABC):
 
     @abstractmethod
     def is_link(self, path: str) -> bool:
-        """Return True if a path is a link, wherever it leads."""
+        """Return True if a path is a link, even one without a target."""
 
     @abstractmethod
     def require_no_link(self, path: str) -> None:
-        """Refuse a path that is a link below the root, or leads through one."""
+        """Raise if a path is a link below the root, or passes through one."""
 
 
 def within(storage: Storage, root: str) -> Storage:
-    """Return a storage that reaches what lies below ``root``, and through no link below it."""
+    """Return a storage for the paths below ``root``, which refuses links there."""
     if isinstance(storage, LockedCreation):
         return storage.around(within(storage.inner, root))
     return storage.within(root) if isinstance(storage, FollowsNoLinks) else storage
@@ -54,7 +54,7 @@ def is_link(storage: Storage, path: str) -> bool:
 
 
 def require_no_link(storage: Storage, path: str) -> None:
-    """Refuse a path that another program will open and that leads through a link."""
+    """Raise if a path that another program will open passes through a link."""
     inner = _inner(storage)
     if isinstance(inner, FollowsNoLinks):
         inner.require_no_link(path)
@@ -67,9 +67,9 @@ def _inner(storage: Storage) -> Storage:
 
 
 def refuse_way_out(root: str, path: str, *, whole: bool) -> None:
-    """Refuse a local path that leaves ``root``, by its names or through a link below ``root``.
+    """Raise if a local path leaves ``root`` by ``..`` or through a link below ``root``.
 
-    The last name of the path counts only if it is ``whole``: a link itself can be deleted.
+    The last name of the path is checked only if ``whole``: a link itself can be deleted.
     """
     if path == root:
         return
@@ -77,7 +77,7 @@ def refuse_way_out(root: str, path: str, *, whole: bool) -> None:
     if not path.startswith(above) or "/../" in path or path.endswith("/.."):
         raise InvalidRequestError(
             f"Cannot use {path}: it lies outside of {root}, the directory of the table or an "
-            "external root. Nothing was read or changed; look at the metadata that names it."
+            "external root. Nothing was read or changed; check the metadata that names it."
         )
     end = len(above)
     while (end := path.find("/", end)) >= 0:
@@ -89,16 +89,16 @@ def refuse_way_out(root: str, path: str, *, whole: bool) -> None:
 
 
 def refuse_link(root: str, path: str) -> NoReturn:
-    """Refuse to follow a link."""
+    """Raise the error for a link."""
     raise InvalidRequestError(
-        f"Cannot use {path}: it is a symbolic link. Below {root} files are neither read, written "
-        "nor deleted through links, as a link can lead to another table. Replace it by what it "
-        "leads to; or keep the files elsewhere with 'data-file.external-paths' and external-roots."
+        f"Cannot use {path}: it is a symbolic link. Below {root} no file is read, written or "
+        "deleted through a link, as a link can lead to another table. Replace the link by its "
+        "target; or keep the files elsewhere with 'data-file.external-paths' and external-roots."
     )
 
 
 def _is_directory(root: str, path: str) -> bool:
-    """Return False for what is not there or no directory; a link is refused."""
+    """Return False for a missing path or a file; a link is refused."""
     try:
         mode = os.lstat(path).st_mode
     except (FileNotFoundError, NotADirectoryError):

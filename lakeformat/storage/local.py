@@ -1,7 +1,7 @@
 """Files on a local or mounted POSIX file system, published by hard link.
 
-``rename`` replaces its target and so cannot decide a race between processes; ``link`` fails
-when the target exists, on every POSIX file system and on NFS.
+``rename`` replaces its target, so it cannot decide a race between processes. ``link`` fails if the
+target exists, on every POSIX file system and on NFS.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ _NO_HARD_LINKS = frozenset(
 class LocalStorage(FollowsNoLinks):
     """A storage whose paths are absolute local paths; any number of processes may share it.
 
-    ``ids`` gives the unique part of temporary names. With a ``root`` the storage reaches only what
-    lies below, and follows no symbolic link there; links in and above the root are the caller's.
+    ``ids`` gives the unique part of temporary names. With a ``root``, the storage uses only paths
+    below it and refuses symbolic links there; links in and above the root are followed.
     """
 
     def __init__(self, *, ids: Callable[[], str] = SYSTEM.new_id, root: str | None = None) -> None:
@@ -61,7 +61,7 @@ class LocalStorage(FollowsNoLinks):
         return os.path.islink(path)
 
     def require_no_link(self, path: str) -> None:
-        """Refuse a path that is a link below the root, or leads through one."""
+        """Raise if a path is a link below the root, or passes through one."""
         self._check(path, whole=True)
 
     @property
@@ -70,7 +70,7 @@ class LocalStorage(FollowsNoLinks):
         return "file"
 
     def uri(self, path: str) -> str:
-        """The ``file://`` URI of an absolute path."""
+        """Return the ``file://`` URI of an absolute path."""
         return "file://" + quote(os.fsencode(path), safe="/=:@,+")
 
     def turn(
@@ -80,7 +80,7 @@ class LocalStorage(FollowsNoLinks):
         return directory_turn(directory, sleep_seconds)
 
     def read(self, path: str, limit: int = SMALL_FILE) -> bytes:
-        """The whole content of a file of at most ``limit`` bytes."""
+        """Return the whole content of a file of at most ``limit`` bytes."""
         self._check(path)
         with reading("read", path), open(path, "rb", opener=self._opener) as stream:
             if (size := os.fstat(stream.fileno()).st_size) > limit:
@@ -88,7 +88,7 @@ class LocalStorage(FollowsNoLinks):
             return stream.read()
 
     def open_input(self, path: str) -> IO[bytes]:
-        """A ``pyarrow.OSFile``, which Arrow reads without going through Python."""
+        """Open a ``pyarrow.OSFile``, which Arrow reads without Python."""
         self._check(path)
         with reading("open", path):
             if stat.S_ISDIR(self._mode_to_open(path)):
@@ -98,11 +98,12 @@ class LocalStorage(FollowsNoLinks):
 
     @contextmanager
     def open_output(self, path: str) -> Iterator[IO[bytes]]:
-        """A ``pyarrow.OSFile`` into a new file, on disk for good when the context is left."""
+        """Open a ``pyarrow.OSFile`` into a new file, durable when the context is left."""
         self._check(path)
         with translated("create", path):
             make_durable_directory(os.path.dirname(path))
-            # Held until the end: a descriptor as old as the file sees every write-back error.
+            # Open until the end: this descriptor sees every write-back error since the file's
+            # creation.
             descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666)
         try:
             with translated("open", path):
@@ -129,7 +130,7 @@ class LocalStorage(FollowsNoLinks):
             try:
                 won = _link(temporary, path)
             finally:
-                # A leftover is ignored by every reader, so it must not fail the publication.
+                # Readers ignore a leftover, so it must not fail the publication.
                 with suppress(OSError):
                     os.unlink(temporary)
             if won:
@@ -137,7 +138,7 @@ class LocalStorage(FollowsNoLinks):
             return won
 
     def overwrite(self, path: str, content: bytes) -> None:
-        """Replace a file atomically: readers and crashes meet the old or the new content."""
+        """Replace a file atomically: readers find the old or the new content, after a crash too."""
         self._check(path)
         with translated("overwrite", path):
             make_durable_directory(os.path.dirname(path))
@@ -151,14 +152,14 @@ class LocalStorage(FollowsNoLinks):
             sync_directory(os.path.dirname(path))
 
     def exists(self, path: str) -> bool:
-        """Whether a file (not a directory) is at ``path``."""
+        """Return True if a file (not a directory) is at ``path``."""
         mode = self._mode(path)
         return mode is not None and not stat.S_ISDIR(mode)
 
     def list(self, path: str) -> builtins.list[FileInfo]:
-        """The direct children of a directory, sorted by name; empty when it does not exist.
+        """Return the direct children of a directory, sorted by name; empty if it does not exist.
 
-        A link below the root of the storage is a file, wherever it leads.
+        A link below the root of the storage is listed as a file, even if it leads to a directory.
         """
         self._check(path, whole=True)
         follow = self._root is None
@@ -171,26 +172,26 @@ class LocalStorage(FollowsNoLinks):
         return sorted((info for info in infos if info), key=lambda info: info.name)
 
     def make_directory(self, path: str) -> None:
-        """Make a directory and its parents exist, durably."""
+        """Create a directory and its parents, durably."""
         self._check(path, whole=True)
         with translated("make directory", path):
             make_durable_directory(path)
 
     def directory_exists(self, path: str) -> bool:
-        """Whether ``path`` is a directory, an empty one included."""
+        """Return True if ``path`` is a directory, an empty one included."""
         mode = self._mode(path)
         return mode is not None and stat.S_ISDIR(mode)
 
     def delete(self, path: str) -> None:
-        """Remove one file; one that is already gone is fine. A power cut may bring it back."""
+        """Delete one file; a missing one is fine. A power cut may restore it."""
         self._check(path)
         with translated("delete", path), suppress(FileNotFoundError, NotADirectoryError):
             os.unlink(path)
 
     def delete_directory(self, path: str) -> None:
-        """Remove a directory with everything in it, durably; one already gone is fine.
+        """Delete a directory with its content, durably; a missing one is fine.
 
-        A symbolic link is removed, and what it leads to stays.
+        A symbolic link is deleted, its target is kept.
         """
         refuse_root(path, self.uri(path))
         self._check(path)
@@ -200,13 +201,13 @@ class LocalStorage(FollowsNoLinks):
                 sync_directory(os.path.dirname(path))
                 return
             while self.directory_exists(path):
-                # Another process may delete or write here too: an entry that vanished is no error.
+                # Another process may delete or write here too: a missing entry is no error.
                 with suppress(FileNotFoundError):
                     shutil.rmtree(path)
                     sync_directory(os.path.dirname(path))
 
     def remove_empty_directory(self, path: str) -> bool:
-        """Remove a directory if nothing is in it; see ``RemovesEmptyDirectories``."""
+        """Delete a directory if it is empty; see ``RemovesEmptyDirectories``."""
         refuse_root(path, self.uri(path))
         self._check(path, whole=True)
         with translated("delete directory", path):
@@ -225,7 +226,7 @@ class LocalStorage(FollowsNoLinks):
         return True
 
     def rename_directory(self, old: str, new: str) -> None:
-        """Give a directory another path at once; see ``MovesDirectories``."""
+        """Rename a directory in one step; see ``MovesDirectories``."""
         with translated(f"rename {old} to", new):
             if not self.directory_exists(old):
                 raise NotFoundError(f"Cannot rename {old}: no such directory.")
@@ -240,7 +241,7 @@ class LocalStorage(FollowsNoLinks):
                 sync_directory(parent)
 
     def _check(self, path: str, *, whole: bool = False) -> None:
-        """Refuse a path that leaves the root, if there is one."""
+        """Raise if a path leaves the root."""
         if self._root is not None:
             refuse_way_out(self._root, path, whole=whole)
 
@@ -255,7 +256,7 @@ class LocalStorage(FollowsNoLinks):
             raise
 
     def _mode_to_open(self, path: str) -> int:
-        """The mode of a file about to be opened."""
+        """Return the mode of a file about to be opened."""
         if self._root is None:
             return os.stat(path).st_mode
         mode = os.lstat(path).st_mode
@@ -264,7 +265,7 @@ class LocalStorage(FollowsNoLinks):
         return mode
 
     def _mode(self, path: str) -> int | None:
-        """The mode or None; unlike os.path.exists, a refusal is an error and not an absence."""
+        """Return the mode, or None if the path is missing; a refused access is an error."""
         self._check(path)
         with translated("look for", path):
             try:
@@ -273,17 +274,18 @@ class LocalStorage(FollowsNoLinks):
                 return None
 
     def _prepare(self, path: str, content: bytes) -> str:
-        """The file that is to be linked; a disk that has no room for it leaves no doubt."""
+        """Write the file that is to be linked; if the disk is full, certainly nothing is
+        published."""
         with translated("publish", path, writes_nothing=True):
             try:
                 make_durable_directory(os.path.dirname(path), levels=1)
                 return self._write_temporary(path, content)
-            except FileNotFoundError:  # moved away or removed under our hands
+            except FileNotFoundError:  # the directory was moved or deleted meanwhile
                 raise vanished(path) from None
 
     def _write_temporary(self, path: str, content: bytes) -> str:
         temporary = temporary_sibling(path, self._ids())
-        # Not tempfile: its files are private to one user, a published file follows the umask.
+        # Not tempfile: its files are private to one user; a published file follows the umask.
         descriptor = os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666)
         try:
             with open(descriptor, "wb") as stream:
@@ -301,14 +303,14 @@ def _link(temporary: str, path: str) -> bool:
     try:
         os.link(temporary, path)
     except FileExistsError:
-        # NFS repeats a request whose answer was lost: then the link that exists is our own.
+        # NFS repeats a request whose answer was lost: then the existing link is our own.
         return os.stat(temporary).st_nlink > 1
     except OSError as error:
         if error.errno not in _NO_HARD_LINKS:
             raise
         raise UnsupportedError(
-            f"Cannot publish {path}: its file system makes no hard links"
-            f" ({os.strerror(error.errno)}), and nothing else there decides a race between"
+            f"Cannot publish {path}: its file system has no hard links"
+            f" ({os.strerror(error.errno)}), so it cannot decide a race between"
             " writers. Move the warehouse to ext4, XFS, NFS or another POSIX file system; or"
             f" {REMEDY}"
         ) from error
@@ -332,7 +334,7 @@ def _file_info(directory: str, entry: os.DirEntry[str], follow: bool) -> FileInf
 
 @contextmanager
 def _disk_errors_translated(path: str) -> Iterator[None]:
-    """Translate what the disk refuses; any other OSError is the caller's own and stays as it is."""
+    """Translate errors of the disk; any other OSError is the caller's own and passes unchanged."""
     try:
         yield
     except OSError as error:

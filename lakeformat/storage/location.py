@@ -1,4 +1,4 @@
-"""One place on some storage, the same for every spelling of its address: for comparisons alone."""
+"""Places on storages, equal for every spelling of an address; only for comparisons."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ __all__ = ["HADOOP_SCHEMES", "SCHEME", "Location", "location_of", "one_spelling"
 
 HADOOP_SCHEMES = frozenset({"hdfs", "viewfs"})
 
-# Two letters at least, so that no drive letter counts; one slash is enough, as in Java's file:/x.
+# At least two letters, so that a drive letter does not count; one slash is enough, as in Java's
+# file:/x.
 SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/")
 
 _AZURE = "azure://"
@@ -25,12 +26,12 @@ _LOCAL_HOSTS = ("", "localhost")
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """A directory or file: the service that keeps it, and the names that lead to it there."""
+    """A directory or file: its service, and the names of the path there."""
 
     service: str
-    """The scheme under one of its names, with the bucket, host or container."""
+    """The scheme, normalized, with the bucket, host or container."""
     account: str
-    """Azure only, and empty where the address leaves the account to the options."""
+    """Azure only: the account, empty if the address leaves it to the options."""
     segments: tuple[str, ...]
 
     def __str__(self) -> str:
@@ -50,7 +51,7 @@ class Location:
         )
 
     def overlaps(self, other: Location) -> bool:
-        """Return True if one of both may hold the other; an unnamed account may be any."""
+        """Return True if one may contain the other; a missing account matches any."""
         if self.service != other.service:
             return False
         if self.account and other.account and self.account != other.account:
@@ -63,11 +64,11 @@ class Location:
         return Location(self.service, self.account, self.segments[: len(self.segments) - count])
 
     def below(self, names: Iterable[str]) -> Location:
-        """Return the location that some names lead to from here."""
+        """Return the location of some names below this one."""
         return Location(self.service, self.account, (*self.segments, *names))
 
     def real(self) -> Location:
-        """Return the location that links of the local file system lead to."""
+        """Return the location after following the links of the local file system."""
         if self.service != "file://":
             return self
         path = os.path.realpath("/" + "/".join(self.segments))
@@ -75,10 +76,10 @@ class Location:
 
 
 def location_of(address: str, *, is_literal: bool = True) -> Location:
-    """Return the place an address means; ``InvalidRequestError`` if it means none.
+    """Return the place of an address; ``InvalidRequestError`` if it has none.
 
-    Metadata spells places out (``is_literal``). In an address from a caller a percent sign of a
-    ``file`` or ``memory`` URI begins an escape, and a local path may be relative.
+    Metadata stores addresses literally (``is_literal``). In an address from a caller, a percent
+    sign of a ``file`` or ``memory`` URI begins an escape, and a local path may be relative.
     """
     if not address.strip() or "\0" in address:
         raise InvalidRequestError(f"{address!r} is not an address: write a path or a URI.")
@@ -109,7 +110,7 @@ def location_of(address: str, *, is_literal: bool = True) -> Location:
 
 
 def one_spelling(address: str) -> str:
-    """Return an address as every spelling of its place is written; one of no place as it is."""
+    """Return an address in its normal spelling; return it unchanged if it has no place."""
     try:
         return str(location_of(address))
     except InvalidRequestError:
@@ -121,7 +122,7 @@ def _named(path: str) -> tuple[str, ...]:
 
 
 def _resolved(path: str) -> tuple[str, ...]:
-    """The names of a path, without empty ones, and with ``.`` and ``..`` followed."""
+    """Return the names of a path, without empty ones, with ``.`` and ``..`` resolved."""
     found: list[str] = []
     for segment in _named(path):
         if segment == "..":

@@ -1,9 +1,9 @@
-"""What a lock promises to the publication that runs under it.
+"""The promises of a lock to the publication that runs under it.
 
-A lock is for storages whose ``create`` cannot decide a race by itself (``LockedCreation``).
-Nothing that lives outside this process can promise that nobody else works while it is held: a
-paused holder loses its lock without hearing of it. So a lock says how long it is surely held,
-and whoever publishes asks once more right before the write.
+A lock is for storages whose ``create`` cannot decide a race by itself (``LockedCreation``). No lock
+outside this process can promise that only its holder works: a paused holder loses its lock without
+notice. So a lock states how long it is certainly held, and the publisher checks again right before
+the write.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ class Held(Protocol):
     """A lock while it is held."""
 
     def require_time(self, seconds: float = 0.0) -> None:
-        """Return while the lock is surely ours for long enough to write one small object.
+        """Return if the lock is certainly held for long enough to write one small file.
 
-        Otherwise ``LockUnavailableError``: nothing was written, the caller gives the commit up.
-        ``seconds`` is how long the write may take, where that is known; ``InvalidRequestError``
-        if the lock is never sure for so long.
+        Otherwise raise ``LockUnavailableError``: nothing was written, and the caller gives up the
+        commit. ``seconds`` is the longest duration of the write, if known; ``InvalidRequestError``
+        if the lock is never certain for so long.
         """
         ...
 
     def keep(self) -> None:
-        """Never give the lock back: a write under it got no answer, and may still arrive.
+        """Never release the lock: a write under it got no answer, and may still arrive.
 
-        The next holder comes when the lock runs out by itself. This one holds nothing any more.
+        The lock expires by itself before the next holder gets it. This holder has lost it.
         """
         ...
 
@@ -40,8 +40,8 @@ class Lock(Protocol):
     def hold(self, key: str) -> AbstractContextManager[Held]:
         """Hold the lock of ``key``, the table's full name as ``<database>.<object>``.
 
-        Waits for another holder, and raises ``LockUnavailableError`` when that takes too long or
-        the lock's own service does not answer. Leaving the context releases this holder's lock
-        only, never a successor's; a failing release is logged and not raised, as the work is done.
+        Waits for another holder, and raises ``LockUnavailableError`` if that takes too long or the
+        lock's service does not answer. Leaving the context releases only this holder's lock, never
+        a successor's. A failed release is logged and not raised, as the work is complete.
         """
         ...

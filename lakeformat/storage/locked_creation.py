@@ -1,4 +1,4 @@
-"""Publication under a lock, for storages that cannot decide a race between writers."""
+"""Publishes under a lock, for storages that cannot decide a race between writers."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ __all__ = ["BoundsWrites", "LockedCreation"]
 
 @runtime_checkable
 class BoundsWrites(Protocol):
-    """A storage that knows when a write without an answer has been given up."""
+    """A storage that knows the longest time until a write without an answer is given up."""
 
     @property
     def longest_write_seconds(self) -> float:
-        """How long ``overwrite`` may take, its repeats included."""
+        """Return the longest duration of ``overwrite``, with its retries."""
         ...
 
 
 class LockedCreation:
-    """A storage whose ``create`` runs under the lock of one table; all else is passed through.
+    """A storage whose ``create`` runs under the lock of one table; other calls pass through.
 
-    ``key`` is the name of the lock: the table's full name. Where the storage can decide a race
-    by itself the lock only spares losers their work, and its weaknesses cannot lose a commit.
-    Whoever holds the lock already creates on ``inner``: locks are not re-entrant.
+    ``key`` is the name of the lock: the table's full name. If the storage can decide a race by
+    itself, the lock only saves the losers' work, and a weak lock loses no commit. A holder of the
+    lock creates on ``inner``: locks are not re-entrant.
     """
 
     def __init__(self, inner: Storage, lock: Lock, key: str) -> None:
@@ -51,11 +51,11 @@ class LockedCreation:
         return f"LockedCreation({self.inner!r}, key={self._key!r})"
 
     def __reduce__(self) -> tuple[type[LockedCreation], tuple[Storage, Lock, str]]:
-        """Another process may do all but publish: the lock stays where the table was opened."""
+        """Pickle without the lock: another process can do everything but publish."""
         return LockedCreation, (self.inner, _LeftBehind(), self._key)
 
     def create(self, path: str, content: bytes) -> bool:
-        """Publish ``content`` as ``path`` if nothing is there and the lock is surely held."""
+        """Publish ``content`` as ``path`` if nothing is there and the lock is certainly held."""
         with self._lock.hold(self._key) as held:
             held.require_time()
             try:
@@ -70,33 +70,34 @@ class LockedCreation:
     def _create_alone(self, path: str, content: bytes, held: Held) -> bool:
         if self.inner.exists(path):
             return False
-        # The look before may have taken long: from here to the write nothing else happens.
+        # The check before may have taken long: nothing else may happen between here and the write.
         held.require_time(_longest_write_seconds(self.inner))
         try:
             self.inner.overwrite(path, content)
         except BaseException:
-            # Whatever it was, an interrupt included: the bytes may be on their way, and would
-            # replace what the next holder publishes.
+            # On any failure, Ctrl-C included: the bytes may still arrive, and would replace the
+            # publication of the next holder.
             held.keep()
             raise
-        # Whoever ignored the lock, or outlived theirs, may have written after us.
+        # A writer that ignored the lock, or outlived its own, may have written after us.
         try:
             return self.inner.read(path, LARGE_FILE) == content
         except NotFoundError as error:
             raise UnavailableError(
-                f"Cannot tell what became of {self.inner.uri(path)}: it was written and is gone"
-                " again. Look for another program that removes files there, then retry."
+                f"Cannot find out whether {self.inner.uri(path)} was published: it was written,"
+                " and is missing now. Look for a program that deletes files there, then retry."
             ) from error
 
     @property
     def scheme(self) -> str:
-        """The scheme of the storage inside."""
+        """The scheme of the inner storage."""
         return self.inner.scheme
 
     def turn(
         self, directory: str, sleep_seconds: Callable[[float], None]
     ) -> AbstractContextManager[None]:
-        """The turn of the storage inside, if it has turns: the lock is asked for less often."""
+        """Take the turn of the inner storage, if it has turns: then the lock is requested less
+        often."""
         return turn(self.inner, directory, sleep_seconds)
 
     def uri(self, path: str) -> str:
@@ -134,11 +135,11 @@ class LockedCreation:
 
 
 class _LeftBehind:
-    """What stands for the lock in a process it was not sent to."""
+    """Stands for the lock in a process that received the pickled storage."""
 
     def hold(self, key: str) -> AbstractContextManager[Held]:
         raise LockUnavailableError(
-            f"The lock of {key} stayed in the process that opened the table: publish there."
+            f"The lock of {key} is only in the process that opened the table: publish there."
         )
 
 

@@ -1,4 +1,4 @@
-"""Files in the memory of this process: for tests, examples and throw-away tables."""
+"""Files in the memory of this process: for tests, examples and temporary tables."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class _File:
 
 
 class MemoryStorage:
-    """A thread-safe storage in a dict; a directory lives while it has a file or was made."""
+    """A thread-safe storage in a dict; a directory exists while it has a file or was created."""
 
     def __init__(
         self, name: str = "default", *, clock: Callable[[], int] = SYSTEM.now_millis
@@ -37,12 +37,12 @@ class MemoryStorage:
         self._files: dict[str, _File] = {}
         self._made: set[str] = set()
         self._gone: set[str] = set()
-        """Directories that were renamed or removed; all others count as there."""
+        """Directories that were renamed or deleted; any other counts as existing."""
 
     def __reduce__(self) -> NoReturn:
-        """Refused: what another process would get is another storage."""
+        """Raise: another process would get a different storage."""
         raise InvalidRequestError(
-            f"{self.uri('')} lives in the memory of this process: another one cannot read or write"
+            f"{self.uri('')} is in the memory of this process: another process cannot read or write"
             " it. Use a warehouse on disk or in a bucket."
         )
 
@@ -52,11 +52,11 @@ class MemoryStorage:
         return "memory"
 
     def uri(self, path: str) -> str:
-        """``memory://<name>/<path>``."""
+        """Return ``memory://<name>/<path>``."""
         return f"memory://{quote(self.name, safe='')}/{quote(_key(path), safe='/=:@,+')}"
 
     def read(self, path: str, limit: int = SMALL_FILE) -> bytes:
-        """The whole content of a file of at most ``limit`` bytes."""
+        """Return the whole content of a file of at most ``limit`` bytes."""
         content = self._content(path)
         if len(content) > limit:
             raise too_large(self.uri(path), len(content), limit)
@@ -70,13 +70,13 @@ class MemoryStorage:
         return file.content
 
     def open_input(self, path: str) -> IO[bytes]:
-        """A ``pyarrow.BufferReader`` over the content, without a copy."""
+        """Open a ``pyarrow.BufferReader`` on the content, without a copy."""
         stream: IO[bytes] = pa.BufferReader(self._content(path))
         return stream
 
     @contextmanager
     def open_output(self, path: str) -> Iterator[IO[bytes]]:
-        """A stream whose content becomes visible, whole, when the context is left."""
+        """Open a stream whose content becomes visible, whole, when the context is left."""
         self._refuse_taken(path)
         with pa.BufferOutputStream() as stream:
             yield stream
@@ -97,17 +97,17 @@ class MemoryStorage:
             return True
 
     def overwrite(self, path: str, content: bytes) -> None:
-        """Replace a file at once."""
+        """Replace a file in one step."""
         with self._lock:
             self._files[_key(path)] = _File(bytes(content), self._clock())
 
     def exists(self, path: str) -> bool:
-        """Whether a file (not a directory) is at ``path``."""
+        """Return True if a file (not a directory) is at ``path``."""
         with self._lock:
             return _key(path) in self._files
 
     def list(self, path: str) -> builtins.list[FileInfo]:
-        """The direct children of a directory, sorted by name; empty when it does not exist."""
+        """Return the direct children of a directory, sorted by name; empty if it does not exist."""
         with self._lock:
             inside = _inside(path)
             below = {key.removeprefix(inside) for key in self._keys() if key.startswith(inside)}
@@ -115,24 +115,24 @@ class MemoryStorage:
             return [self._info(path, name) for name in sorted(names - {""})]
 
     def make_directory(self, path: str) -> None:
-        """Make an empty directory exist, with its parents; one that exists already is fine."""
+        """Create an empty directory with its parents; an existing one is fine."""
         with self._lock:
             segments = _key(path).split("/")
             self._made.update("/".join(segments[:end]) for end in range(1, len(segments) + 1))
 
     def directory_exists(self, path: str) -> bool:
-        """Whether ``path`` is a directory, an empty one included."""
+        """Return True if ``path`` is a directory, an empty one included."""
         with self._lock:
             inside = _inside(path)
             return _key(path) in self._made or any(key.startswith(inside) for key in self._keys())
 
     def delete(self, path: str) -> None:
-        """Remove one file; one that is already gone is fine."""
+        """Delete one file; a missing one is fine."""
         with self._lock:
             self._files.pop(_key(path), None)
 
     def delete_directory(self, path: str) -> None:
-        """Remove a directory with everything in it; one that is already gone is fine."""
+        """Delete a directory with its content; a missing one is fine."""
         refuse_root(path, self.uri(path))
         with self._lock:
             for file in self.files(path):
@@ -142,7 +142,7 @@ class MemoryStorage:
             self._made = {key for key in self._made if not f"{key}/".startswith(inside)}
 
     def remove_empty_directory(self, path: str) -> bool:
-        """Remove a directory if nothing is in it; see ``RemovesEmptyDirectories``."""
+        """Delete a directory if it is empty; see ``RemovesEmptyDirectories``."""
         with self._lock:
             if self.list(path):
                 return False
@@ -150,7 +150,7 @@ class MemoryStorage:
             return True
 
     def rename_directory(self, old: str, new: str) -> None:
-        """Give a directory another path at once; see ``MovesDirectories``."""
+        """Rename a directory in one step; see ``MovesDirectories``."""
         with self._lock:
             if not self.directory_exists(old):
                 raise NotFoundError(f"Cannot rename {self.uri(old)}: no such directory.")
@@ -166,14 +166,14 @@ class MemoryStorage:
             self._made |= {target + key.removeprefix(inside) for key in moved}
 
     def files(self, path: str = "") -> dict[str, bytes]:
-        """The content of every file below a directory, by path."""
+        """Return the content of every file below a directory, by path."""
         with self._lock:
             inside = _inside(path)
             found = sorted(key for key in self._files if key.startswith(inside))
             return {key: self._files[key].content for key in found}
 
     def copy(self) -> MemoryStorage:
-        """An independent storage with the same files, directories and times."""
+        """Return an independent storage with the same files, directories and times."""
         with self._lock:
             twin = MemoryStorage(self.name, clock=self._clock)
             twin._files = dict(self._files)
@@ -202,13 +202,13 @@ _shared_lock = threading.Lock()
 
 
 def shared_memory_storage(name: str) -> MemoryStorage:
-    """The one storage of that name in this process, made at the first call."""
+    """Return the storage of that name in this process; the first call creates it."""
     with _shared_lock:
         return _shared.setdefault(name, MemoryStorage(name))
 
 
 def _key(path: str) -> str:
-    # The root of a storage is "", so callers that join with a slash say "/orders" for "orders".
+    # The root of a storage is "", so callers that join with a slash pass "/orders" for "orders".
     return path.strip("/")
 
 

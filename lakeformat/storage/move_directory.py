@@ -1,4 +1,4 @@
-"""Moving a directory: at once where the storage can, by copying where somebody insists."""
+"""Moves a directory: in one step if the storage can, else by copying, if the caller asks."""
 
 from __future__ import annotations
 
@@ -19,32 +19,31 @@ __all__ = ["MovesDirectories", "is_moving", "move_directory", "mover"]
 
 @runtime_checkable
 class MovesDirectories(Protocol):
-    """What a storage can do beyond ``Storage`` that keeps directories apart from their files."""
+    """Optional methods of a storage that keeps directories apart from their files."""
 
     def rename_directory(self, old: str, new: str) -> None:
-        """Give a directory another path, whole, durable and at once.
+        """Rename a directory in one step, whole and durable.
 
-        Its new parent need not be there. ``NotFoundError`` when it is not there itself;
-        ``AlreadyExistsError``, and nothing changes, when the new path is taken. Whether an empty
-        directory takes a path is up to the storage.
+        Its new parent may be missing. ``NotFoundError`` if the directory does not exist;
+        ``AlreadyExistsError``, and no change, if the new path is taken. The storage decides if an
+        empty directory counts as taken.
         """
         ...
 
 
 def mover(storage: Storage) -> MovesDirectories | None:
-    """The storage, if it can move directories at once; a lock around it makes no difference."""
+    """Return the storage if it can move directories in one step, also behind a lock."""
     while isinstance(storage, LockedCreation):
         storage = storage.inner
     return storage if isinstance(storage, MovesDirectories) else None
 
 
 def move_directory(storage: Storage, old: str, new: str, *, last: str) -> None:
-    """Move a directory with everything in it.
+    """Move a directory with its content.
 
-    Where the storage cannot do it at once, files are copied and then removed, those below the
-    child ``last`` after the others: repeated after a crash, that finishes the work. Nothing is
-    removed before the new directory has all of the old one; see ``copy_directory`` for what is
-    refused.
+    If the storage has no such step, files are copied and then deleted, those below the child
+    ``last`` after the rest: repeat the call after a crash to finish the work. Nothing is deleted
+    before the new directory is complete; see ``copy_directory`` for what is refused.
     """
     _require_apart(storage, old, new)
     at_once = mover(storage)
@@ -55,8 +54,8 @@ def move_directory(storage: Storage, old: str, new: str, *, last: str) -> None:
     is_first_try = storage.create(mark, old.encode())
     if not is_first_try and not is_moving(storage, old, new):
         raise AlreadyExistsError(
-            f"Cannot move {storage.uri(old)} to {storage.uri(new)}: another directory is being"
-            f" copied there, as {storage.uri(mark)} says. Choose another name."
+            f"Cannot move {storage.uri(old)} to {storage.uri(new)}: another move copies to that"
+            f" name, according to {storage.uri(mark)}. Choose another name."
         )
     try:
         copy_directory(storage, old, new, last=last)
@@ -70,9 +69,9 @@ def move_directory(storage: Storage, old: str, new: str, *, last: str) -> None:
 
 
 def is_moving(storage: Storage, old: str, new: str) -> bool:
-    """Whether what is in the new place was copied there by a move that is not finished.
+    """Return True if an unfinished move copied the files at the new place.
 
-    Equal content is no proof of that: two new tables may have the same schema.
+    Equal content is no proof: two new tables may have the same schema.
     """
     try:
         return storage.read(f"{new}/{MOVE_MARK}") == old.encode()
@@ -81,7 +80,7 @@ def is_moving(storage: Storage, old: str, new: str) -> bool:
 
 
 def _require_apart(storage: Storage, old: str, new: str) -> None:
-    """What is removed at the end must not hold what was copied."""
+    """Raise if the directory to delete contains the copy, or the reverse."""
     source, target = (f"{path.strip('/')}/" for path in (old, new))
     if source.startswith(target) or target.startswith(source):
         raise InvalidRequestError(

@@ -1,4 +1,4 @@
-"""Addresses in object stores: ``s3://bucket/path`` and its like."""
+"""Parses addresses in object stores, such as ``s3://bucket/path``."""
 
 from __future__ import annotations
 
@@ -23,33 +23,33 @@ OBJECT_SCHEMES = frozenset(_KINDS)
 
 @dataclass(frozen=True, slots=True)
 class ObjectAddress:
-    """One bucket, as somebody wrote it."""
+    """One bucket, in the spelling of the caller."""
 
     scheme: str
     bucket: str
     host: str = ""
-    """Azure only: what follows the ``@``, ``account.dfs.core.windows.net``."""
+    """Azure only: the part after the ``@``, ``account.dfs.core.windows.net``."""
 
     @property
     def kind(self) -> str:
-        """The service behind the scheme: ``s3``, ``gs`` or ``azure``."""
+        """The service of the scheme: ``s3``, ``gs`` or ``azure``."""
         return _KINDS[self.scheme]
 
     @property
     def account(self) -> str:
-        """The storage account an Azure address names, or nothing."""
+        """The storage account of an Azure address, or an empty text."""
         return self.host.partition(".")[0]
 
     def uri(self, path: str) -> str:
-        """The address of a path in the bucket; as in every other tool nothing is encoded."""
+        """Return the address of a path in the bucket; like other tools it encodes nothing."""
         authority = f"{self.bucket}@{self.host}" if self.host else self.bucket
         return f"{self.scheme}://{authority}/{path.strip('/')}"
 
 
 def parse_object_address(address: str) -> tuple[ObjectAddress, str]:
-    """The bucket of an address and the path in it.
+    """Return the bucket of an address and the path in it.
 
-    The path is taken literally: a ``%3A`` in a partition's directory is part of its name.
+    The path is literal: a ``%3A`` in the directory of a partition is part of its name.
     """
     scheme, _, rest = address.partition(":")
     scheme = scheme.lower()
@@ -65,9 +65,9 @@ def parse_object_address(address: str) -> tuple[ObjectAddress, str]:
     authority, _, below = rest[2:].partition("/")
     bucket, _, host = authority.partition("@")
     if host and _KINDS[scheme] != "azure":
-        # Whatever stands before an @ elsewhere is a password: it is not repeated here.
+        # Elsewhere the text before an @ is a password: it is not printed.
         raise InvalidRequestError(
-            f"An address {scheme}://…@… would carry credentials: remove them and use the options."
+            f"An address {scheme}://…@… contains credentials: remove them and use the options."
         )
     if not re.fullmatch(r"[A-Za-z0-9$][A-Za-z0-9._-]*", bucket):
         raise InvalidRequestError(
@@ -78,6 +78,6 @@ def parse_object_address(address: str) -> tuple[ObjectAddress, str]:
     segments = [segment for segment in below.split("/") if segment]
     if any(segment in (".", "..") for segment in segments):
         raise InvalidRequestError(
-            f"{without_credentials(address)} has a segment . or ..: write the path out."
+            f"{without_credentials(address)} has a segment . or ..: write the full path."
         )
     return ObjectAddress(scheme, bucket, host), "/".join(segments)

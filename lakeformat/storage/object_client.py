@@ -1,4 +1,4 @@
-"""One bucket and the client that talks to it (obstore, loaded when the first bucket is opened)."""
+"""One bucket and its client (obstore, loaded when the first bucket is opened)."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ _RETRIES = {
     "retry_timeout": timedelta(seconds=_RETRY_SECONDS),
     "backoff": _PAUSES,
 }
-# A repeated conditional write is refused because of its own first try: whoever needs to know
-# who won asks once and reads back.
+# A repeated conditional write is refused because of its own first attempt: a caller that must know
+# the winner sends it once and reads the file back.
 _ONCE = {**_RETRIES, "max_retries": 0}
 
 
 class _Forks:
-    """Whether this process was forked from one that had asked a store before."""
+    """Knows if this process was forked from one that had used an object store."""
 
     are_watched = False
     is_child = False
@@ -49,11 +49,11 @@ class _Forks:
 
 @dataclass(frozen=True)
 class ObjectClient:
-    """The two ways to ask one bucket: with repeats, and exactly once."""
+    """Sends requests to one bucket: with retries, or exactly once."""
 
     address: ObjectAddress
     endpoint: str
-    """The service asked, on Azure with the account; empty for the provider's own."""
+    """The endpoint in use, on Azure with the account; empty for the provider's default."""
     patient: Any = field(repr=False)
     once: Any = field(repr=False)
     api: ModuleType = field(repr=False)
@@ -66,9 +66,9 @@ class ObjectClient:
 
     @property
     def longest_request_seconds(self) -> float:
-        """From asking patiently for something small to the last answer, good or bad.
+        """Return the longest time from a small request to its last answer, with retries.
 
-        The last repeat begins a pause after the time for repeats has run out.
+        The last retry begins one pause after the time for retries is over.
         """
         return _RETRY_SECONDS + _LONGEST_PAUSE_SECONDS + _request_seconds(self.config)
 
@@ -76,10 +76,10 @@ class ObjectClient:
         return self.address.uri(path)
 
     def asking(self, operation: str, path: str) -> AbstractContextManager[None]:
-        """A block of requests about one path, its errors translated."""
+        """Run a block of requests about one path, with its errors translated."""
         _Forks.watch()
         if _Forks.is_child:
-            # The client's threads do not survive a fork: a request would wait for ever.
+            # The client's threads do not survive a fork: a request would never end.
             raise UnavailableError(
                 f"Cannot {operation} {self.uri(path)}: this process was forked from one that"
                 " already used an object store. Start it with spawn or as a program of its own."
@@ -88,7 +88,7 @@ class ObjectClient:
 
 
 def open_client(address: ObjectAddress, config: StoreConfig) -> ObjectClient:
-    """A client with the options given and, for the rest, what the environment says."""
+    """Return a client with the given options; the environment supplies the missing ones."""
     api = _load(address)
     values = dict(config.values)
     http: dict[str, Any] = {"timeout": timedelta(seconds=_request_seconds(config))}
@@ -129,7 +129,7 @@ def _load(address: ObjectAddress) -> ModuleType:
 def _settings(
     address: ObjectAddress, values: Mapping[str, object]
 ) -> tuple[str, dict[str, object]]:
-    """The endpoint, for the record, and the client's configuration."""
+    """Return the endpoint, and the client's configuration."""
     settings = dict(values)
     if address.kind == "gs":
         return str(settings.get("base_url", os.environ.get("GOOGLE_BASE_URL", ""))), settings
@@ -142,7 +142,7 @@ def _settings(
             )
         if address.account and account != address.account:
             raise InvalidRequestError(
-                f"{address.uri('')} is of another account than azure.account ({account})."
+                f"{address.uri('')} belongs to another account than azure.account ({account})."
             )
         return f"{settings.get('endpoint', '')} {account}".strip(), settings
     return _s3_settings(address, settings)
@@ -157,10 +157,10 @@ def _s3_settings(
         settings["virtual_hosted_style_request"] = True
         if endpoint:
             parts = urlsplit(endpoint)
-            # The client takes the address of the bucket here, not that of the store.
+            # The client expects the address of the bucket here, not that of the store.
             settings["endpoint"] = f"{parts.scheme}://{address.bucket}.{parts.netloc}{parts.path}"
     if endpoint:
-        # Or an endpoint in the environment would come before the one asked for.
+        # Set here, or an endpoint of the environment would override the option.
         settings["aws_endpoint_url_s3"] = settings["endpoint"]
     else:
         names = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT")
@@ -169,14 +169,14 @@ def _s3_settings(
 
 
 def _static_credentials(values: dict[str, object]) -> Callable[[], dict[str, object]] | None:
-    """The S3 key of the options, whole: the client would add a token of the environment to it."""
+    """Return the whole S3 key of the options: the client would add a token of the environment."""
     names = ("access_key_id", "secret_access_key", "session_token")
     key, secret, token = (values.pop(name, None) for name in names)
     if key is None and secret is None and token is None:
         return None
     if key is None or secret is None:
         raise InvalidRequestError(
-            "s3.access-key and s3.secret-key are given together, s3.session.token beside them."
+            "s3.access-key and s3.secret-key must be set together; s3.session.token needs both."
         )
     found = {"access_key_id": key, "secret_access_key": secret, "token": token, "expires_at": None}
     return lambda: found

@@ -1,8 +1,8 @@
-"""What an object store answers, translated once into the library's errors.
+"""Translates the errors of an object store into the library's own.
 
-The client's own messages carry whole requests: a signed address among them opens the store to
-whoever reads the log. So only the status, the error code and its sentence are kept, and the
-client's exception is not chained.
+The client's messages contain whole requests: a signed address in a log would give every reader
+access to the store. So only the status, the error code and its sentence are kept, and the client's
+exception is not chained.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ __all__ = ["is_missing", "is_taken", "status_of", "translated"]
 _STATUS = re.compile(r"status code: (\d{3})([^:\n]*)")
 _ADDRESS = re.compile(r"https?://\S+")
 _KEY_FILE = re.compile(r"service account file|Error reading pem file|OpenCredentials")
-_ACCESS = "Check the credentials, and that they may read and write this path."
+_ACCESS = "Check the credentials, and their permission to read and write this path."
 _PLACE = "Check the region and the endpoint."
 _REMEDIES = {
     301: _PLACE,
     400: _PLACE,
     401: _ACCESS,
     403: _ACCESS,
-    429: "The store asks for fewer requests: retry later.",
-    503: "The store asks for fewer requests: retry later.",
+    429: "The store limits the rate of requests: retry later.",
+    503: "The store limits the rate of requests: retry later.",
 }
 _RETRY = "Check the endpoint and retry once the store answers."
 
 
 @contextmanager
 def translated(operation: str, uri: str, secrets: tuple[str, ...] = ()) -> Iterator[None]:
-    """Raise the library's error for whatever the client raises, saying what was tried on what."""
+    """Raise the library's error for any client error, with the operation and the address."""
     from obstore.exceptions import BaseError
 
     try:
@@ -49,17 +49,17 @@ def translated(operation: str, uri: str, secrets: tuple[str, ...] = ()) -> Itera
 
 
 def is_missing(error: Exception) -> bool:
-    """Whether the client says that no such object is there."""
+    """Return True if the client reports a missing object."""
     return isinstance(error, FileNotFoundError) and "NoSuchBucket" not in str(error)
 
 
 def is_taken(error: Exception) -> bool:
-    """Whether the client says that the object is there; on S3 it also says so of a conflict."""
+    """Return True if the client reports an existing object; on S3 also for a conflict."""
     return type(error).__name__ in ("AlreadyExistsError", "NotModifiedError", "PreconditionError")
 
 
 def status_of(error: Exception) -> int | None:
-    """The HTTP status the store answered, if it did."""
+    """Return the HTTP status of the answer, if there is one."""
     found = _STATUS.search(str(error))
     return int(found[1]) if found else None
 
@@ -75,8 +75,8 @@ def _translate(operation: str, uri: str, error: Exception, secrets: tuple[str, .
         return NotFoundError(f"Cannot {operation} {uri}: no such file.")
     if _KEY_FILE.search(text):
         return InvalidRequestError(
-            f"Cannot {operation} {uri}: the file of the service account's key is not there, or"
-            " holds no such key. Its path is not shown, as it may be the key itself. Correct"
+            f"Cannot {operation} {uri}: the file of the service account's key does not exist, or"
+            " has no such key. Its path is not shown, as it may be the key itself. Correct"
             " gs.auth.service.account.json.keyfile, or else GOOGLE_APPLICATION_CREDENTIALS."
         )
     for secret in secrets:
@@ -85,7 +85,7 @@ def _translate(operation: str, uri: str, error: Exception, secrets: tuple[str, .
     if status == 501:
         return UnsupportedError(f"Cannot {operation} {uri}: {reason}. The store has no such call.")
     if status is None and isinstance(error, ValueError):
-        return InvalidRequestError(f"Cannot {operation} {uri}: the name fits no object store.")
+        return InvalidRequestError(f"Cannot {operation} {uri}: no object store allows this name.")
     return UnavailableError(
         f"Cannot {operation} {uri}: {reason}. {_REMEDIES.get(status or 0, _RETRY)}"
     )
@@ -107,5 +107,5 @@ def _reason(text: str) -> str:
 
 def _element(name: str, text: str) -> str:
     found = re.search(f"<{name}>([^<]*)</{name}>", text)
-    # One line of it: some stores repeat the request behind that.
+    # Only its first line: some stores repeat the request below it.
     return found[1].strip().split("\n")[0][:200] if found else ""

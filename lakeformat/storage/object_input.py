@@ -1,4 +1,4 @@
-"""Reading a file of an object store by ranges, in few requests."""
+"""Reads a file of an object store by ranges, in few requests."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from collections.abc import Callable
 __all__ = ["READ_AHEAD", "RangeStream"]
 
 READ_AHEAD = 1 << 20
-"""What a small read fetches: about what a store sends in the time one more request takes."""
+"""The bytes that a small read fetches: as many as a store sends in the time of one request."""
 
 
 class RangeStream(io.RawIOBase):
-    """A seekable stream over ``fetch(start, end)``; it keeps the last range it fetched.
+    """A seekable stream on ``fetch(start, end)``; it keeps the last range it fetched.
 
-    A file up to ``READ_AHEAD`` is one request. The first look at the end of a larger one
-    brings what precedes it too, as footers are read backwards.
+    A file up to ``READ_AHEAD`` is one request. The first read at the end of a larger file fetches
+    the bytes before it too, as footers are read backwards.
     """
 
     def __init__(self, size: int, fetch: Callable[[int, int], memoryview]) -> None:
@@ -35,7 +35,7 @@ class RangeStream(io.RawIOBase):
         return self._position
 
     def size(self) -> int:
-        """Bytes of the file."""
+        """The size of the file in bytes."""
         return self._size
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:

@@ -1,4 +1,4 @@
-"""Objects that stand for empty directories."""
+"""Marker objects for empty directories."""
 
 from __future__ import annotations
 
@@ -8,26 +8,26 @@ from lakeformat.storage.object_client import ObjectClient
 __all__ = ["DIRECTORY_MARKER", "delete_foreign_markers"]
 
 DIRECTORY_MARKER = ".directory"
-"""An empty object inside a made directory; hidden from listings, and no engine reads it.
+"""An empty object in a created directory; not listed, and no engine reads it.
 
 Hadoop's own kind of marker ends in a slash, which the client cannot write.
 """
 
 
 def delete_foreign_markers(client: ObjectClient, key: str) -> None:
-    """Remove what is left below a directory once its files are gone: names that end in a slash."""
+    """Delete the markers left below an emptied directory: objects whose names end in a slash."""
     uri = client.uri(key)
     if client.address.kind != "s3":
         raise UnsupportedError(
-            f"{uri} still holds objects whose names end in a slash, made by another program:"
-            " remove them with the store's own tool."
+            f"{uri} still has objects whose names end in a slash, written by another program:"
+            " delete them with the store's own tool."
         )
     try:
         from pyarrow.fs import S3FileSystem
     except ImportError as error:
         raise UnsupportedError(
-            f"{uri} still holds objects whose names end in a slash, and this pyarrow has no S3:"
-            f" remove them, such as with: aws s3 rm --recursive {uri}/"
+            f"{uri} still has objects whose names end in a slash, and this pyarrow has no S3:"
+            f" delete them, such as with: aws s3 rm --recursive {uri}/"
         ) from error
     given = client.config.values
     words = {
@@ -41,8 +41,8 @@ def delete_foreign_markers(client: ObjectClient, key: str) -> None:
     try:
         S3FileSystem(**words).delete_dir(f"{client.address.bucket}/{key}")
     except OSError:
-        # Its message is not ours to show: it may quote the request.
+        # Its message is not shown: it may quote the request.
         raise UnavailableError(
-            f"Cannot delete the markers of empty directories below {uri}: retry, or remove them"
+            f"Cannot delete the markers of empty directories below {uri}: retry, or delete them"
             f" with: aws s3 rm --recursive {uri}/"
         ) from None

@@ -1,4 +1,4 @@
-"""Writing a file of any size to an object store, holding a few parts of it in memory."""
+"""Writes a file of any size to an object store, with a few parts of it in memory."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from queue import Queue
 __all__ = ["PART_BYTES", "UploadStream"]
 
 PART_BYTES = 8 << 20
-"""One request of a large upload; stores take at most 10,000 of them, so files up to 80 GB."""
+"""The size of one part of a large upload; stores take at most 10,000, so files up to 80 GB."""
 _WAITING_PARTS = 1
 
 
 class _Aborted(Exception):
-    """Thrown into the upload, which then takes back the parts it has sent."""
+    """Raised inside the upload, which then deletes the parts it has sent."""
 
 
 class UploadStream(io.RawIOBase):
-    """Bytes up to one part are kept for ``put``; more go to ``upload``, in a thread of its own.
+    """Sends up to one part with ``put``, and more with ``upload`` in a thread of its own.
 
-    ``upload`` takes an iterator of parts; when that raises, it has to abort and raise too.
-    Nothing is visible before ``finish``.
+    ``upload`` takes an iterator of parts; if that raises, it must abort and raise too. Nothing is
+    visible before ``finish``.
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class UploadStream(io.RawIOBase):
         return view.nbytes
 
     def finish(self) -> None:
-        """Make the content visible, or raise what prevented it."""
+        """Make the content visible, or raise the error that prevented it."""
         if self._thread is None:
             self._put(bytes(self._buffer))
             return
@@ -61,14 +61,14 @@ class UploadStream(io.RawIOBase):
         self._raise_error()
 
     def abort(self) -> None:
-        """Forget the content and the parts already sent; whatever goes wrong here is not told."""
+        """Discard the content and the parts already sent; errors are ignored."""
         self._buffer.clear()
         if self._thread is not None:
             self._end(_Aborted())
 
     def _send(self) -> None:
         if self._thread is None:
-            # A daemon: a writer that dies without leaving its context must not keep the process.
+            # A daemon: a writer that dies inside its context must not keep the process alive.
             self._thread = threading.Thread(target=self._run, name="lake-upload", daemon=True)
             self._thread.start()
         self._raise_error()
@@ -102,6 +102,6 @@ class UploadStream(io.RawIOBase):
             self._upload(parts())
         except BaseException as error:  # noqa: BLE001 - raised where the stream is written
             self._error = error
-            # The writer may be waiting for room: take its parts until it hears of the error.
+            # The writer may wait for room: take its parts until it sees the error.
             while not ended:
                 ended = not isinstance(self._parts.get(), bytes)

@@ -1,7 +1,7 @@
 """Files in a bucket of S3, Google Cloud Storage or Azure, published by conditional write.
 
-A bucket has no directories: one exists while a file is below it, or a marker. Markers of other
-programs, empty objects whose names end in a slash, are seen too.
+A bucket has no directories: one exists while a file or a marker is below it. Markers of other
+programs (empty objects whose names end in a slash) count too.
 """
 
 from __future__ import annotations
@@ -42,29 +42,29 @@ class ObjectStorage:
         return f"ObjectStorage({self.uri('')})"
 
     def __reduce__(self) -> tuple[Callable[..., ObjectStorage], tuple[object, ...]]:
-        """Another process opens a client of its own, with the same options."""
+        """Pickle the options: another process opens its own client with them."""
         return _reopened, (self.client.address, self.client.config, self._environment)
 
     @property
     def scheme(self) -> str:
-        """As the address was written: ``s3``, ``s3a``, ``gs``, ``az``, ``abfs`` or ``abfss``."""
+        """The scheme of the address: ``s3``, ``s3a``, ``gs``, ``az``, ``abfs`` or ``abfss``."""
         return self.client.address.scheme
 
     @property
     def longest_write_seconds(self) -> float:
-        """How long ``overwrite`` may take, its repeats included."""
+        """Return the longest duration of ``overwrite``, with its retries."""
         return self.client.longest_request_seconds
 
     def uri(self, path: str) -> str:
-        """``<scheme>://<bucket>/<path>``, the path as it is."""
+        """Return ``<scheme>://<bucket>/<path>`` with the path unchanged."""
         return self.client.uri(path)
 
     def read(self, path: str, limit: int = SMALL_FILE) -> bytes:
-        """The whole content of a file of at most ``limit`` bytes."""
+        """Return the whole content of a file of at most ``limit`` bytes."""
         return self._raw.read(_key(path), limit)
 
     def open_input(self, path: str) -> IO[bytes]:
-        """An Arrow stream that fetches ranges; see ``RangeStream``."""
+        """Open an Arrow stream that fetches ranges; see ``RangeStream``."""
         key, client = _key(path), self.client
         with client.asking("read", key):
             size = client.api.head(client.patient, key)["size"]
@@ -74,8 +74,9 @@ class ObjectStorage:
                 content = client.api.get_range(client.patient, key, start=start, end=end)
             if len(content) != end - start:
                 raise UnavailableError(
-                    f"Cannot read {self.uri(key)}: {len(content)} bytes came instead of"
-                    f" {end - start}. Somebody replaces a file that has to stay: read again."
+                    f"Cannot read {self.uri(key)}: got {len(content)} bytes instead of"
+                    f" {end - start}. Another program replaced a file that must not change:"
+                    " read again."
                 )
             return memoryview(content)
 
@@ -84,7 +85,7 @@ class ObjectStorage:
 
     @contextmanager
     def open_output(self, path: str) -> Iterator[IO[bytes]]:
-        """A stream whose content becomes visible, whole, when the context is left."""
+        """Open a stream whose content becomes visible, whole, when the context is left."""
         key = _key(path)
         upload = UploadStream(
             lambda content: self._raw.put_new(key, content),
@@ -101,33 +102,33 @@ class ObjectStorage:
     def create(self, path: str, content: bytes) -> bool:
         """Publish by a write that the store refuses if the name is taken.
 
-        The first one of a process tries out whether it does: ``UnsupportedError`` if not.
+        The first call of a process tests that the store does so: ``UnsupportedError`` if not.
         """
         self.prove_creation(path)
         return self._raw.create(_key(path), content)
 
     def prove_creation(self, path: str) -> None:
-        """Try out, once per process, whether the store refuses a taken name."""
+        """Test, once per process, that the store refuses a taken name."""
         require_proof(self._raw, self.client.identity, _key(path))
 
     def overwrite(self, path: str, content: bytes) -> None:
-        """Replace a file at once."""
+        """Replace a file in one step."""
         key, client = _key(path), self.client
         with client.asking("write", key):
             client.api.put(client.patient, key, content, use_multipart=False)
 
     def exists(self, path: str) -> bool:
-        """Whether a file (not a directory) is at ``path``."""
+        """Return True if a file (not a directory) is at ``path``."""
         return self._raw.exists(_key(path))
 
     def list(self, path: str) -> builtins.list[FileInfo]:
-        """The direct children of a directory, sorted by name; empty when it does not exist."""
+        """Return the direct children of a directory, sorted by name; empty if it does not exist."""
         key, client = _key(path), self.client
         with client.asking("list", key):
             found = client.api.list_with_delimiter(client.patient, key or None)
         infos = {}
         for item in found["objects"]:
-            # An object with the name of the directory itself is another program's marker.
+            # An object with the name of the directory itself is a marker of another program.
             if item["path"] != key:
                 info = _file_info(path, item)
                 infos[info.name] = info
@@ -138,7 +139,7 @@ class ObjectStorage:
         return [infos[name] for name in sorted(infos)]
 
     def make_directory(self, path: str) -> None:
-        """Make an empty directory exist, by a marker in it and in each parent that is missing."""
+        """Create an empty directory: a marker in it and in each missing parent."""
         key, missing = _key(path), []
         while key and not self.directory_exists(key):
             missing.append(key)
@@ -147,17 +148,17 @@ class ObjectStorage:
             self.overwrite(f"{directory}/{DIRECTORY_MARKER}", b"")
 
     def directory_exists(self, path: str) -> bool:
-        """Whether anything is below ``path``."""
+        """Return True if anything is below ``path``."""
         key, client = _key(path), self.client
         with client.asking("list", key):
             return any(client.api.list(client.patient, key or None, chunk_size=1))
 
     def delete(self, path: str) -> None:
-        """Remove one file; one that is already gone is fine."""
+        """Delete one file; a missing one is fine."""
         self._raw.delete(_key(path))
 
     def delete_directory(self, path: str) -> None:
-        """Remove a directory with everything in it; one that is already gone is fine."""
+        """Delete a directory with its content; a missing one is fine."""
         refuse_root(path, self.uri(path))
         key, client = _key(path), self.client
         left: set[str] | None = None
@@ -169,7 +170,7 @@ class ObjectStorage:
             delete_foreign_markers(client, key)
 
     def remove_empty_directory(self, path: str) -> bool:
-        """Remove the markers of a directory that has no files; see ``RemovesEmptyDirectories``."""
+        """Delete the markers of a directory without files; see ``RemovesEmptyDirectories``."""
         refuse_root(path, self.uri(path))
         key, client = _key(path), self.client
         marker = f"{key}/{DIRECTORY_MARKER}"
@@ -209,7 +210,7 @@ def _file_info(directory: str, item: Any) -> FileInfo:
 
 
 def _key(path: str) -> str:
-    # The root of a bucket is "", so callers that join with a slash say "/orders" for "orders".
+    # The root of a bucket is "", so callers that join with a slash pass "/orders" for "orders".
     return path.strip("/")
 
 

@@ -1,4 +1,4 @@
-"""Operating system errors, translated once into the library's own with a remedy."""
+"""Translates operating system errors into the library's own, with a remedy."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ __all__ = ["DISK_ERRORS", "reading", "translated"]
 DISK_ERRORS = frozenset(
     {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS, errno.ESTALE}
 )
-"""Errors only a disk can raise: whoever sees one while writing knows whose fault it is."""
+"""Errors that only a disk can raise, so that a writer knows their source."""
 
 _RETRY = "Retry once the file system answers again."
 _REMEDIES = {
     errno.ENOSPC: "The disk is full: free some space, then retry; expiring snapshots frees more, "
-    "and needs a little to begin with.",
+    "and needs a little space itself.",
     errno.EDQUOT: "The disk quota is used up: free some space or raise the quota, then retry.",
     errno.EFBIG: "The file is larger than the file system or a limit (ulimit -f) allows: raise it, "
     "or lower 'target-file-size', then retry.",
-    errno.ENOENT: "A directory on the way has vanished: retry, unless somebody dropped it.",
+    errno.ENOENT: "A parent directory is missing: retry, unless the table was dropped.",
     errno.EROFS: "The file system is read-only: remount it writable or use another warehouse.",
-    errno.ENOTDIR: "A file stands where a directory is needed: remove it or choose another path.",
+    errno.ENOTDIR: "A file is in the place of a directory: delete it or choose another path.",
     errno.ELOOP: "A symbolic link leads back to itself: repair or remove it.",
     errno.EMFILE: "Too many open files: raise the limit (ulimit -n), then retry.",
     errno.ENAMETOOLONG: "The path is too long for this file system: choose a shorter one.",
@@ -34,9 +34,9 @@ _REMEDIES = {
 
 @contextmanager
 def translated(operation: str, path: str, *, writes_nothing: bool = False) -> Iterator[None]:
-    """Raise the library's error for any OSError of the block, saying what was tried on what.
+    """Raise the library's error for any OSError of the block, with the operation and the path.
 
-    ``writes_nothing`` says that whatever fails in the block, nothing is at ``path`` for it.
+    ``writes_nothing`` states that after any failure of the block, nothing is at ``path``.
     """
     try:
         yield
@@ -51,7 +51,7 @@ def translated(operation: str, path: str, *, writes_nothing: bool = False) -> It
 
 @contextmanager
 def reading(operation: str, path: str) -> Iterator[None]:
-    """Like ``translated``, for a file that has to be there: its absence is NotFoundError."""
+    """Like ``translated``, for a file that must exist: a missing one is NotFoundError."""
     with translated(operation, path):
         try:
             yield

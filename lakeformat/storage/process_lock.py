@@ -1,7 +1,7 @@
-"""A lock between the threads of this process, for whoever vouches that no other process writes.
+"""A lock between the threads of this process, if the caller states that no other one writes.
 
-It does not run out, so it cannot be kept back either: it is free at once after a write without an
-answer, which may still arrive and replace what a later holder writes. See ``docs/storage.md``.
+It never expires, so it cannot be kept: it is free at once after a write without an answer, which
+may still arrive and replace the write of a later holder. See ``docs/storage.md``.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ __all__ = ["ProcessLock"]
 
 class _Held:
     def require_time(self, seconds: float = 0.0) -> None:
-        """A lock in memory lasts as long as its holder."""
+        """Return: a lock in memory lasts as long as its holder."""
 
     def keep(self) -> None:
-        """Not possible: nobody would ever get the lock again."""
+        """Do nothing: a kept lock would never become free."""
 
 
 class ProcessLock:
-    """One mutex per key, for as long as this object lives."""
+    """One mutex per key, as long as this object exists."""
 
     def __init__(self) -> None:
         self._mutexes: dict[str, threading.Lock] = {}
@@ -32,6 +32,6 @@ class ProcessLock:
     @contextmanager
     def hold(self, key: str) -> Iterator[Held]:
         """Hold the mutex of ``key``; it is not re-entrant, like the lock of a database."""
-        # setdefault is atomic, so that two threads never get two mutexes for one key.
+        # setdefault is atomic, so two threads never get two mutexes for one key.
         with self._mutexes.setdefault(key, threading.Lock()):
             yield _Held()

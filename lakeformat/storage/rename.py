@@ -1,9 +1,9 @@
-"""Files on HDFS and its like, published by a rename that refuses a taken name.
+"""Files on HDFS and similar systems, published by a rename that refuses a taken name.
 
-Arrow's ``move`` cannot be trusted with that: when HDFS refuses because the target is there,
-Arrow deletes the target and renames again. It does so only from file to file. So a file is
-prepared under its final name in a directory of its own and moved *onto the directory* it
-belongs in: HDFS then appends the name and still refuses a taken one, and Arrow lets it be.
+Arrow's ``move`` to a file is not safe: if HDFS refuses because the target exists, Arrow deletes the
+target and renames again. It does so only from file to file. So a file is prepared under its final
+name in a directory of its own and moved *onto the directory* that it belongs in: HDFS then appends
+the name and still refuses a taken one, and Arrow does not interfere.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ __all__ = ["RenameStorage"]
 
 
 class RenameStorage:
-    """A storage over an Arrow file system whose rename refuses a taken name, tried out first.
+    """A storage on an Arrow file system whose rename refuses a taken name, after a test.
 
-    ``authority`` is what stands before a path in an address, such as ``hdfs://nn:8020``; the
-    connection is made at the first use.
+    ``authority`` is the part of an address before the path, such as ``hdfs://nn:8020``; the first
+    use connects.
     """
 
     def __init__(
@@ -64,15 +64,15 @@ class RenameStorage:
 
     @property
     def scheme(self) -> str:
-        """Such as ``hdfs``."""
+        """The scheme, such as ``hdfs``."""
         return self._authority.partition(":")[0]
 
     def uri(self, path: str) -> str:
-        """``<authority>/<path>``, the path as it is."""
+        """Return ``<authority>/<path>`` with the path unchanged."""
         return f"{self._authority}/{path.strip('/')}"
 
     def read(self, path: str, limit: int = SMALL_FILE) -> bytes:
-        """The whole content of a file of at most ``limit`` bytes."""
+        """Return the whole content of a file of at most ``limit`` bytes."""
         with self.open_input(path) as stream, self._translated("read", path):
             if (size := stream.seek(0, io.SEEK_END)) > limit:
                 raise too_large(self.uri(path), size, limit)
@@ -80,7 +80,7 @@ class RenameStorage:
             return bytes(stream.read())
 
     def open_input(self, path: str) -> IO[bytes]:
-        """An Arrow stream over a file."""
+        """Open an Arrow stream on a file."""
         self._require_file("read", path)
         with self._translated("read", path):
             stream: IO[bytes] = self._system.open_input_file(_absolute(path))
@@ -88,7 +88,7 @@ class RenameStorage:
 
     @contextmanager
     def open_output(self, path: str) -> Iterator[IO[bytes]]:
-        """A stream into a new file; readers may see it grow."""
+        """Open a stream into a new file; readers may see it grow."""
         if self._type(path) is not FileType.NotFound:
             raise AlreadyExistsError(f"Cannot create {self.uri(path)}: the name is taken.")
         with self._translated("write", path):
@@ -106,9 +106,9 @@ class RenameStorage:
             raise
 
     def create(self, path: str, content: bytes) -> bool:
-        """Publish by moving a finished file onto its directory, if nothing has its name there.
+        """Publish by moving a finished file onto its directory, if its name is free there.
 
-        The first one of a process tries out whether the file system refuses a taken name.
+        The first call of a process tests that the file system refuses a taken name.
         """
         self.prove_creation(path)
         if self._type(path) is not FileType.NotFound:
@@ -116,11 +116,11 @@ class RenameStorage:
         return self.move_into_place(path, content)
 
     def prove_creation(self, path: str) -> None:
-        """Try out, once per process, whether the file system refuses a taken name."""
+        """Test, once per process, that the file system refuses a taken name."""
         require_proof(_Raw(self), self._identity(path), path)
 
     def move_into_place(self, path: str, content: bytes) -> bool:
-        """``create`` by the rename alone, without a proof and without a look before."""
+        """Run ``create`` by the rename alone, without a proof and without a check before."""
         workshop = temporary_sibling(_absolute(path), self._ids())
         prepared = f"{workshop}/{path.rpartition('/')[2]}"
         try:
@@ -131,14 +131,14 @@ class RenameStorage:
                 self._write(prepared, content)
             return self._moved(prepared, path, content)
         finally:
-            # A leftover is ignored by every reader, so it must not fail the publication.
+            # Readers ignore a leftover, so it must not fail the publication.
             with suppress(OSError):
                 self._system.delete_dir(workshop)
 
     def overwrite(self, path: str, content: bytes) -> None:
-        """Replace a file by a finished one; a reader may meet none meanwhile, but never a part.
+        """Replace a file by a finished one; a reader may find no file meanwhile, but never a part.
 
-        Under a lock this is how a snapshot is published where rename is not to be trusted.
+        Under a lock, this publishes a snapshot on file systems without a safe rename.
         """
         if self.directory_exists(path):  # the finished file would be moved into it
             raise AlreadyExistsError(f"Cannot write {self.uri(path)}: it is a directory.")
@@ -149,17 +149,17 @@ class RenameStorage:
                 self._write(prepared, content)
                 self._system.move(prepared, _absolute(path))
         except BaseException:
-            # Also so that a rename which is still under way finds nothing to put there.
+            # Also so that a rename still in progress finds nothing to move.
             with suppress(OSError):
                 self._system.delete_file(prepared)
             raise
 
     def exists(self, path: str) -> bool:
-        """Whether a file (not a directory) is at ``path``."""
+        """Return True if a file (not a directory) is at ``path``."""
         return self._type(path) is FileType.File
 
     def list(self, path: str) -> builtins.list[FileInfo]:
-        """The direct children of a directory, sorted by name; empty when it does not exist."""
+        """Return the direct children of a directory, sorted by name; empty if it does not exist."""
         if not self.directory_exists(path):
             return []
         with self._translated("list", path):
@@ -168,16 +168,16 @@ class RenameStorage:
         return sorted(infos, key=lambda info: info.name)
 
     def make_directory(self, path: str) -> None:
-        """Make a directory and its parents exist."""
+        """Create a directory and its parents."""
         with self._translated("make directory", path):
             self._system.create_dir(_absolute(path), recursive=True)
 
     def directory_exists(self, path: str) -> bool:
-        """Whether ``path`` is a directory, an empty one included."""
+        """Return True if ``path`` is a directory, an empty one included."""
         return self._type(path) is FileType.Directory
 
     def delete(self, path: str) -> None:
-        """Remove one file; one that is already gone is fine."""
+        """Delete one file; a missing one is fine."""
         if self.exists(path):
             try:
                 with self._translated("delete", path):
@@ -187,7 +187,7 @@ class RenameStorage:
                     raise
 
     def delete_directory(self, path: str) -> None:
-        """Remove a directory with everything in it; one that is already gone is fine."""
+        """Delete a directory with its content; a missing one is fine."""
         refuse_root(path, self.uri(path))
         if self.directory_exists(path):
             try:
@@ -198,7 +198,7 @@ class RenameStorage:
                     raise
 
     def rename_directory(self, old: str, new: str) -> None:
-        """Give a directory another path at once; see ``MovesDirectories``."""
+        """Rename a directory in one step; see ``MovesDirectories``."""
         if not self.directory_exists(old):
             raise NotFoundError(f"Cannot rename {self.uri(old)}: no such directory.")
         inside = f"{new}/{old.rpartition('/')[2]}"
@@ -208,7 +208,7 @@ class RenameStorage:
         with self._translated(f"rename {self.uri(old)} to", new):
             self._system.create_dir(_parent(new), recursive=True)
             self._system.move(_absolute(old), _absolute(new))
-            # HDFS moves into a directory that somebody made since the look.
+            # HDFS moves into a directory that was created after the check.
             if not is_nested and self.directory_exists(inside):
                 self._system.move(_absolute(inside), _absolute(old))
                 raise self._taken(new)
@@ -221,16 +221,16 @@ class RenameStorage:
             return self._connected
 
     def _has_place(self, path: str) -> bool:
-        """Whether all directories but the last one are there.
+        """Return True if all directories but the last one exist.
 
-        A rename between this look and the next step is not noticed here: who publishes looks for
-        the table once more afterwards.
+        A rename after this check is not noticed here: the publisher looks for the table once more
+        afterwards.
         """
         above = _parent(path).rpartition("/")[0]
         return not above or self.directory_exists(_parent(path)) or self.directory_exists(above)
 
     def _identity(self, path: str) -> str:
-        """What a proof holds for: below ``viewfs`` any directory may be of another system."""
+        """Return the key of a proof: below ``viewfs`` each directory may be on another system."""
         return self.uri(_parent(path)) if self.scheme == "viewfs" else self._authority
 
     def _moved(self, prepared: str, path: str, content: bytes) -> bool:
@@ -238,7 +238,8 @@ class RenameStorage:
             with self._translated("publish", path):
                 self._system.move(prepared, _parent(path))
         except UnavailableError:
-            # Refused, or done and the answer lost: what lies there decides, unless it is like ours.
+            # Refused, or done and the answer lost: the content there decides, unless it equals
+            # ours.
             if self.exists(path) and self.read(path, LARGE_FILE) != content:
                 return False
             raise
@@ -258,7 +259,7 @@ class RenameStorage:
     def _type(self, path: str) -> FileType:
         with self._translated("look for", path):
             found = self._system.get_file_info(_absolute(path)).type
-            # Arrow says "not found" also when HDFS does not answer: the root is always there.
+            # Arrow reports "not found" also if HDFS does not answer: the root always exists.
             if found is FileType.NotFound and not self._answers():
                 raise OSError("the file system does not answer")
             return found
@@ -279,7 +280,7 @@ class RenameStorage:
 
 
 class _Raw:
-    """Of a ``RenameStorage`` what the proof tries out."""
+    """The part of a ``RenameStorage`` that the proof tests."""
 
     def __init__(self, storage: RenameStorage) -> None:
         self.uri = storage.uri
@@ -295,7 +296,7 @@ def _absolute(path: str) -> str:
 def _parent(path: str) -> str:
     parent = _absolute(path).rpartition("/")[0]
     if not parent:
-        raise InvalidRequestError("Nothing is written into the root: choose a directory below it.")
+        raise InvalidRequestError("Cannot write into the root: choose a directory below it.")
     return parent
 
 

@@ -1,4 +1,4 @@
-"""Addresses and paths as messages may show them."""
+"""Removes secrets from addresses and paths in messages."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _LONGEST_PATH = 4096
 
 
 def without_credentials(address: str) -> str:
-    """The address without what looks like a name and a password before an ``@``, or signs it."""
+    """Return the address without user and password before an ``@``, and without a signature."""
     return _SIGNED.sub(r"\1…", _CREDENTIALS.sub(r"\1…@", address))
 
 
 def carries_secret(address: str) -> bool:
-    """Whether there is something in it that no message may show."""
+    """Return True if the address contains a secret."""
     return without_credentials(address) != address
 
 

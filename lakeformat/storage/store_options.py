@@ -1,7 +1,7 @@
-"""The options of object stores, by the names Paimon catalogs use, and what they configure.
+"""The options of object stores, with the names of Paimon catalogs, and their settings.
 
-``s3a.`` and ``fs.s3a.`` are read as ``s3.``, as Paimon does. An option nobody declares here is
-refused by name: a misspelt endpoint must not send data to somebody else's store.
+``s3a.`` and ``fs.s3a.`` are read as ``s3.``, as Paimon does. An unknown option is refused by name:
+a misspelt endpoint must not send data to the wrong store.
 """
 
 from __future__ import annotations
@@ -39,41 +39,41 @@ def _text(text: str) -> str:
 
 def _switch(text: str) -> bool:
     if text.strip().lower() not in ("true", "false"):
-        raise ValueError("it is neither true nor false")
+        raise ValueError("it must be true or false")
     return text.strip().lower() == "true"
 
 
 def _address(text: str) -> str:
-    """An endpoint; Hadoop lets people leave out the scheme, and then means https."""
+    """Return an endpoint; like Hadoop, use https if the scheme is missing."""
     address = text.strip().rstrip("/")
     if "://" not in address:
         address = f"https://{address}"
     if not re.fullmatch(r"https?://[^\s/?#@]+(/[^\s?#@]*)?", address):
-        raise ValueError("it is no address such as https://s3.example.org:9000")
+        raise ValueError("it must be an address such as https://s3.example.org:9000")
     return address
 
 
 def _key_file(text: str) -> str:
-    """The path of a file with a key; the key itself is refused, and never shown."""
+    """Return the path of a key file; the key itself is refused, and never shown."""
     if holds_key_material(text):
         raise ValueError(
-            "it is the key itself, and the path of a file is needed. Write the key to a file that"
+            "it must be the path of a file, but is the key itself. Write the key to a file that"
             " only this user can read, and give its path"
         )
     return _text(text)
 
 
 def _seconds(text: str) -> float:
-    """A duration as Hadoop writes it: bare numbers are milliseconds."""
+    """Parse a duration like Hadoop: bare numbers are milliseconds."""
     found = re.fullmatch(r"\s*(\d+)\s*(ms|s|m)?\s*", text)
     if found is None or int(found[1]) == 0:
-        raise ValueError("it is no duration such as 30s or 200000 (milliseconds)")
+        raise ValueError("it must be a duration such as 30s or 200000 (milliseconds)")
     return int(found[1]) * {"ms": 0.001, "s": 1.0, "m": 60.0}[found[2] or "ms"]
 
 
 @dataclass(frozen=True, slots=True)
 class StoreOption:
-    """One option: its names, what its text may be, and the client's word for it."""
+    """One option: its names, the parser of its text, and the client's name for it."""
 
     name: str
     key: str
@@ -84,7 +84,7 @@ class StoreOption:
 
 
 STORE_OPTIONS = (
-    StoreOption("s3.endpoint", "endpoint", "Where the store answers; AWS by default.", _address),
+    StoreOption("s3.endpoint", "endpoint", "Address of the store; default: AWS.", _address),
     StoreOption("s3.access-key", "access_key_id", "Access key.", synonyms=("s3.access.key",)),
     StoreOption(
         "s3.secret-key", "secret_access_key", "Secret key.", _text, True, ("s3.secret.key",)
@@ -99,9 +99,12 @@ STORE_OPTIONS = (
         synonyms=("s3.path-style-access",),
     ),
     StoreOption(
-        "s3.connection.timeout", "timeout", "How long one request may take; 30s.", _seconds
+        "s3.connection.timeout",
+        "timeout",
+        "The longest time of one request; default: 30s.",
+        _seconds,
     ),
-    StoreOption("gs.endpoint", "base_url", "Where the store answers; Google by default.", _address),
+    StoreOption("gs.endpoint", "base_url", "Address of the store; default: Google.", _address),
     StoreOption(
         "gs.auth.service.account.json.keyfile",
         "application_credentials",
@@ -110,13 +113,15 @@ STORE_OPTIONS = (
         is_secret=True,
     ),
     StoreOption("gs.auth.access-token", "bearer_token", "An access token.", _text, True),
-    StoreOption("azure.endpoint", "endpoint", "Where the store answers; by account.", _address),
+    StoreOption(
+        "azure.endpoint", "endpoint", "Address of the store; default: by account.", _address
+    ),
     StoreOption("azure.account", "account_name", "Storage account, unless the address names it."),
     StoreOption("azure.account-key", "account_key", "Key of the account.", _text, True),
     StoreOption("azure.sas-token", "sas_key", "Shared access signature.", _text, True),
     StoreOption("azure.tenant-id", "tenant_id", "Directory of a service principal."),
     StoreOption("azure.client-id", "client_id", "Service principal."),
-    StoreOption("azure.client-secret", "client_secret", "Its secret.", _text, True),
+    StoreOption("azure.client-secret", "client_secret", "Secret of the principal.", _text, True),
     StoreOption(
         SINGLE_WRITER,
         "single_writer",
@@ -129,15 +134,15 @@ _BY_NAME = {name: option for option in STORE_OPTIONS for name in (option.name, *
 
 @dataclass(frozen=True)
 class StoreConfig:
-    """Checked options of one kind of store; its text shows no value, as some are secret."""
+    """Checked options of one kind of store; prints no value, as some are secret."""
 
     values: Mapping[str, object]
-    """By the client's word."""
+    """The values by the client's names."""
     secrets: tuple[str, ...]
 
     @property
     def is_single_writer(self) -> bool:
-        """Whether the caller vouches that nobody else writes."""
+        """True if the caller states that no other process writes."""
         return self.values.get("single_writer") is True
 
     def __repr__(self) -> str:
@@ -145,12 +150,12 @@ class StoreConfig:
 
 
 def is_storage_option(name: str) -> bool:
-    """Whether an option is for the storage (and not for the catalog or its tables)."""
+    """Return True if an option is for the storage, not for the catalog or its tables."""
     return name.startswith(tuple(_PREFIXES))
 
 
 def store_config(options: Mapping[str, str], kind: str) -> StoreConfig:
-    """The options for a store of the kind ``s3``, ``gs`` or ``azure``; any other is refused."""
+    """Return the options of a store of the kind ``s3``, ``gs`` or ``azure``; refuse any other."""
     values: dict[str, object] = {}
     givers: dict[str, str] = {}
     secrets = []
@@ -162,7 +167,7 @@ def store_config(options: Mapping[str, str], kind: str) -> StoreConfig:
             )
         value = _parsed(option, given, text)
         if option.key in givers:
-            raise InvalidRequestError(f"{givers[option.key]} and {given} say the same: keep one.")
+            raise InvalidRequestError(f"{givers[option.key]} and {given} are one option: keep one.")
         givers[option.key] = given
         values[option.key] = value
         if option.is_secret:
@@ -174,14 +179,14 @@ def _declared(given: str, text: str, values: dict[str, object]) -> tuple[StoreOp
     name = _normal(given)
     account = _AZURE_ACCOUNT_KEY.fullmatch(name)
     if account is not None:
-        # Hadoop names the account inside the option.
+        # Hadoop puts the account into the name of the option.
         values.setdefault("account_name", account[1])
         return _BY_NAME["azure.account-key"], text
     option = _BY_NAME.get(name)
     if option is None:
         near = get_close_matches(name, _BY_NAME, n=1)
         advice = f"Did you mean {near[0]}?" if near else f"Known: {', '.join(sorted(_BY_NAME))}."
-        raise InvalidRequestError(f"{given} is no option of a storage. {advice}")
+        raise InvalidRequestError(f"{given} is not an option of a storage. {advice}")
     return option, text
 
 
@@ -196,9 +201,9 @@ def _parsed(option: StoreOption, given: str, text: object) -> object:
     if isinstance(text, bool):
         text = str(text)
     if not isinstance(text, str):
-        raise InvalidRequestError(f"{given} has to be text, got a {type(text).__name__}.")
+        raise InvalidRequestError(f"{given} must be text, got a {type(text).__name__}.")
     try:
         return option.parse(text)
     except ValueError as error:
-        # Never the value: a secret may have got into the wrong option.
+        # Never print the value: a secret may be in the wrong option.
         raise InvalidRequestError(f"{given} has a wrong value: {error}.") from None

@@ -1,7 +1,7 @@
-"""Turns: commits of one machine queue up for a table instead of overtaking one another.
+"""Turns: commits of one machine queue up for a table instead of overtaking each other.
 
-A courtesy, never a guarantee: what is published is decided by ``create`` alone. Writers that are
-not asked, such as other engines, and storages without turns only cost further attempts.
+Turns only save attempts and guarantee nothing: ``create`` alone decides what is published. Writers
+without turns, such as other engines, only cost further attempts.
 """
 
 from __future__ import annotations
@@ -17,26 +17,26 @@ from lakeformat.storage.base import Storage
 __all__ = ["TakesTurns", "directory_turn", "turn"]
 
 _PATIENCE_SECONDS = 2.0
-"""Whoever has the turn for so long has been suspended: the others go on without it."""
+"""A holder of the turn for longer than this is suspended: the next writer continues without it."""
 
 _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.001, 0.02
 
 
 @runtime_checkable
 class TakesTurns(Protocol):
-    """A storage that lets writers wait for each other."""
+    """A storage on which writers wait for each other."""
 
     def turn(
         self, directory: str, sleep_seconds: Callable[[float], None]
     ) -> AbstractContextManager[None]:
-        """Have the turn of a directory while the context lasts; may give up and go on without."""
+        """Take the turn of a directory during the block; may give up and continue without it."""
         ...
 
 
 def turn(
     storage: Storage, directory: str, sleep_seconds: Callable[[float], None]
 ) -> AbstractContextManager[None]:
-    """The turn of a directory, on storages that have turns."""
+    """Take the turn of a directory, on storages that have turns."""
     if isinstance(storage, TakesTurns):
         return storage.turn(directory, sleep_seconds)
     return nullcontext()
@@ -44,11 +44,11 @@ def turn(
 
 @contextmanager
 def directory_turn(directory: str, sleep_seconds: Callable[[float], None]) -> Iterator[None]:
-    """A lock on a local directory, which the kernel releases even if its holder is killed."""
+    """Lock a local directory; the kernel releases the lock even if its holder is killed."""
     try:
         descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
     except OSError:
-        yield  # it comes into being with the first file in it
+        yield  # the first file creates the directory
         return
     try:
         _wait(descriptor, sleep_seconds)
@@ -58,7 +58,7 @@ def directory_turn(directory: str, sleep_seconds: Callable[[float], None]) -> It
 
 
 def _wait(descriptor: int, sleep_seconds: Callable[[float], None]) -> None:
-    """Return with the lock, or without it when patience or the file system ends."""
+    """Return with the lock, or without it after the longest wait or an error."""
     waited, pause = 0.0, _FIRST_PAUSE_SECONDS
     while waited < _PATIENCE_SECONDS:
         try:

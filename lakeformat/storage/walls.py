@@ -1,8 +1,8 @@
-"""The walls of a table: the external roots its caller allows are the only way to files outside.
+"""External roots of a table: the only places outside its directory that it may use.
 
-A table's metadata is written by every program that may write the table, and may name any file.
-So the caller alone, never the metadata, says where besides its own directory a table may read,
-write and delete.
+A table's metadata is written by every program with write access, and may name any file. So only the
+caller, never the metadata, allows places outside the table's directory to be read, written or
+deleted.
 """
 
 from __future__ import annotations
@@ -31,27 +31,28 @@ class ExternalRoots:
 
     @classmethod
     def of(cls, addresses: Iterable[str]) -> ExternalRoots:
-        """Read addresses as a caller writes them; a whole disk is refused."""
+        """Parse the addresses of a caller; the root of a disk is refused."""
         if isinstance(addresses, str):
             raise InvalidRequestError(
-                f"external_roots is a list of addresses, got {addresses!r}: write [{addresses!r}]"
+                f"external_roots must be a list of addresses, got {addresses!r}: "
+                f"write [{addresses!r}]"
             )
         return cls(tuple(_root(address) for address in addresses))
 
     def allow(self, location: Location) -> bool:
-        """Return True if a location is, or lies below, an allowed root."""
+        """Return True if a location is, or is below, an allowed root."""
         return any(root.holds(location) for root in self.locations)
 
     def require(self, address: str, table: str, levels: int = 0) -> Location:
-        """Return the location of an address that metadata of ``table`` names, if it is allowed.
+        """Return the location of an address in the metadata of ``table``, if it is allowed.
 
-        The refusal proposes to allow the directory ``levels`` names above it.
+        The error proposes to allow the directory ``levels`` names above it.
         """
         try:
             found = _location(address)
         except InvalidRequestError as reason:
             raise InvalidRequestError(
-                f"{table} names the external path {address!r}, which is no address: {reason}"
+                f"{table} names the external path {address!r}, which is not an address: {reason}"
             ) from None
         if not self.allow(found):
             root = found.above(levels)
@@ -65,7 +66,7 @@ class ExternalRoots:
         return found
 
     def place(self, address: str, near: Storage, table: str) -> tuple[Storage, str]:
-        """Return storage and path of an allowed address that metadata of ``table`` names."""
+        """Return storage and path of an allowed address in the metadata of ``table``."""
         found = self.require(address, table)
         storage, path = resolve(address, near)
         [root, *_] = [each for each in self.locations if each.holds(found)]
@@ -74,11 +75,10 @@ class ExternalRoots:
     def require_no_table(
         self, address: str, near: Storage, table: str, below: Iterable[str] = ()
     ) -> None:
-        """Refuse an external path that is, or lies in, the directory of a table.
+        """Raise if an external path is in the directory of a table.
 
-        So is one whose files would lie in such a directory: ``below`` are the names that lead
-        there from the path. An allowed root may hold tables besides: each directory from it down
-        is looked at once in a process.
+        ``below`` are the names from the path to the files, which are checked as well. An allowed
+        root may also contain tables: each directory below it is checked once per process.
         """
         below = tuple(below)
         found = self.require(address, table).below(below)
@@ -92,21 +92,22 @@ class ExternalRoots:
             here = names[: len(names) - len(found.segments) + len(above.segments)]
             if storage.exists("/".join([*here, _SIGN_OF_TABLE])):
                 raise InvalidRequestError(
-                    f"{table} names the external path {address}, and {above} is the directory of a "
-                    "table, whose files are its own. Nothing was read or changed. If a program of "
-                    f"yours set 'data-file.external-paths', choose another directory for {table}"
+                    f"{table} names the external path {address}, and {above} is the directory of "
+                    "another table, which owns all files in it. Nothing was read or changed. If "
+                    "a program of yours set 'data-file.external-paths', choose another directory "
+                    f"for {table}"
                 )
             _without_table.add(above)
 
 
 _SIGN_OF_TABLE = "schema/schema-0"
 _without_table: set[Location] = set()
-"""Directories that were looked at; none of them becomes a table's by itself."""
+"""Checked directories without a table; a directory never becomes a table's by itself."""
 
 
 def _root(address: object) -> Location:
     if not isinstance(address, str):
-        raise InvalidRequestError(f"an external root is a path or a URI, got {address!r}")
+        raise InvalidRequestError(f"an external root must be a path or a URI, got {address!r}")
     found = location_of(address.strip(), is_literal=False)
     if not found.segments and found.service == "file://":
         raise InvalidRequestError(

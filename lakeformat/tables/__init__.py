@@ -1,1 +1,1 @@
-"""The contract of a table of any format, and work on many tables."""
+"""Operations on tables of any format."""

@@ -36,8 +36,8 @@ class Position:
     branch: str | None = None
     """The branch, or None in what earlier versions kept: such a position fits any branch."""
     identity: str | None = None
-    """The identity of the snapshot here. A rollback gives the same place to another snapshot, and
-    with an identity the table can tell. It has no part in comparisons."""
+    """The identity of the snapshot here. A rollback can give the same place to another snapshot;
+    the table detects that by the identity. Comparisons ignore it."""
     table: str | None = None
     """The location of the table, if known. It does not stand in the text, so that renaming the
     table leaves kept positions valid."""

@@ -1,4 +1,4 @@
-"""One operation on many tables, one after the other; a table that fails stops no other."""
+"""Runs one operation on many tables, one after the other; a failure stops no other table."""
 
 from __future__ import annotations
 
@@ -19,15 +19,16 @@ R = TypeVar("R", bound=Reported)
 
 @dataclass(frozen=True, slots=True)
 class TableOutcome(Generic[R]):
-    """What became of one table."""
+    """The outcome of the operation on one table."""
 
     table: str
     report: R | None = None
     error: LakeError | None = None
-    """Why nothing was done, or not all of it; the other tables are all the same."""
+    """The error that stopped the operation on this table; the other tables are not affected."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON; an error may know what was done all the same."""
+        """Return plain values, ready for JSON; an error may add the report of the work it
+        completed."""
         done = self.error.report if self.report is None and self.error is not None else self.report
         return {
             "table": self.table,
@@ -42,7 +43,7 @@ def table_by_table(
     *,
     began: Callable[[str], object] | None = None,
 ) -> Iterator[TableOutcome[R]]:
-    """What ``act`` reports of each table by its name; ``began`` hears the name before."""
+    """Yield the report of ``act`` for each table; ``began`` is called with each name before."""
     for name in names:
         if began is not None:
             began(name)
@@ -51,12 +52,12 @@ def table_by_table(
         except LakeError as error:
             yield TableOutcome(name, error=error)
         except Exception as error:  # noqa: BLE001 - a defect at one table must not end the run
-            _log.exception("work on %s ended in a defect", name)
+            _log.exception("a defect of this library stopped the work on %s", name)
             yield TableOutcome(name, error=as_defect(error))
 
 
 def as_defect(error: Exception) -> LakeError:
-    """An error that no operation raises on purpose, as one of the library."""
+    """Wrap an unexpected error as an error of this library."""
     found = LakeError(f"a defect of this library: {type(error).__name__}: {error}")
     found.__cause__ = error
     return found

@@ -1,5 +1,5 @@
-"""For whoever tests against this library: a storage that crashes on demand, and the promises
-of ``Storage`` as a test suite (``lakeformat.testing.storage_suite``, which needs pytest)."""
+"""Test helpers for users of this library: a storage that crashes on demand, and the promises of
+``Storage`` as a test suite (``lakeformat.testing.storage_suite``, which needs pytest)."""
 
 from __future__ import annotations
 

@@ -1,17 +1,16 @@
-"""A storage that can fail or lose power at any call, and be looked at afterwards.
+"""A storage that can fail or lose power at any call, and be examined afterwards.
 
-It keeps the contract of ``Storage`` as unhelpfully as the contract allows. What is left after
-a power cut:
+It keeps the contract of ``Storage`` as unhelpfully as the contract allows. State after a power cut:
 
 - ``create`` happened whole or not at all;
 - a file from ``open_output`` that was not closed is absent or a torn prefix;
 - an interrupted ``overwrite`` left the old, the new or no content;
 - an interrupted ``create`` or ``overwrite`` may also leave a ``temporary_sibling``;
-- an interrupted ``delete_directory`` removed some of the files;
-- a ``delete`` that nothing durable followed may be undone, the latest first, as on a
+- an interrupted ``delete_directory`` deleted some of the files;
+- a ``delete`` that is not followed by anything durable may be undone, the latest first, as on a
   journaling file system.
 
-Where there is a choice the seed makes it, so the same seed and fault leave the same bytes.
+The seed makes every choice, so the same seed and fault leave the same bytes.
 """
 
 from __future__ import annotations
@@ -40,12 +39,11 @@ _DURABLE = frozenset({"close_output", "create", "delete_directory", "make_direct
 
 
 class CrashableStorage:
-    """An in-memory storage that logs every call and meets the planned faults on the way.
+    """An in-memory storage that logs every call and raises the planned faults.
 
-    Opening and closing a stream for writing are two calls, ``open_output`` and
-    ``close_output``. Once the power is cut, every call raises ``PowerCut``; ``reopened``
-    is the disk as the next process finds it. Directories are not renamed here: what moves one
-    has to copy it, call by call.
+    Opening and closing a stream for writing are two calls, ``open_output`` and ``close_output``.
+    After a power cut every call raises ``PowerCut``; ``reopened`` returns the disk as the next
+    process finds it. This storage renames no directories: a move copies file by file.
     """
 
     def __init__(
@@ -67,23 +65,23 @@ class CrashableStorage:
 
     @property
     def scheme(self) -> str:
-        """Always ``crashable``; no address leads here."""
+        """Always ``crashable``; such an address cannot be opened."""
         return "crashable"
 
     def uri(self, path: str) -> str:
-        """``crashable:///<path>``, for messages."""
+        """Return ``crashable:///<path>``, for messages."""
         return f"crashable:///{path.strip('/')}"
 
     def trace(self) -> str:
-        """The log of all calls, one per line."""
+        """Return the log of all calls, one per line."""
         return "\n".join(str(call) for call in self.log)
 
     def files(self, path: str = "") -> dict[str, bytes]:
-        """The content of every file below a directory by path, behind the back of the log."""
+        """Return the content of every file below a directory by path, without a log entry."""
         return self._disk.files(path)
 
     def reopened(self, *faults: Fault, seed: int | None = None) -> CrashableStorage:
-        """The storage as a new process finds it: after the power cut, or after this one died."""
+        """Return the storage as a new process finds it after a power cut or the end of this one."""
         with self._lock:
             new_seed = self.seed if seed is None else seed
             fresh = CrashableStorage(*faults, seed=new_seed, clock=self._clock)
@@ -99,12 +97,13 @@ class CrashableStorage:
         return self._call("read", path, lambda: self._disk.read(path, limit))
 
     def open_input(self, path: str) -> IO[bytes]:
-        """One call for the opening; what is read from the stream then is not counted."""
+        """Open a file as one call; reads from the stream are not counted."""
         return self._call("open_input", path, lambda: self._disk.open_input(path))
 
     @contextmanager
     def open_output(self, path: str) -> Iterator[IO[bytes]]:
-        """A stream that is nothing, or torn, until the ``close_output`` call is done."""
+        """Open a stream whose file is absent or torn until the ``close_output`` call is
+        complete."""
         stream = self._call("open_output", path, lambda: self._start(path))
         try:
             yield stream
@@ -115,7 +114,7 @@ class CrashableStorage:
                 torn=lambda random: self._leave_torn(path, self._writing.pop(path), random, 1),
             )
         finally:
-            # Still unfinished in a living process: the body or the close has failed.
+            # Still unfinished in a living process: the body or the close failed.
             with self._lock:
                 if self._powered and path in self._writing:
                     self._leave_torn(path, self._writing.pop(path), self._random(path))
@@ -179,7 +178,7 @@ class CrashableStorage:
         self, kind: FaultKind, call: Call, act: Callable[[], object], torn: Tear | None
     ) -> None:
         random = self._random(call.number)
-        # Whatever the operation has to say, a taken name included, its caller does not hear it.
+        # The caller never sees the result of the operation, not even a taken name.
         with suppress(LakeError):
             if kind is FaultKind.POWER_CUT_TORN and torn is not None:
                 torn(random)

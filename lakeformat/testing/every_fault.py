@@ -1,4 +1,4 @@
-"""Runs a scenario once for every storage call and every way that call can go wrong."""
+"""Runs a scenario once for every storage call and every way that call can fail."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ __all__ = ["Scenario", "Trial", "every_fault"]
 T = TypeVar("T")
 
 Scenario = Callable[[CrashableStorage, list[T]], object]
-"""Acts on a storage and appends to the list whatever its caller has been promised so far.
+"""Acts on a storage, and appends each promise that its caller has received to the list.
 
-It must make the same calls each time it runs undisturbed: give it fixed ids and no threads.
+It must make the same calls in each undisturbed run: give it fixed ids and no threads.
 """
 
 
 @dataclass(slots=True)
 class Trial(Generic[T]):
-    """One scenario with one fault ahead of it, on a storage of its own."""
+    """One scenario with one fault, on a storage of its own."""
 
     call: Call
     fault: Fault
@@ -31,11 +31,11 @@ class Trial(Generic[T]):
     scenario: Scenario[T]
     acknowledged: list[T] = field(default_factory=list)
     error: BaseException | None = None
-    """What ended the scenario, if it did not get to its end."""
+    """The error that stopped the scenario, if it did not finish."""
 
     @property
     def id(self) -> str:
-        """Such as ``7:create:snapshot/snapshot-1:power_cut_after``."""
+        """The name of the trial, such as ``7:create:snapshot/snapshot-1:power_cut_after``."""
         return f"{self.call}:{self.fault.kind}"
 
     def __str__(self) -> str:
@@ -44,7 +44,7 @@ class Trial(Generic[T]):
     __repr__ = __str__
 
     def run(self) -> Trial[T]:
-        """Run into the fault; an error that does not follow from it is raised, naming the trial."""
+        """Run the scenario into the fault; an unrelated error is raised with the trial's name."""
         try:
             self.scenario(self.storage, self.acknowledged)
         except (PowerCut, UnavailableError, CommitOutcomeUnknownError) as error:
@@ -57,17 +57,17 @@ class Trial(Generic[T]):
         return self
 
     def reopened(self, *faults: Fault) -> CrashableStorage:
-        """The storage as the process that recovers finds it."""
+        """Return the storage as the recovering process finds it."""
         return self.storage.reopened(*faults)
 
 
 def every_fault(
     scenario: Scenario[T], *, start: CrashableStorage | None = None, seed: int = 0
 ) -> Iterator[Trial[T]]:
-    """Each possible single fault of a scenario, as a trial ready to ``run``.
+    """Yield each possible single fault of a scenario, as a trial ready to ``run``.
 
-    ``start`` holds what the scenario finds; it is copied, never changed. The seed decides what
-    torn files look like: call again with another to see others.
+    ``start`` is the state before the scenario; it is copied, never changed. The seed decides the
+    content of torn files: call again with another seed to see more.
     """
     origin = start if start is not None else CrashableStorage()
     rehearsal = origin.reopened(seed=seed)

@@ -1,4 +1,4 @@
-"""The ways a storage call can go wrong, as values that can be printed and replayed."""
+"""The faults of storage calls, as values that can be printed and replayed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["Call", "Fault", "FaultKind", "PowerCut", "kinds_for"]
 
 
 class FaultKind(StrEnum):
-    """What happens at one call."""
+    """The effect of a fault on one call."""
 
     FAIL_BEFORE = "fail_before"
     """UnavailableError, and nothing was done."""
@@ -18,7 +18,7 @@ class FaultKind(StrEnum):
     POWER_CUT_BEFORE = "power_cut_before"
     POWER_CUT_AFTER = "power_cut_after"
     POWER_CUT_TORN = "power_cut_torn"
-    """The power fails in the middle: any state the contract of the call allows."""
+    """The power fails during the call: any state that the contract of the call allows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class Call:
 
 
 class PowerCut(BaseException):
-    """The process is gone: not an Exception, so that no handler of the code under test lives on."""
+    """The process ended: not an Exception, so that no handler of the tested code continues."""
 
 
 _READS = frozenset({"read", "open_input", "exists", "list", "directory_exists"})
@@ -50,7 +50,7 @@ _TEARABLE = frozenset({"close_output", "create", "delete_directory", "overwrite"
 
 
 def kinds_for(operation: str) -> tuple[FaultKind, ...]:
-    """The faults worth trying at an operation: those that leave different states behind."""
+    """Return the faults of an operation that leave different states."""
     if operation in _READS:
         return (FaultKind.FAIL_BEFORE, FaultKind.POWER_CUT_BEFORE)
     if operation in _TEARABLE:

@@ -1,4 +1,4 @@
-"""The promises of storages that move directories at once, besides those of every storage."""
+"""The promises of storages that move directories in one step, besides those of every storage."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["MovingStorageSuite"]
 
 
 class MovingStorageSuite(StorageSuite):
-    """Subclass it instead of ``StorageSuite`` where ``storage`` has ``rename_directory``."""
+    """Subclass this instead of ``StorageSuite`` if ``storage`` has ``rename_directory``."""
 
     def test_a_lock_around_it_makes_no_difference(self, storage: Any) -> None:
         locked = LockedCreation(LockedCreation(storage, ProcessLock(), "a"), ProcessLock(), "b")

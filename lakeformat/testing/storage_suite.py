@@ -29,19 +29,19 @@ __all__ = ["StorageSuite"]
 
 
 class StorageSuite:
-    """Subclass as ``Test<Name>Storage`` and give the fixtures ``storage`` and ``root``."""
+    """Subclass it as ``Test<Name>Storage`` and define the fixtures ``storage`` and ``root``."""
 
     addressable: ClassVar[bool] = True
-    """False where ``open_storage`` does not lead to the storage."""
+    """False if ``open_storage`` cannot open the storage."""
     racers: ClassVar[int] = 8
 
     @pytest.fixture
     def storage(self) -> Storage:
-        pytest.fail("the subclass has to give a fixture `storage`: the storage to test")
+        pytest.fail("define a fixture `storage` in the subclass: the storage to test")
 
     @pytest.fixture
     def root(self) -> str:
-        pytest.fail("the subclass has to give a fixture `root`: a path in it with nothing there")
+        pytest.fail("define a fixture `root` in the subclass: a free path in the storage")
 
     # Addresses and names
 

@@ -69,7 +69,7 @@ def test_one_set_of_options_serves_the_storage_and_the_catalog(options):
 @pytest.mark.parametrize(
     ("key", "words"),
     [
-        ("s3.endpont", r"s3\.endpont is no option of a storage. Did you mean s3\.endpoint"),
+        ("s3.endpont", r"s3\.endpont is not an option of a storage. Did you mean s3\.endpoint"),
         ("gs.auth.access-token", "gs.auth.access-token does not apply to s3:// addresses"),
         ("fs.oss.endpoint", "'fs.oss.endpoint' is not supported"),
     ],

@@ -413,9 +413,9 @@ def test_a_table_below_an_allowed_root_is_a_neighbour_all_the_same(ground):
         lambda: catalog.drop_table("shop.hostile"),
         lambda: catalog.plan_drop_table("shop.hostile"),
     ):
-        with pytest.raises(lake.InvalidRequestError, match="is the directory of a table"):
+        with pytest.raises(lake.InvalidRequestError, match="is the directory of another table"):
             operation()
-    with pytest.raises(lake.InvalidRequestError, match="is the directory of a table"):
+    with pytest.raises(lake.InvalidRequestError, match="is the directory of another table"):
         OPERATIONS["truncate"](catalog, table)
     assert ground.belongings() == before
 
@@ -425,7 +425,7 @@ def test_no_file_is_written_into_a_neighbour_below_an_allowed_root(ground, below
     ground.change_schema(**{PATHS: f"file:{ground.victim}/{below}", STRATEGY: "round-robin"})
     table = all_roots(ground).table("shop.hostile")
     before = ground.belongings()
-    with pytest.raises(lake.InvalidRequestError, match="is the directory of a table"):
+    with pytest.raises(lake.InvalidRequestError, match="is the directory of another table"):
         table.write(pa.table({"id": [1], "note": ["x"]}))
     assert ground.belongings() == before
 
@@ -442,7 +442,7 @@ def test_a_refused_link_is_named_with_the_way_out(ground):
         ground.table().scan().to_arrow()
     said = str(refused.value)
     assert f"{ground.hostile}/snapshot: it is a symbolic link" in said
-    assert "Replace it by what it leads to" in said
+    assert "Replace the link by its target" in said
     assert "external-roots" in said
 
 

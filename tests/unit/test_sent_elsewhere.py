@@ -66,7 +66,7 @@ def test_what_lives_in_memory_is_not_sent():
     table.create_database("shop")
     orders = table.create_table("shop.orders", ROWS.schema)
 
-    with pytest.raises(lake.InvalidRequestError, match="lives in the memory of this process"):
+    with pytest.raises(lake.InvalidRequestError, match="is in the memory of this process"):
         pickle.dumps(orders)
 
 
@@ -76,7 +76,7 @@ def test_a_lock_stays_where_the_table_was_opened(tmp_path):
     there = sent(LockedCreation(LocalStorage(), ProcessLock(), "shop.orders"))
 
     there.overwrite(str(tmp_path / "file"), b"rows")
-    with pytest.raises(lake.LockUnavailableError, match="stayed in the process that opened"):
+    with pytest.raises(lake.LockUnavailableError, match="is only in the process that opened"):
         there.create(str(tmp_path / "snapshot-1"), b"{}")
     assert not (tmp_path / "snapshot-1").exists()
 

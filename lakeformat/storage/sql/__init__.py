@@ -1,4 +1,4 @@
-"""A metastore in a SQL database: the tables Java's JDBC catalog keeps there, and its lock."""
+"""A metastore in a SQL database: the tables of Java's JDBC catalog, and its lock."""
 
 from __future__ import annotations
 

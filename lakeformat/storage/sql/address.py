@@ -1,4 +1,4 @@
-"""From the ``uri`` a person writes, SQLAlchemy's or Java's, to a database that can be opened."""
+"""Parses the ``uri`` of a metastore, in SQLAlchemy's or Java's form."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ __all__ = ["DatabaseAddress", "parse_database_uri"]
 
 POSTGRESQL, SQLITE = "postgresql", "sqlite"
 DRIVER = f"{POSTGRESQL}+psycopg2"
-"""The one that the project's extra brings."""
+"""The driver that the project's extra installs."""
 CONNECT_TIMEOUT_SECONDS = "10"
 BUSY_SECONDS = 30.0
 _BUSY_TIMEOUT = "busy_timeout"
-"""Of Java's SQLite driver, in milliseconds."""
+"""An option of Java's SQLite driver, in milliseconds."""
 
-# Parameters of Java's PostgreSQL driver, in the words of libpq.
+# Parameters of Java's PostgreSQL driver, with their names in libpq.
 _FROM_JAVA = {
     "ApplicationName": "application_name",
     "connectTimeout": "connect_timeout",
@@ -46,25 +46,25 @@ _ELSEWHERE = "Supported are sqlite and postgresql, as in postgresql+psycopg2://u
 
 @dataclass(frozen=True, slots=True)
 class DatabaseAddress:
-    """Where a database is and who asks; prints without user, password or parameters."""
+    """The address of a database and its user; prints without user, password or parameters."""
 
     url: URL = field(repr=False)
     backend: str
     name: str
-    """How messages call the database."""
+    """The name of the database in messages."""
     secrets: tuple[str, ...] = field(repr=False)
-    """What must never be printed, wherever a driver's message holds it."""
+    """Texts that are removed from every message of a driver."""
     busy_seconds: float = BUSY_SECONDS
-    """SQLite only: how long to wait for another program's transaction."""
+    """SQLite only: the longest wait for another program's transaction."""
 
     def __str__(self) -> str:
         return self.name
 
 
 def parse_database_uri(uri: str, properties: Mapping[str, str] | None = None) -> DatabaseAddress:
-    """The database of a SQLAlchemy URL or of Java's ``jdbc:sqlite:`` and ``jdbc:postgresql:``.
+    """Parse a SQLAlchemy URL, or Java's ``jdbc:sqlite:`` and ``jdbc:postgresql:``.
 
-    ``properties`` are the options that begin with ``jdbc.``, without that; they win over the URI.
+    ``properties`` are the options with the prefix ``jdbc.``, without it; they override the URI.
     """
     _require_text("the uri of the metastore", uri)
     for key, value in (properties or {}).items():
@@ -79,17 +79,17 @@ def parse_database_uri(uri: str, properties: Mapping[str, str] | None = None) ->
         return _sqlite(url, properties or {})
     if backend == POSTGRESQL:
         return _postgresql(url, properties or {})
-    raise UnsupportedError(f"no metastore can be kept in a {backend} database. {_ELSEWHERE}")
+    raise UnsupportedError(f"a {backend} database cannot hold a metastore. {_ELSEWHERE}")
 
 
 def _require_text(what: str, text: str) -> None:
-    """Neither a file nor a driver takes these; the text may be a password and is not shown."""
+    """Raise if the text cannot be used; it is not shown, as it may be a password."""
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise InvalidRequestError(f"{what} holds half of a surrogate pair: write it anew") from None
+        raise InvalidRequestError(f"{what} has half of a surrogate pair: type it again") from None
     if "\0" in text:
-        raise InvalidRequestError(f"{what} holds a null character: remove it")
+        raise InvalidRequestError(f"{what} contains a null character: remove it")
 
 
 def _url(uri: str) -> URL:
@@ -97,7 +97,7 @@ def _url(uri: str) -> URL:
         return make_url(uri)
     except (ArgumentError, ValueError):
         pass  # the reason quotes the text, which may hold a password
-    raise InvalidRequestError(f"the uri of the metastore is no address of a database. {_ELSEWHERE}")
+    raise InvalidRequestError(f"the uri of the metastore is not a database address. {_ELSEWHERE}")
 
 
 def _java_url(rest: str) -> URL:
@@ -110,10 +110,10 @@ def _java_url(rest: str) -> URL:
         return _java_postgresql(found)
     if kind == POSTGRESQL:
         raise InvalidRequestError(
-            "the uri of the metastore is no jdbc:postgresql address of one host: write "
+            "the uri of the metastore is not a jdbc:postgresql address of one host: write "
             "jdbc:postgresql://host:5432/database"
         )
-    raise UnsupportedError(f"no metastore can be kept in a jdbc:{kind} database. {_ELSEWHERE}")
+    raise UnsupportedError(f"a jdbc:{kind} database cannot hold a metastore. {_ELSEWHERE}")
 
 
 def _java_postgresql(found: re.Match[str]) -> URL:
@@ -133,7 +133,7 @@ def _parameters(query: str) -> dict[str, str]:
 
 
 def _translated(properties: Mapping[str, str], prefix: str) -> dict[str, str]:
-    """Parameters of Java's driver in the words of libpq; unknown ones are refused by name."""
+    """Return parameters of Java's driver under libpq's names; unknown ones are refused."""
     query: dict[str, str] = {}
     for key, value in properties.items():
         if key == "currentSchema":
@@ -156,20 +156,20 @@ def _sqlite(url: URL, properties: Mapping[str, str]) -> DatabaseAddress:
     for key in said:
         if key != _BUSY_TIMEOUT:
             raise InvalidRequestError(
-                f"a metastore in SQLite takes no {key!r}: it is a plain file, and takes "
-                f"{_BUSY_TIMEOUT} (milliseconds) only"
+                f"a metastore in SQLite has no parameter {key!r}: it is a plain file, and "
+                f"takes only {_BUSY_TIMEOUT} (milliseconds)"
             )
     path = url.database or ""
     if not path or path == ":memory:" or path.startswith("file:"):
         raise InvalidRequestError(
-            "a metastore in SQLite is a file, which every process opens: "
+            "a metastore in SQLite must be a file, so that every process can open it: "
             "write sqlite:////absolute/path.db or jdbc:sqlite:/absolute/path.db"
         )
     expanded = os.path.expanduser(path)
     if path.startswith("~") and expanded == path:
         raise InvalidRequestError(
-            f"{path} names no home directory of this machine: write the path of the metastore's "
-            f"file out, or ./{path} for a file whose name starts with a tilde"
+            f"{path} names no home directory of this machine: write the full path of the "
+            f"metastore's file, or ./{path} for a file whose name starts with a tilde"
         )
     path = os.path.abspath(expanded)
     seconds = _seconds(said[_BUSY_TIMEOUT]) if _BUSY_TIMEOUT in said else BUSY_SECONDS
@@ -192,22 +192,22 @@ def _postgresql(url: URL, properties: Mapping[str, str]) -> DatabaseAddress:
     for key, value in query.items():
         if key in _KEY_FILES and any(map(holds_key_material, _all(value))):
             raise InvalidRequestError(
-                f"{key} of the metastore is the key or certificate itself, and the path of a file "
-                f"is needed: write it to a file that only this user can read, and give its path"
+                f"{key} of the metastore must be the path of a file, but is the key or certificate "
+                f"itself: write it to a file that only this user can read, and give its path"
             )
         if not isinstance(value, str) and key in ("user", "password", "sslpassword"):
             raise InvalidRequestError(f"the uri of the metastore names {key} twice")
     user, password = query.pop("user", url.username), query.pop("password", url.password)
-    # Which driver a bare name means depends on the version of SQLAlchemy.
+    # The driver of a bare name depends on the version of SQLAlchemy.
     driver = DRIVER if url.drivername == POSTGRESQL else url.drivername
     full = url.set(drivername=driver, username=_one(user), password=_one(password), query=query)
-    # An unescaped @ in a password makes its end part of the host: that is not shown.
+    # An unescaped @ in a password moves its end into the host: that is not shown.
     host = (full.host or _one(query.get("host")) or "localhost").rpartition("@")[2]
     port = f":{full.port}" if full.port else ""
     if ";" in (full.database or ""):
         raise InvalidRequestError(
             "the uri of the metastore has a semicolon in the name of its database: parameters "
-            "follow a question mark, and a password belongs into the option jdbc.password"
+            "follow a question mark, and a password belongs in the option jdbc.password"
         )
     secrets = (full.password, _one(query.get("sslpassword")))
     return DatabaseAddress(

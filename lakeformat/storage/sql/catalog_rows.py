@@ -1,7 +1,8 @@
-"""The rows of one catalog: which databases and tables there are, and what is said about them.
+"""The rows of one catalog: its databases and tables, and their properties.
 
 ``catalog_key`` is a column of every row, so that several catalogs share one SQL database. Two
-rows are ours alone, and Java takes them for properties of the table: they say what was begun.
+properties, the marks, are this library's own, and Java shows them as properties of the table: they
+record an unfinished change.
 """
 
 from __future__ import annotations
@@ -24,27 +25,27 @@ from lakeformat.storage.sql.tables import (
 __all__ = ["DROPPED", "MARKS", "RENAMED_FROM", "CatalogRows", "fits"]
 
 DROPPED = "lake.dropped"
-"""The table is not listed any more; its files are being removed."""
+"""The mark of a table that is not listed any more; its files are being deleted."""
 RENAMED_FROM = "lake.renamed-from"
-"""The table is listed under its new name; its files are being moved from the old one's place."""
+"""The mark of a table listed under its new name; its files are being moved from the old place."""
 MARKS = (DROPPED, RENAMED_FROM)
 
 
 def fits(key: str, value: str) -> bool:
-    """Whether the columns are wide enough for a property; PostgreSQL keeps no null characters."""
+    """Return True if the columns can hold a property; PostgreSQL stores no null characters."""
     if "\0" in key + value:
         return False
     return len(key) <= NAME_LENGTH and len(value) <= VALUE_LENGTH
 
 
 class CatalogRows:
-    """Questions and changes, each on a connection whose transaction the caller holds."""
+    """Queries and changes, each on a connection whose transaction the caller holds."""
 
     def __init__(self, catalog_key: str) -> None:
         self._key = catalog_key
 
     def databases(self, connection: Connection) -> list[str]:
-        """Every database any row mentions."""
+        """Return every database that any row mentions."""
         names: set[str] = set()
         for table in (TABLES, DATABASE_PROPERTIES, VIEWS):
             question = select(table.c.database_name).where(table.c.catalog_key == self._key)
@@ -52,7 +53,7 @@ class CatalogRows:
         return sorted(names)
 
     def has_database(self, connection: Connection, database: str) -> bool:
-        """Whether any row mentions a database."""
+        """Return True if any row mentions a database."""
         questions = (
             select(table.c.database_name).where(self._here(table, database)).limit(1)
             for table in (DATABASE_PROPERTIES, TABLES, VIEWS)
@@ -60,13 +61,14 @@ class CatalogRows:
         return any(connection.execute(question).first() for question in questions)
 
     def keep_database(self, connection: Connection, database: str) -> bool:
-        """Whether a database is there; until the transaction ends, nobody drops or adds to it."""
+        """Return True if a database exists; it cannot be dropped or filled until the transaction
+        ends."""
         table = DATABASE_PROPERTIES
         rows = select(table.c.property_key).where(self._here(table, database)).with_for_update()
         return bool(connection.execute(rows).all()) or self.has_database(connection, database)
 
     def database_properties(self, connection: Connection, database: str) -> dict[str, str]:
-        """What is said about a database."""
+        """Return the properties of a database."""
         table = DATABASE_PROPERTIES
         question = select(table.c.property_key, table.c.property_value)
         found = connection.execute(question.where(self._here(table, database)))
@@ -75,7 +77,7 @@ class CatalogRows:
     def set_database_properties(
         self, connection: Connection, database: str, properties: Mapping[str, str]
     ) -> None:
-        """Say something about a database, in place of what was said under the same keys."""
+        """Set properties of a database, and replace those with the same keys."""
         self.remove_database_properties(connection, database, properties)
         for key, value in properties.items():
             self._insert(
@@ -89,42 +91,42 @@ class CatalogRows:
     def remove_database_properties(
         self, connection: Connection, database: str, keys: Iterable[str]
     ) -> None:
-        """Unsay it."""
+        """Remove properties of a database."""
         table = DATABASE_PROPERTIES
         wanted = and_(self._here(table, database), table.c.property_key.in_([*keys]))
         connection.execute(delete(table).where(wanted))
 
     def remove_database(self, connection: Connection, database: str) -> None:
-        """Forget everything about a database."""
+        """Delete all rows of a database."""
         for table in (TABLES, TABLE_PROPERTIES, VIEWS, DATABASE_PROPERTIES):
             connection.execute(delete(table).where(self._here(table, database)))
 
     def tables(self, connection: Connection, database: str) -> list[str]:
-        """The tables of a database."""
+        """Return the tables of a database."""
         question = select(TABLES.c.table_name).where(self._here(TABLES, database))
         return sorted(connection.scalars(question))
 
     def views(self, connection: Connection, database: str) -> list[str]:
-        """The views of a database; other programs read and write them."""
+        """Return the views of a database; other programs read and write them."""
         question = select(VIEWS.c.view_name).where(self._here(VIEWS, database))
         return sorted(connection.scalars(question))
 
     def has_table(self, connection: Connection, database: str, name: str) -> bool:
-        """Whether a table is listed."""
+        """Return True if a table is listed."""
         question = select(TABLES.c.table_name).where(self._here(TABLES, database, name))
         return connection.execute(question).first() is not None
 
     def has_view(self, connection: Connection, database: str, name: str) -> bool:
-        """Whether a view has this name."""
+        """Return True if a view has this name."""
         question = select(VIEWS.c.view_name).where(self._here(VIEWS, database, name))
         return connection.execute(question).first() is not None
 
     def add_table(self, connection: Connection, database: str, name: str) -> bool:
-        """List a table; False if it is listed."""
+        """List a table; return False if it is already listed."""
         return self._insert(connection, TABLES, database_name=database, table_name=name)
 
     def remove_table(self, connection: Connection, database: str, name: str) -> bool:
-        """Forget a table and its properties; False if it was not listed."""
+        """Delete a table and its properties; return False if it was not listed."""
         self.replace_properties(connection, database, name, {})
         rows = delete(TABLES).where(self._here(TABLES, database, name))
         return connection.execute(rows).rowcount == 1
@@ -132,9 +134,9 @@ class CatalogRows:
     def rename_table(
         self, connection: Connection, old: tuple[str, str], new: tuple[str, str]
     ) -> bool:
-        """Give a table and its properties another name; False if it is not listed.
+        """Rename a table with its properties; return False if it is not listed.
 
-        The new name is not listed: what is still said about it is of a table that is gone.
+        The new name is not listed: properties still stored under it belong to a deleted table.
         """
         connection.execute(delete(TABLE_PROPERTIES).where(self._here(TABLE_PROPERTIES, *new)))
         moved = 0
@@ -145,7 +147,7 @@ class CatalogRows:
         return moved == 1
 
     def properties(self, connection: Connection, database: str, name: str) -> dict[str, str]:
-        """What is said about a table, marks included."""
+        """Return the properties of a table, marks included."""
         table = TABLE_PROPERTIES
         question = select(table.c.property_key, table.c.property_value)
         found = connection.execute(question.where(self._here(table, database, name)))
@@ -154,7 +156,7 @@ class CatalogRows:
     def replace_properties(
         self, connection: Connection, database: str, name: str, properties: Mapping[str, str]
     ) -> None:
-        """Say this about a table and nothing else; marks stay."""
+        """Replace all properties of a table, except marks."""
         table = TABLE_PROPERTIES
         gone = and_(self._here(table, database, name), table.c.property_key.not_in(MARKS))
         connection.execute(delete(table).where(gone))
@@ -171,7 +173,7 @@ class CatalogRows:
     def set_mark(
         self, connection: Connection, database: str, name: str, mark: str, value: str
     ) -> None:
-        """Note what is about to be done to a table."""
+        """Set a mark: the change of a table that is about to begin."""
         self.remove_mark(connection, database, name, mark)
         self._insert(
             connection,
@@ -183,20 +185,20 @@ class CatalogRows:
         )
 
     def remove_mark(self, connection: Connection, database: str, name: str, mark: str) -> None:
-        """It is done."""
+        """Remove a mark: the change is complete."""
         table = TABLE_PROPERTIES
         done = and_(self._here(table, database, name), table.c.property_key == mark)
         connection.execute(delete(table).where(done))
 
     def marked(self, connection: Connection, mark: str) -> dict[tuple[str, str], str]:
-        """The tables that bear a mark, as database and name, with what it says."""
+        """Return the tables with a mark, as database and name, with its value."""
         table = TABLE_PROPERTIES
         question = select(table.c.database_name, table.c.table_name, table.c.property_value)
         rows = question.where(table.c.catalog_key == self._key, table.c.property_key == mark)
         return {(row[0], row[1]): row[2] or "" for row in connection.execute(rows)}
 
     def _here(self, table: Table, database: str, name: str | None = None) -> ColumnElement[bool]:
-        """The rows of a database, or of one table or view in it."""
+        """Return the condition for the rows of a database, or of one table or view in it."""
         found = and_(table.c.catalog_key == self._key, table.c.database_name == database)
         if name is None:
             return found
@@ -204,7 +206,7 @@ class CatalogRows:
         return and_(found, column == name)
 
     def _insert(self, connection: Connection, table: Table, **values: str) -> bool:
-        """False if the row exists; the transaction goes on either way."""
+        """Insert a row; return False if it exists; the transaction continues either way."""
         try:
             with connection.begin_nested():
                 connection.execute(insert(table).values(catalog_key=self._key, **values))

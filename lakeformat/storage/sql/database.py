@@ -1,4 +1,4 @@
-"""A database that is asked in short transactions; SQLite and PostgreSQL behave alike here."""
+"""A database that is used in short transactions, alike for SQLite and PostgreSQL."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _WRITES = "lake_writes"
 
 
 class SqlDatabase:
-    """Connections to one database; they are opened when first needed."""
+    """Connections to one database, opened on first use."""
 
     def __init__(self, address: DatabaseAddress, pool_size: int = 2) -> None:
         self.address = address
@@ -34,18 +34,18 @@ class SqlDatabase:
 
     @property
     def is_sqlite(self) -> bool:
-        """Whether this is SQLite; PostgreSQL otherwise."""
+        """True for SQLite, False for PostgreSQL."""
         return self.address.backend == SQLITE
 
     @contextmanager
     def reading(self, doing: str) -> Iterator[Connection]:
-        """One transaction that changes nothing."""
+        """Run one transaction that changes nothing."""
         with translated(self.address, doing), self._engine.connect() as connection:
             yield connection
 
     @contextmanager
     def writing(self, doing: str) -> Iterator[Connection]:
-        """One transaction, committed when the block ends and undone when it raises."""
+        """Run one transaction: commit at the end of the block, roll back on an error."""
         with (
             translated(self.address, doing),
             self._engine.connect() as connection,
@@ -54,7 +54,8 @@ class SqlDatabase:
             yield connection
 
     def connect_apart(self) -> Connection:
-        """A connection of the caller's own: nobody else waits behind it, and its loss is seen."""
+        """Open a connection for the caller alone: its loss is noticed, and no other user waits for
+        it."""
         with translated(self.address, "connect"):
             return self._apart.connect()
 
@@ -62,10 +63,10 @@ class SqlDatabase:
     def writing_on(
         self, connection: Connection, doing: str, patience_seconds: float | None = None
     ) -> Iterator[Connection]:
-        """The same as ``writing`` on a connection of the caller's own.
+        """Like ``writing``, on a connection of the caller's own.
 
-        SQLite waits for another program's transaction before ours begins, so that the limit has
-        to be set on the connection.
+        SQLite waits for another program's transaction before this one begins, so the limit is set
+        on the connection.
         """
         with translated(self.address, doing):
             if self.is_sqlite:
@@ -79,12 +80,12 @@ class SqlDatabase:
                 yield connection
 
     def close(self) -> None:
-        """Close the connections that are open; the next question opens new ones."""
+        """Close the open connections; the next query opens new ones."""
         self._engine.dispose()
 
 
 class _Forks:
-    """A forked process must not talk over its parent's connections: the answers would mix."""
+    """Gives a forked process its own connections: on its parent's, the answers would mix."""
 
     _engines: ClassVar[WeakSet[Engine]] = WeakSet()
     _is_watched = False
@@ -99,7 +100,7 @@ class _Forks:
     @classmethod
     def _forget(cls) -> None:
         for engine in [*cls._engines]:
-            engine.dispose(close=False)  # they stay open: they are the parent's
+            engine.dispose(close=False)  # they belong to the parent, and remain open
 
 
 @contextmanager
@@ -123,9 +124,9 @@ def _engine(address: DatabaseAddress, **settings: Any) -> Engine:
 
 
 def _begin_ourselves(engine: Engine) -> None:
-    """Take SQLite's write lock when a transaction starts.
+    """Take SQLite's write lock at the start of a transaction.
 
-    Python's driver begins late, so that two writers which both read first would refuse each other.
+    Python's driver takes it late: two writers that both read first would then fail.
     """
 
     @event.listens_for(engine, "connect")

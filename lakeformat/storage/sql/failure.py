@@ -1,4 +1,4 @@
-"""What a database says when it refuses, translated once and without a secret."""
+"""Translates errors of a database into the library's own, without secrets."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ from lakeformat.storage.sql.address import DRIVER, DatabaseAddress
 __all__ = ["is_unique_violation", "translated"]
 
 _EXTRA = "pip install 'airflow-provider-lake[jdbc]'"
-# In the words of the drivers, which give no code where a connection was not made.
+# The wording of the drivers, which give no code for a failed connection.
 _KNOWN: tuple[tuple[type[LakeError], str, str], ...] = (
     (
         UnavailableError,
         "readonly database|read-only transaction",
-        "It can only be read: give this user the permission to write the file and its directory, or"
-        " name a server that takes writes",
+        "It is read-only: give this user the permission to write the file and its directory, or"
+        " name a server that accepts writes",
     ),
     (
         UnavailableError,
         "unable to open database file",
-        "Make the directory of that file, and give this user the permission to write there",
+        "Create the directory of that file, and give this user the permission to write there",
     ),
     (
         UnavailableError,
@@ -42,28 +42,28 @@ _KNOWN: tuple[tuple[type[LakeError], str, str], ...] = (
     (
         InvalidRequestError,
         "file is not a database|disk image is malformed",
-        "That file is no SQLite database: correct the uri, or restore the file from a backup",
+        "That file is not a SQLite database: correct the uri, or restore the file from a backup",
     ),
     (
         InvalidRequestError,
         'no such (table|column)|(relation|column) ".*" does not exist|has no column named',
-        "A table of the metastore is missing or is another program's: restore it, or name an empty"
-        " database, in which it is made",
+        "A table of the metastore is missing or belongs to another program: restore it, or name"
+        " an empty database, in which the tables are created",
     ),
     (
         InvalidRequestError,
         "decode to utf-8",
-        "A row of the metastore holds what is no text: correct or remove it",
+        "A row of the metastore is not valid UTF-8: correct or delete it",
     ),
     (
         InvalidRequestError,
         'database ".*" does not exist',
-        "Make that database, or correct its name in the uri",
+        "Create that database, or correct its name in the uri",
     ),
     (
         InvalidRequestError,
         "authentication failed|role .* does not exist|no password supplied|no pg_hba.conf entry",
-        "Check the user, the password and what the server allows them",
+        "Check the user, the password and the server's access rules",
     ),
     (
         InvalidRequestError,
@@ -74,7 +74,7 @@ _KNOWN: tuple[tuple[type[LakeError], str, str], ...] = (
     (
         InvalidRequestError,
         "greenlet_spawn",
-        "An asynchronous driver cannot be used: leave it out of the uri, or name psycopg2",
+        "An asynchronous driver cannot be used: remove it from the uri, or name psycopg2",
     ),
     (
         UnavailableError,
@@ -88,16 +88,16 @@ _UNIQUE_SQLITE = frozenset({"SQLITE_CONSTRAINT_PRIMARYKEY", "SQLITE_CONSTRAINT_U
 
 @contextmanager
 def translated(database: DatabaseAddress, doing: str) -> Iterator[None]:
-    """Raise the library's error for any failure of the database, saying what was tried."""
+    """Raise the library's error for any failure of the database, with the operation."""
     try:
         yield
     except (SQLAlchemyError, ImportError) as error:
-        # Without its cause: the driver's own error, which a traceback prints, may quote a secret.
+        # Without its cause: a traceback prints the driver's own error, which may quote a secret.
         raise _failure(database, doing, error) from None
 
 
 def is_unique_violation(error: IntegrityError) -> bool:
-    """Whether a row with this key exists, and not another rule was broken."""
+    """Return True if a row with this key exists; False if another rule was broken."""
     said = error.orig
     code = getattr(said, "pgcode", None) or getattr(said, "sqlstate", None)
     return code == _UNIQUE_POSTGRESQL or getattr(said, "sqlite_errorname", "") in _UNIQUE_SQLITE
@@ -119,7 +119,7 @@ def _failure(database: DatabaseAddress, doing: str, error: Exception) -> LakeErr
 
 
 def _remedy(error: Exception) -> str:
-    """What to install: the project's extra brings one driver, another one is the user's choice."""
+    """Return the package to install: the project's extra has one driver, and more are possible."""
     package = (getattr(error, "name", None) or "").partition(".")[0]
     if package == DRIVER.partition("+")[2]:
         return f"Install the driver: {_EXTRA}"

@@ -1,15 +1,15 @@
-"""A lock that is a row: Java's JDBC catalog respects ours, and ours respects Java's.
+"""A lock that is a row; Java's JDBC catalog and this library respect each other's rows.
 
-Java deletes a row that is older than its ``expire_time_seconds`` and inserts its own. It keeps
-no owner, never renews, and takes every SQL error for contention. Here
+Java deletes a row that is older than its ``expire_time_seconds`` and inserts its own. It stores no
+owner, never renews, and treats every SQL error as contention. Here
 
-- a row's ``acquired_at``, in UTC by the database's clock, carries a random part: it is the token
-  of its owner, and only the owner of a token renews or releases it;
-- a thread renews the row as long as the lock is held, and ``require_time`` renews it once more
-  right before a publication: a holder who was paused learns that a successor has taken over;
-- only a row that exists is contention; any other refusal of the database is raised at once;
-- a row another program wrote may be in the local time of its host: it is taken over only when it
-  would be too old in every time zone, or was watched unchanged for as long as it may live.
+- a row's ``acquired_at``, in UTC by the database's clock, has a random part: it is the token of
+  its owner, and only the owner of a token renews or releases it;
+- a thread renews the row while the lock is held, and ``require_time`` renews it once more right
+  before a publication: a paused holder learns there that a successor has the lock;
+- only an existing row is contention; any other error of the database is raised at once;
+- a row of another program may be in the local time of its host: it is taken over only if it would
+  be too old in every time zone, or was unchanged for its whole lifetime.
 """
 
 from __future__ import annotations
@@ -42,31 +42,31 @@ logger = logging.getLogger(__name__)
 FIRST_SLEEP_SECONDS = 0.1
 LAST_MOMENT_SECONDS = 1.0
 RENEWALS_PER_DEADLINE = 3
-"""How often a lock is renewed while its holder may trust it without asking."""
+"""The number of renewals in the time that a holder may trust its lock without a check."""
 
 
 def elapsed_seconds() -> float:
-    """A clock that never jumps and also runs while the machine sleeps, where there is one."""
+    """Return a clock that never jumps, and includes the sleep of the machine if possible."""
     return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
 
 
 @dataclass(frozen=True, slots=True)
 class LockSettings:
-    """How long a lock lives and is waited for."""
+    """The lifetime of a lock, and the longest wait for it."""
 
     acquire_timeout_seconds: float = 480.0
-    """How long to wait, and, as in Java, how long a lock lives that nobody renews."""
+    """The longest wait and, as in Java, the lifetime of a lock that is not renewed."""
     max_sleep_seconds: float = 8.0
     key_length: int = 255
 
     @property
     def lease_seconds(self) -> int:
-        """What the row says, in whole seconds."""
+        """The lifetime in the row, in whole seconds."""
         return max(2, int(self.acquire_timeout_seconds))
 
 
 class SqlLock:
-    """The locks of one catalog; keeps the promises of ``lakeformat.storage.lock.Lock``."""
+    """The locks of one catalog; implements ``lakeformat.storage.lock.Lock``."""
 
     def __init__(
         self,
@@ -84,7 +84,7 @@ class SqlLock:
 
     @contextmanager
     def hold(self, key: str) -> Iterator[LeasedRow]:
-        """Hold the lock of ``database.object``; released when the block ends, however it ends."""
+        """Hold the lock of ``database.object`` during the block; an error releases it as well."""
         row = self.row(key)
         row.acquire()
         try:
@@ -93,7 +93,7 @@ class SqlLock:
             row.release()
 
     def row(self, key: str) -> LeasedRow:
-        """The lock of ``database.object``, not held yet."""
+        """Return the lock of ``database.object``, not yet held."""
         lock_id = f"{self._catalog_key}.{key}"
         if len(lock_id) > self._settings.key_length:
             raise InvalidRequestError(
@@ -133,9 +133,9 @@ class LeasedRow:
         return f"<lock {self.lock_id} in {self._database.address}>"
 
     def acquire(self) -> None:
-        """Wait for the lock; ``LockUnavailableError`` when it was not free within the timeout."""
+        """Wait for the lock; ``LockUnavailableError`` if it was not free within the timeout."""
         if self._connection is not None:
-            raise InvalidRequestError(f"{self!r} is held already")
+            raise InvalidRequestError(f"{self!r} is already held: release it first")
         with _lock_errors():
             self._connection = self._database.connect_apart()
         self._watched = self._loss = None
@@ -145,7 +145,8 @@ class LeasedRow:
             while (holder := self._asked(give_up)) is not None:
                 left = give_up - self._clock()
                 if left <= 0:
-                    # A row that lives as long as we wait was first seen a moment after we began.
+                    # A row that lives as long as the timeout was first seen a moment after the wait
+                    # began.
                     left = holder.lease_seconds - self._watch(holder.acquired_at)
                     if not 0 < left < LAST_MOMENT_SECONDS:
                         raise self._timed_out(holder)
@@ -160,7 +161,7 @@ class LeasedRow:
         ).start()
 
     def require_time(self, seconds: float = 0.0) -> None:
-        """Prove that the lock is still ours, or raise: call it immediately before publishing."""
+        """Prove that the lock is still held, or raise: call it immediately before publishing."""
         self._require_lease(seconds)
         if self._loss is not None:
             raise self._loss
@@ -170,14 +171,14 @@ class LeasedRow:
             self._renew()
         if self._clock() >= self._deadline:
             raise LockUnavailableError(
-                f"the answer about {self!r} came too late to be trusted: nothing was published, "
+                f"the answer about {self!r} took too long to be trusted: nothing was published, "
                 "retry"
             )
 
     def keep(self) -> None:
-        """Leave the row to expire by itself; only ``release``, which removes nothing, may follow.
+        """Let the row expire by itself; afterwards call only ``release``, which deletes nothing.
 
-        It was renewed a moment ago, so nobody takes the lock for most of its lease.
+        It was renewed a moment ago, so the lock is not free for most of its lease.
         """
         self._released.set()
         with self._guard:
@@ -189,7 +190,7 @@ class LeasedRow:
         logger.warning("%s", self._loss)
 
     def release(self) -> None:
-        """Give the lock back if it is still ours; a row that stays by mishap expires."""
+        """Release the lock if it is still ours; a row that could not be deleted expires."""
         self._released.set()
         with self._guard:
             tokens, self._tokens = self._tokens, []
@@ -198,16 +199,16 @@ class LeasedRow:
                     with self._writing("release the lock") as connection:
                         self._rows.delete(connection, tokens)
             except LakeError as error:
-                logger.warning("%r was not released and expires by itself: %s", self, error)
+                logger.warning("could not release %r; it expires by itself: %s", self, error)
             finally:
                 self._close()
 
     def _require_lease(self, seconds: float) -> None:
-        """Half of the lease is left at least when the proof has been given."""
+        """Raise unless half of the lease is enough for the write."""
         if seconds > self._settings.lease_seconds / 2:
             raise InvalidRequestError(
-                f"{self!r} is surely held for {self._settings.lease_seconds / 2:g} s, and a write"
-                f" to the store may take {seconds:g} s, its repeats included: nothing was written."
+                f"{self!r} is certainly held for {self._settings.lease_seconds / 2:g} s, and a"
+                f" write to the store may take {seconds:g} s, with retries: nothing was written."
                 f" Set lock-acquire-timeout to {math.ceil(2 * seconds)} s or more, or a shorter"
                 " s3.connection.timeout"
             )
@@ -229,17 +230,18 @@ class LeasedRow:
             if not self._rows.insert(connection, token, self._settings.lease_seconds):
                 return self._rows.read(connection) or row or _SOMEBODY
             self._tokens = [token]
-        return None  # how long it may be trusted is for the proof before a publication to say
+        return None  # the proof before a publication finds out how long it may be trusted
 
     def _watch(self, acquired_at: str) -> float:
-        """For how many seconds this very row has been seen."""
+        """Return for how many seconds this same row has been seen."""
         now = self._clock()
         if self._watched is None or self._watched[0] != acquired_at:
             self._watched = (acquired_at, now)
         return now - self._watched[1]
 
     def _renew(self) -> None:
-        """Extend the lease; raises when the row is not ours any more or nobody answers."""
+        """Extend the lease; raise if the row is not ours any more or the database does not
+        answer."""
         with self._guard:
             if not self._tokens:
                 return
@@ -248,21 +250,21 @@ class LeasedRow:
             with self._writing("renew the lock", patience) as connection:
                 self._rows.wait_at_most(connection, patience)
                 fresh = new_token(self._rows.now(connection))
-                # If the answer is lost, the row has the one time or the other.
+                # If the answer is lost, the row has either of the two times.
                 before, self._tokens = self._tokens, [*self._tokens, fresh]
                 renewed = self._rows.renew(connection, before, fresh)
             if not renewed:
                 self._tokens = []
                 self._loss = LockUnavailableError(
-                    f"{self!r} was lost: it was not renewed in time, and another holder has taken "
-                    "it over or removed it; nothing was published, retry"
+                    f"{self!r} was lost: it was not renewed in time, and another holder took it "
+                    "over or deleted it; nothing was published, retry"
                 )
                 raise self._loss
             self._tokens = [fresh]
             self._trust_from(sent)
 
     def _trust_from(self, sent: float) -> None:
-        """Half of the lease, counted from before the database was asked."""
+        """Trust the lock for half of the lease, counted from before the request was sent."""
         self._deadline = sent + self._settings.lease_seconds / 2
 
     def _keep_renewing(self, released: threading.Event) -> None:
@@ -271,7 +273,7 @@ class LeasedRow:
             try:
                 self._renew()
             except LakeError as error:
-                # The holder hears of it from require_time(); until then it may go on preparing.
+                # require_time() reports it to the holder, who may continue preparing until then.
                 logger.warning("%r was not renewed: %s", self, error)
 
     def _writing(
@@ -284,7 +286,7 @@ class LeasedRow:
     def _close(self) -> None:
         connection, self._connection = self._connection, None
         if connection is not None:
-            with suppress(SQLAlchemyError):  # a connection that is lost cannot be closed either
+            with suppress(SQLAlchemyError):  # a lost connection cannot be closed
                 connection.close()
 
     def _timed_out(self, holder: LockRow) -> LockUnavailableError:
@@ -298,7 +300,7 @@ class LeasedRow:
 
 @contextmanager
 def _lock_errors() -> Iterator[None]:
-    """Whoever cannot ask about the lock has not published: no outcome is open."""
+    """Translate errors about the lock: without it nothing was published."""
     try:
         yield
     except LockUnavailableError:
@@ -308,4 +310,4 @@ def _lock_errors() -> Iterator[None]:
 
 
 _SOMEBODY = LockRow("a moment ago", 0, None, True)
-"""A holder that came and went between two statements."""
+"""A holder whose row was deleted between two statements."""

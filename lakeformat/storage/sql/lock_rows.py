@@ -1,7 +1,7 @@
-"""The statements a lock consists of, for SQLite and PostgreSQL, and when a row has expired.
+"""The SQL statements of a lock, for SQLite and PostgreSQL, and the expiry of its row.
 
-Times are UTC by the database's clock, said so in each statement: a pool between us and the
-database may give a connection whose settings somebody else has changed.
+Times are UTC by the database's clock; each statement sets the zone, as a connection pool may return
+a connection with changed settings.
 """
 
 from __future__ import annotations
@@ -18,30 +18,30 @@ from lakeformat.storage.sql.tables import LOCKS_NAME
 
 __all__ = ["LockRow", "LockRows", "has_expired", "new_token"]
 
-# Ends the microseconds of rows we wrote. Another program hits it once in a thousand rows, which
-# is then judged as that program judges its own.
+# The last digits of the microseconds in rows of this library. Another program writes them by chance
+# once in a thousand rows; such a row is then judged by that program's rules.
 OUR_MARK = "731"
 FARTHEST_ZONE_SECONDS = 12 * 3600
-"""How far behind UTC a clock on a wall can be."""
+"""The farthest that a local clock can be behind UTC."""
 
 _chance = SystemRandom()
 
 
 @dataclass(frozen=True, slots=True)
 class LockRow:
-    """A lock somebody holds, or held."""
+    """The row of a lock, held or expired."""
 
     acquired_at: str
-    """Changes whenever the lock is taken or renewed."""
+    """The time of the last acquisition or renewal."""
     lease_seconds: int
     age_seconds: float | None
-    """By the database's clock if the time is UTC; None when it is no time."""
+    """By the database's clock if the time is UTC; None if it is not a time."""
     zone_known: bool
-    """Whether the time is certainly UTC."""
+    """True if the time is certainly UTC."""
 
 
 def has_expired(row: LockRow, watched_seconds: float) -> bool:
-    """Whether a row may be taken over that was watched unchanged for some time."""
+    """Return True if a row may be taken over after it was unchanged for some time."""
     if watched_seconds >= row.lease_seconds:
         return True
     if row.age_seconds is None:
@@ -50,7 +50,7 @@ def has_expired(row: LockRow, watched_seconds: float) -> bool:
 
 
 def new_token(now: str) -> str:
-    """The time of a row of ours: nobody else writes the same."""
+    """Return a unique time for a row of this library."""
     return f"{now}.{_chance.randrange(1000):03}{OUR_MARK}"
 
 
@@ -63,17 +63,17 @@ class LockRows:
         self._sql = _SQLITE if is_sqlite else _POSTGRESQL
 
     def wait_at_most(self, connection: Connection, seconds: float) -> None:
-        """Limit how long this transaction waits for one that does not end; SQLite has its own."""
+        """Limit the wait of this transaction for another one; SQLite has its own limit."""
         if not self._is_sqlite:
             milliseconds = max(1, int(seconds * 1000))
             connection.exec_driver_sql(f"SET LOCAL lock_timeout = {milliseconds}")
 
     def now(self, connection: Connection) -> str:
-        """The database's clock to the second, in UTC."""
+        """Return the database's clock to the second, in UTC."""
         return str(connection.execute(text(f"SELECT {self._sql.now}")).scalar_one())
 
     def read(self, connection: Connection) -> LockRow | None:
-        """The row, if there is one."""
+        """Return the row, or None."""
         sql = self._sql
         question = (
             f"SELECT {sql.shown}, expire_time_seconds, {sql.age} FROM {LOCKS_NAME}"
@@ -87,13 +87,13 @@ class LockRows:
         known = self._is_sqlite or ours  # SQLite's own clock has no other zone
         if not isinstance(lease, int | float) or not isfinite(lease):
             raise InvalidRequestError(
-                f"the row of the lock {self._id} in {LOCKS_NAME} says expire_time_seconds="
-                f"{lease!r}, which is no number: remove that row once nobody holds the lock"
+                f"the row of the lock {self._id} in {LOCKS_NAME} has expire_time_seconds="
+                f"{lease!r}, which is not a number: delete that row once the lock is not held"
             )
         return LockRow(str(acquired_at), int(lease), None if age is None else float(age), known)
 
     def insert(self, connection: Connection, token: str, lease_seconds: int) -> bool:
-        """Take the lock; False if its row exists, any other trouble raises."""
+        """Take the lock; return False if its row exists; raise any other error."""
         statement = (
             f"INSERT INTO {LOCKS_NAME} (lock_id, acquired_at, expire_time_seconds)"
             f" VALUES (:id, {self._sql.token}, :lease) ON CONFLICT (lock_id) DO NOTHING"
@@ -102,7 +102,7 @@ class LockRows:
         return connection.execute(text(statement), values).rowcount == 1
 
     def renew(self, connection: Connection, tokens: Sequence[str], fresh: str) -> bool:
-        """Give a row that is ours a new time; False if it is not there."""
+        """Give a row of ours a new time; return False if it is missing."""
         statement = text(
             f"UPDATE {LOCKS_NAME} SET acquired_at = {self._sql.token}"
             f" WHERE lock_id = :id AND {self._sql.shown} IN :tokens"
@@ -111,7 +111,7 @@ class LockRows:
         return connection.execute(statement, values).rowcount == 1
 
     def delete(self, connection: Connection, tokens: Sequence[str]) -> bool:
-        """Remove the row that has one of these times; False if there is none."""
+        """Delete the row with one of these times; return False if there is none."""
         statement = text(
             f"DELETE FROM {LOCKS_NAME} WHERE lock_id = :id AND {self._sql.shown} IN :tokens"
         ).bindparams(bindparam("tokens", expanding=True))
@@ -124,7 +124,7 @@ class _Words:
     now: str
     age: str
     shown: str
-    """The time of a row as text, equal to the token it was written with."""
+    """The time of a row as text, equal to the token that was written."""
     token: str
 
 

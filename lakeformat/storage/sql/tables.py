@@ -1,4 +1,4 @@
-"""The tables of the metastore, with the names, lengths and keys Java's JDBC catalog gives them."""
+"""The tables of the metastore, with the names, lengths and keys of Java's JDBC catalog."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def _locks(key_length: int) -> Table:
 
 
 def create_missing_tables(database: SqlDatabase, *, lock_key_length: int) -> None:
-    """Make each table that is not there; any number of processes may try at once."""
+    """Create the missing tables; any number of processes may do so at once."""
     for table in (*_METADATA.sorted_tables, _locks(lock_key_length)):
         with database.reading("look for the tables") as connection:
             there = inspect(connection).has_table(table.name)
@@ -104,6 +104,6 @@ def _create(database: SqlDatabase, table: Table) -> None:
             with connection.begin_nested():
                 table.create(connection, checkfirst=False)
         except DBAPIError:
-            # PostgreSQL reports a race as one of several errors: what counts is the table.
+            # PostgreSQL reports a race as one of several errors: check that the table exists.
             if not inspect(connection).has_table(table.name):
                 raise

@@ -83,9 +83,9 @@ def test_the_tables_below_an_allowed_root_are_whole(
 def test_a_table_is_not_dropped_while_its_data_directory_is_another_table(ground):
     its_data_directory_is_the_victim(ground)
     before = ground.belongings()
-    with pytest.raises(lake.InvalidRequestError, match=r"victim is the directory of a table"):
+    with pytest.raises(lake.InvalidRequestError, match=r"victim is the directory of another table"):
         ground.catalog(ground.root).plan_drop_table("shop.hostile")
-    with pytest.raises(lake.InvalidRequestError, match=r"victim is the directory of a table"):
+    with pytest.raises(lake.InvalidRequestError, match=r"victim is the directory of another table"):
         ground.catalog(ground.root).drop_table("shop.hostile")
     assert ground.belongings() == before
     assert ground.hostile.exists(), "nothing is half done"

@@ -89,7 +89,7 @@ def test_a_place_with_files_of_another_is_refused_and_nothing_changes(storage, t
     for path, content in theirs.items():
         storage.create(path, content)
     storage.open_output = lambda path: pytest.fail(f"{path} was copied in vain")
-    with pytest.raises(AlreadyExistsError, match=r"memory://default/new/.* is no copy"):
+    with pytest.raises(AlreadyExistsError, match=r"memory://default/new/.* exists, which"):
         move(storage)
     assert storage.files() == TABLE | theirs
 
@@ -99,7 +99,7 @@ def test_a_table_made_meanwhile_stays_and_so_does_ours(storage, schema):
     theirs = {f"new/schema/{schema}": b"{theirs}"}
     path = f"new/schema/{schema}"
     before(storage, "create", path, lambda: storage.overwrite(path, theirs[path]))
-    with pytest.raises(AlreadyExistsError, match=rf"new/schema/{schema} is no copy.*as it was"):
+    with pytest.raises(AlreadyExistsError, match=rf"new/schema/{schema} exists, .*is unchanged"):
         move(storage)
     assert storage.files() == TABLE | theirs
 
@@ -112,7 +112,7 @@ def test_what_a_table_made_meanwhile_has_written_is_not_replaced(storage):
             storage.create(path, content)
 
     before(storage, "open_output", "new/snapshot/snapshot-1", make)
-    with pytest.raises(AlreadyExistsError, match="is no copy"):
+    with pytest.raises(AlreadyExistsError, match="exists, which"):
         move(storage)
     assert storage.files() == TABLE | theirs
 
@@ -125,7 +125,7 @@ def test_what_a_table_made_meanwhile_has_written_is_not_replaced(storage):
 def test_a_commit_to_the_old_table_meanwhile_is_not_lost(storage, late, when):
     path = "new/snapshot/LATEST" if when == "open_output" else "new/schema/schema-1"
     before(storage, when, path, lambda: storage.overwrite(late, b"written meanwhile"))
-    with pytest.raises(CommitConflictError, match="somebody writes there"):
+    with pytest.raises(CommitConflictError, match="another writer changed it"):
         move(storage)
     assert storage.files() == TABLE | {late: b"written meanwhile"}
     move(storage)
@@ -147,7 +147,7 @@ def test_what_is_left_of_the_old_place_is_kept_unless_the_new_one_has_it(storage
     storage.delete_directory("old/schema")
     storage.overwrite("old/bucket-0/data-1", b"other rows")
     kept = storage.files()
-    with pytest.raises(AlreadyExistsError, match="is no copy"):
+    with pytest.raises(AlreadyExistsError, match="exists, which"):
         move(storage)
     assert storage.files() == kept
 

@@ -138,13 +138,13 @@ def test_an_hdfs_address_gives_an_absolute_path(address, root, path):
     [
         ("s3:/typo", "write s3://bucket/path"),
         ("s3:///wh", "write s3://bucket/path"),
-        ("s3://bucket/a/../b", "write the path out"),
+        ("s3://bucket/a/../b", "write the full path"),
         ("az://container/wh", r"set azure\.account"),
         ("abfss://c@/wh", r"set azure\.account"),
         ("hdfs://nn:8020/", "below the root"),
         ("hdfs://nn:8020", "below the root"),
         ("hdfs://nn/../x", "without the segments"),
-        ("hdfs://user:pw@nn/wh", "no HDFS address"),
+        ("hdfs://user:pw@nn/wh", "not an HDFS address"),
     ],
 )
 def test_what_is_no_remote_address_is_refused_with_advice(address, advice):

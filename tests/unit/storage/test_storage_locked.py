@@ -86,7 +86,7 @@ def test_what_another_wrote_over_ours_is_not_ours():
 def test_what_is_gone_after_the_write_leaves_the_outcome_open():
     storage = Overwriting()
     storage.overwrite = lambda path, content: None
-    with pytest.raises(UnavailableError, match="is gone"):
+    with pytest.raises(UnavailableError, match="is missing now"):
         LockedCreation(storage, RecordingLock(), "shop.orders").create("s/1", b"x")
 
 

@@ -48,18 +48,18 @@ def test_hadoop_names_the_azure_account_inside_the_option():
 @pytest.mark.parametrize(
     ("options", "advice"),
     [
-        ({"s3.endpiont": "x"}, r"s3\.endpiont is no option.*Did you mean s3\.endpoint"),
-        ({"s3.multiobjectdelete.enable": "x"}, r"is no option of a storage"),
-        ({"s3.path.style.access": "yes"}, r"s3\.path\.style\.access .* neither true"),
-        ({"s3.endpoint": "not an address"}, r"s3\.endpoint has .* no address"),
-        ({"s3.endpoint": "http://user:pw@host"}, r"s3\.endpoint has .* no address"),
-        ({"s3.connection.timeout": "soon"}, "no duration"),
-        ({"s3.access-key": "k"}, "given together"),
-        ({"s3.session.token": "t"}, "given together"),
-        ({"s3.access-key": "k", "s3.access.key": "k"}, "say the same"),
+        ({"s3.endpiont": "x"}, r"s3\.endpiont is not an option.*Did you mean s3\.endpoint"),
+        ({"s3.multiobjectdelete.enable": "x"}, r"is not an option of a storage"),
+        ({"s3.path.style.access": "yes"}, r"s3\.path\.style\.access .* must be true or false"),
+        ({"s3.endpoint": "not an address"}, r"s3\.endpoint has .* must be an address"),
+        ({"s3.endpoint": "http://user:pw@host"}, r"s3\.endpoint has .* must be an address"),
+        ({"s3.connection.timeout": "soon"}, "must be a duration"),
+        ({"s3.access-key": "k"}, "set together"),
+        ({"s3.session.token": "t"}, "set together"),
+        ({"s3.access-key": "k", "s3.access.key": "k"}, "are one option"),
         ({"gs.endpoint": "https://host"}, "does not apply to s3://"),
-        ({"warehouse": "x"}, "is no option of a storage"),
-        ({"s3.access-key": 3}, "has to be text"),
+        ({"warehouse": "x"}, "is not an option of a storage"),
+        ({"s3.access-key": 3}, "must be text"),
     ],
 )
 def test_what_is_no_option_of_s3_is_refused_by_name(options, advice):
@@ -96,7 +96,7 @@ KEY = "MIIEvQIBADANBg/k+qhkiG9w0BAQEFAASC"
     ],
 )
 def test_a_key_in_place_of_the_path_of_its_file_is_refused_and_never_shown(text):
-    with pytest.raises(InvalidRequestError, match="path of a file is needed") as refused:
+    with pytest.raises(InvalidRequestError, match="must be the path of a file") as refused:
         open_storage("gs://lake/wh", {KEYFILE: text})
     shown = "".join(traceback.format_exception(refused.value))
     assert KEY not in shown
