@@ -32,6 +32,7 @@ from lakeformat.errors import (
 
 if TYPE_CHECKING:
     from lakeformat.catalog import Catalog, open_catalog
+    from lakeformat.catalog.open_table import open_table
     from lakeformat.catalog.transfer.clone import clone_table
     from lakeformat.catalog.transfer.database import clone_database
     from lakeformat.catalog.transfer.migrate import migrate_directory
@@ -59,7 +60,7 @@ if TYPE_CHECKING:
         update_comment,
     )
     from lakeformat.paimon.system_tables import SystemScan
-    from lakeformat.paimon.table import SystemTable, Table, open_table
+    from lakeformat.paimon.table import SystemTable, Table
     from lakeformat.paimon.write.table_writer import TableWriter
     from lakeformat.rows.conditions.predicate import col
 
@@ -140,7 +141,7 @@ _MODULE_OF = {
     "drop_column": "paimon.schema_changes",
     "migrate_directory": "catalog.transfer.migrate",
     "open_catalog": "catalog",
-    "open_table": "paimon.table",
+    "open_table": "catalog.open_table",
     "remove_option": "paimon.schema_changes",
     "rename_column": "paimon.schema_changes",
     "set_option": "paimon.schema_changes",

@@ -21,6 +21,7 @@ from lakeformat.catalog.outside import (
     refuse_places_of_tables,
 )
 from lakeformat.catalog.repair_report import RepairReport
+from lakeformat.catalog.table_format import explain_missing
 from lakeformat.catalog.texts import require_mapping, require_texts
 from lakeformat.environment import SYSTEM, Environment
 from lakeformat.errors import (
@@ -36,6 +37,7 @@ from lakeformat.paimon.schema_changes import SchemaChange
 from lakeformat.paimon.schema_changes.table_rules import check_table
 from lakeformat.paimon.table import Table, load_table
 from lakeformat.storage import Storage
+from lakeformat.storage.links import within
 from lakeformat.storage.move_directory import mover
 
 __all__ = ["Catalog"]
@@ -276,8 +278,11 @@ class Catalog(ABC):
         return self._layout(name)
 
     def _existing_table(self, name: TableName) -> TableLayout:
-        self._require_listed(name)
+        self._require_database(name.database)
         layout = self._layout(name)
+        if not self._is_listed(name):
+            storage = within(self._storage_of(name.database), layout.root)
+            raise explain_missing(storage, layout.root, self._not_listed(name))
         if name.branch != MAIN_BRANCH:
             require_branch(self._storage_of(name.database), layout)
         return layout
@@ -285,7 +290,10 @@ class Catalog(ABC):
     def _require_listed(self, name: TableName) -> None:
         self._require_database(name.database)
         if not self._is_listed(name):
-            raise NotFoundError(f"table '{name}' does not exist in {self.location}")
+            raise self._not_listed(name)
+
+    def _not_listed(self, name: TableName) -> NotFoundError:
+        return NotFoundError(f"table '{name}' does not exist in {self.location}")
 
     def _require_droppable(self, name: TableName) -> None:
         """Accept also a table without files, and files that are no table any more."""

@@ -7,10 +7,11 @@ from typing import NoReturn
 
 from lakeformat.catalog.base import Catalog
 from lakeformat.catalog.drop import SCHEMA_DIRECTORY, DropPlan, run_drop
-from lakeformat.catalog.leftovers import refuse_leftovers, remove_dropped, sign_of_another_kind
+from lakeformat.catalog.leftovers import refuse_leftovers, remove_dropped
 from lakeformat.catalog.names import TableName, is_name, parse_plain_name
 from lakeformat.catalog.options import CatalogOptions
 from lakeformat.catalog.repair_report import RepairReport
+from lakeformat.catalog.table_format import sign_of_another_kind
 from lakeformat.catalog.texts import require_keys, require_texts
 from lakeformat.errors import (
     AlreadyExistsError,

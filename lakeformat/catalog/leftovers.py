@@ -6,28 +6,24 @@ import re
 import uuid
 
 from lakeformat.catalog.names import TableName
+from lakeformat.catalog.table_format import sign_of_another_kind
 from lakeformat.errors import AlreadyExistsError
 from lakeformat.paimon.layout import TableLayout
 from lakeformat.paimon.metadata.schema_file import table_exists
 from lakeformat.storage import Storage
 
 __all__ = [
-    "SIGNS_OF_ANOTHER_KIND",
     "dropped_sibling",
     "has_leftovers",
     "refuse_another_kind",
     "refuse_leftovers",
     "remove_dropped",
-    "sign_of_another_kind",
 ]
 
 _OF_A_TABLE = re.compile(
     r"snapshot|schema|manifest|changelog|index|statistics|tag|branch|bucket-.+|[^.=][^=]*=.*"
 )
 _DROPPED = ".dropped-"
-SIGNS_OF_ANOTHER_KIND = ("metadata/version-hint.text", "_delta_log", ".hoodie")
-_ICEBERG_METADATA = "metadata"
-_ICEBERG_ENDS = (".metadata.json", ".metadata.json.gz")
 
 
 def dropped_sibling(directory: str) -> str:
@@ -82,24 +78,6 @@ def refuse_another_kind(storage: Storage, layout: TableLayout, name: str) -> Non
             f"the place of '{name}', {storage.uri(layout.root)}, holds a table of another format "
             f"({sign}): choose another name"
         )
-
-
-def sign_of_another_kind(storage: Storage, directory: str) -> str | None:
-    """Return the file or directory that marks an Iceberg, Delta or Hudi table; None if there is
-    none.
-
-    Only Iceberg catalogs of plain directories write Iceberg's hint file; all metadata files count.
-    """
-    for path in SIGNS_OF_ANOTHER_KIND:
-        place = f"{directory}/{path}"
-        if storage.exists(place) or storage.directory_exists(place):
-            return path
-    metadata = f"{directory}/{_ICEBERG_METADATA}"
-    if storage.directory_exists(metadata):
-        for info in storage.list(metadata):
-            if info.name.endswith(_ICEBERG_ENDS):
-                return f"{_ICEBERG_METADATA}/{info.name}"
-    return None
 
 
 def _leftover(storage: Storage, layout: TableLayout) -> str | None:

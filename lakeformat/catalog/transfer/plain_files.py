@@ -13,7 +13,7 @@ from urllib.parse import unquote
 import pyarrow as pa
 import pyarrow.orc as orc
 
-from lakeformat.catalog.leftovers import SIGNS_OF_ANOTHER_KIND, sign_of_another_kind
+from lakeformat.catalog.table_format import SIGNS_OF_ANOTHER_KIND, sign_of_another_kind
 from lakeformat.catalog.transfer.ownership import MARK, parents
 from lakeformat.errors import InvalidRequestError, NotFoundError, UnsupportedError
 from lakeformat.files.file_format import FileFormat, format_of

@@ -6,7 +6,6 @@ from lakeformat.paimon.table.table import (
     SystemTable,
     Table,
     load_table,
-    open_table,
 )
 
-__all__ = ["Overwritten", "ReadOnlyTable", "SystemTable", "Table", "load_table", "open_table"]
+__all__ = ["Overwritten", "ReadOnlyTable", "SystemTable", "Table", "load_table"]

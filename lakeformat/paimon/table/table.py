@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeAlias, TypeVar
 from warnings import warn
 
-from lakeformat.environment import SYSTEM, Environment
+from lakeformat.environment import Environment
 from lakeformat.errors import (
     InvalidRequestError,
     NotFoundError,
@@ -44,7 +44,7 @@ from lakeformat.paimon.table.upkeep import TableUpkeep
 from lakeformat.paimon.table.writes import RowsWrite, new_writer
 from lakeformat.paimon.write.table_writer import TableWriter
 from lakeformat.rows.conditions.filter import Where
-from lakeformat.storage import NO_ROOTS, ExternalRoots, Storage, open_storage
+from lakeformat.storage import NO_ROOTS, ExternalRoots, Storage
 from lakeformat.storage.links import within
 from lakeformat.tables.position import AnyPosition
 from lakeformat.types.type_rules import is_list
@@ -58,30 +58,12 @@ if TYPE_CHECKING:
     from lakeformat.paimon.staged import TableStaged
     from lakeformat.paimon.system_tables import RowTable, SystemScan, SystemTableDeclaration
 
-__all__ = ["Overwritten", "ReadOnlyTable", "SystemTable", "Table", "load_table", "open_table"]
+__all__ = ["Overwritten", "ReadOnlyTable", "SystemTable", "Table", "load_table"]
 
 Overwritten: TypeAlias = PartitionSpec | Literal["dynamic"]
 """What rows are put in place of: ``{}`` is the whole table."""
 
 _Shown = TypeVar("_Shown", bound="ReadOnlyTable")
-
-
-def open_table(
-    location: str,
-    *,
-    options: Mapping[str, str] | None = None,
-    branch: str = MAIN_BRANCH,
-    environment: Environment = SYSTEM,
-    external_roots: Iterable[str] = (),
-) -> Table:
-    """Open the table at a path or URI, without a catalog; the options are those of its storage.
-
-    ``external_roots`` are directories outside of the table that its files may lie in. By default
-    there is none: files that its metadata names elsewhere are neither read nor deleted.
-    """
-    storage, root = open_storage(location, options)
-    roots = ExternalRoots.of(external_roots)
-    return load_table(storage, TableLayout(root, branch), environment, roots)
 
 
 def load_table(

@@ -175,7 +175,7 @@ def test_a_tag_is_scanned_by_its_name(catalog):
     assert orders.scan(tag="v1").to_arrow()["id"].to_pylist() == [1]
     with pytest.raises(lake.NotFoundError, match="no tag 'v2'; its tags are 'v1'"):
         orders.scan(tag="v2")
-    with pytest.raises(lake.InvalidRequestError, match="not both"):
+    with pytest.raises(lake.InvalidRequestError, match="pass only one of"):
         orders.scan(tag="v1", snapshot=1)
 
 

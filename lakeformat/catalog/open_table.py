@@ -1,0 +1,39 @@
+"""Opens a table by its place alone, without a catalog."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from lakeformat.catalog.table_format import explain_missing
+from lakeformat.environment import SYSTEM, Environment
+from lakeformat.errors import NotFoundError
+from lakeformat.paimon.layout import TableLayout
+from lakeformat.paimon.table import Table, load_table
+from lakeformat.storage import ExternalRoots, open_storage
+from lakeformat.storage.links import within
+from lakeformat.tables.position import MAIN_BRANCH
+
+__all__ = ["open_table"]
+
+
+def open_table(
+    location: str,
+    *,
+    options: Mapping[str, str] | None = None,
+    branch: str = MAIN_BRANCH,
+    environment: Environment = SYSTEM,
+    external_roots: Iterable[str] = (),
+) -> Table:
+    """Open the table at a path or URI, without a catalog; the options are those of its storage.
+
+    ``external_roots`` are directories outside of the table that its files may lie in. By default
+    there is none: files that its metadata names elsewhere are neither read nor deleted.
+
+    A table of another format raises ``UnsupportedError``, which names the format.
+    """
+    storage, root = open_storage(location, options)
+    roots = ExternalRoots.of(external_roots)
+    try:
+        return load_table(storage, TableLayout(root, branch), environment, roots)
+    except NotFoundError as missing:
+        raise explain_missing(within(storage, root), root, missing) from None

@@ -1,0 +1,111 @@
+"""The table format at a place: a Paimon table, one of another format, or plain files.
+
+Only a place without a Paimon schema is looked at, so opening a Paimon table costs nothing more,
+and Iceberg metadata that a Paimon table publishes beside its schema changes nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lakeformat.errors import LakeError, NotFoundError, UnsupportedError
+from lakeformat.paimon.layout import TableLayout
+from lakeformat.paimon.metadata.schema_file import table_exists
+from lakeformat.storage import Storage
+
+__all__ = ["SIGNS_OF_ANOTHER_KIND", "explain_missing", "sign_of_another_kind"]
+
+_ICEBERG_METADATA = "metadata"
+_ICEBERG_ENDS = (".metadata.json", ".metadata.json.gz")
+
+
+@dataclass(frozen=True, slots=True)
+class _Format:
+    """A table format that this library does not open."""
+
+    name: str
+    sign: str
+    reader: str
+    """The program that reads it."""
+
+
+_FORMATS = (
+    _Format("an Iceberg table", "metadata/version-hint.text", "PyIceberg or Spark"),
+    _Format("a Delta table", "_delta_log", "the deltalake package or Spark"),
+    _Format("a Hudi table", ".hoodie", "Spark with Hudi's bundle"),
+)
+SIGNS_OF_ANOTHER_KIND = tuple(each.sign for each in _FORMATS)
+
+_MIGRATED = (".parquet", ".orc")
+_WRITTEN = (".csv", ".json")
+
+
+def sign_of_another_kind(storage: Storage, directory: str) -> str | None:
+    """Return the file or directory that marks an Iceberg, Delta or Hudi table; None without one.
+
+    Only Iceberg catalogs of plain directories write Iceberg's hint file; all metadata files count.
+    """
+    found = _other_format(storage, directory)
+    return None if found is None else found[1]
+
+
+def explain_missing(storage: Storage, root: str, missing: NotFoundError) -> LakeError:
+    """Return the error for a place where no Paimon table was found.
+
+    It names a table of another format, or adds to ``missing`` how plain files become a table.
+    """
+    try:
+        # The usual cases: nothing is there, or the branch of a Paimon table is missing.
+        if not storage.list(root) or table_exists(storage, TableLayout(root)):
+            return missing
+        if (found := _other_format(storage, root)) is not None:
+            kind, sign = found
+            return UnsupportedError(
+                f"{storage.uri(root)} is {kind.name} ({sign}), and this version opens Paimon "
+                f"tables only. Read it with {kind.reader}; to work on its rows here, write them to "
+                "a new table (catalog.create_table and table.write)"
+            )
+        hint = _hint_for_plain_files(storage, root)
+    except LakeError:
+        return missing
+    return missing if hint is None else NotFoundError(f"{missing}. {hint}")
+
+
+def _other_format(storage: Storage, directory: str) -> tuple[_Format, str] | None:
+    for kind in _FORMATS:
+        place = f"{directory}/{kind.sign}"
+        if storage.exists(place) or storage.directory_exists(place):
+            return kind, kind.sign
+    metadata = f"{directory}/{_ICEBERG_METADATA}"
+    if storage.directory_exists(metadata):
+        for info in storage.list(metadata):
+            if info.name.endswith(_ICEBERG_ENDS):
+                return _FORMATS[0], f"{_ICEBERG_METADATA}/{info.name}"
+    return None
+
+
+def _hint_for_plain_files(storage: Storage, root: str) -> str | None:
+    """Return how files in a directory, or in its partition directories, become a table."""
+    name = _first_data_file(storage, root)
+    if name is None:
+        return None
+    if name.endswith(_MIGRATED):
+        return (
+            f"It holds plain files such as {name}: create a table of them with "
+            f"'lake migrate {storage.uri(root)} DATABASE.TABLE'"
+        )
+    return (
+        f"It holds plain files such as {name}: create a table and add their rows with 'lake write "
+        "DATABASE.TABLE FILE'. Parquet and ORC files become a table with 'lake migrate'"
+    )
+
+
+def _first_data_file(storage: Storage, directory: str) -> str | None:
+    """Return the name of a data file, following one partition directory at each level."""
+    partition = None
+    for info in storage.list(directory):
+        if info.is_directory:
+            partition = partition or (info.path if "=" in info.name else None)
+        elif info.name.endswith(_MIGRATED + _WRITTEN) and not info.name.startswith((".", "_")):
+            return info.name
+    return None if partition is None else _first_data_file(storage, partition)
