@@ -13,6 +13,8 @@ from dataclasses import dataclass
 
 __all__ = ["SYSTEM", "Environment"]
 
+_JITTER = 0.2
+
 
 def _system_millis() -> int:
     return time.time_ns() // 1_000_000
@@ -41,6 +43,11 @@ class Environment:
     """True if one file may be decoded by several threads; False if every core has a file."""
     is_given_up: Callable[[], bool] = _never
     """Checked while data files are read: True if the reader was cancelled and may stop."""
+
+    def back_off(self, failures: int, *, least_millis: int, longest_millis: int) -> None:
+        """Sleep twice as long after each failure, with jitter so that rivals do not meet again."""
+        millis = min(least_millis * 2 ** (failures - 1), longest_millis)
+        self.sleep_seconds(millis / 1000 * (1 + _JITTER * self.random_fraction()))
 
     def __reduce__(self) -> str | tuple[type[Environment], tuple[object, ...]]:
         """Pickle the system environment by name, any other without ``random_fraction``.

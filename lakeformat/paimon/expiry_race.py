@@ -22,7 +22,13 @@ from lakeformat.paimon.metadata.snapshot_directory import (
 )
 from lakeformat.paimon.metadata.tag import read_tags
 
-__all__ = ["again_if_overtaken", "is_overtaken", "rewriting_if_overtaken", "telling_of_expiry"]
+__all__ = [
+    "again_if_overtaken",
+    "head_of",
+    "is_overtaken",
+    "rewriting_if_overtaken",
+    "telling_of_expiry",
+]
 
 _TRIES = 10
 """So often what reads the newest snapshot begins again."""
@@ -86,6 +92,11 @@ def again_if_overtaken(handle: TableHandle, work: Callable[[], T]) -> T:
                     f"repeat it. The last: {missing}"
                 ) from missing
     raise AssertionError("the last try returns or raises")
+
+
+def head_of(handle: TableHandle) -> Callable[[], int | None]:
+    """Return a function that looks up the number of the newest snapshot."""
+    return lambda: latest_snapshot_id(handle.storage, handle.layout)
 
 
 def is_overtaken(handle: TableHandle, newest: int | None) -> bool:

@@ -34,7 +34,6 @@ from lakeformat.catalog.transfer.plain_rows import read_plain_rows
 from lakeformat.catalog.transfer.transfer_reports import MigratedFile, MigrateReport
 from lakeformat.errors import (
     AlreadyExistsError,
-    CommitOutcomeUnknownError,
     InvalidRequestError,
     LakeError,
     NotFoundError,
@@ -54,6 +53,7 @@ from lakeformat.paimon.schema import TableSchema, new_schema
 from lakeformat.paimon.table import Table
 from lakeformat.paimon.write.table_writer import TableWriter
 from lakeformat.storage import Storage, open_storage
+from lakeformat.tables.kept_files import kept_if_published
 from lakeformat.types.arrow_types import to_arrow_schema
 from lakeformat.types.count_text import counted
 from lakeformat.types.type_text import type_to_json
@@ -148,15 +148,14 @@ def _owner(catalog: Catalog, name: str) -> Owner | None:
 def _owned(table: Table, source: Storage, root: str) -> Iterator[None]:
     """Mark the files as the table's while they are registered; delete the mark if that fails."""
     made = claim(source, root, Owner.of(table._handle))
-    try:
-        yield
-    except CommitOutcomeUnknownError:
-        raise  # the files may be registered, so the mark is kept
-    except LakeError:
+
+    def give_back() -> None:
         if made:
             with suppress(LakeError):
                 withdraw(source, root)
-        raise
+
+    with kept_if_published(give_back):
+        yield
 
 
 def _identity(source: str, name: str) -> CommitId:
@@ -212,13 +211,8 @@ class _Migration:
         except BaseException:
             self._give_up(writer)
             raise
-        try:
+        with kept_if_published(lambda: self._give_up(writer)):
             report = commit_messages(self._handle, messages, CommitOptions(commit=identity))
-        except CommitOutcomeUnknownError:
-            raise  # the table may reference the files: they are kept
-        except LakeError:  # after any other error it is unknown whether the commit was published
-            self._give_up(writer)
-            raise
         if report.replayed:  # another attempt was faster: the table uses its files
             self._give_up(writer)
         return report

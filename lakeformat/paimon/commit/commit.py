@@ -50,6 +50,7 @@ from lakeformat.paimon.metadata.snapshot_directory import latest_snapshot
 from lakeformat.paimon.metadata.statistics import TableStatistics, write_statistics
 from lakeformat.paimon.options.operation import Operation
 from lakeformat.paimon.partition_filter import PartitionFilter, these_partitions
+from lakeformat.tables.kept_files import kept_if_published
 from lakeformat.types.type_rules import is_whole_number
 
 __all__ = [
@@ -229,16 +230,15 @@ def commit_statistics(
     """Publish what ANALYZE found out; no file of the table changes."""
     require_allowed(handle, Operation.COMMIT)
     name = statistics_name(handle.environment.new_id(), 0)
-    try:
+
+    def discard() -> None:
+        handle.storage.delete(handle.layout.statistics(name))
+
+    with kept_if_published(discard):
         write_statistics(handle.storage, handle.layout, name, statistics)
         report = _Commits(handle, options).statistics(name)
-    except CommitOutcomeUnknownError:
-        raise  # the table may refer to the file: it stays
-    except LakeError:
-        handle.storage.delete(handle.layout.statistics(name))
-        raise
     if report.replayed:
-        handle.storage.delete(handle.layout.statistics(name))
+        discard()
     return report
 
 

@@ -36,7 +36,6 @@ from lakeformat.storage.turns import turn
 __all__ = ["publish_once", "wait_to_retry"]
 
 _log = logging.getLogger(__name__)
-_JITTER = 0.2
 
 
 def publish_once(
@@ -149,8 +148,9 @@ def _outcome_unknown(attempts: Attempts) -> CommitOutcomeUnknownError:
 
 
 def wait_to_retry(handle: TableHandle, failures: int) -> None:
-    """Back off exponentially, with jitter so that rivals do not meet again."""
-    options, environment = handle.options, handle.environment
-    longest = options.commit_max_retry_wait_millis
-    wait_millis = min(options.commit_min_retry_wait_millis * 2 ** (failures - 1), longest)
-    environment.sleep_seconds(wait_millis / 1000 * (1 + _JITTER * environment.random_fraction()))
+    """Sleep before the next attempt, as long as the table's options say."""
+    handle.environment.back_off(
+        failures,
+        least_millis=handle.options.commit_min_retry_wait_millis,
+        longest_millis=handle.options.commit_max_retry_wait_millis,
+    )

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from lakeformat.errors import CommitConflictError, CommitOutcomeUnknownError, LakeError
+from lakeformat.errors import CommitConflictError, LakeError
 from lakeformat.paimon.commit.abort import delete_written
 from lakeformat.paimon.commit.commit import CommitOptions, commit_messages
 from lakeformat.paimon.compact.identity import CompactIdentity
 from lakeformat.paimon.compact.unit import CompactUnit
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.metadata.commit_message import CommitMessage
+from lakeformat.tables.kept_files import kept_if_published
 
 __all__ = ["Groups", "Made"]
 
@@ -60,21 +61,8 @@ class Groups:
             return
         began = self.handle.environment.now_millis()
         try:
-            error = self._publish(group)
-            if error is None:
-                return
-            if len(group) == 1:
-                self._refuse(group[0], error)
-                return
-            while group:
-                if error := self._publish(group[:1]):
-                    self._refuse(group[0], error)
-                del group[0]
-        except CommitOutcomeUnknownError:
-            raise  # the table may refer to the files of this group: they stay
-        except LakeError:
-            self._give_up(group)
-            raise
+            with kept_if_published(lambda: self._give_up(group)):
+                self._publish_group(group)
         finally:
             self.millis += self.handle.environment.now_millis() - began
 
@@ -82,6 +70,19 @@ class Groups:
         """Remove the files of what waits to be published."""
         group, self._waiting, self._bytes = self._waiting, [], 0
         self._give_up(group)
+
+    def _publish_group(self, group: list[Made]) -> None:
+        """Publish the units of a group together or, if that is refused, one by one."""
+        error = self._publish(group)
+        if error is None:
+            return
+        if len(group) == 1:
+            self._refuse(group[0], error)
+            return
+        while group:
+            if error := self._publish(group[:1]):
+                self._refuse(group[0], error)
+            del group[0]
 
     def _publish(self, group: Sequence[Made]) -> CommitConflictError | None:
         self.tried += 1

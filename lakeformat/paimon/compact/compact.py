@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 from threading import Event
 
-from lakeformat.errors import InvalidRequestError, LakeError
-from lakeformat.executor import Executor, has_idle_cores, outcomes_of, where_to_work
+from lakeformat.errors import CommitConflictError, InvalidRequestError, LakeError
+from lakeformat.executor import Executor, has_idle_cores, where_to_work
 from lakeformat.paimon.commit.abort import delete_written
 from lakeformat.paimon.commit.identity import CommitId
 from lakeformat.paimon.compact.changelogs.producers import guarantee
@@ -21,10 +21,11 @@ from lakeformat.paimon.compact.plan import has_left_table, plan_compaction, unde
 from lakeformat.paimon.compact.run import UnitOutcome, UnitWork
 from lakeformat.paimon.compact.unit import CompactPlan, CompactUnit, NotChosen
 from lakeformat.paimon.compact.where import Idle, Places
-from lakeformat.paimon.expiry_race import again_if_overtaken
+from lakeformat.paimon.expiry_race import head_of
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.read.where import Partitions
 from lakeformat.rows.conditions.filter import Where
+from lakeformat.tables.driver import ATTEMPTS, Ended, Round, Steps, carry_out
 from lakeformat.types.count_text import counted
 
 __all__ = ["OnUnit", "compact", "run_plans"]
@@ -35,8 +36,12 @@ OnUnit = Callable[[Progress], None]
 """Is called after each unit with the progress of a compaction."""
 
 _ROUNDS = 100
-_CONFLICTS = 10
-"""So often the same buckets are planned again before they are left to the next compaction."""
+_UNFINISHED = {
+    Ended.DONE: "",
+    Ended.CONFLICTS: "other commits changed the same files {attempts} times in a row: compact "
+    "again while fewer of them are made",
+    Ended.ROUNDS: "more may be due after {rounds} rounds: compact again",
+}
 
 
 def compact(
@@ -109,9 +114,9 @@ def run_plans(
         )
     chosen = where_to_work(executor)
     identity = None if commit is None else find_earlier_tries(handle, commit)
-    run = _Run(handle, strategy, chosen, on_progress, ends_at_once, identity)
+    run = _Compaction(handle, strategy, plan, chosen, on_progress, ends_at_once, identity)
     _log.info("%s compaction of %s begins", strategy, handle.uri)
-    report = run.until_done(lambda places: plan(run.handle, places))
+    report = run.until_done()
     _log.info("%s compaction of %s ends: %s", strategy, handle.uri, report.reason)
     if run.failures:
         first = run.failures[0]
@@ -123,11 +128,12 @@ def run_plans(
 
 
 @dataclass(slots=True)
-class _Run:
-    """What has happened so far."""
+class _Compaction:
+    """One compaction from its first plan to its report."""
 
     handle: TableHandle
     strategy: str
+    plan: Callable[[TableHandle, Places | None], CompactPlan]
     executor: str | Executor
     on_progress: OnUnit | None
     ends_at_once: Callable[[TableHandle], bool]
@@ -136,45 +142,37 @@ class _Run:
     _other: OtherCompactor | None = None
     _outcomes: list[BucketOutcome] = field(default_factory=list)
     _groups: list[Groups] = field(default_factory=list)
+    _planned: CompactPlan | None = None
+    _again: Places | None = None
+    """The buckets that the next round plans; None for all that were chosen."""
     _progress: list[int] = field(default_factory=lambda: [0, 0, 0, 0])
     _plan_millis: int = 0
     _run_millis: int = 0
 
-    def until_done(self, plan: Callable[[Places | None], CompactPlan]) -> CompactReport:
-        """Rounds until nothing is due: of buckets where nothing was done the first one tells."""
+    def until_done(self) -> CompactReport:
+        """Compact until nothing is due; buckets that need no work are reported once."""
         began = self._now()
-        places: Places | None = None
-        conflicts = 0
-        unfinished = f"more may be due after {_ROUNDS} rounds: compact again"
-        for _ in range(_ROUNDS):
-            before = self._now()
-            found = self._planned(plan, places)
-            self.handle = under_schema(self.handle, found.schema_id)
-            found = self._without_made(found)
-            self._plan_millis += self._now() - before
-            if places is None:
-                self._other = warn_of_other_compactor(self.handle)
-                self._outcomes += map(not_chosen, found.not_chosen)
-            if not found.units:
-                unfinished = ""
-                break
-            groups = self._round(found)
-            conflicts = conflicts + 1 if groups.refused else 0
-            if conflicts > _CONFLICTS:
-                unfinished = (
-                    f"other commits changed the same files {conflicts} times in a row: compact "
-                    "again while fewer of them are made"
-                )
-                break
-            if not (places := self._again(found, groups)):
-                unfinished = ""
-                break
+        ended = carry_out(
+            Steps(
+                name=f"{self.strategy} compaction of {self.handle.uri}",
+                head=head_of(self.handle),
+                plan=self._plan_round,
+                take=self._take,
+                finish=self._finish,
+                give_up=lambda: self._groups[-1].give_up(),
+                discard=lambda outcome: delete_written(self.handle, outcome[1]),
+                environment=self.handle.environment,
+                executor=self.executor,
+                rounds=_ROUNDS,
+                must_finish=False,  # most of its groups are published: it reports what is left
+            )
+        )
         return report_of(
             self.handle.uri,
             self.strategy,
             self._groups,
             self._outcomes,
-            unfinished=unfinished or None,
+            unfinished=_UNFINISHED[ended].format(attempts=ATTEMPTS, rounds=_ROUNDS) or None,
             guarantee=guarantee(self.handle.options),
             earlier=() if self.identity is None else self.identity.earlier,
             plan_millis=self._plan_millis,
@@ -183,46 +181,59 @@ class _Run:
             other=self._other,
         )
 
-    def _round(self, plan: CompactPlan) -> Groups:
-        groups = Groups(self.handle, self.identity)
-        self._groups.append(groups)
-        self._tell(planned=plan)
+    def _plan_round(self) -> Round[CompactUnit, UnitOutcome] | None:
+        began, is_first = self._now(), self._planned is None
+        found = self.plan(self.handle, self._again)
+        self.handle = under_schema(self.handle, found.schema_id)
+        self._planned = found = self._without_made(found)
+        self._plan_millis += self._now() - began
+        if is_first:
+            self._other = warn_of_other_compactor(self.handle)
+            self._outcomes += map(not_chosen, found.not_chosen)
+        if not found.units:
+            return None
+        self._groups.append(Groups(self.handle, self.identity))
+        self._tell(planned=found)
         stop = Event()
-        outcomes = self._started(plan.units, stop)
-        try:
-            for unit, messages, error, millis in outcomes:
-                self._run_millis += millis
-                if messages:
-                    groups.add(Made(unit, messages, millis))
-                elif error is not None and has_left_table(self.handle, unit):
-                    groups.refused.append((unit, error))
-                elif error is not None:
-                    self.failures.append(error)
-                    self._outcomes.append(failed(unit, error))
-                self._tell(done=unit)
-            groups.flush()
-        except BaseException:
-            stop.set()
-            groups.give_up()
-            for _, messages, _, _ in outcomes:
-                delete_written(self.handle, messages)
-            raise
+        environment = replace(
+            self.handle.environment,
+            # Units share the cores, or have one each.
+            has_idle_cores=has_idle_cores(self.executor, len(found.units)),
+            is_given_up=stop.is_set,
+        )
+        work = UnitWork(replace(self.handle, environment=environment))
+        return Round(units=found.units, work=work, stop=stop)
+
+    def _take(self, outcome: UnitOutcome) -> None:
+        unit, messages, error, millis = outcome
+        groups = self._groups[-1]
+        self._run_millis += millis
+        if messages:
+            groups.add(Made(unit, messages, millis))
+        elif error is not None and has_left_table(self.handle, unit):
+            groups.refused.append((unit, error))
+        elif error is not None:
+            self.failures.append(error)
+            self._outcomes.append(failed(unit, error))
+        self._tell(done=unit)
+
+    def _finish(self) -> bool:
+        groups = self._groups[-1]
+        groups.flush()
         self._outcomes += map(compacted, groups.published)
         self._outcomes += (refused(unit, error) for unit, error in groups.refused)
-        return groups
-
-    def _planned(
-        self, plan: Callable[[Places | None], CompactPlan], places: Places | None
-    ) -> CompactPlan:
-        """A plan of a snapshot that is still there."""
-        return again_if_overtaken(self.handle, lambda: plan(places))
+        self._again = self._places_to_plan(groups)
+        if groups.refused:
+            unit, error = groups.refused[-1]
+            raise CommitConflictError(f"{unit.place}: {error}") from error
+        return bool(self._again)
 
     def _without_made(self, plan: CompactPlan) -> CompactPlan:
-        """Without what an earlier try has done, where doing it again would find it due again."""
+        """Return the plan without units that an earlier try has published and would find again."""
         identity = self.identity
         if identity is None or not self.ends_at_once(self.handle):
             return plan
-        identity.look()  # whatever the plan has seen of a twin's work is known from here on
+        identity.look()  # everything that the plan has seen of a twin's work is known from here on
         if not identity.earlier:
             return plan
         due: list[CompactUnit] = []
@@ -232,12 +243,13 @@ class _Run:
         left = (*plan.not_chosen, *map(_made_before, made))
         return replace(plan, units=tuple(due), not_chosen=left)
 
-    def _again(self, plan: CompactPlan, groups: Groups) -> Places:
-        """The buckets to look at once more."""
+    def _places_to_plan(self, groups: Groups) -> Places:
+        """Return the buckets that the next round looks at."""
+        assert self._planned is not None
         refused_places = {_place(unit) for unit, _ in groups.refused}
         done = {_place(made.unit) for made in groups.published}
-        broken = {_place(unit) for unit in plan.units} - done - refused_places
-        # What has got its bucket may be due there; other buckets have waited for that.
+        broken = {_place(unit) for unit in self._planned.units} - done - refused_places
+        # Rows that have got their bucket may be due there; other buckets have waited for that.
         filled = {
             (made.unit.partition, bucket)
             for made in groups.published
@@ -246,25 +258,6 @@ class _Run:
         return (
             refused_places if self.ends_at_once(self.handle) else refused_places | done
         ) - broken | filled
-
-    def _started(self, units: Sequence[CompactUnit], stop: Event) -> Iterator[UnitOutcome]:
-        environment = replace(
-            self.handle.environment,
-            # Units share the cores, or have one each.
-            has_idle_cores=has_idle_cores(self.executor, len(units)),
-            is_given_up=stop.is_set,
-        )
-        work = UnitWork(replace(self.handle, environment=environment))
-        if not isinstance(self.executor, str):
-            return self.executor.outcomes(work, units, stop)
-
-        def unless_stopped(unit: CompactUnit) -> UnitOutcome:
-            return (unit, (), None, 0) if stop.is_set() else work(unit)
-
-        def lost(outcome: UnitOutcome) -> None:
-            delete_written(self.handle, outcome[1])
-
-        return outcomes_of(self.executor, unless_stopped, units, stop=stop, lost=lost)
 
     def _tell(self, *, planned: CompactPlan | None = None, done: CompactUnit | None = None) -> None:
         progress = self._progress

@@ -11,19 +11,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from lakeformat.errors import (
-    CommitConflictError,
-    CommitOutcomeUnknownError,
-    InvalidRequestError,
-    LakeError,
-    SnapshotExpiredError,
-    UnsupportedError,
-)
-from lakeformat.executor import outcomes_of, require_executor
+from lakeformat.errors import InvalidRequestError, LakeError, UnsupportedError
+from lakeformat.executor import require_executor
 from lakeformat.paimon.commit.commit import CommitOptions, commit_messages
 from lakeformat.paimon.commit.manifest_merge import pick_deletions
 from lakeformat.paimon.compact.plan import newest_schema
-from lakeformat.paimon.expiry_race import again_if_overtaken, telling_of_expiry
+from lakeformat.paimon.expiry_race import head_of, telling_of_expiry
 from lakeformat.paimon.file_indexes.build import BuiltIndex, build_index
 from lakeformat.paimon.file_indexes.file_index_report import FileIndexOutcome, FileIndexReport
 from lakeformat.paimon.file_indexes.plan import IndexUnit, plan_units
@@ -34,6 +27,8 @@ from lakeformat.paimon.options.operation import Operation
 from lakeformat.paimon.read.where import Partitions
 from lakeformat.paimon.schema_changes.file_index_rules import indexed_columns
 from lakeformat.rows.conditions.filter import Where
+from lakeformat.tables.driver import Round, Steps, carry_out
+from lakeformat.tables.kept_files import kept_if_published
 
 __all__ = ["OnFiles", "rewrite_file_indexes"]
 
@@ -43,7 +38,9 @@ OnFiles: TypeAlias = Callable[[int, int], object]
 
 _GROUP_FILES = 256
 """So many files are committed together: a conflict costs no more of the work."""
-_CONFLICTS = 10
+
+_Outcome: TypeAlias = tuple[IndexUnit, BuiltIndex | None]
+"""A file, and its new index; None if no index can be built of it."""
 
 
 def rewrite_file_indexes(
@@ -69,7 +66,7 @@ def rewrite_file_indexes(
             f"{handle.uri} asks for no file index, so there is none to build anew: set one first, "
             "such as by alter_table(…, set_option('file-index.bloom-filter.columns', 'a,b'))"
         )
-    run = _Run(handle, where, partitions, force, require_executor(executor), on_progress)
+    run = _IndexRewrite(handle, where, partitions, force, require_executor(executor), on_progress)
     if dry_run:
         run.look()
     else:
@@ -80,8 +77,8 @@ def rewrite_file_indexes(
 
 
 @dataclass(slots=True)
-class _Run:
-    """What has happened so far."""
+class _IndexRewrite:
+    """One rewrite of file indexes, from its first plan to its report."""
 
     handle: TableHandle
     where: Where | None
@@ -94,7 +91,11 @@ class _Run:
     published: list[BuiltIndex] = field(default_factory=list)
     snapshot_ids: list[int] = field(default_factory=list)
     _settled: set[str] = field(default_factory=set)
-    """Files that are done, or have what can be built of them."""
+    """Names of files that have every index that can be built of them."""
+    _waiting: list[_Outcome] = field(default_factory=list)
+    """Indexes that are built and not committed yet."""
+    _done: int = 0
+    _total: int = 0
 
     def look(self) -> None:
         """Plan on the newest snapshot."""
@@ -109,52 +110,56 @@ class _Run:
             partitions=self.partitions,
             force=self.force,
         )
-        self.units = [unit for unit in units if unit.entry.file.file_name not in self._settled]
+        self.units = [unit for unit in units if _name(unit) not in self._settled]
 
     def until_done(self) -> None:
-        """Build and publish in groups; what is overtaken is planned again."""
-        for tries_left in reversed(range(_CONFLICTS)):
-            again_if_overtaken(self.handle, self.look)
-            try:
-                for start in range(0, len(self.units), _GROUP_FILES):
-                    self._group(self.units[start : start + _GROUP_FILES])
-            except (CommitConflictError, SnapshotExpiredError):
-                if not tries_left:
-                    raise
-            else:
-                return
+        """Build and publish indexes in groups; plan again the files that another commit changed."""
+        carry_out(
+            Steps(
+                name=f"rewriting the file indexes of {self.handle.uri}",
+                head=head_of(self.handle),
+                plan=self._plan_round,
+                take=self._take,
+                finish=self._publish_waiting,
+                give_up=self._discard_waiting,
+                discard=lambda outcome: _discard([outcome]),
+                environment=self.handle.environment,
+                executor=self.executor,
+            )
+        )
 
-    def _group(self, units: Sequence[IndexUnit]) -> None:
-        built: list[BuiltIndex] = []
+    def _plan_round(self) -> Round[IndexUnit, _Outcome] | None:
+        self.look()
+        if not self.units:
+            return None
+        self._done = len(self._settled)
+        self._total = self._done + len(self.units)
+        return Round(units=self.units, work=self._build)
 
-        def build(unit: IndexUnit) -> None:
-            # Kept at once: when another unit fails, what this one wrote is removed all the same.
-            if (made := self._build(unit)) is not None:
-                built.append(made)
+    def _take(self, outcome: _Outcome) -> None:
+        self._waiting.append(outcome)
+        self._done += 1
+        if self.on_progress is not None:
+            self.on_progress(self._total, self._done)
+        if len(self._waiting) >= _GROUP_FILES:
+            self._publish_waiting()
 
-        try:
-            for done, _ in enumerate(outcomes_of(self.executor, build, units), 1):
-                if self.on_progress is not None:
-                    self.on_progress(
-                        len(self._settled) + len(self.units), len(self._settled) + done
-                    )
-        except BaseException:
-            _discard(built)
-            raise
-        try:
-            self._commit(built, units)
-        except CommitOutcomeUnknownError:
-            raise  # the table may refer to the files: they stay
-        except LakeError:  # of anything else nobody knows whether it came before or after
-            _discard(built)
-            raise
+    def _publish_waiting(self) -> None:
+        group, self._waiting = self._waiting, []
+        built = [made for _, made in group if made is not None]
+        with kept_if_published(lambda: _discard(group)):
+            self._commit(built)
         self.published += built
-        self._settled |= {unit.entry.file.file_name for unit in units}
+        self._settled |= {_name(unit) for unit, _ in group}
 
-    def _commit(self, built: list[BuiltIndex], units: Sequence[IndexUnit]) -> None:
+    def _discard_waiting(self) -> None:
+        _discard(self._waiting)
+        self._waiting = []
+
+    def _commit(self, built: list[BuiltIndex]) -> None:
         if not built:
             return
-        places = {unit.entry.identity: place for place, unit in enumerate(units)}
+        places = {unit.entry.identity: place for place, unit in enumerate(self.units)}
         built.sort(key=lambda each: places[each.unit.entry.identity])
         # A file may come in as it was before this run: pypaimon must not find it deleted then. What
         # the run itself deletes it does not bring back, so merging once is enough.
@@ -163,13 +168,13 @@ class _Run:
         assert report.snapshot_id is not None
         self.snapshot_ids.append(report.snapshot_id)
 
-    def _build(self, unit: IndexUnit) -> BuiltIndex | None:
+    def _build(self, unit: IndexUnit) -> _Outcome:
         try:
             with telling_of_expiry(self.handle, unit.snapshot):
-                return build_index(self.handle, unit)
+                return unit, build_index(self.handle, unit)
         except LakeError as error:
-            name, place = unit.entry.file.file_name, unit.path or "the table"
-            raise type(error)(f"the index of {name} in {place}: {error}") from error
+            place = unit.path or "the table"
+            raise type(error)(f"the index of {_name(unit)} in {place}: {error}") from error
 
     def report(self, *, dry_run: bool) -> FileIndexReport:
         """What was done, or would be."""
@@ -204,9 +209,14 @@ class _Run:
         )
 
 
-def _discard(built: Sequence[BuiltIndex]) -> None:
-    for each in built:
-        each.discard()
+def _name(unit: IndexUnit) -> str:
+    return unit.entry.file.file_name
+
+
+def _discard(outcomes: Sequence[_Outcome]) -> None:
+    for _, made in outcomes:
+        if made is not None:
+            made.discard()
 
 
 def _messages(handle: TableHandle, built: Sequence[BuiltIndex]) -> list[CommitMessage]:

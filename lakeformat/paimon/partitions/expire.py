@@ -11,12 +11,13 @@ import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 
-from lakeformat.errors import CommitConflictError, InvalidRequestError, LakeError
+from lakeformat.errors import InvalidRequestError, LakeError
 from lakeformat.paimon.commit.commit import CommitOptions, commit_messages
+from lakeformat.paimon.expiry_race import head_of
 from lakeformat.paimon.handle import TableHandle, require_allowed
 from lakeformat.paimon.metadata.data_file_meta import local_wall_clock
 from lakeformat.paimon.metadata.snapshot import Snapshot
@@ -31,12 +32,14 @@ from lakeformat.paimon.partitions.mark_done import remove_done_directory
 from lakeformat.paimon.partitions.partition_reports import ExpiredPartition, ExpirePartitionsReport
 from lakeformat.paimon.partitions.time_format import fill_pattern, time_format
 from lakeformat.paimon.read.past_time import PastTime, past_millis
+from lakeformat.tables.driver import Round, Steps, carry_out
 
 __all__ = ["ExpireRequest", "expire_partitions"]
 
 _log = logging.getLogger(__name__)
-_PLANS = 10
-"""So often partitions that others write to are looked at again."""
+
+_Batch: TypeAlias = Sequence[ExpiredPartition]
+"""Partitions that are deleted in one commit."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,7 +114,7 @@ def expire_partitions(
         older_than = now - rules.expiration
     except OverflowError:
         older_than = datetime.min  # noqa: DTZ901 - a wall clock, as files have it
-    run = _Run(handle, rules, older_than)
+    run = _PartitionExpiry(handle, rules, older_than)
     if dry_run:
         run.plan()
     else:
@@ -124,13 +127,15 @@ def expire_partitions(
 
 
 @dataclass(slots=True)
-class _Run:
-    """What has happened so far."""
+class _PartitionExpiry:
+    """One expiry of partitions, from its first plan to its report."""
 
     handle: TableHandle
     rules: ExpireRules
     older_than: datetime
     _plan: Expiry = field(default_factory=Expiry)
+    _read: int | None = None
+    """The snapshot whose partitions no other commit may have changed; None if that is no matter."""
     _done: list[ExpiredPartition] = field(default_factory=list)
     _snapshot_ids: list[int] = field(default_factory=list)
 
@@ -143,34 +148,39 @@ class _Run:
         return head
 
     def until_done(self) -> None:
-        """Delete what is planned, batch by batch; what is overtaken is planned again."""
-        for tries_left in reversed(range(_PLANS)):
-            head = self.plan()
-            try:
-                self._delete(head, self._plan.expired)
-            except CommitConflictError:
-                if not tries_left:
-                    raise
-            else:
-                return
-
-    def _delete(self, head: Snapshot | None, expired: Sequence[ExpiredPartition]) -> None:
-        # By its values a partition is too old whatever is written to it meanwhile.
-        pinned = self.rules.strategy == UPDATE_TIME
-        for batch in _batches(expired, self.rules.batch_size):
-            rows = pa.array([each.partition.row for each in batch], pa.large_binary())
-            read = head.id if pinned and head is not None else None
-            report = commit_messages(
-                self.handle,
-                [],
-                CommitOptions(read_snapshot=read),
-                overwrite=these_partitions(self.handle.schema, rows),
+        """Delete what is planned, batch by batch; plan again what another commit has changed."""
+        carry_out(
+            Steps(
+                name=f"expiring partitions of {self.handle.uri}",
+                head=head_of(self.handle),
+                plan=self._plan_round,
+                take=self._delete,
+                environment=self.handle.environment,
             )
-            if report.snapshot_id is not None:
-                self._snapshot_ids.append(report.snapshot_id)
-            self._done += batch
-            for each in batch:
-                self._remove_mark(each.partition)
+        )
+
+    def _plan_round(self) -> Round[_Batch, _Batch] | None:
+        head = self.plan()
+        if head is None or not self._plan.expired:
+            return None
+        # By its values a partition is too old, also if another commit writes to it meanwhile.
+        self._read = head.id if self.rules.strategy == UPDATE_TIME else None
+        batches = [*_batches(self._plan.expired, self.rules.batch_size)]
+        return Round(units=batches, work=lambda batch: batch)
+
+    def _delete(self, batch: _Batch) -> None:
+        rows = pa.array([each.partition.row for each in batch], pa.large_binary())
+        report = commit_messages(
+            self.handle,
+            [],
+            CommitOptions(read_snapshot=self._read),
+            overwrite=these_partitions(self.handle.schema, rows),
+        )
+        if report.snapshot_id is not None:
+            self._snapshot_ids.append(report.snapshot_id)
+        self._done += batch
+        for each in batch:
+            self._remove_mark(each.partition)
 
     def _remove_mark(self, partition: LivePartition) -> None:
         """A partition without rows is not done; a mark that stays is looked at no more."""
@@ -207,9 +217,7 @@ def _reason(expired: Sequence[ExpiredPartition], plan: Expiry, *, dry_run: bool)
     return "; ".join(parts)
 
 
-def _batches(
-    expired: Sequence[ExpiredPartition], size: int | None
-) -> Iterator[Sequence[ExpiredPartition]]:
+def _batches(expired: Sequence[ExpiredPartition], size: int | None) -> Iterator[_Batch]:
     step = size or max(len(expired), 1)
     for start in range(0, len(expired), step):
         yield expired[start : start + step]

@@ -34,6 +34,7 @@ from lakeformat.paimon.tags.create import publish_tag
 from lakeformat.paimon.tags.in_use import protection_name
 from lakeformat.paimon.tags.source import Origin
 from lakeformat.storage.turns import turn
+from lakeformat.tables.kept_files import kept_if_published
 from lakeformat.types.count_text import counted
 
 __all__ = ["Return", "plan_return", "publish_return", "report_return", "require_newest"]
@@ -89,7 +90,14 @@ def publish_return(
     if name is not None:
         publish_tag(handle, Tag(name, target.snapshot), target)
     files = AttemptFiles(handle)
-    try:
+
+    def discard() -> None:
+        files.delete_all()
+        with suppress(LakeError):  # `tags.expire` finds it
+            if name is not None:
+                delete_tag(handle.storage, handle.layout, name)
+
+    with kept_if_published(discard):
         _require_there(handle, target.snapshot, back)
         with turn(
             handle.storage,
@@ -98,14 +106,6 @@ def publish_return(
         ):
             snapshot = _build(handle, plan, files, _Who.of(handle, commit, name))
             _publish(handle, plan, snapshot, is_repeatable=commit is not None)
-    except CommitOutcomeUnknownError:
-        raise  # it may have been published: everything stays
-    except LakeError:
-        files.delete_all()
-        with suppress(LakeError):  # `tags.expire` finds it
-            if name is not None:
-                delete_tag(handle.storage, handle.layout, name)
-        raise
     write_hints(handle.storage, handle.layout, snapshot.id)
     _log.info("%s has the rows of snapshot %d as %d", handle.uri, target.snapshot.id, snapshot.id)
     return report_return(handle, plan, snapshot.id, name)

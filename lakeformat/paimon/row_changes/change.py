@@ -8,29 +8,23 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias
 
 import pyarrow as pa
 
-from lakeformat.errors import (
-    CommitConflictError,
-    CommitOutcomeUnknownError,
-    CorruptTableError,
-    InvalidRequestError,
-    LakeError,
-    NotFoundError,
-    UnsupportedError,
-)
+from lakeformat.errors import InvalidRequestError, UnsupportedError
 from lakeformat.paimon.commit.abort import delete_written
 from lakeformat.paimon.commit.commit import CommitOptions, commit_messages
 from lakeformat.paimon.commit.commit_report import CommitReport
 from lakeformat.paimon.commit.identity import CommitId, EarlierCommits, require_same
 from lakeformat.paimon.compact.compact_report import Progress
 from lakeformat.paimon.compact.plan import newest_schema
+from lakeformat.paimon.expiry_race import head_of
 from lakeformat.paimon.handle import TableHandle, require_writable
 from lakeformat.paimon.metadata.commit_message import CommitMessage
 from lakeformat.paimon.metadata.snapshot import CommitKind, Snapshot
-from lakeformat.paimon.metadata.snapshot_directory import latest_snapshot, latest_snapshot_id
+from lakeformat.paimon.metadata.snapshot_directory import latest_snapshot
 from lakeformat.paimon.read.where import row_filter
 from lakeformat.paimon.row_changes.append_files import take_out_rows
 from lakeformat.paimon.row_changes.assignments import Assignments, NewValues, bind_assignments
@@ -45,13 +39,13 @@ from lakeformat.paimon.row_changes.own_rows import OwnRowsWriter
 from lakeformat.paimon.row_changes.plan import ChangeUnit, plan_units
 from lakeformat.paimon.row_changes.row_change_report import Method, Operation, RowChangeReport
 from lakeformat.rows.conditions.filter import PredicateFilter, Where
+from lakeformat.tables.driver import Round, Steps, carry_out
+from lakeformat.tables.kept_files import kept_if_published
 from lakeformat.types.count_text import counted
 
 __all__ = ["OnProgress", "delete_rows", "update_rows"]
 
 _log = logging.getLogger(__name__)
-_ATTEMPTS = 10
-"""So often rows are looked for anew before a busy table is left alone."""
 
 OnProgress = Callable[[Progress], None]
 """Is called after each unit with the progress of the work."""
@@ -122,30 +116,31 @@ def _changed(handle: TableHandle, request: _Request) -> RowChangeReport:
     began = handle.environment.now_millis()
     if (done := _replay(handle, request)) is not None:
         return done
-    report = _attempts(handle, request)
+    report = _until_done(handle, request)
     _log.info("%s table=%s %s", request.operation, handle.uri, report.reason)
     return replace(report, millis=handle.environment.now_millis() - began)
 
 
-def _attempts(handle: TableHandle, request: _Request) -> RowChangeReport:
-    """Tries until nobody else was first."""
-    refused: LakeError | None = None
-    for attempt in range(1, _ATTEMPTS + 1):
-        newest = latest_snapshot_id(handle.storage, handle.layout)
-        try:
-            return replace(_Attempt.on_newest(handle, request).run(), attempts=attempt)
-        except CommitConflictError as conflict:
-            refused = conflict
-        except (CorruptTableError, NotFoundError) as missing:
-            # Expiry follows writers: what was read may have gone once there is a newer snapshot.
-            if latest_snapshot_id(handle.storage, handle.layout) == newest:
-                raise
-            refused = missing
-        _log.info("%s of %s is planned again: %s", request.operation, handle.uri, refused)
-    raise CommitConflictError(
-        f"{request.operation} of rows of {handle.uri}: other commits changed the same files "
-        f"{_ATTEMPTS} times in a row. Repeat it while fewer of them are made. The last: {refused}"
-    ) from refused
+def _until_done(handle: TableHandle, request: _Request) -> RowChangeReport:
+    """Find, write and commit; find the rows again if another commit changed the same files."""
+    attempts: list[_Attempt] = []
+
+    def plan() -> Round[ChangeUnit, _FoundRows] | None:
+        attempts.append(_Attempt.on_newest(handle, request))
+        return attempts[-1].plan()
+
+    carry_out(
+        Steps(
+            name=f"{request.operation} of rows of {handle.uri}",
+            head=head_of(handle),
+            plan=plan,
+            take=lambda found: attempts[-1].take(*found),
+            finish=lambda: attempts[-1].write_and_commit(),
+            environment=handle.environment,
+        )
+    )
+    last = attempts[-1]
+    return replace(last.result or last.report(rows=0), attempts=len(attempts))
 
 
 def _replay(handle: TableHandle, request: _Request) -> RowChangeReport | None:
@@ -182,6 +177,10 @@ def _method(handle: TableHandle) -> Method:
     return Method.VECTORS if handle.options.deletion_vectors_enabled else Method.REWRITE
 
 
+_FoundRows: TypeAlias = tuple[ChangeUnit, list[Found]]
+"""Files of a bucket, and the rows in them that meet the condition."""
+
+
 @dataclass(slots=True)
 class _Attempt:
     """One try, on one snapshot, under the newest schema of that moment."""
@@ -191,6 +190,11 @@ class _Attempt:
     snapshot: Snapshot | None
     where: PredicateFilter | None
     assignments: Assignments | None
+    result: RowChangeReport | None = None
+    _units: Sequence[ChangeUnit] = ()
+    _found: list[_FoundRows] = field(default_factory=list)
+    _done: int = 0
+    _bytes_done: int = 0
     _files_read: int = 0
 
     @classmethod
@@ -219,32 +223,40 @@ class _Attempt:
             require_updatable(handle, assignments)
         return cls(handle, request, snapshot, where, assignments)
 
-    def run(self) -> RowChangeReport:
-        """Find, write and commit; where the commit is refused, nothing is left of it."""
+    def plan(self) -> Round[ChangeUnit, _FoundRows] | None:
+        """Return the files to look into; none where a scan finds the rows."""
         if self.snapshot is None:
-            return self._report(rows=0)
+            return None
+        if not self.handle.schema.primary_keys:
+            self._units = plan_units(self.handle, self.snapshot, self.where)
+            self._files_read = sum(len(unit.files) for unit in self._units)
+            self._tell()
+        return Round(units=self._units, work=self.find)
+
+    def find(self, unit: ChangeUnit) -> _FoundRows:
+        """Find the rows of one unit."""
+        return unit, find_rows(self.handle, unit)
+
+    def take(self, unit: ChangeUnit, there: list[Found]) -> None:
+        """Keep the rows that were found in one unit."""
+        if there:
+            self._found.append((unit, there))
+        self._done += 1
+        self._bytes_done += unit.bytes
+        self._tell()
+
+    def write_and_commit(self) -> None:
+        """Publish the change; when the commit is refused, delete every file of this attempt."""
         if self.handle.schema.primary_keys:
-            return self._by_key(self.snapshot)
-        units = plan_units(self.handle, self.snapshot, self.where)
-        self._files_read = sum(len(unit.files) for unit in units)
-        found = self._find(units)
-        if self.request.dry_run or not found:
-            return self._of_files(found, [])
-        messages = self._take_out(found)
-        return self._of_files(found, messages, self._commit(messages, None))
+            assert self.snapshot is not None
+            self.result = self._by_key(self.snapshot)
+        elif self.request.dry_run or not self._found:
+            self.result = self._of_files(self._found, [])
+        else:
+            messages = self._take_out(self._found)
+            self.result = self._of_files(self._found, messages, self._commit(messages, None))
 
-    def _find(self, units: Sequence[ChangeUnit]) -> list[tuple[ChangeUnit, list[Found]]]:
-        found, size = [], sum(unit.bytes for unit in units)
-        done = 0
-        for number, unit in enumerate(units):
-            self._tell(number, len(units), done, size)
-            if there := find_rows(self.handle, unit):
-                found.append((unit, there))
-            done += unit.bytes
-        self._tell(len(units), len(units), size, size)
-        return found
-
-    def _take_out(self, found: Sequence[tuple[ChangeUnit, list[Found]]]) -> list[CommitMessage]:
+    def _take_out(self, found: Sequence[_FoundRows]) -> list[CommitMessage]:
         """The messages of all buckets, and of the rows with new values."""
         messages: list[CommitMessage] = []
         writer = None if self.assignments is None else OwnRowsWriter(self.handle)
@@ -268,40 +280,35 @@ class _Attempt:
         scan = find_keyed_rows(self.handle, snapshot, self.where)
         self._files_read = sum(len(split.files) for split in scan.splits())
         if self.request.dry_run:
-            return self._report(rows=scan.count())
+            return self.report(rows=scan.count())
         rows, messages = write_keyed_rows(self.handle, scan, self.assignments)
         if not rows:
-            return self._report(rows=0)
+            return self.report(rows=0)
         # Nobody may have written the same keys since: their rows would be undone.
         committed = self._commit(messages, snapshot.id)
-        return self._report(rows=rows, messages=messages, committed=committed)
+        return self.report(rows=rows, messages=messages, committed=committed)
 
     def _commit(self, messages: list[CommitMessage], read: int | None) -> CommitReport:
         request = self.request
         options = CommitOptions(
             commit=request.commit, operation=request.operation, read_snapshot=read
         )
-        try:
+        with kept_if_published(lambda: delete_written(self.handle, messages)):
             report = commit_messages(self.handle, messages, options)
-        except CommitOutcomeUnknownError:
-            raise  # the table may refer to the files: they stay
-        except LakeError:
-            delete_written(self.handle, messages)
-            raise
         if report.replayed:  # a twin with the same identity was faster
             delete_written(self.handle, messages)
         return report
 
     def _of_files(
         self,
-        found: Sequence[tuple[ChangeUnit, list[Found]]],
+        found: Sequence[_FoundRows],
         messages: list[CommitMessage],
         committed: CommitReport | None = None,
     ) -> RowChangeReport:
         each = [one for _, there in found for one in there]
         partly = sum(1 for one in each if one.left)
         marks = _method(self.handle) is Method.VECTORS
-        report = self._report(
+        report = self.report(
             rows=sum(one.rows for one in each), messages=messages, committed=committed
         )
         return replace(
@@ -311,13 +318,14 @@ class _Attempt:
             files_removed=len(each) - partly,
         )
 
-    def _report(
+    def report(
         self,
         *,
         rows: int,
         messages: Sequence[CommitMessage] = (),
         committed: CommitReport | None = None,
     ) -> RowChangeReport:
+        """Return what was done, or would be."""
         handle, request = self.handle, self.request
         if committed is not None and committed.replayed and committed.snapshot_id is not None:
             return _replayed(handle, request, committed.snapshot_id)
@@ -345,14 +353,14 @@ class _Attempt:
             return f"{what} would be {done}; nothing was changed"
         return f"{what} {done}, {committed.reason}"
 
-    def _tell(self, done: int, units: int, size_done: int, size: int) -> None:
+    def _tell(self) -> None:
         if self.request.on_progress is not None:
             self.request.on_progress(
                 Progress(
                     table=self.handle.uri,
-                    units=units,
-                    done=done,
-                    bytes=size,
-                    bytes_done=size_done,
+                    units=len(self._units),
+                    done=self._done,
+                    bytes=sum(unit.bytes for unit in self._units),
+                    bytes_done=self._bytes_done,
                 )
             )

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from lakeformat.errors import CommitOutcomeUnknownError, InvalidRequestError, LakeError
+from lakeformat.errors import InvalidRequestError
 from lakeformat.paimon.commit.checks import check_messages
 from lakeformat.paimon.commit.commit import find_commit
 from lakeformat.paimon.commit.commit_report import CommitReport
@@ -32,6 +32,7 @@ from lakeformat.paimon.read.past_time import PastTime, past_millis
 from lakeformat.paimon.staged.discard import DiscardReport, discard, where_published
 from lakeformat.paimon.staged.order import require_order
 from lakeformat.storage import Storage, resolve
+from lakeformat.tables.kept_files import kept_if_published
 from lakeformat.types.type_rules import require_list, require_text
 
 __all__ = ["TableStaged"]
@@ -101,14 +102,14 @@ class TableStaged:
         claimed = [
             name for name in names if claim(handle.storage, handle.layout, name, commit.user)
         ]
-        try:
-            report = self._publish(names, commit)
-        except CommitOutcomeUnknownError:
-            raise  # the claims stay: nobody may discard what may be published
-        except LakeError:
+
+        def give_back() -> None:
             for name in claimed:
                 release(handle.storage, handle.layout, name)
-            raise
+
+        # While the outcome is unknown the claims stay, and no one can discard the results.
+        with kept_if_published(give_back):
+            report = self._publish(names, commit)
         for name in names:
             delete_staged(handle.storage, handle.layout, name)
         return report

@@ -87,10 +87,10 @@ class RowsWrite:
             report = commit_messages(
                 handle, messages, self.options, overwrite=replaced, earlier=earlier
             )
-        except CommitOutcomeUnknownError:
-            raise  # the table may refer to the files: they stay
-        except LakeError:
-            writer.abort()
+        except LakeError as error:
+            # As kept_if_published does, without a step more for each append.
+            if not isinstance(error, CommitOutcomeUnknownError):
+                writer.abort()
             raise
         if report.replayed:  # a twin with the same identity was faster: its files are the table's
             writer.abort()

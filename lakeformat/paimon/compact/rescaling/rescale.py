@@ -6,24 +6,14 @@ somebody has written to it since: then it is planned again. Older snapshots keep
 
 from __future__ import annotations
 
-import logging
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
-from threading import Event
 
 import pyarrow as pa
 
-from lakeformat.errors import (
-    CommitConflictError,
-    CommitOutcomeUnknownError,
-    CorruptTableError,
-    InvalidRequestError,
-    LakeError,
-    NotFoundError,
-    UnsupportedError,
-)
-from lakeformat.executor import Executor, outcomes_of, where_to_work
+from lakeformat.errors import InvalidRequestError, LakeError, UnsupportedError
+from lakeformat.executor import Executor, where_to_work
 from lakeformat.paimon.commit.abort import delete_written
 from lakeformat.paimon.commit.commit import CommitOptions, commit_messages
 from lakeformat.paimon.compact.changelogs.producers import makes_changelog
@@ -39,7 +29,7 @@ from lakeformat.paimon.compact.rescaling.part import (
 from lakeformat.paimon.compact.rescaling.rescale_report import RescaledPartition, RescaleReport
 from lakeformat.paimon.compact.supported import require_whole_rows
 from lakeformat.paimon.compact.where import chosen_partitions
-from lakeformat.paimon.expiry_race import again_if_overtaken, is_overtaken
+from lakeformat.paimon.expiry_race import again_if_overtaken, head_of
 from lakeformat.paimon.handle import TableHandle, require_allowed, require_writable
 from lakeformat.paimon.layout import POSTPONE_BUCKET
 from lakeformat.paimon.metadata.commit_message import CommitMessage
@@ -56,14 +46,10 @@ from lakeformat.paimon.read.scan import Scan
 from lakeformat.paimon.read.splits import Split
 from lakeformat.paimon.read.where import Partitions
 from lakeformat.rows.conditions.filter import Where
+from lakeformat.tables.driver import Round, Steps, carry_out
+from lakeformat.tables.kept_files import kept_if_published
 
 __all__ = ["rescale"]
-
-_log = logging.getLogger(__name__)
-_TRIES = 10
-"""So often a partition is planned again that others write to."""
-_OVERTAKEN = (CommitConflictError, CorruptTableError, NotFoundError)
-"""What may come of it that others wrote to a partition, and expired what was read of it."""
 
 
 def rescale(
@@ -76,14 +62,17 @@ def rescale(
     executor: str | Executor | None = None,
 ) -> RescaleReport:
     """Bring partitions to a number of buckets, that of the table's options unless given."""
-    run = _Run(where_to_work("serial" if executor is None else executor))
+    chosen_executor = where_to_work("serial" if executor is None else executor)
     handle = newest_schema(handle)
     count = _require_count(handle, bucket)
     asked = chosen_partitions(handle.schema, where, partitions)
     units = _units(handle, count)
     meant = asked({*units})
     chosen = [units[each] for each in units if each in meant]
-    done = [*map(_planned, chosen)] if dry_run else run.until_done(chosen)
+    if dry_run:
+        done = [*map(_planned, chosen)]
+    else:
+        done = _Rescale.of(handle, count, chosen_executor, chosen).until_done()
     return RescaleReport.of(handle, count, done, dry_run=dry_run)
 
 
@@ -170,80 +159,77 @@ def _planned(unit: _Unit) -> RescaledPartition:
 
 
 @dataclass(slots=True)
-class _Run:
-    """What has become of each partition so far."""
+class _Rescale:
+    """One rescale of some partitions, from their first plan to their outcomes."""
 
+    handle: TableHandle
+    count: int
     executor: str | Executor
-    outcomes: dict[bytes, RescaledPartition] = field(default_factory=dict)
+    due: list[_Unit]
+    outcomes: dict[bytes, RescaledPartition]
+    _wanted: list[bytes] | None = None
+    """The partitions to plan again; None before the first round."""
+    _made: _Made = field(init=False)
 
-    def until_done(self, units: Sequence[_Unit]) -> list[RescaledPartition]:
-        """Read, write and publish partitions, again those somebody has written to meanwhile."""
-        self.outcomes = {unit.partition: unit.outcome for unit in units}
-        due = [unit for unit in units if unit.is_due]
-        for tries_left in reversed(range(_TRIES)):
-            if not due:
-                break
-            refused = self._round(due, may_refuse=tries_left > 0)
-            newest = _units(due[0].handle, due[0].count) if refused else {}
-            again = [newest[unit.partition] for unit in refused if unit.partition in newest]
-            due = [unit for unit in again if unit.is_due]
+    @classmethod
+    def of(
+        cls, handle: TableHandle, count: int, executor: str | Executor, units: Sequence[_Unit]
+    ) -> _Rescale:
+        """Return the rescale of those units that are due."""
+        outcomes = {unit.partition: unit.outcome for unit in units}
+        return cls(handle, count, executor, [unit for unit in units if unit.is_due], outcomes)
+
+    def until_done(self) -> list[RescaledPartition]:
+        """Read, write and publish partitions; write one again if another commit changed it."""
+        carry_out(
+            Steps(
+                name=f"rescaling {self.handle.uri}",
+                head=head_of(self.handle),
+                plan=self._plan_round,
+                take=self._take,
+                finish=self._finish,
+                give_up=lambda: self._made.give_up(),
+                discard=lambda outcome: delete_written(self._made.target, outcome[1]),
+                environment=self.handle.environment,
+                executor=self.executor,
+            )
+        )
         return [*self.outcomes.values()]
 
-    def _round(self, units: Sequence[_Unit], *, may_refuse: bool) -> list[_Unit]:
-        """Rescale units of one snapshot; those that have to be planned again."""
-        handle, snapshot, count = units[0].handle, units[0].snapshot, units[0].count
-
-        def refuse(reason: LakeError) -> None:
-            # Expiry follows writers: what was read may have gone once there is a newer snapshot.
-            if not may_refuse or not is_overtaken(handle, snapshot.id):
-                raise reason
-            _log.info("partitions of %s are rescaled again: %s", handle.uri, reason)
-
-        for unit in units:
+    def _plan_round(self) -> Round[Part, PartOutcome] | None:
+        if self._wanted is not None:
+            newest = _units_now(self.handle, self.count)
+            again = [newest[each] for each in self._wanted if each in newest]
+            self.due = [unit for unit in again if unit.is_due]
+        self._wanted = [unit.partition for unit in self.due]
+        if not self.due:
+            return None
+        for unit in self.due:
             _require_seen(unit)
+        handle, snapshot = self.due[0].handle, self.due[0].snapshot
         scan = scan_of(handle, snapshot)
-        try:
-            parts = _parts(units, scan, in_one=self.executor == "serial")
-        except _OVERTAKEN as reason:
-            refuse(reason)
-            return [*units]
+        parts = _parts(self.due, scan, in_one=self.executor == "serial")
         if not isinstance(self.executor, str):
             parts.sort(key=lambda part: -part.bytes)
-        made = _Made(with_buckets(handle, count), units, parts)
-        stop = Event()
-        outcomes = self._started(Rewriting(handle, scan, snapshot.id, count), parts, stop)
+        self._made = _Made(with_buckets(handle, self.count), self.due, parts)
+        work = Rewriting(handle, scan, snapshot.id, self.count)
+        return Round(units=parts, work=work)
+
+    def _take(self, outcome: PartOutcome) -> None:
+        part, messages, error = outcome
+        made = self._made
         try:
-            for part, messages, error in outcomes:
+            if error is not None:
+                raise error
+            if (whole := made.add(part, messages)) is not None:
                 unit = made.units[part.partition]
-                try:
-                    if error is not None:
-                        raise error
-                    if (whole := made.add(part, messages)) is not None:
-                        self.outcomes[part.partition] = _published(made.target, unit, whole)
-                except _OVERTAKEN as reason:
-                    refuse(reason)
-                    made.refuse(part)
-        except BaseException:
-            stop.set()
-            made.give_up()
-            for _, messages, _ in outcomes:
-                delete_written(made.target, messages)
+                self.outcomes[part.partition] = _published(made.target, unit, whole)
+        except LakeError:
+            made.refuse(part)
             raise
-        return [*made.refused.values()]
 
-    def _started(
-        self, work: Rewriting, parts: Sequence[Part], stop: Event
-    ) -> Iterator[PartOutcome]:
-        if not isinstance(self.executor, str):
-            return self.executor.outcomes(work, parts, stop)
-
-        def unless_stopped(part: Part) -> PartOutcome:
-            return (part, [], None) if stop.is_set() else work(part)
-
-        def lost(outcome: PartOutcome) -> None:
-            delete_written(work.handle, outcome[1])
-
-        return outcomes_of(self.executor, unless_stopped, parts, stop=stop, lost=lost)
+    def _finish(self) -> None:
+        self._wanted = [*self._made.refused]
 
 
 class _Made:
@@ -327,13 +313,8 @@ def _published(
     """Put what was written in place of a partition; when that is refused, it goes."""
     replaced = these_partitions(target.schema, pa.array([unit.partition], pa.large_binary()))
     options = CommitOptions(read_snapshot=unit.snapshot.id)
-    try:
+    with kept_if_published(lambda: delete_written(target, messages)):
         report = commit_messages(target, messages, options, overwrite=replaced)
-    except CommitOutcomeUnknownError:
-        raise  # the table may refer to the files: they stay
-    except LakeError:
-        delete_written(target, messages)
-        raise
     files = [file for message in messages for file in message.new_files]
     return replace(
         unit.outcome,

@@ -1,0 +1,189 @@
+"""Plan, run, commit, plan again: the one loop behind every operation that moves data.
+
+An operation describes itself as ``Steps``; ``carry_out`` runs them. It plans units,
+works on each through an executor, commits the results, and plans again what another commit has
+changed meanwhile, after a pause and within limits.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from enum import Enum, auto
+from threading import Event
+from typing import Generic, TypeVar
+
+from lakeformat.environment import Environment
+from lakeformat.errors import (
+    CommitConflictError,
+    CorruptTableError,
+    LakeError,
+    NotFoundError,
+)
+from lakeformat.executor import Executor, outcomes_of
+
+__all__ = ["ATTEMPTS", "Ended", "Round", "Steps", "carry_out"]
+
+_log = logging.getLogger(__name__)
+U = TypeVar("U")
+R = TypeVar("R")
+
+ATTEMPTS = 10
+"""The number of rounds in a row that may meet a conflict."""
+_LEAST_PAUSE_MILLIS = 10
+_LONGEST_PAUSE_MILLIS = 500
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Round(Generic[U, R]):
+    """One plan: units of one state of the table, and the work on each."""
+
+    units: Sequence[U]
+    work: Callable[[U], R]
+    """Runs a unit anywhere and returns its result, never None; it publishes nothing."""
+    stop: Event = field(default_factory=Event)
+    """Set when the round ends early: units under way give up."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Steps(Generic[U, R]):
+    """The steps of an operation, and its limits.
+
+    ``take`` and ``finish`` commit. When a commit is refused they delete its files and raise the
+    error; the round goes on with the other results.
+    """
+
+    name: str
+    """Names the operation and its table in logs and errors."""
+    head: Callable[[], object]
+    """Returns the number of the newest state of the table."""
+    plan: Callable[[], Round[U, R] | None]
+    """Returns the units that are due in the newest state; None when nothing is due."""
+    take: Callable[[R], object]
+    """Takes one result; commits as soon as enough results are there."""
+    finish: Callable[[], bool | None] = lambda: None
+    """Commits the results that still wait at the end of a round; True asks for another plan."""
+    give_up: Callable[[], object] = lambda: None
+    """Deletes the files of all results that wait for their commit."""
+    discard: Callable[[R], object] = lambda _: None
+    """Deletes the files of one result that ``take`` never got."""
+    environment: Environment
+    executor: str | Executor = "serial"
+    attempts: int = ATTEMPTS
+    """The number of rounds in a row that may meet a conflict."""
+    rounds: int | None = None
+    """The number of rounds in all; None for no limit."""
+    must_finish: bool = True
+    """Raises the last conflict after all attempts; otherwise ``carry_out`` returns normally."""
+
+
+class Ended(Enum):
+    """The reason why ``carry_out`` returned."""
+
+    DONE = auto()
+    CONFLICTS = auto()
+    ROUNDS = auto()
+
+
+def carry_out(steps: Steps[U, R]) -> Ended:
+    """Plan, run and commit until nothing is due.
+
+    A round is planned again after a ``CommitConflictError``. A missing or damaged file counts as
+    a conflict if the table has a newer state: expiry deletes what older states refer to. After
+    any other error the files of uncommitted results are deleted and the error is raised. While
+    the outcome of a commit is unknown, its files stay.
+    """
+    conflicts = rounds = 0
+    while True:
+        round_ = _Attempt(steps, steps.head())
+        is_more_due = round_.run()
+        if round_.conflict is None:
+            if not is_more_due:
+                return Ended.DONE
+            conflicts = 0
+        else:
+            conflicts += 1
+            if conflicts == steps.attempts:
+                if steps.must_finish:
+                    raise _too_many_conflicts(steps, round_.conflict) from round_.conflict
+                return Ended.CONFLICTS
+        rounds += 1
+        if rounds == steps.rounds:
+            return Ended.ROUNDS
+        if round_.conflict is not None:
+            _log.info("%s is planned again: %s", steps.name, round_.conflict)
+            steps.environment.back_off(
+                conflicts,
+                least_millis=_LEAST_PAUSE_MILLIS,
+                longest_millis=_LONGEST_PAUSE_MILLIS,
+            )
+
+
+@dataclass(slots=True)
+class _Attempt(Generic[U, R]):
+    """One plan with its units and commits."""
+
+    steps: Steps[U, R]
+    head: object
+    conflict: LakeError | None = None
+
+    def run(self) -> bool:
+        """Plan, run and commit; return whether more may be due."""
+        try:
+            planned = self.steps.plan()
+            return planned is not None and self._run(planned)
+        except LakeError as error:
+            self._note(error)
+            return True
+
+    def _run(self, planned: Round[U, R]) -> bool:
+        outcomes = _outcomes(self.steps, planned)
+        try:
+            for outcome in outcomes:
+                if outcome is not None:
+                    self._take(outcome)
+            return bool(self.steps.finish())
+        except BaseException:
+            planned.stop.set()
+            self.steps.give_up()
+            for outcome in outcomes:
+                if outcome is not None:
+                    self.steps.discard(outcome)
+            raise
+
+    def _take(self, outcome: R) -> None:
+        try:
+            self.steps.take(outcome)
+        except LakeError as error:
+            self._note(error)
+
+    def _note(self, error: LakeError) -> None:
+        """Keep a conflict, after which the operation is planned again; raise any other error."""
+        is_conflict = isinstance(error, CommitConflictError)
+        may_have_expired = isinstance(error, CorruptTableError | NotFoundError)
+        if not is_conflict and not (may_have_expired and self.steps.head() != self.head):
+            raise error
+        self.conflict = error
+
+
+def _outcomes(steps: Steps[U, R], planned: Round[U, R]) -> Iterator[R | None]:
+    """Yield the result of each unit as soon as it is there; None for a unit that was skipped."""
+    if not isinstance(steps.executor, str):
+        return steps.executor.outcomes(planned.work, planned.units, planned.stop)
+
+    def work(unit: U) -> R | None:
+        return None if planned.stop.is_set() else planned.work(unit)
+
+    def lost(outcome: R | None) -> None:
+        if outcome is not None:
+            steps.discard(outcome)
+
+    return outcomes_of(steps.executor, work, planned.units, stop=planned.stop, lost=lost)
+
+
+def _too_many_conflicts(steps: Steps[U, R], last: LakeError) -> CommitConflictError:
+    return CommitConflictError(
+        f"{steps.name}: other commits changed the same files {steps.attempts} times in a row. "
+        f"Repeat it while fewer commits are made. The last conflict: {last}"
+    )
