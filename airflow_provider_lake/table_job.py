@@ -68,6 +68,6 @@ def _check_partitions(table: Table, request: Mapping[str, Any]) -> None:
     """Refuse a condition that is no SQL, and columns or values that are not the table's."""
     where, partitions = request.get("where"), request.get("partitions")
     if where is not None or partitions is not None:
-        from lakeformat.paimon.compact.where import chosen_partitions
+        from lakeformat.paimon.compact.partition_choice import Chosen, chosen_partitions
 
-        chosen_partitions(table.schema, where, partitions)
+        chosen_partitions(table.schema, Chosen(where=where, partitions=partitions))

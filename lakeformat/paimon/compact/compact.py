@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from threading import Event
 
@@ -17,14 +17,12 @@ from lakeformat.paimon.compact.compact_report import BucketOutcome, CompactRepor
 from lakeformat.paimon.compact.identity import CompactIdentity, find_earlier_tries
 from lakeformat.paimon.compact.other_compactor import OtherCompactor, warn_of_other_compactor
 from lakeformat.paimon.compact.outcomes import compacted, failed, not_chosen, refused, report_of
+from lakeformat.paimon.compact.partition_choice import WHOLE_TABLE, Chosen, Places
 from lakeformat.paimon.compact.plan import has_left_table, plan_compaction, under_schema
 from lakeformat.paimon.compact.run import UnitOutcome, UnitWork
 from lakeformat.paimon.compact.unit import CompactPlan, CompactUnit, NotChosen
-from lakeformat.paimon.compact.where import Idle, Places
 from lakeformat.paimon.expiry_race import head_of
 from lakeformat.paimon.handle import TableHandle
-from lakeformat.paimon.read.where import Partitions
-from lakeformat.rows.conditions.filter import Where
 from lakeformat.tables.driver import ATTEMPTS, Ended, Round, Steps, carry_out
 from lakeformat.types.count_text import counted
 
@@ -48,38 +46,26 @@ def compact(
     handle: TableHandle,
     *,
     strategy: str = "full",
-    partitions: Partitions | None = None,
-    where: Where | None = None,
-    idle: Idle | None = None,
-    buckets: Collection[int] | None = None,
-    chosen: Places | None = None,
+    chosen: Chosen = WHOLE_TABLE,
     commit: CommitId | None = None,
     executor: str | Executor | None = None,
     on_progress: OnUnit | None = None,
 ) -> CompactReport:
     """Compact a table; writers are neither blocked nor undone.
 
-    ``chosen`` are exactly these buckets; rows of them that get their bucket are followed there.
+    Rows of chosen ``places`` that get their bucket are followed there.
 
-    What another commit has changed meanwhile is planned again, alone. A unit that fails stops no
-    other; its error is raised once the others are published, and has the ``report``. What an
-    earlier try with the same ``commit`` has published is not done again.
+    Buckets that another commit has changed meanwhile are planned again, alone. A unit that fails
+    stops no other; its error is raised once the others are published, and has the ``report``. A
+    retry with the same ``commit`` does not repeat what an earlier try has published.
     """
 
     def plan(newest: TableHandle, places: Places | None) -> CompactPlan:
-        return plan_compaction(
-            newest,
-            strategy=strategy,
-            partitions=partitions,
-            where=where,
-            idle=idle,
-            buckets=buckets,
-            places=chosen if places is None else places,
-        )
+        return plan_compaction(newest, strategy=strategy, chosen=chosen.at(places))
 
     def ends_at_once(newest: TableHandle) -> bool:
         # A full compaction of a bucket with keys leaves nothing to do; packs of files may.
-        is_full = strategy == "full" or idle is not None
+        is_full = strategy == "full" or chosen.idle is not None
         rewrites_all = newest.options.compaction_force_rewrite_all_files
         return is_full and (bool(newest.schema.primary_keys) or rewrites_all)
 

@@ -11,9 +11,9 @@ from lakeformat.executor import Executor, where_to_work
 from lakeformat.paimon.commit.identity import CommitId
 from lakeformat.paimon.compact.compact import OnUnit
 from lakeformat.paimon.compact.compact_report import CompactReport
+from lakeformat.paimon.compact.partition_choice import Idle, idle_millis
 from lakeformat.paimon.compact.supported import require_strategy
 from lakeformat.paimon.compact.unit import CompactPlan
-from lakeformat.paimon.compact.where import Idle, idle_millis
 from lakeformat.rows.conditions.filter import Where
 from lakeformat.tables.table_by_table import TableOutcome, table_by_table
 

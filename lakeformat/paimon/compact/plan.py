@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
@@ -15,19 +15,17 @@ from lakeformat.paimon.compact.append_pick import (
     pick_unordered,
 )
 from lakeformat.paimon.compact.key_value_plan import plan_bucket
+from lakeformat.paimon.compact.partition_choice import (
+    WHOLE_TABLE,
+    Chosen,
+    ChosenFiles,
+    idle_millis,
+)
 from lakeformat.paimon.compact.postponed import plan_postponed
 from lakeformat.paimon.compact.settings import PickSettings
 from lakeformat.paimon.compact.steps import Rewrite
 from lakeformat.paimon.compact.supported import require_supported, require_whole_rows
 from lakeformat.paimon.compact.unit import CompactPlan, CompactUnit, NotChosen
-from lakeformat.paimon.compact.where import (
-    Idle,
-    Places,
-    asked_buckets,
-    chosen_partitions,
-    idle_millis,
-    require_buckets,
-)
 from lakeformat.paimon.handle import TableHandle, is_unaware
 from lakeformat.paimon.layout import POSTPONE_BUCKET
 from lakeformat.paimon.metadata.data_file_meta import local_wall_clock
@@ -39,8 +37,6 @@ from lakeformat.paimon.metadata.snapshot_directory import latest_snapshot
 from lakeformat.paimon.partition import partition_name
 from lakeformat.paimon.read.deletions import deleted_rows_of, find_vectors
 from lakeformat.paimon.read.plan import plan_columns
-from lakeformat.paimon.read.where import Partitions
-from lakeformat.rows.conditions.filter import Where
 from lakeformat.types.duration_text import duration
 
 __all__ = ["has_left_table", "newest_schema", "plan_compaction", "under_schema"]
@@ -72,44 +68,24 @@ def has_left_table(handle: TableHandle, unit: CompactUnit) -> bool:
 
 
 def plan_compaction(
-    handle: TableHandle,
-    *,
-    strategy: str = "full",
-    partitions: Partitions | None = None,
-    where: Where | None = None,
-    idle: Idle | None = None,
-    buckets: Collection[int] | None = None,
-    places: Places | None = None,
+    handle: TableHandle, *, strategy: str = "full", chosen: Chosen = WHOLE_TABLE
 ) -> CompactPlan:
-    """What a compaction of the newest snapshot would do, in units.
-
-    ``where`` and ``partitions`` choose partitions, ``idle`` those nobody has written to for so
-    long, ``buckets`` some buckets of them, and ``places`` exactly these buckets.
-    """
+    """Plan a compaction of the newest snapshot, in units; nothing is changed."""
     snapshot = latest_snapshot(handle.storage, handle.layout)
     handle = newest_schema(handle)  # after the snapshot, or its files might lose newer columns
     require_supported(handle, strategy)
-    wanted = asked_buckets(buckets)
-    millis = None if idle is None else idle_millis(idle)
-    asked = chosen_partitions(handle.schema, where, partitions)
+    files = ChosenFiles(handle, chosen)
+    millis = None if chosen.idle is None else idle_millis(chosen.idle)
     nothing = CompactPlan(
         table=handle.uri, strategy=strategy, snapshot_id=None, schema_id=handle.schema.id
     )
     if snapshot is None:
         return nothing
     now = local_wall_clock(handle.environment.now_millis())
-    planner = _Planner(handle, snapshot, strategy == "full" or idle is not None, now)
-    entries = plan_columns(handle, snapshot, buckets=wanted).entries()
-    require_buckets(handle, wanted if places is None else None, entries)
-    meant = asked({entry.partition for entry in entries})
-    by_place: dict[tuple[bytes, int], list[ManifestEntry]] = {}
-    for entry in entries:
-        place = (entry.partition, entry.bucket)
-        if entry.partition in meant and (places is None or place in places):
-            by_place.setdefault(place, []).append(entry)
-    if wanted is not None and _waiting(by_place):
-        # A partition's number of buckets is said by any of them.
-        entries = plan_columns(handle, snapshot).entries()
+    planner = _Planner(handle, snapshot, strategy == "full" or chosen.idle is not None, now)
+    by_place = files.by_bucket(snapshot)
+    # The number of buckets of a partition is found in any file of it, also in other buckets.
+    entries = files.all_live(snapshot) if _waiting(by_place) else []
     units, others = _planned(planner, by_place, entries, _written_since(by_place, now, millis))
     return replace(
         nothing,

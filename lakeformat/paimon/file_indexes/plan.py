@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 from lakeformat.errors import CorruptTableError
-from lakeformat.paimon.compact.where import chosen_partitions
+from lakeformat.paimon.compact.partition_choice import Chosen, chosen_partitions
 from lakeformat.paimon.datafile.file_index_writer import INDEX_SUFFIX, WantedIndex, wanted_indexes
 from lakeformat.paimon.file_places import beside
 from lakeformat.paimon.handle import TableHandle
@@ -17,9 +17,7 @@ from lakeformat.paimon.metadata.schema_file import read_schema
 from lakeformat.paimon.metadata.snapshot import Snapshot
 from lakeformat.paimon.partition import partition_path
 from lakeformat.paimon.read.plan import plan_columns
-from lakeformat.paimon.read.where import Partitions
 from lakeformat.paimon.schema import TableSchema
-from lakeformat.rows.conditions.filter import Where
 from lakeformat.storage import Storage
 from lakeformat.types.types import DataField, with_nullability
 
@@ -59,15 +57,14 @@ def plan_units(
     handle: TableHandle,
     snapshot: Snapshot,
     *,
-    where: Where | None,
-    partitions: Partitions | None,
+    chosen: Chosen,
     force: bool,
 ) -> tuple[int, list[IndexUnit]]:
-    """How many files there are in the partitions asked for, and those to change."""
-    meant = chosen_partitions(handle.schema, where, partitions)
+    """Return the number of files in the chosen partitions, and the files to change."""
+    meant = chosen_partitions(handle.schema, chosen)
     entries = plan_columns(handle, snapshot).columns.entries()
-    chosen = meant({entry.partition for entry in entries})
-    entries = [entry for entry in entries if entry.partition in chosen]
+    asked = meant({entry.partition for entry in entries})
+    entries = [entry for entry in entries if entry.partition in asked]
     plan = _Planner(handle, snapshot, force)
     return len(entries), [unit for entry in entries if (unit := plan.unit(entry)) is not None]
 

@@ -15,6 +15,7 @@ from lakeformat.errors import InvalidRequestError, LakeError, UnsupportedError
 from lakeformat.executor import require_executor
 from lakeformat.paimon.commit.commit import CommitOptions, commit_messages
 from lakeformat.paimon.commit.manifest_merge import pick_deletions
+from lakeformat.paimon.compact.partition_choice import WHOLE_TABLE, Chosen
 from lakeformat.paimon.compact.plan import newest_schema
 from lakeformat.paimon.expiry_race import head_of, telling_of_expiry
 from lakeformat.paimon.file_indexes.build import BuiltIndex, build_index
@@ -24,9 +25,7 @@ from lakeformat.paimon.handle import TableHandle, require_allowed
 from lakeformat.paimon.metadata.commit_message import CommitMessage
 from lakeformat.paimon.metadata.snapshot_directory import latest_snapshot
 from lakeformat.paimon.options.operation import Operation
-from lakeformat.paimon.read.where import Partitions
 from lakeformat.paimon.schema_changes.file_index_rules import indexed_columns
-from lakeformat.rows.conditions.filter import Where
 from lakeformat.tables.driver import Round, Steps, carry_out
 from lakeformat.tables.kept_files import kept_if_published
 
@@ -46,8 +45,7 @@ _Outcome: TypeAlias = tuple[IndexUnit, BuiltIndex | None]
 def rewrite_file_indexes(
     handle: TableHandle,
     *,
-    where: Where | None = None,
-    partitions: Partitions | None = None,
+    chosen: Chosen = WHOLE_TABLE,
     force: bool = False,
     dry_run: bool = False,
     executor: str | None = None,
@@ -66,7 +64,7 @@ def rewrite_file_indexes(
             f"{handle.uri} asks for no file index, so there is none to build anew: set one first, "
             "such as by alter_table(…, set_option('file-index.bloom-filter.columns', 'a,b'))"
         )
-    run = _IndexRewrite(handle, where, partitions, force, require_executor(executor), on_progress)
+    run = _IndexRewrite(handle, chosen, force, require_executor(executor), on_progress)
     if dry_run:
         run.look()
     else:
@@ -81,8 +79,7 @@ class _IndexRewrite:
     """One rewrite of file indexes, from its first plan to its report."""
 
     handle: TableHandle
-    where: Where | None
-    partitions: Partitions | None
+    chosen: Chosen
     force: bool
     executor: str
     on_progress: OnFiles | None = None
@@ -103,13 +100,7 @@ class _IndexRewrite:
         head = latest_snapshot(self.handle.storage, self.handle.layout)
         if head is None:
             return
-        self.files, units = plan_units(
-            self.handle,
-            head,
-            where=self.where,
-            partitions=self.partitions,
-            force=self.force,
-        )
+        self.files, units = plan_units(self.handle, head, chosen=self.chosen, force=self.force)
         self.units = [unit for unit in units if _name(unit) not in self._settled]
 
     def until_done(self) -> None:

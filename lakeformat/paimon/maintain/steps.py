@@ -8,6 +8,7 @@ from typing import Final, TypeAlias
 from lakeformat.errors import CommitConflictError
 from lakeformat.paimon.compact.compact import compact
 from lakeformat.paimon.compact.compact_report import CompactReport
+from lakeformat.paimon.compact.partition_choice import Chosen
 from lakeformat.paimon.compact.plan import newest_schema, plan_compaction
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.health.health import due_places
@@ -62,7 +63,10 @@ def _compact(handle: TableHandle, request: MaintainRequest) -> StepReport:
         return _planned_compaction(handle, places)
     heard = request.units(handle.name, COMPACT)
     report = compact(
-        handle, strategy="full", chosen=places, executor=request.executor, on_progress=heard
+        handle,
+        chosen=Chosen(places=places),
+        executor=request.executor,
+        on_progress=heard,
     )
     if report.unfinished is not None:
         error = CommitConflictError(f"{report.table}: {report.unfinished}")
@@ -90,7 +94,7 @@ def of_compaction(report: CompactReport) -> StepReport:
 
 
 def _planned_compaction(handle: TableHandle, places: frozenset[tuple[bytes, int]]) -> StepReport:
-    plan = plan_compaction(handle, strategy="full", places=places)
+    plan = plan_compaction(handle, chosen=Chosen(places=places))
     if not plan.units:
         return _not_needed(COMPACT, "no bucket is due")
     files_in = sum(len(unit.files) for unit in plan.units)

@@ -147,12 +147,12 @@ class TablePartitions(TableReads):
         Data files stay as they are. ``force`` builds indexes anew that are there already.
         ``on_progress`` is called with the number of files, and how many of them are done.
         """
+        from lakeformat.paimon.compact.partition_choice import Chosen
         from lakeformat.paimon.file_indexes.rewrite import rewrite_file_indexes
 
         return rewrite_file_indexes(
             self._handle,
-            where=where,
-            partitions=partitions,
+            chosen=Chosen(where=where, partitions=partitions),
             force=force,
             dry_run=dry_run,
             on_progress=on_progress,

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from lakeformat.paimon.compact.compact import OnUnit
     from lakeformat.paimon.compact.compact_report import CompactReport
     from lakeformat.paimon.compact.other_compactor import OtherCompactor
+    from lakeformat.paimon.compact.partition_choice import Idle
     from lakeformat.paimon.compact.rescaling.rescale_report import RescaleReport
     from lakeformat.paimon.compact.unit import CompactPlan
-    from lakeformat.paimon.compact.where import Idle
     from lakeformat.paimon.health import HealthReport
     from lakeformat.paimon.maintain import MaintainReport
     from lakeformat.paimon.maintain.request import OnProgress
@@ -87,22 +87,15 @@ class TableUpkeep(TableReads):
     ) -> CompactPlan:
         """What ``compact`` would do now, bucket by bucket, and why; nothing is changed."""
         from lakeformat.paimon.compact.other_compactor import find_other_compactor
+        from lakeformat.paimon.compact.partition_choice import Chosen
         from lakeformat.paimon.compact.plan import plan_compaction, under_schema
         from lakeformat.paimon.compact.sorting.sort import asked_order, plan_sort
 
+        chosen = Chosen(where=where, partitions=partitions, idle=idle, buckets=buckets)
         if (order := asked_order(order_by, order_strategy, strategy, idle)) is not None:
-            plan = plan_sort(
-                self._handle, *order, where=where, partitions=partitions, buckets=buckets
-            )
+            plan = plan_sort(self._handle, *order, chosen=chosen)
         else:
-            plan = plan_compaction(
-                self._handle,
-                strategy=strategy,
-                where=where,
-                partitions=partitions,
-                idle=idle,
-                buckets=buckets,
-            )
+            plan = plan_compaction(self._handle, strategy=strategy, chosen=chosen)
         newest = under_schema(self._handle, plan.schema_id)
         return replace(plan, other_compactor=find_other_compactor(newest))
 
@@ -136,13 +129,13 @@ class TableUpkeep(TableReads):
         ``executor`` is ``"serial"``, which is the default, ``"threads"``, or an object such as
         ``spark_jobs.SparkExecutor``; buckets that share no row are written at the same time.
         """
+        from lakeformat.paimon.compact.partition_choice import Chosen
         from lakeformat.paimon.compact.rescaling.rescale import rescale
 
         return rescale(
             self._handle,
             bucket=bucket,
-            where=where,
-            partitions=partitions,
+            chosen=Chosen(where=where, partitions=partitions),
             dry_run=dry_run,
             executor=executor,
         )
@@ -180,15 +173,15 @@ class TableUpkeep(TableReads):
         where the earlier try ended, and reports that one's snapshots as ``earlier_snapshot_ids``.
         """
         from lakeformat.paimon.compact.compact import compact
+        from lakeformat.paimon.compact.partition_choice import Chosen
         from lakeformat.paimon.compact.sorting.sort import asked_order, sort_compact
 
+        chosen = Chosen(where=where, partitions=partitions, idle=idle, buckets=buckets)
         if (order := asked_order(order_by, order_strategy, strategy, idle)) is not None:
             return sort_compact(
                 self._handle,
                 *order,
-                where=where,
-                partitions=partitions,
-                buckets=buckets,
+                chosen=chosen,
                 commit=commit,
                 executor=executor,
                 on_progress=on_progress,
@@ -196,10 +189,7 @@ class TableUpkeep(TableReads):
         return compact(
             self._handle,
             strategy=strategy,
-            where=where,
-            partitions=partitions,
-            idle=idle,
-            buckets=buckets,
+            chosen=chosen,
             commit=commit,
             executor=executor,
             on_progress=on_progress,

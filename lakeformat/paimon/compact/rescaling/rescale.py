@@ -17,6 +17,7 @@ from lakeformat.executor import Executor, where_to_work
 from lakeformat.paimon.commit.abort import delete_written
 from lakeformat.paimon.commit.commit import CommitOptions, commit_messages
 from lakeformat.paimon.compact.changelogs.producers import makes_changelog
+from lakeformat.paimon.compact.partition_choice import WHOLE_TABLE, Chosen, chosen_partitions
 from lakeformat.paimon.compact.plan import newest_schema
 from lakeformat.paimon.compact.postponed import with_buckets
 from lakeformat.paimon.compact.rescaling.part import (
@@ -28,7 +29,6 @@ from lakeformat.paimon.compact.rescaling.part import (
 )
 from lakeformat.paimon.compact.rescaling.rescale_report import RescaledPartition, RescaleReport
 from lakeformat.paimon.compact.supported import require_whole_rows
-from lakeformat.paimon.compact.where import chosen_partitions
 from lakeformat.paimon.expiry_race import again_if_overtaken, head_of
 from lakeformat.paimon.handle import TableHandle, require_allowed, require_writable
 from lakeformat.paimon.layout import POSTPONE_BUCKET
@@ -44,8 +44,6 @@ from lakeformat.paimon.read.buckets import skips_level_zero
 from lakeformat.paimon.read.plan import plan_columns
 from lakeformat.paimon.read.scan import Scan
 from lakeformat.paimon.read.splits import Split
-from lakeformat.paimon.read.where import Partitions
-from lakeformat.rows.conditions.filter import Where
 from lakeformat.tables.driver import Round, Steps, carry_out
 from lakeformat.tables.kept_files import kept_if_published
 
@@ -56,23 +54,22 @@ def rescale(
     handle: TableHandle,
     *,
     bucket: int | None = None,
-    where: Where | None = None,
-    partitions: Partitions | None = None,
+    chosen: Chosen = WHOLE_TABLE,
     dry_run: bool = False,
     executor: str | Executor | None = None,
 ) -> RescaleReport:
     """Bring partitions to a number of buckets, that of the table's options unless given."""
-    chosen_executor = where_to_work("serial" if executor is None else executor)
+    where = where_to_work("serial" if executor is None else executor)
     handle = newest_schema(handle)
     count = _require_count(handle, bucket)
-    asked = chosen_partitions(handle.schema, where, partitions)
+    asked = chosen_partitions(handle.schema, chosen)
     units = _units(handle, count)
     meant = asked({*units})
-    chosen = [units[each] for each in units if each in meant]
+    asked_units = [units[each] for each in units if each in meant]
     if dry_run:
-        done = [*map(_planned, chosen)]
+        done = [*map(_planned, asked_units)]
     else:
-        done = _Rescale.of(handle, count, chosen_executor, chosen).until_done()
+        done = _Rescale.of(handle, count, where, asked_units).until_done()
     return RescaleReport.of(handle, count, done, dry_run=dry_run)
 
 

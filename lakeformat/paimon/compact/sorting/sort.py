@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 
 from lakeformat.errors import InvalidRequestError, UnsupportedError
 from lakeformat.executor import Executor
 from lakeformat.paimon.commit.identity import CommitId
 from lakeformat.paimon.compact.compact import OnUnit, run_plans
 from lakeformat.paimon.compact.compact_report import CompactReport
+from lakeformat.paimon.compact.partition_choice import (
+    WHOLE_TABLE,
+    Chosen,
+    ChosenFiles,
+    Idle,
+    Places,
+)
 from lakeformat.paimon.compact.plan import newest_schema
 from lakeformat.paimon.compact.sorting.order import RowOrder, row_order
 from lakeformat.paimon.compact.steps import Rewrite
 from lakeformat.paimon.compact.supported import require_supported, require_whole_rows
 from lakeformat.paimon.compact.unit import CompactPlan, CompactUnit
-from lakeformat.paimon.compact.where import (
-    Idle,
-    Places,
-    asked_buckets,
-    chosen_partitions,
-    require_buckets,
-)
 from lakeformat.paimon.handle import TableHandle, is_unaware
 from lakeformat.paimon.metadata.index_manifest import IndexManifestEntry
 from lakeformat.paimon.metadata.manifest import ManifestEntry
@@ -28,9 +28,6 @@ from lakeformat.paimon.metadata.snapshot import Snapshot
 from lakeformat.paimon.metadata.snapshot_directory import latest_snapshot
 from lakeformat.paimon.partition import partition_name
 from lakeformat.paimon.read.deletions import deleted_rows_of, find_vectors
-from lakeformat.paimon.read.plan import plan_columns
-from lakeformat.paimon.read.where import Partitions
-from lakeformat.rows.conditions.filter import Where
 
 __all__ = ["asked_order", "plan_sort", "sort_compact"]
 
@@ -40,9 +37,7 @@ def sort_compact(
     order_by: Sequence[str],
     strategy: str = "order",
     *,
-    partitions: Partitions | None = None,
-    where: Where | None = None,
-    buckets: Collection[int] | None = None,
+    chosen: Chosen = WHOLE_TABLE,
     commit: CommitId | None = None,
     executor: str | Executor | None = None,
     on_progress: OnUnit | None = None,
@@ -50,20 +45,13 @@ def sort_compact(
     """Write all rows anew, sorted by columns or along a curve through them.
 
     ``strategy`` is ``order``, one column after the other; ``zorder`` or ``hilbert``, all of them
-    alike. Each partition is sorted and published as a compaction: rows that others add meanwhile
-    stay as they are, and where files were compacted or deleted meanwhile it is sorted again.
+    alike. Each partition is sorted and published as a compaction. Rows that a writer adds
+    meanwhile keep their place; a partition whose files another commit has compacted or deleted
+    meanwhile is sorted again.
     """
 
     def plan(newest: TableHandle, places: Places | None) -> CompactPlan:
-        return plan_sort(
-            newest,
-            order_by,
-            strategy,
-            partitions=partitions,
-            where=where,
-            buckets=buckets,
-            places=places,
-        )
+        return plan_sort(newest, order_by, strategy, chosen=chosen.at(places))
 
     return run_plans(
         handle,
@@ -79,7 +67,7 @@ def sort_compact(
 def asked_order(
     order_by: Sequence[str] | None, order_strategy: str | None, strategy: str, idle: Idle | None
 ) -> tuple[Sequence[str], str] | None:
-    """What to sort by and how; None without an order."""
+    """Return the columns to sort by and how; None without an order."""
     if order_by is None:
         if order_strategy is not None:
             raise InvalidRequestError(
@@ -88,8 +76,8 @@ def asked_order(
         return None
     if strategy != "full" or idle is not None:
         raise InvalidRequestError(
-            "order_by sorts all rows of the partitions chosen: it goes neither with "
-            "strategy='minor' nor with 'idle'"
+            "order_by sorts all rows of the partitions chosen: it cannot be combined "
+            "with strategy='minor' or 'idle'"
         )
     return order_by, order_strategy or "order"
 
@@ -99,30 +87,19 @@ def plan_sort(
     order_by: Sequence[str],
     strategy: str = "order",
     *,
-    partitions: Partitions | None = None,
-    where: Where | None = None,
-    buckets: Collection[int] | None = None,
-    places: Places | None = None,
+    chosen: Chosen = WHOLE_TABLE,
 ) -> CompactPlan:
-    """What sorting would do at the newest snapshot: a unit for each partition."""
+    """Plan to sort the newest snapshot: a unit for each partition; nothing is changed."""
     snapshot = latest_snapshot(handle.storage, handle.layout)
     handle = newest_schema(handle)  # after the snapshot, or its files might lose newer columns
     _require_sortable(handle)
     order = row_order(handle.schema, order_by, strategy)
-    wanted = asked_buckets(buckets)
-    asked = chosen_partitions(handle.schema, where, partitions)
+    files = ChosenFiles(handle, chosen)
     if snapshot is None:
         return CompactPlan(
             table=handle.uri, strategy=strategy, snapshot_id=None, schema_id=handle.schema.id
         )
-    entries = plan_columns(handle, snapshot, buckets=wanted).entries()
-    require_buckets(handle, wanted if places is None else None, entries)
-    meant = asked({entry.partition for entry in entries})
-    by_place: dict[tuple[bytes, int], list[ManifestEntry]] = {}
-    for entry in entries:
-        place = (entry.partition, entry.bucket)
-        if entry.partition in meant and (places is None or place in places):
-            by_place.setdefault(place, []).append(entry)
+    by_place = files.by_bucket(snapshot)
     vectors = find_vectors(handle, snapshot)
     units = [
         _unit(handle, snapshot, files, order, vectors.get(place, ()))

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 import lakeformat as lake
 from lakeformat.paimon.compact import run
 from lakeformat.paimon.compact.append_unit import compact_append_files
+from lakeformat.paimon.compact.partition_choice import Chosen
 from lakeformat.paimon.compact.sorting import sort
 from lakeformat.paimon.compact.sorting.sort import plan_sort, sort_compact
 from lakeformat.paimon.compact.unit import CompactUnit
@@ -199,7 +200,7 @@ def test_partitions_are_sorted_one_by_one_and_may_be_chosen(catalog):
     table = create(catalog, partition_by=["dt"])
     for dt in "ab":
         table.write(points(20, seed=1, dt=dt))
-    report = sort_table(table, "x", partitions={"dt": "b"})
+    report = sort_table(table, "x", chosen=Chosen(partitions={"dt": "b"}))
     assert [outcome.partition for outcome in report.buckets] == ["dt=b"]
     x = {dt: table.scan(["x"], partitions={"dt": dt}).to_arrow()["x"].to_pylist() for dt in "ab"}
     assert x["b"] == sorted(x["a"])

@@ -1,8 +1,9 @@
-"""Which partitions a compaction is about."""
+"""The choice of the partitions and buckets that an operation works on."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from operator import index
 from typing import TypeAlias
@@ -13,20 +14,23 @@ from lakeformat.errors import InvalidRequestError
 from lakeformat.paimon.binary_row import FramedRows
 from lakeformat.paimon.handle import TableHandle, is_unaware
 from lakeformat.paimon.metadata.manifest import ManifestEntry
+from lakeformat.paimon.metadata.snapshot import Snapshot
 from lakeformat.paimon.options.kinds import ASKED_DURATION
 from lakeformat.paimon.partition import partition_fields
+from lakeformat.paimon.read.plan import plan_columns
 from lakeformat.paimon.read.where import Partitions, row_filter
 from lakeformat.paimon.schema import TableSchema
 from lakeformat.rows.conditions.filter import Where
 from lakeformat.types.arrow_types import to_arrow_schema
 
 __all__ = [
+    "WHOLE_TABLE",
+    "Chosen",
+    "ChosenFiles",
     "Idle",
     "Places",
-    "asked_buckets",
     "chosen_partitions",
     "idle_millis",
-    "require_buckets",
 ]
 
 Idle: TypeAlias = timedelta | str
@@ -35,12 +39,69 @@ Idle: TypeAlias = timedelta | str
 Places: TypeAlias = Collection[tuple[bytes, int]]
 """Buckets, each as its partition's framed row and its number."""
 
+BucketFiles: TypeAlias = dict[tuple[bytes, int], list[ManifestEntry]]
+"""The files of each bucket."""
 
-def chosen_partitions(
-    schema: TableSchema, where: Where | None, partitions: Partitions | None
-) -> Callable[[set[bytes]], set[bytes]]:
-    """Which of some partitions, given as framed rows, are meant."""
-    asked = row_filter(schema, where, partitions)
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chosen:
+    """The partitions and buckets that an operation works on; the whole table by default."""
+
+    where: Where | None = None
+    """A condition on partition columns."""
+    partitions: Partitions | None = None
+    idle: Idle | None = None
+    """Only partitions without a new file for so long."""
+    buckets: Collection[int] | None = None
+    places: Places | None = None
+    """Exactly these buckets."""
+
+    def at(self, places: Places | None) -> Chosen:
+        """Return the same choice at some buckets only; unchanged for None."""
+        return self if places is None else replace(self, places=places)
+
+
+WHOLE_TABLE = Chosen()
+
+
+class ChosenFiles:
+    """The live files of a snapshot, and those of them that were chosen.
+
+    Its constructor checks the choice, so a wrong one is refused on an empty table, too.
+    """
+
+    def __init__(self, handle: TableHandle, chosen: Chosen) -> None:
+        self._handle = handle
+        self._places = chosen.places
+        self._are_meant = chosen_partitions(handle.schema, chosen)
+        self._numbers = _bucket_numbers(chosen.buckets)
+        self._live: list[ManifestEntry] = []
+
+    def by_bucket(self, snapshot: Snapshot) -> BucketFiles:
+        """Return the chosen files; refuse a number that no bucket of the table has."""
+        self._live = entries = self._entries(snapshot, self._numbers)
+        places = self._places
+        if places is None:
+            _require_buckets(self._handle, self._numbers, entries)
+        meant = self._are_meant({entry.partition for entry in entries})
+        found: BucketFiles = {}
+        for entry in entries:
+            place = (entry.partition, entry.bucket)
+            if entry.partition in meant and (places is None or place in places):
+                found.setdefault(place, []).append(entry)
+        return found
+
+    def all_live(self, snapshot: Snapshot) -> list[ManifestEntry]:
+        """Return the files of all buckets, chosen or not, after ``by_bucket``."""
+        return self._live if self._numbers is None else self._entries(snapshot, None)
+
+    def _entries(self, snapshot: Snapshot, buckets: frozenset[int] | None) -> list[ManifestEntry]:
+        return plan_columns(self._handle, snapshot, buckets=buckets).entries()
+
+
+def chosen_partitions(schema: TableSchema, chosen: Chosen) -> Callable[[set[bytes]], set[bytes]]:
+    """Return a function that picks the chosen ones of some partitions, given as framed rows."""
+    asked = row_filter(schema, chosen.where, chosen.partitions)
     if asked is None:
         return lambda there: there
     fields = partition_fields(schema)
@@ -67,8 +128,8 @@ def chosen_partitions(
     return meant
 
 
-def asked_buckets(buckets: object) -> frozenset[int] | None:
-    """The numbers of buckets, whoever counts them; callers may pass anything."""
+def _bucket_numbers(buckets: object) -> frozenset[int] | None:
+    """Return checked numbers of buckets; callers may pass anything."""
     if buckets is None:
         return None
     if not isinstance(buckets, Collection) or isinstance(buckets, str | bytes):
@@ -79,7 +140,7 @@ def asked_buckets(buckets: object) -> frozenset[int] | None:
     return frozenset(map(index, numbers))
 
 
-def require_buckets(
+def _require_buckets(
     handle: TableHandle, asked: frozenset[int] | None, found: Iterable[ManifestEntry]
 ) -> None:
     """Refuse numbers that no bucket of the table has."""
@@ -95,7 +156,7 @@ def require_buckets(
 
 
 def idle_millis(idle: Idle) -> int:
-    """A duration in milliseconds."""
+    """Return a duration in milliseconds."""
     if not isinstance(idle, timedelta | str):
         raise InvalidRequestError(f"idle is a timedelta or a text such as '1 h', got {idle!r}")
     try:
