@@ -42,7 +42,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _compact_all(wanted: CompactDatabaseRequest, spark: SparkSession | None) -> Outcome:
     from lakeformat import NotFoundError
-    from lakeformat.paimon.compact.database import matching_tables
+    from lakeformat.catalog.compact_tables import matching_tables
 
     catalog: Any = open_warehouse(wanted)
     names = matching_tables(
@@ -64,7 +64,7 @@ def _compact_all(wanted: CompactDatabaseRequest, spark: SparkSession | None) -> 
 def _outcomes(
     catalog: Any, names: list[str], wanted: CompactDatabaseRequest, how: How
 ) -> Iterator[TableOutcome[Any]]:
-    from lakeformat.paimon.compact.database import compact_tables, plan_tables
+    from lakeformat.catalog.compact_tables import compact_tables, plan_tables
 
     which: dict[str, Any] = {
         "strategy": wanted.strategy,

@@ -78,8 +78,8 @@ def _of_table(wanted: MaintainRequest, name: str, how: Mapping[str, Any]) -> Out
 
 
 def _of_tables(wanted: MaintainRequest, how: Mapping[str, Any]) -> Outcome:
-    from lakeformat.paimon.compact.database import matching_tables
-    from lakeformat.paimon.maintain.database import maintain_tables
+    from lakeformat.catalog.compact_tables import matching_tables
+    from lakeformat.catalog.maintain_tables import maintain_tables
 
     catalog: Any = open_warehouse(wanted)
     names = matching_tables(

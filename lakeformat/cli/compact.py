@@ -224,7 +224,7 @@ def compact_database(
     An example: lake compact-database 'shop|sales' --excluding '.*_tmp' --strategy minor
     """
     # Arrow takes a while to load, and `lake --help` does not need it.
-    from lakeformat.paimon.compact.database import compact_tables, matching_tables, plan_tables
+    from lakeformat.catalog.compact_tables import compact_tables, matching_tables, plan_tables
 
     require_executor(executor)
     catalog: Any = existing_catalog(context)

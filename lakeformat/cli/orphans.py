@@ -181,7 +181,7 @@ def _show_database(
 ) -> None:
     """Print one line a table; a table that fails is a line too, and the exit code is 1."""
     # Arrow takes a while to load, and `lake --help` does not need it.
-    from lakeformat.paimon.orphans.database import remove_orphans_of
+    from lakeformat.catalog.orphans_of_tables import remove_orphans_of
 
     catalog = existing_catalog(context)
     names = [f"{database}.{table}" for table in catalog.list_tables(database)]

@@ -10,9 +10,9 @@ import pytest
 from typer.testing import CliRunner
 
 import lakeformat as lake
+from lakeformat.catalog.compact_tables import compact_tables, matching_tables
 from lakeformat.cli.app import app
 from lakeformat.paimon.compact import compact as compaction
-from lakeformat.paimon.compact.database import compact_tables, matching_tables
 from lakeformat.paimon.table.upkeep import TableUpkeep
 from tests.lake_command import lake_says
 
