@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Protocol
 
+from lakeformat.catalog.base import Catalog
 from lakeformat.errors import InvalidRequestError, NotFoundError
 from lakeformat.executor import Executor, where_to_work
 from lakeformat.paimon.commit.identity import CommitId
@@ -20,36 +20,8 @@ from lakeformat.tables.table_by_table import TableOutcome, table_by_table
 __all__ = ["compact_tables", "matching_tables", "plan_tables"]
 
 
-class Compactable(Protocol):
-    """A table that compacts itself."""
-
-    def compact(self, **how: Any) -> CompactReport:
-        """Compact it."""
-        ...
-
-    def plan_compaction(self, **how: Any) -> CompactPlan:
-        """What that would do."""
-        ...
-
-
-class Tables(Protocol):
-    """A catalog, as far as this module needs it."""
-
-    def list_databases(self) -> list[str]:
-        """Their names."""
-        ...
-
-    def list_tables(self, database: str) -> list[str]:
-        """The names of the tables of a database."""
-        ...
-
-    def table(self, name: str) -> Compactable:
-        """The table of a name."""
-        ...
-
-
 def matching_tables(
-    catalog: Tables,
+    catalog: Catalog,
     *,
     databases: str = ".*",
     including: str = ".*",
@@ -74,7 +46,7 @@ def matching_tables(
     ]
 
 
-def _tables_of(catalog: Tables, database: str) -> list[str]:
+def _tables_of(catalog: Catalog, database: str) -> list[str]:
     try:
         return catalog.list_tables(database)
     except NotFoundError:  # dropped since databases were listed: no table of others waits for it
@@ -82,7 +54,7 @@ def _tables_of(catalog: Tables, database: str) -> list[str]:
 
 
 def compact_tables(
-    catalog: Tables,
+    catalog: Catalog,
     names: Sequence[str],
     *,
     strategy: str = "full",
@@ -93,9 +65,10 @@ def compact_tables(
     on_progress: OnUnit | None = None,
     began: Callable[[str], None] | None = None,
 ) -> Iterator[TableOutcome[CompactReport]]:
-    """Compact one table after the other, each as ``Table.compact`` does; one that fails stops
-    no other. ``began`` hears the name of each before it is compacted. The same ``commit`` serves
-    all tables: each knows its own snapshots.
+    """Compact one table after the other, each as ``Table.compact`` does.
+
+    A table that fails stops no other. ``began`` is called with the name of each before it is
+    compacted. The same ``commit`` serves all tables: each knows its own snapshots.
     """
     _require(strategy, idle)
     where_to_work(executor)
@@ -114,14 +87,14 @@ def compact_tables(
 
 
 def plan_tables(
-    catalog: Tables,
+    catalog: Catalog,
     names: Sequence[str],
     *,
     strategy: str = "full",
     where: Where | None = None,
     idle: Idle | None = None,
 ) -> Iterator[TableOutcome[CompactPlan]]:
-    """What that would do with each table; nothing is changed."""
+    """Plan what ``compact_tables`` would do with each table; nothing is changed."""
     _require(strategy, idle)
 
     def plan(name: str) -> CompactPlan:
@@ -131,7 +104,7 @@ def plan_tables(
 
 
 def _require(strategy: str, idle: Idle | None) -> None:
-    """What is wrong for every table is said before the first one."""
+    """Refuse what no table can do, before the first one is compacted."""
     require_strategy(strategy)
     if idle is not None:
         idle_millis(idle)

@@ -3,32 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Protocol
+from typing import Any
 
+from lakeformat.catalog.base import Catalog
 from lakeformat.paimon.maintain.maintain_report import MaintainReport
 from lakeformat.tables.table_by_table import TableOutcome, table_by_table
 
 __all__ = ["maintain_tables"]
 
 
-class Maintainable(Protocol):
-    """A table that maintains itself."""
-
-    def maintain(self, **how: Any) -> MaintainReport:
-        """Maintain it."""
-        ...
-
-
-class Tables(Protocol):
-    """A catalog, as far as this module needs it."""
-
-    def table(self, name: str) -> Maintainable:
-        """The table of a name."""
-        ...
-
-
 def maintain_tables(
-    catalog: Tables,
+    catalog: Catalog,
     names: Sequence[str],
     *,
     began: Callable[[str], None] | None = None,

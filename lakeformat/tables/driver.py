@@ -51,7 +51,7 @@ class Steps(Generic[U, R]):
     """The steps of an operation, and its limits.
 
     ``take`` and ``finish`` commit. When a commit is refused they delete its files and raise the
-    error; the round goes on with the other results.
+    error; the other results are still taken.
     """
 
     name: str
@@ -92,7 +92,7 @@ def carry_out(steps: Steps[U, R]) -> Ended:
     A round is planned again after a ``CommitConflictError``. A missing or damaged file counts as
     a conflict if the table has a newer state: expiry deletes what older states refer to. After
     any other error the files of uncommitted results are deleted and the error is raised. While
-    the outcome of a commit is unknown, its files stay.
+    the outcome of a commit is unknown, its files are kept.
     """
     conflicts = rounds = 0
     while True:

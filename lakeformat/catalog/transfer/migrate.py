@@ -22,7 +22,7 @@ from lakeformat.catalog.transfer.migrate_plan import (
     CONVERTED,
     COPIED,
     REGISTERED,
-    Chosen,
+    SourceFile,
     address_of,
     choose,
     columns_of,
@@ -196,7 +196,7 @@ class _Migration:
 
     table: Table
     source: Storage
-    chosen: Sequence[Chosen]
+    chosen: Sequence[SourceFile]
     _written: list[str] = field(default_factory=list)
 
     @property
@@ -251,14 +251,14 @@ class _Migration:
                 new_files=tuple(files),
             )
 
-    def _partition(self, each: Chosen) -> bytes:
+    def _partition(self, each: SourceFile) -> bytes:
         schema = self._handle.schema
         fields = partition_fields(schema)
         columns = partition_columns(schema, each.file)
         values = [values_from_arrow(columns[field.name], field.type)[0] for field in fields]
         return frame_row(encode_row(values, [field.type for field in fields]), len(fields))
 
-    def _described(self, each: Chosen, partition: bytes, number: int) -> DataFileMeta:
+    def _described(self, each: SourceFile, partition: bytes, number: int) -> DataFileMeta:
         handle, file = self._handle, each.file
         statistics, covered = encode_value_statistics(
             handle.schema.fields,
@@ -293,7 +293,7 @@ class _Migration:
             None if column.name in schema.partition_keys else column for column in schema.fields
         ]
 
-    def _copied(self, each: Chosen, partition: bytes, number: int) -> str:
+    def _copied(self, each: SourceFile, partition: bytes, number: int) -> str:
         """Copy a file into the table and return its new name."""
         handle = self._handle
         unique, extension = handle.environment.new_id(), str(each.file.format)
@@ -314,7 +314,7 @@ def _report(
     source: str,
     schema: TableSchema,
     directory: PlainDirectory,
-    chosen: Sequence[Chosen],
+    chosen: Sequence[SourceFile],
     done: CommitReport | None,
 ) -> MigrateReport:
     files = tuple(
@@ -347,6 +347,6 @@ def _report(
     )
 
 
-def _shown(schema: TableSchema, each: Chosen) -> str:
+def _shown(schema: TableSchema, each: SourceFile) -> str:
     pairs = zip(schema.partition_keys, each.file.values, strict=True)
     return partition_directory([*pairs])

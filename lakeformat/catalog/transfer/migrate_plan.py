@@ -22,7 +22,7 @@ __all__ = [
     "CONVERTED",
     "COPIED",
     "REGISTERED",
-    "Chosen",
+    "SourceFile",
     "address_of",
     "choose",
     "columns_of",
@@ -34,7 +34,7 @@ REGISTERED, COPIED, CONVERTED = "registered", "copied", "converted"
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class SourceFile:
     """A file, the action for it and the reason."""
 
     file: PlainFile
@@ -107,7 +107,7 @@ def partition_columns(schema: TableSchema, file: PlainFile) -> dict[str, pa.Arra
 
 def choose(
     storage: Storage, root: str, schema: TableSchema, files: Sequence[PlainFile], *, copy: bool
-) -> list[Chosen]:
+) -> list[SourceFile]:
     """Return the action for each file below ``root``.
 
     A file is registered only if every reader can read it and finds it in the directory of its
@@ -118,19 +118,19 @@ def choose(
     found = []
     for file in files:
         if (why := _unfit(file, fields)) is not None:
-            found.append(Chosen(file, CONVERTED, why))
+            found.append(SourceFile(file, CONVERTED, why))
         elif copy:
-            found.append(Chosen(file, COPIED, "as asked"))
+            found.append(SourceFile(file, COPIED, "as asked"))
         elif not file.names_format:
-            found.append(Chosen(file, COPIED, "the suffix of its name is not its format"))
+            found.append(SourceFile(file, COPIED, "the suffix of its name is not its format"))
         elif named[file.values, file.info.name] > 1:
-            found.append(Chosen(file, COPIED, "another file of its partition has the same name"))
+            found.append(SourceFile(file, COPIED, "another file of its partition has the same name"))
         elif not _has_address(storage, root) or not _has_address(storage, file.info.path):
-            found.append(Chosen(file, COPIED, "its path cannot be written as an address"))
+            found.append(SourceFile(file, COPIED, "its path cannot be written as an address"))
         elif len(file.info.path[len(root) :].strip("/").split("/")) != len(file.values) + 1:
-            found.append(Chosen(file, COPIED, "its directory is no partition"))
+            found.append(SourceFile(file, COPIED, "its directory is no partition"))
         else:
-            found.append(Chosen(file, REGISTERED, "has the columns of the table"))
+            found.append(SourceFile(file, REGISTERED, "has the columns of the table"))
     return found
 
 
