@@ -1,4 +1,4 @@
-"""Which files of an append table are written together: pure functions of the files."""
+"""Choose the files of an append table that are written together: pure functions of the files."""
 
 from __future__ import annotations
 
@@ -44,9 +44,10 @@ class Deletions:
     """The deletion vectors of a bucket's files."""
 
     rows: Mapping[str, int] = field(default_factory=dict)
-    """How many rows of a file are deleted; only files that have a vector."""
+    """The number of deleted rows of each file that has a deletion vector."""
     index_file: Mapping[str, str] = field(default_factory=dict)
-    """Which index file a file's vector is in: all its files are compacted together, or none."""
+    """The index file with the vector of each file; all files of one index file are compacted
+    together."""
 
 
 @dataclass(frozen=True, slots=True)

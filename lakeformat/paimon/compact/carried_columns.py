@@ -1,4 +1,4 @@
-"""Columns that go through a compaction as they lie in the files: nobody looks into them."""
+"""Columns that a compaction copies as they lie in the files, without looking into them."""
 
 from __future__ import annotations
 

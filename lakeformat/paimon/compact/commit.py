@@ -36,10 +36,11 @@ class Groups:
 
     handle: TableHandle
     identity: CompactIdentity | None = None
-    """Whose snapshots these are; None of a compaction that nobody repeats."""
+    """The identity of these snapshots; None of a compaction that is not repeated."""
     published: list[Made] = field(default_factory=list)
     refused: list[tuple[CompactUnit, LakeError]] = field(default_factory=list)
-    """What another commit has overtaken, and how that was found; the files are removed."""
+    """Units that another commit has overtaken, and the error that showed it; their files are
+    deleted."""
     snapshot_ids: list[int] = field(default_factory=list)
     tried: int = 0
     conflicts: int = 0

@@ -56,8 +56,8 @@ def compact(
     Rows of chosen ``places`` that get their bucket are followed there.
 
     Buckets that another commit has changed meanwhile are planned again, alone. A unit that fails
-    stops no other; its error is raised once the others are published, and has the ``report``. A
-    retry with the same ``commit`` does not repeat what an earlier try has published.
+    stops no other; its error is raised once the other units are published, and has the ``report``.
+    A retry with the same ``commit`` does not repeat what an earlier try has published.
     """
 
     def plan(newest: TableHandle, places: Places | None) -> CompactPlan:

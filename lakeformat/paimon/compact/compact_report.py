@@ -1,4 +1,4 @@
-"""What a compaction did, for people and programs."""
+"""The report of a compaction, for people and programs."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ __all__ = ["BucketOutcome", "CompactReport", "Progress"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
-    """How far a compaction has come."""
+    """The progress of a compaction."""
 
     table: str
     units: int
-    """How many are planned so far."""
+    """The number of units planned so far."""
     done: int
     bytes: int
     bytes_done: int
@@ -40,7 +40,7 @@ class BucketOutcome:
     files_moved: int = 0
     """Files that only changed their level."""
     changelog_rows: int = 0
-    """What was written beside them of what has changed."""
+    """The rows of the changelog files written beside them."""
     changelog_files: int = 0
     changelog_bytes: int = 0
     fresh_bytes_in: int = 0
@@ -69,18 +69,18 @@ class CompactReport:
     changelog_files: int
     changelog_bytes: int
     changelog_guarantee: str
-    """What the table's changelog tells, whoever makes it: ``complete``, ``net``, ``as written`` or
-    ``none``; see docs/changelog.md."""
+    """The guarantee of the table's changelog, by any producer: ``complete``, ``net``, ``as
+    written`` or ``none``; see docs/changelog.md."""
     write_amplification: float | None
     """Bytes written for each byte that had not been compacted before; None if there were none."""
     unfinished: str | None = None
-    """Why it ended before nothing was due any more; None if it did not."""
+    """The reason why more may still be due; None if nothing is."""
     rounds: int
-    """How often files were chosen: until nothing was due, and again where a commit was refused."""
+    """The number of rounds of planning: until nothing was due, and again after a conflict."""
     groups: int
-    """How many commits were tried."""
+    """The number of commits that were tried."""
     groups_refused: int
-    """How many of those met another commit that had changed the same files."""
+    """The number of commits that met another commit of the same files."""
     plan_millis: int
     run_millis: int
     """Of all units together, however many ran at a time."""

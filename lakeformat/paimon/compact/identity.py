@@ -1,4 +1,4 @@
-"""Which snapshots a compaction has published under one identity, this time and before.
+"""The snapshots that a compaction has published under one identity, this time and before.
 
 A compaction publishes as many snapshots as it needs. They bear a user of their own, made of the
 identity it was given, and count from 0, so that they meet no other commit of that user.
@@ -41,7 +41,8 @@ class CompactIdentity:
     _own: set[int | None] = field(default_factory=set)
 
     def next_commit(self) -> EarlierCommits:
-        """Whose number the next snapshot bears, if nobody has taken it since anybody looked."""
+        """Return the identity of the next snapshot, with a look for a twin that has taken its
+        number."""
         found = EarlierCommits(
             self.handle, CommitId(self.user, self._next), (CommitKind.COMPACT,), is_new=True
         )
@@ -67,10 +68,10 @@ class CompactIdentity:
         self._looked = head
 
     def made(self, unit: CompactUnit) -> bool:
-        """Whether an earlier try has done what a unit would do again.
+        """Return whether an earlier try has done the work of a unit.
 
-        What was sorted or merged is left as it is although rows have come since; packs of files
-        only if there is nothing else in them.
+        Sorted or merged files are left as they are, although rows have been added since; packs of
+        files only if there is nothing else in them.
         """
         there = [
             (entry.partition, entry.bucket, entry.file.file_name) in self._made
@@ -86,9 +87,9 @@ class CompactIdentity:
 
 
 def find_earlier_tries(handle: TableHandle, commit: CommitId) -> CompactIdentity:
-    """What earlier tries of a compaction have published, as far back as snapshots are there.
+    """Find what earlier tries of a compaction have published, as far back as snapshots exist.
 
-    What has expired with them is done once more, which changes no row.
+    Work whose snapshots have expired is done once more, which changes no row.
     """
     require_commit_id(commit)
     head = latest_snapshot(handle.storage, handle.layout)

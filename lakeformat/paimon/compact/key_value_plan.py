@@ -1,4 +1,4 @@
-"""What becomes of one bucket of a primary-key table."""
+"""Plan the compaction of one bucket of a primary-key table."""
 
 from __future__ import annotations
 
@@ -52,12 +52,12 @@ class _Bucket:
         self._marked = {each.data_file_name: each.cardinality or 0 for each in ranges}
 
     def is_stale(self, file: DataFileMeta) -> bool:
-        """Whether a full compaction writes a file anew even where it is."""
+        """Return whether a full compaction rewrites a file that is at its level already."""
         forced = self._handle.options.compaction_force_rewrite_all_files
         return forced or file.file_name in self._marked
 
     def steps(self, pick: Pick) -> list[Step]:
-        """What is to be done; a file that would be moved to where it is needs nothing."""
+        """Return the steps to run; a file that is at its level already needs none."""
         options = self._handle.options.of_level(pick.output_level)
         picked = {file.file_name for run in pick.runs for file in run.files}
         # In commit order, as scans have them: of rows that compare equal the same one is kept.
@@ -88,7 +88,8 @@ class _Bucket:
         ]
 
     def _is_looked_up(self, file: DataFileMeta, *, is_last: bool) -> bool:
-        """Whether rows of a file of level 0 become others by what is found above."""
+        """Return whether rows of a file of level 0 may differ once they are merged with higher
+        levels."""
         options = self._handle.options
         if not looks_up(options):
             return False

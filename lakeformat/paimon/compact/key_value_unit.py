@@ -79,7 +79,7 @@ def _rows(handle: TableHandle, unit: CompactUnit, changelog: KeyValueWriter) -> 
 
 
 class _UnitRows(Protocol):
-    """What comes out of merging files of a unit, with all columns of the table."""
+    """The merged rows of the files of a unit, with all columns of the table."""
 
     @property
     def marked(self) -> Mapping[str, Positions]:
@@ -96,7 +96,7 @@ class _UnitRows(Protocol):
 
 
 class _Rows:
-    """The rows of a unit that nobody has to be told of."""
+    """The rows of a unit that needs neither changelog nor lookups."""
 
     def __init__(self, handle: TableHandle, unit: CompactUnit) -> None:
         self._schema = handle.schema
@@ -113,7 +113,7 @@ class _Rows:
             yield from self._merged(section)
 
     def move(self, step: Upgrade) -> None:
-        """Its rows stay what they are."""
+        """Its rows are not changed."""
 
     def _merged(self, section: FileRuns) -> Iterator[pa.Table]:
         rows = batch_rows_of(len(section)) if len(section) > 1 else BATCH_ROWS

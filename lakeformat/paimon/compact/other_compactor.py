@@ -73,10 +73,10 @@ class OtherCompactor:
 
 
 def find_other_compactor(handle: TableHandle) -> OtherCompactor | None:
-    """Return the program whose compaction is the newest that does not bear the mark of ours.
+    """Return the program whose compaction is the newest without the mark of ours.
 
-    None where the table is ``write-only``, for its writers leave compaction to others. No more
-    than the newest 100 snapshots of the last 14 days are read, and only until one is found.
+    None where the table is ``write-only``: its writers do not compact. At most the newest 100
+    snapshots of the last 14 days are read, and only until one is found.
     """
     if handle.options.write_only:
         return None
@@ -97,7 +97,7 @@ def find_other_compactor(handle: TableHandle) -> OtherCompactor | None:
 
 
 def warn_of_other_compactor(handle: TableHandle) -> OtherCompactor | None:
-    """Find the program, and log a warning that says what to do."""
+    """Find the program, and log a warning with the way to end it."""
     found = find_other_compactor(handle)
     if found is not None:
         _log.warning("%s", found.warning)

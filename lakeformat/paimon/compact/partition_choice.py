@@ -34,7 +34,7 @@ __all__ = [
 ]
 
 Idle: TypeAlias = timedelta | str
-"""How long, as a timedelta or a text such as ``"1 h"``."""
+"""An age, as a timedelta or a text such as ``"1 h"``."""
 
 Places: TypeAlias = Collection[tuple[bytes, int]]
 """Buckets, each as its partition's framed row and its number."""

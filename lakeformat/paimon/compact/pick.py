@@ -1,4 +1,4 @@
-"""Which runs of a bucket are compacted together: pure functions of the runs and the options."""
+"""Choose the runs of a bucket that are compacted together: pure functions of runs and options."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Pick:
 
 
 def pick_universal(levels: Levels, settings: PickSettings) -> Pick | None:
-    """The runs that size and number say to compact; None if the bucket is in good shape."""
+    """Return the runs that are due by size and number; None if the bucket is in good shape."""
     return _unless_done(
         _early_full(levels, settings)
         or _too_large(levels, settings)
@@ -66,7 +66,8 @@ def _early_full(levels: Levels, settings: PickSettings) -> Pick | None:
 
 
 def _is_due(levels: Levels, settings: PickSettings, interval_millis: int) -> bool:
-    """The newest file of the highest level tells when that was; without one it is due."""
+    """Return whether the last full compaction is too old; the newest file of the top level dates
+    it."""
     made = [
         file.creation_time
         for run in levels.runs
@@ -108,7 +109,8 @@ def _too_many(levels: Levels, settings: PickSettings) -> Pick | None:
 
 
 def _extended(runs: Sequence[SortedRun], count: int, settings: PickSettings) -> int:
-    """How many runs are taken if the first ``count`` are: those that follow and are no larger."""
+    """Return the number of runs to take: the first ``count``, and those after them that are no
+    larger."""
     size, is_extended = sum(run.size for run in runs[:count]), False
     for run in runs[count:]:
         is_larger = size * (100 + settings.size_ratio) < run.size * 100
@@ -119,7 +121,7 @@ def _extended(runs: Sequence[SortedRun], count: int, settings: PickSettings) -> 
 
 
 def _from(levels: Levels, count: int, reason: str) -> Pick:
-    """The first runs, and the level below the one that follows, which stays as it is."""
+    """Return the first runs, and the level below the next run, which is not touched."""
     runs = levels.runs
     output = max(runs[count].level - 1, 0) if count < len(runs) else levels.max_level
     while output == 0 and count < len(runs):  # results never go to level 0

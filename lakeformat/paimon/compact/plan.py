@@ -1,4 +1,4 @@
-"""Which buckets are compacted, and why the others are not: nothing of a data file is read."""
+"""Choose the buckets to compact, with a reason for each other one; no data file is read."""
 
 from __future__ import annotations
 
@@ -48,14 +48,15 @@ def newest_schema(handle: TableHandle) -> TableHandle:
 
 
 def under_schema(handle: TableHandle, schema_id: int) -> TableHandle:
-    """The table as one of its schemas says."""
+    """Return the table with one of its schemas."""
     if schema_id == handle.schema.id:
         return handle
     return replace(handle, schema=read_schema(handle.storage, handle.layout, schema_id))
 
 
 def has_left_table(handle: TableHandle, unit: CompactUnit) -> bool:
-    """Whether what a unit reads has left the table: no wonder if that cannot be read any more."""
+    """Return whether files of a unit have left the table, so that a failure to read them is no
+    damage."""
     snapshot = latest_snapshot(handle.storage, handle.layout)
     if snapshot is None or snapshot.id == unit.snapshot.id:
         return snapshot is None
@@ -186,7 +187,10 @@ class _Planner:
 
     def _append(self, files: list[ManifestEntry]) -> list[CompactUnit] | str:
         if self._taken >= self.handle.options.compaction_file_num_limit:
-            return f"{self._taken} files of others are taken first ('compaction.file-num-limit')"
+            return (
+                f"{self._taken} files of other buckets are taken first "
+                "('compaction.file-num-limit')"
+            )
         settings = AppendSettings.of_options(self.handle.options)
         deletions = self._deletions(files)
         metas = [entry.file for entry in files]

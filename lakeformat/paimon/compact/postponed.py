@@ -46,7 +46,7 @@ def plan_postponed(
 
 
 def bucket_count(handle: TableHandle, live: Sequence[ManifestEntry]) -> tuple[int, str]:
-    """How many buckets a partition has or gets, and why."""
+    """Return the number of buckets that a partition has or gets, and the reason."""
     options = handle.options
     counts = {entry.total_buckets for entry in live if entry.bucket >= 0}
     if counts:

@@ -1,4 +1,4 @@
-"""Where in its file each row is, so that a deletion vector can mark it."""
+"""Positions of rows in their files, for deletion vectors."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class PositionedRows(DeletedRows):
 
 
 def with_places(batch: pa.RecordBatch, file: int, rows: Positions | None) -> pa.RecordBatch:
-    """Rows with their places; those nobody will mark need none."""
+    """Rows with their positions; rows that are never marked need none."""
     positions = np.zeros(batch.num_rows, np.int64) if rows is None else rows
     files = pa.array(np.full(batch.num_rows, file, np.int32))
     schema = batch.schema.append(pa.field(_FILE, pa.int32()))
@@ -67,7 +67,7 @@ class MarkedRows:
             self._found.setdefault(number, []).append(positions[files == number])
 
     def by_file(self) -> dict[str, Positions]:
-        """What a deletion vector of each file has to hold in addition."""
+        """Return the positions that the deletion vector of each file gets in addition."""
         by_name: dict[str, list[Positions]] = {}
         for number, parts in self._found.items():
             by_name.setdefault(self.names[number], []).extend(parts)

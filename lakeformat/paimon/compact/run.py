@@ -22,7 +22,7 @@ UnitOutcome: TypeAlias = tuple[CompactUnit, tuple[CommitMessage, ...], LakeError
 
 @dataclass(frozen=True, slots=True)
 class UnitWork:
-    """What becomes of a unit of one table; it can be pickled and called elsewhere."""
+    """Compacts a unit of one table; it can be pickled and called elsewhere."""
 
     handle: TableHandle
 
@@ -63,7 +63,7 @@ def run_unit(handle: TableHandle, unit: CompactUnit) -> CommitMessage:
 
 
 def _require_schema(handle: TableHandle, unit: CompactUnit) -> str:
-    """What errors begin with, once the table looks as it did when the unit was planned."""
+    """Return the beginning of error messages; refuse a unit of another schema."""
     where = f"compaction of {unit.place} of {handle.uri}, planned at snapshot {unit.snapshot.id}"
     if unit.schema_id != handle.schema.id:
         raise CommitConflictError(

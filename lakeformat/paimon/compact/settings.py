@@ -1,4 +1,4 @@
-"""What the choice of files depends on besides the files."""
+"""The settings that the choice of files depends on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What happens to each file of a unit: merged with others, or moved to its level as it is."""
+"""The steps of a unit: files are merged with each other, or one is moved to its level as it is."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from lakeformat.paimon.metadata.data_file_meta import DataFileMeta
 __all__ = ["FileRuns", "Rewrite", "Step", "Upgrade", "steps_of"]
 
 FileRuns: TypeAlias = tuple[tuple[DataFileMeta, ...], ...]
-"""The runs of a section, oldest first: files whose keys overlap, and nobody else's do."""
+"""The runs of a section, oldest first: files whose keys overlap each other and no other file."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Which tables this version compacts."""
+"""Refuse the tables that this version does not compact."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ STRATEGIES = ("full", "minor")
 
 
 def require_strategy(strategy: str) -> None:
-    """Refuse a word that says nothing."""
+    """Refuse an unknown strategy."""
     if strategy not in STRATEGIES:
         raise InvalidRequestError(
             f"strategy is 'full', everything into few large files, or 'minor', what is due; got "
@@ -64,7 +64,7 @@ def _keyed(handle: TableHandle) -> str | None:
     options = handle.options
     if options.changelog_producer == "full-compaction" and looks_up(options):
         return (
-            "looks rows up in every compaction, which says other things than its "
+            "looks rows up in every compaction, which gives another changelog than its "
             "'changelog-producer' = 'full-compaction'"
         )
     return None

@@ -1,4 +1,4 @@
-"""What a plan consists of: units that are compacted one by one, anywhere, and what is left out."""
+"""A compaction plan: units that are compacted one by one, anywhere, and the buckets left out."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ __all__ = ["CompactPlan", "CompactUnit", "NotChosen"]
 class CompactUnit:
     """A bucket of a primary-key table, or files of an append table that become larger ones.
 
-    It can be pickled and compacted elsewhere; its commit fails if one of its files is gone then.
+    It can be pickled and compacted elsewhere; its commit fails if one of its files is not live
+    then.
     """
 
     snapshot: Snapshot
@@ -34,26 +35,26 @@ class CompactUnit:
     path: str
     """The partition for people, like its directory below the table; empty without partitions."""
     files: tuple[ManifestEntry, ...]
-    """What goes out; a file that is only moved comes in again with its new level."""
+    """The files to replace; a file that is only moved is added again with its new level."""
     steps: tuple[Step, ...]
     output_level: int = 0
     drop_delete: bool = False
-    """Whether a row that only takes back may go: no older row is left that it could meet."""
+    """Drops retracts: no older row is left that they could meet."""
     is_last: bool = False
-    """Whether the output is the highest level."""
+    """The output is at the highest level."""
     looked_up: tuple[ManifestEntry, ...] = ()
-    """Files of higher levels that tell what a key was before; they stay as they are."""
+    """Files of higher levels with the earlier rows of keys; they are not changed."""
     marked_elsewhere: frozenset[str] = frozenset()
-    """The other files of its bucket that the vectors name: those vectors stay valid."""
+    """The other files of its bucket that the vectors name: those vectors remain valid."""
     vectors: tuple[IndexManifestEntry, ...] = ()
     """The index files with deletion vectors of its files."""
     deleted_rows: int = 0
-    """How many rows those mark as deleted."""
+    """The number of rows that the vectors mark as deleted."""
     expected_files: int = 1
     buckets: int | None = None
     """Of rows that wait for a bucket: how many their partition has or gets."""
     order: RowOrder | None = None
-    """How the rows of an append table are sorted; None leaves them in the order of the files."""
+    """The order of the rows of an append table; None keeps the order of the files."""
     reason: str
 
     @property
@@ -67,11 +68,11 @@ class CompactUnit:
 
     @property
     def place(self) -> str:
-        """Where it is, for people."""
+        """The name of the bucket, for people."""
         return f"partition {self.path}, bucket {self.bucket}" if self.path else _bucket(self.bucket)
 
     def message(self, handle: TableHandle, made: Iterable[DataFileMeta]) -> CommitMessage:
-        """What came of it, as it is committed; changelog and index files are to be added."""
+        """Return the message to commit, without changelog and index files."""
         return CommitMessage(
             table=handle.uri,
             partition=self.partition,
@@ -105,7 +106,7 @@ class CompactUnit:
 
     @property
     def expected_gain(self) -> str:
-        """What readers have of it, as far as metadata tell."""
+        """The gain for readers, as far as metadata show."""
         fewer = len(self.files) - self.expected_files
         found = [
             f"{counted(fewer, 'file')} fewer to open" if fewer > 0 else "",
@@ -119,7 +120,7 @@ class CompactUnit:
 
     @property
     def _ends_merging(self) -> bool:
-        """Whether rows of several runs become one run that is all there is of the bucket."""
+        """Return whether runs are merged into one run that is all there is of the bucket."""
         places = {entry.file.level or entry.file.file_name for entry in self.files}
         return self.is_last and len(places) > 1
 
@@ -142,7 +143,7 @@ class CompactUnit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotChosen:
-    """A bucket that stays as it is, and why."""
+    """A bucket that is not compacted, and the reason."""
 
     path: str
     bucket: int
@@ -164,7 +165,7 @@ class NotChosen:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompactPlan:
-    """What a compaction would do: nothing has been read of any data file, nothing is changed."""
+    """The plan of a compaction: no data file was read, nothing is changed."""
 
     table: str
     strategy: str

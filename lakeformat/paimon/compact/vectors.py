@@ -18,7 +18,7 @@ __all__ = ["VectorChange", "write_vectors"]
 
 @dataclass(frozen=True, slots=True)
 class VectorChange:
-    """What a commit says of the index files of a bucket."""
+    """The change of the index files of a bucket in a commit."""
 
     new: tuple[IndexManifestEntry, ...] = ()
     deleted: tuple[IndexManifestEntry, ...] = ()

@@ -1,4 +1,4 @@
-"""Builds the index of one data file that is there; the file itself stays as it is."""
+"""Build the index of one existing data file; the data file is not changed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["BuiltIndex", "build_index"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuiltIndex:
-    """What a manifest says of a file with its new index."""
+    """The manifest entry of a file with its new index."""
 
     unit: IndexUnit
     file: DataFileMeta

@@ -1,4 +1,4 @@
-"""What was done to the indexes of files, for people and programs."""
+"""The report of a rewrite of file indexes, for people and programs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class FileIndexReport:
     table: str
     dry_run: bool
     wanted: tuple[str, ...]
-    """What the options ask for, such as ``bitmap of kind``."""
+    """The indexes that the options ask for, such as ``bitmap of kind``."""
     snapshot_ids: tuple[int, ...]
     files: int
     """Files that were looked at."""

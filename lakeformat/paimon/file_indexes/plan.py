@@ -1,4 +1,4 @@
-"""Which files have other indexes than the options of their table name."""
+"""Plan a rewrite of indexes: the files whose indexes differ from the options of their table."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ class IndexUnit:
     fields: tuple[DataField, ...]
     """The columns to read, as they are in the file."""
     there: Indexed
-    """What it has now."""
+    """The indexes of the file now."""
     force: bool
 
     @property
     def reason(self) -> str:
-        """What changes."""
+        """The reason: indexes that are missing, or not asked for."""
         asked = frozenset((each.column, each.index_type) for each in self.wanted)
         parts = [f"{kind} of {column} is missing" for column, kind in sorted(asked - self.there)]
         parts += [
@@ -80,7 +80,7 @@ class _Planner:
         self._wanted = wanted_indexes(handle.schema.fields, handle.options)
 
     def unit(self, entry: ManifestEntry) -> IndexUnit | None:
-        """What is to be done about a file; None if it is as it should be."""
+        """Return the change of one file; None if it has the right indexes."""
         found = [*self._stored(entry)]
         there = _indexed(self._handle, entry)
         asked = frozenset((each.column, each.index_type) for each, _ in found)
@@ -119,7 +119,8 @@ def _same_type(one: DataField, other: DataField) -> bool:
 
 
 def _indexed(handle: TableHandle, entry: ManifestEntry) -> Indexed:
-    """What the indexes of a file cover; one that is damaged covers nothing, and is built anew."""
+    """Return the columns and kinds of a file's index; a damaged one counts as none and is built
+    anew."""
     found: set[tuple[str, str]] = set()
     try:
         if (embedded := entry.file.embedded_file_index) is not None:

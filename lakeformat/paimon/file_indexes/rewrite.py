@@ -1,7 +1,7 @@
-"""The whole of a rewrite of file indexes: plan, build, commit, and again where others were first.
+"""Rewrite file indexes: plan, build, commit, and plan again where another commit was first.
 
-A file with another index is another entry of the manifest: the old one is taken out and the new
-one comes in, in a COMPACT commit, as what a compaction has made of it.
+A file with another index is another entry of the manifest: a COMPACT commit removes the old entry
+and adds the new one.
 """
 
 from __future__ import annotations
@@ -168,7 +168,7 @@ class _IndexRewrite:
             raise type(error)(f"the index of {_name(unit)} in {place}: {error}") from error
 
     def report(self, *, dry_run: bool) -> FileIndexReport:
-        """What was done, or would be."""
+        """Return what was done, or would be."""
         sizes = {each.unit.entry.file.file_name: each.index_bytes for each in self.published}
         units = self.units if dry_run else [each.unit for each in self.published]
         would = "would get" if dry_run else "got"
@@ -211,7 +211,8 @@ def _discard(outcomes: Sequence[_Outcome]) -> None:
 
 
 def _messages(handle: TableHandle, built: Sequence[BuiltIndex]) -> list[CommitMessage]:
-    """One for each file: the same file goes out with its old index and comes in with the new."""
+    """Return a message for each file: it replaces the file with its old index by the one with the
+    new."""
     return [
         CommitMessage(
             table=handle.uri,

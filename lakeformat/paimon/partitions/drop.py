@@ -1,4 +1,4 @@
-"""What a drop of partitions would delete."""
+"""Plan a drop of partitions."""
 
 from __future__ import annotations
 

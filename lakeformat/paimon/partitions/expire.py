@@ -1,8 +1,7 @@
-"""Expiry of partitions: rows too old go, partition by partition, in commits of their own.
+"""Expire partitions: delete rows that are too old, in commits of a few partitions each.
 
-The files stay until the snapshots that name them expire. What is deleted is decided on one
-snapshot; by the time of their last write, partitions that somebody writes to meanwhile are
-looked at again.
+The files are kept until the snapshots that name them expire. One snapshot decides what is deleted.
+By the time of the last write, a partition that is written to meanwhile is checked again.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ _Batch: TypeAlias = Sequence[ExpiredPartition]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExpireRequest:
-    """What a caller says in place of the table's options; None leaves an option as it is."""
+    """Settings of one call in place of the table's options; None keeps an option."""
 
     expiration_time: PastTime | None = None
     strategy: str | None = None
@@ -84,8 +83,8 @@ class ExpireRequest:
             if millis is None:
                 raise InvalidRequestError(
                     f"{handle.uri} does not set 'partition.expiration-time', so its partitions "
-                    "stay for ever: set the option by alter_table(…, "
-                    "set_option('partition.expiration-time', '7 d')), or say expiration_time='7 d'"
+                    "never expire: set the option by alter_table(…, "
+                    "set_option('partition.expiration-time', '7 d')), or give expiration_time='7 d'"
                 )
             found = timedelta(milliseconds=millis)
         else:
@@ -105,7 +104,7 @@ class ExpireRequest:
 def expire_partitions(
     handle: TableHandle, request: ExpireRequest, *, dry_run: bool = False
 ) -> ExpirePartitionsReport:
-    """Delete the rows of partitions that have expired; with ``dry_run`` only say which."""
+    """Delete the rows of expired partitions; with ``dry_run`` only list them."""
     rules = request.rules(handle)
     if not dry_run:
         require_allowed(handle, Operation.COMMIT)
@@ -122,7 +121,9 @@ def expire_partitions(
     report = run.report(dry_run=dry_run)
     _log.info("expire partitions %s", report)
     for path, why in report.unknown:
-        _log.info("partition %s of %s stays: %s", path, handle.uri, why)  # the report says it, too
+        _log.info(
+            "partition %s of %s is kept: %s", path, handle.uri, why
+        )  # the report says it, too
     return report
 
 
@@ -183,14 +184,14 @@ class _PartitionExpiry:
             self._remove_mark(each.partition)
 
     def _remove_mark(self, partition: LivePartition) -> None:
-        """A partition without rows is not done; a mark that stays is looked at no more."""
+        """Delete the mark of a partition without rows; one that remains has no effect."""
         try:
             remove_done_directory(self.handle, partition.path)
         except LakeError as error:
-            _log.warning("the mark that %s is done stays: %s", partition.path, error)
+            _log.warning("the mark that %s is done was not deleted: %s", partition.path, error)
 
     def report(self, *, dry_run: bool) -> ExpirePartitionsReport:
-        """What was deleted, or would be."""
+        """Return what was deleted, or would be."""
         plan = self._plan
         expired = plan.expired if dry_run else tuple(self._done)
         return ExpirePartitionsReport(
@@ -213,7 +214,7 @@ def _reason(expired: Sequence[ExpiredPartition], plan: Expiry, *, dry_run: bool)
     if plan.left:
         parts.append(f"waiting for the next run ('partition.expiration-max-num'): {plan.left}")
     if plan.unknown:
-        parts.append(f"staying because nobody can tell their age: {len(plan.unknown)}")
+        parts.append(f"kept because their age is unknown: {len(plan.unknown)}")
     return "; ".join(parts)
 
 
@@ -224,7 +225,7 @@ def _batches(expired: Sequence[ExpiredPartition], size: int | None) -> Iterator[
 
 
 def _with_request(options: TableOptions, request: ExpireRequest) -> TableOptions:
-    """The options with what the request says in their place, each parsed by its own rules."""
+    """Return the options with the settings of the request, each parsed by its own rules."""
     said: dict[Option[Any], object] = {
         TableOptions.partition_expiration_strategy: request.strategy,
         TableOptions.partition_timestamp_pattern: request.timestamp_pattern,

@@ -1,4 +1,4 @@
-"""Which partitions have expired: pure rules over what is there and what time it is."""
+"""Choose the expired partitions: pure rules over live partitions and the time."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class ExpireRules:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Expiry:
-    """What is to be deleted, and what stays for which reason."""
+    """The partitions to delete, and the number of the rest by reason."""
 
     expired: tuple[ExpiredPartition, ...] = ()
     left: int = 0
@@ -78,9 +78,9 @@ def _time_of(
     values: Sequence[str | None],
     rules: ExpireRules,
 ) -> datetime | str:
-    """When a partition is of, or why nobody can tell."""
+    """Return the time of a partition, or the reason why it has none."""
     if rules.strategy == UPDATE_TIME:
-        return partition.updated or "one of its files does not say when it was made"
+        return partition.updated or "one of its files has no creation time"
     text = fill_pattern(rules.pattern, dict(zip(schema.partition_keys, values, strict=True)))
     if text is None:
         return "a value that its time is made of is null"

@@ -36,7 +36,7 @@ class LivePartition:
     files: int
     bytes: int
     updated: datetime | None
-    """When its newest file was made, by the clock of the writer; None if a file does not say."""
+    """The time of its newest file by the clock of the writer; None if a file has none."""
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""

@@ -1,7 +1,7 @@
-"""Marks partitions as done, for whoever waits until a day is complete.
+"""Mark partitions as done, for jobs that wait until a day is complete.
 
-A mark says nothing to readers of the table; jobs outside look for it. Marking again is harmless:
-it keeps the time of the first mark and writes the time of the last.
+Readers of the table ignore a mark; jobs outside look for it. Marking again is harmless: it keeps
+the time of the first mark and writes the time of the last.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _DONE_SUFFIX = ".done"
 _SUCCESS_ACTION, _DIRECTORY_ACTION = "success-file", "done-partition"
 _NEEDS = {
     "mark-event": "a metastore that takes events, which no catalog here is",
-    "http-report": "a service that is told, and this version calls none",
+    "http-report": "an HTTP service, and this version calls none",
     "custom": "a Java class",
 }
 
@@ -98,7 +98,7 @@ def _checked_actions(handle: TableHandle, actions: Sequence[str] | None) -> tupl
             raise UnsupportedError(
                 f"the action {action!r} needs {_NEEDS[action]}; nothing was marked. Mark "
                 f"partitions of {handle.uri} by 'success-file' or 'done-partition', and let the "
-                "job that asks tell others"
+                "job that asks notify other services"
             )
     return tuple(dict.fromkeys(found))
 
@@ -109,7 +109,7 @@ def _checked(handle: TableHandle, partitions: Sequence[PartitionSpec]) -> list[P
         raise InvalidRequestError(f"{handle.uri} has no partitions, so none can be marked")
     if not partitions or not is_list(partitions):
         raise InvalidRequestError(
-            f"say which partitions are done, as in [{{{keys[0]!r}: '2024-01-01'}}], got "
+            f"name the partitions that are done, as in [{{{keys[0]!r}: '2024-01-01'}}], got "
             f"{partitions!r}"
         )
     for spec in partitions:
@@ -178,5 +178,5 @@ def _success_file(handle: TableHandle, path: str) -> str:
 
 
 def _done_directory(handle: TableHandle, path: str) -> str:
-    """What other engines make of the partition whose last value ends in ``.done``."""
+    """Return the partition that other engines see where the last value ends in ``.done``."""
     return f"{handle.layout.root}/{path}{_DONE_SUFFIX}"

@@ -1,4 +1,4 @@
-"""What was done to partitions, for people and programs."""
+"""Reports of operations on partitions, for people and programs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExpiredPartition:
-    """A partition that goes, and why."""
+    """A partition that is deleted, and the reason."""
 
     partition: LivePartition
     reason: str
@@ -40,11 +40,11 @@ class ExpirePartitionsReport:
     expired: tuple[ExpiredPartition, ...]
     """In the order they go."""
     left: int
-    """How many more have expired and wait for the next run, as the limit says."""
+    """The number of expired partitions that wait for the next run because of the limit."""
     kept: int
-    """How many are young enough."""
+    """The number of partitions that are young enough."""
     unknown: tuple[tuple[str, str], ...]
-    """Partitions of which nobody can tell the age, each with the reason; they stay."""
+    """Partitions without a known age, each with the reason; they are kept."""
     snapshot_ids: tuple[int, ...]
     reason: str
     """One sentence for the log: what happened, or why nothing did."""
@@ -68,7 +68,7 @@ class DropPartitionsPlan:
     snapshot_id: int | None
     partitions: tuple[LivePartition, ...]
     missing: tuple[dict[str, Any], ...] = ()
-    """What was asked for, and no partition has."""
+    """Values that were asked for and that no partition has."""
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""
@@ -86,10 +86,10 @@ class DonePartition:
 
     partition: str
     marks: tuple[str, ...]
-    """The files and directories that say so."""
+    """The files and directories that mark it."""
     rows: int
     repeated: bool
-    """Whether it was marked before."""
+    """It was marked before."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

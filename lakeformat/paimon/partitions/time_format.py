@@ -1,6 +1,6 @@
-"""Times out of the values of partitions, written as Java's ``DateTimeFormatter`` has them.
+"""Times from the values of partitions, in the patterns of Java's ``DateTimeFormatter``.
 
-A text that does not fit gives no time: whoever asks for an age then keeps the partition.
+A text that does not fit gives no time, and the partition is kept.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ _MICRO_DIGITS = 6
 
 @dataclass(frozen=True, slots=True)
 class TimeFormat:
-    """How times are written."""
+    """The format of times."""
 
     shape: re.Pattern[str]
 
     def parse(self, text: str) -> datetime | None:
-        """The time a text says, at midnight if it says a day alone; None if it says none."""
+        """Return the time in a text, at midnight if it has a day alone; None if it has none."""
         found = self.shape.fullmatch(text)
         if found is None:
             return None

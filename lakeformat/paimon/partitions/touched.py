@@ -1,4 +1,4 @@
-"""Which partitions the commits of a range have changed, from their delta manifests alone."""
+"""Find the partitions that the commits of a range have changed, from delta manifests alone."""
 
 from __future__ import annotations
 

@@ -24,13 +24,13 @@ from lakeformat.paimon.write.new_files import bucket_places, file_origin
 __all__ = ["take_out_rows"]
 
 TakeRows = Callable[[pa.RecordBatch], None]
-"""Who gets the rows that are taken out."""
+"""Is called with the rows that are taken out."""
 
 
 def take_out_rows(
     handle: TableHandle, unit: ChangeUnit, found: Sequence[Found], take: TakeRows | None
 ) -> CommitMessage:
-    """What is to be committed; ``take`` gets the rows as they were, if anybody wants them.
+    """Return the message to commit; ``take`` is called with the rows as they were.
 
     When this raises, no file is left.
     """
@@ -117,7 +117,7 @@ class _Unit:
                 self._give(rows)
 
     def message(self) -> CommitMessage:
-        """What is written so far."""
+        """Delete the files written so far."""
         unit = self.unit
         return CommitMessage(
             partition=unit.partition, bucket=unit.bucket, new_files=tuple(self.made)

@@ -1,4 +1,4 @@
-"""What an UPDATE puts into columns: the same value everywhere, or one computed from each row."""
+"""New values of an UPDATE: the same value everywhere, or one computed from each row."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def bind_assignments(schema: TableSchema, given: NewValues | None) -> Assignment
         or any(name not in by_name for name in asked)
     ):
         raise InvalidRequestError(
-            "set says which columns get which values, as in {'price': 1}, and the columns are "
+            "set maps columns to values, as in {'price': 1}; the columns are "
             f"{', '.join(by_name)}; got {given!r}"
         )
     fields = tuple(by_name[name] for name in given)

@@ -1,7 +1,7 @@
-"""DELETE and UPDATE: find the rows, write what takes their place, commit; again after a conflict.
+"""DELETE and UPDATE: find the rows, write their replacement, commit; again after a conflict.
 
-Rows that others add meanwhile to an append table are left alone. Whoever changed a file first,
-a compaction or another change of rows, is not undone: then the rows are looked for anew.
+Rows that a writer adds meanwhile to an append table are not changed. If a compaction or another
+change of rows was first, its commit is kept, and the rows are looked for again.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def delete_rows(
 ) -> RowChangeReport:
     """Delete the rows that meet a condition."""
     if where is None:
-        raise InvalidRequestError("say which rows to delete; truncate() deletes all of them")
+        raise InvalidRequestError("where names the rows to delete; truncate() deletes all of them")
     return _changed(
         handle,
         _Request(

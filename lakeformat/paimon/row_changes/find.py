@@ -1,4 +1,4 @@
-"""Where the rows are that meet a condition: only the columns it looks at are read."""
+"""Find the rows that meet a condition: only the columns of the condition are read."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ class Found:
 
     entry: ManifestEntry
     positions: Positions | None
-    """Where they are in the file, ascending; None for all rows that are left in it."""
+    """The ascending positions of the rows in the file; None for all rows that are left in it."""
     rows: int
     left: int
-    """How many rows of the file are neither among them nor deleted before."""
+    """The number of rows in the file that are neither found nor deleted before."""
 
     def mask(self, positions: Positions) -> Mask:
-        """Which of some rows of the file are among them."""
+        """Return which of some rows of the file were found."""
         if self.positions is None:
             return np.ones(len(positions), np.bool_)
         there = np.zeros(self.entry.file.row_count, np.bool_)

@@ -56,7 +56,7 @@ def require_updatable(handle: TableHandle, assignments: Assignments) -> None:
     named = [name for name in options.sequence_field if name in assignments.values]
     if named:
         reason = (
-            f"{named[0]!r} says which row of a key is newer ('sequence.field'): write the rows "
+            f"{named[0]!r} decides which row of a key is newer ('sequence.field'): write the rows "
             "with their new values instead"
         )
     _refuse(handle, "UPDATE", reason or _kinds_in_a_column(handle))
@@ -75,7 +75,7 @@ def find_keyed_rows(handle: TableHandle, snapshot: Snapshot, where: PredicateFil
 def write_keyed_rows(
     handle: TableHandle, scan: Scan, assignments: Assignments | None
 ) -> tuple[int, list[CommitMessage]]:
-    """How many rows there were, and what to commit; when this raises, no file is left."""
+    """Return the number of rows, and the messages to commit; when this raises, no file is left."""
     with OwnRowsWriter(handle) as writer:
         rows = 0
         for batch in scan.to_batches():
@@ -100,7 +100,7 @@ def _kinds_in_a_column(handle: TableHandle) -> str | None:
     if not handle.options.row_kind_field:
         return None
     return (
-        f"its column {handle.options.row_kind_field!r} says what each row does "
+        f"its column {handle.options.row_kind_field!r} holds what each row does "
         "('rowkind.field'): write rows with the kind you want"
     )
 

@@ -1,4 +1,4 @@
-"""Writes rows that the table has already: what is in them stays as it is."""
+"""Write rows that the table has already, without any change of their values."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class OwnRowsWriter(TableWriter):
 
 
 class _AsTheyAre(InputColumns):
-    """A null that is there stays a null, also where a new row would get a default."""
+    """Keep a null, also where a new row would get a default."""
 
     def __call__(self, batch: pa.RecordBatch, first_row: int = 0) -> pa.RecordBatch:
         return batch

@@ -1,4 +1,4 @@
-"""Which files of a snapshot can have rows that a DELETE or UPDATE is about."""
+"""Find the files of a snapshot that can have rows for a DELETE or UPDATE."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ class ChangeUnit:
     snapshot: Snapshot
     files: tuple[ManifestEntry, ...]
     where: PredicateFilter | None
-    """None where the partition alone tells that every row of the bucket meets it."""
+    """None where every row of the bucket meets the condition by its partition alone."""
     vectors: tuple[IndexManifestEntry, ...]
     """The index files with deletion vectors of its bucket."""
     live: frozenset[str]
-    """All files of the bucket that its vectors may name; vectors of others mean nothing."""
+    """All files of the bucket that its vectors may name; vectors of other files mean nothing."""
 
     @property
     def partition(self) -> bytes:
@@ -91,7 +91,7 @@ def _names(handle: TableHandle, snapshot: Snapshot) -> Mapping[_Place, frozenset
 
 
 def _meets(schema: TableSchema, where: PredicateFilter, partition: bytes) -> bool:
-    """Whether the rows of a partition meet a condition on partition columns alone."""
+    """Return whether the rows of a partition meet a condition on partition columns alone."""
     fields = partition_fields(schema)
     values = partition_values(schema, partition)
     arrays = [values_to_arrow([v], f.type) for f, v in zip(fields, values, strict=True)]

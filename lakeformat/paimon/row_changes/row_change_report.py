@@ -1,4 +1,4 @@
-"""What a DELETE or UPDATE did, for people and programs."""
+"""The report of a DELETE or UPDATE, for people and programs."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ class Operation(StrEnum):
 
 
 class Method(StrEnum):
-    """How rows go."""
+    """The way in which rows are deleted."""
 
     VECTORS = "deletion vectors"
-    """Their positions are marked; their files stay."""
+    """Their positions are marked; their files are kept."""
     REWRITE = "copy on write"
     """Their files are written again without them."""
     KEYS = "rows by key"
@@ -41,17 +41,17 @@ class RowChangeReport:
     snapshot_id: int | None = None
     """The snapshot that holds the change; None if no row met the condition, and of a dry run."""
     rows: int | None = 0
-    """How many rows met the condition; None of a replay, which has not looked."""
+    """The number of rows that met the condition; None of a replay, which has not looked."""
     files_read: int = 0
-    """How many files were looked into; all others cannot have such rows."""
+    """The number of files that were read; all other files cannot have such rows."""
     files_marked: int = 0
     files_rewritten: int = 0
     files_removed: int = 0
-    """Files all of whose rows are gone."""
+    """Files without any row left."""
     files_added: int = 0
     bytes_added: int = 0
     attempts: int = 1
-    """How often it was planned: once, and again whenever another commit was first."""
+    """The number of plans: one, and another after each conflict."""
     replayed: bool = False
     """True when an earlier try with the same identity had published already."""
     millis: int = 0

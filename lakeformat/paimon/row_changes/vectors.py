@@ -17,16 +17,16 @@ _Entries = tuple[IndexManifestEntry, ...]
 
 
 def replace_vectors(
-    handle: TableHandle, unit: ChangeUnit, marked: Mapping[str, Positions], gone: Set[str]
+    handle: TableHandle, unit: ChangeUnit, marked: Mapping[str, Positions], removed: Set[str]
 ) -> tuple[_Entries, _Entries]:
-    """The index files that come and those that go, of the files that are concerned alone.
+    """Return the index files to add and to remove, only of the files that change.
 
-    ``marked`` are the positions of rows that are deleted now, ``gone`` the files that go.
+    ``marked`` are the positions of rows that are deleted now, ``removed`` the data files to remove.
     """
-    replaced = _replaced(handle, unit, marked.keys() | gone, is_marked=bool(marked))
+    replaced = _replaced(handle, unit, marked.keys() | removed, is_marked=bool(marked))
     named = {each.data_file_name for entry in replaced for each in entry.ranges or ()}
     known = positioned_rows(handle, unit).vectors(unit.partition, unit.bucket)
-    stay = (named & unit.live) - gone
+    stay = (named & unit.live) - removed
     vectors = {name: known[name] for name in sorted(stay)}
     for name, positions in marked.items():
         vector = DeletionVector.of(positions)

@@ -1,4 +1,4 @@
-"""Gives up staged results that nobody will publish any more."""
+"""Discard staged results that will not be published."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ __all__ = ["DiscardReport", "discard", "where_published"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DiscardReport:
-    """What became of one staged result, or what would."""
+    """The outcome of one staged result, done or planned."""
 
     staged: str
     """Its address."""
     outcome: str
-    """``discarded``, ``published`` (only the note was left of it) or ``claimed`` (it stays)."""
+    """``discarded``, ``published`` (only the note was left of it) or ``claimed`` (it is kept)."""
     dry_run: bool
     created_millis: int
     files: int
@@ -43,10 +43,10 @@ class DiscardReport:
 
 
 def discard(handle: TableHandle, result: StagedResult, *, dry_run: bool) -> DiscardReport:
-    """Remove one staged result with its files.
+    """Delete one staged result with its files.
 
-    What names it goes first, then a claim is looked for: whoever publishes claims first and reads
-    then, so that one of both sides sees the other.
+    Its note is deleted first, then a claim is looked for. A publisher claims first and reads the
+    note then, so one of both sides sees the other.
     """
     storage, layout = handle.storage, handle.layout
     for _ in written_paths(handle, result.messages):
@@ -66,12 +66,12 @@ def discard(handle: TableHandle, result: StagedResult, *, dry_run: bool) -> Disc
     if reason := where_published(handle, result):
         return _report(handle, result, "published", dry_run, reason)
     left = () if dry_run else tuple(delete_written(handle, result.messages))
-    said = "nobody has published it"
-    return _report(handle, result, "discarded", dry_run, said, left)
+    reason = "not published"
+    return _report(handle, result, "discarded", dry_run, reason, left)
 
 
 def where_published(handle: TableHandle, result: StagedResult) -> str | None:
-    """How the table says that it has the files of a result; None if it has not."""
+    """Return how the table refers to the files of a result; None if it does not."""
     try:
         NewFiles(handle, result.messages).check(latest_snapshot(handle.storage, handle.layout))
     except InvalidRequestError as reason:

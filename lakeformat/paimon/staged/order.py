@@ -1,4 +1,4 @@
-"""Whether the rows of staged results are in a known order: of one key the newer one has to win."""
+"""Check that rows of staged results are in a known order: of one key the newer row has to win."""
 
 from __future__ import annotations
 
@@ -18,10 +18,9 @@ _ADVICE = "discard the staged result and write its rows again, one writer after 
 
 
 def require_order(handle: TableHandle, results: Sequence[StagedResult]) -> None:
-    """Refuse rows of a bucket that somebody else has numbered meanwhile, in the same way.
+    """Refuse rows of a bucket that another writer has numbered meanwhile, in the same way.
 
-    Only a sequence field tells then which row is newer; rows of tables without buckets have no
-    order.
+    Then only a sequence field shows the newer row; rows of tables without buckets have no order.
     """
     if is_unaware(handle) or handle.options.sequence_field:
         return
@@ -31,7 +30,7 @@ def require_order(handle: TableHandle, results: Sequence[StagedResult]) -> None:
             if owners.setdefault(where, result.name) != result.name:
                 raise InvalidRequestError(
                     f"two staged results have rows for bucket {where[1]} of "
-                    f"{place(handle, where[0])} ({handle.uri}), numbered alike: nobody can tell "
+                    f"{place(handle, where[0])} ({handle.uri}), numbered alike: it is unknown "
                     f"which is newer. Nothing was published; {_ADVICE}"
                 )
     _refuse_rivals(handle, results, owners.keys())
@@ -49,7 +48,7 @@ def _refuse_rivals(
         if snapshot is None:
             raise InvalidRequestError(
                 f"snapshots of {handle.uri} have expired since these results were staged on "
-                f"snapshot {oldest}: nobody can tell whether their rows are the newer ones. "
+                f"snapshot {oldest}: it is unknown whether their rows are the newer ones. "
                 f"Nothing was published; {_ADVICE}"
             )
         if snapshot.commit_kind is CommitKind.COMPACT:
@@ -59,6 +58,6 @@ def _refuse_rivals(
                 raise InvalidRequestError(
                     f"{named(snapshot)} has written to bucket {entry.bucket} of "
                     f"{place(handle, entry.partition)} ({handle.uri}) since these results were "
-                    f"staged on snapshot {oldest}, and numbered its rows alike: nobody can tell "
+                    f"staged on snapshot {oldest}, and numbered its rows alike: it is unknown "
                     f"which are newer. Nothing was published; {_ADVICE}"
                 )

@@ -1,4 +1,4 @@
-"""``table.staged``: results that are written, and published later by somebody else."""
+"""``table.staged``: results that one job writes and another publishes later."""
 
 from __future__ import annotations
 
@@ -63,12 +63,12 @@ class TableStaged:
         return [result for result in found if result is not None]
 
     def address(self, name: str) -> str:
-        """Where the result of a name lies; what ``publish`` takes."""
+        """Return the address of the result of a name; ``publish`` takes it."""
         check_file_name_part("staged result", name)
         return self._handle.storage.uri(self._handle.layout.staged(name))
 
     def find(self, commit: CommitId) -> StagedResult | None:
-        """What a commit identity has staged; None if nothing waits."""
+        """Return what a commit identity has staged; None if nothing waits."""
         require_commit_id(commit)
         name = staged_name(commit.user, commit.identifier)
         return read_staged_if_present(self._handle.storage, self._handle.layout, name)
@@ -121,13 +121,13 @@ class TableStaged:
         older_than: PastTime | None = None,
         dry_run: bool = True,
     ) -> Sequence[DiscardReport]:
-        """Give up results that nobody will publish, with their files; ask first which.
+        """Discard results that will not be published, with their files; a dry run by default.
 
-        Those named, or those that have waited since before ``older_than``: a time, or an age such
-        as ``"7 d"``. One whose publication has begun stays: publish it again.
+        Choose them by name, or by ``older_than``: a time, or an age such as ``"7 d"``. A result
+        whose publication has begun is kept: publish it again.
         """
         if (addresses is None) is (older_than is None):
-            raise InvalidRequestError("say which staged results: their addresses, or older_than")
+            raise InvalidRequestError("choose staged results by their addresses, or by older_than")
         if addresses is not None:
             require_list("addresses", addresses, "[result.address]")
             storage, layout = self._handle.storage, self._handle.layout
@@ -181,7 +181,7 @@ class TableStaged:
 
 
 def _is_at(address: str, storage: Storage, path: str) -> bool:
-    """Whether an address spelled otherwise leads to a file."""
+    """Return whether an address in another spelling leads to a file."""
     place, found = resolve(address, storage)
     return place.uri(found) == storage.uri(path)
 

@@ -1,1 +1,1 @@
-"""What compactions find out and tell about the keys they see."""
+"""Changelogs that compactions write of the keys they see."""

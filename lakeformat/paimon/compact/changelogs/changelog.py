@@ -1,4 +1,4 @@
-"""What a compaction says about the keys it has seen: the row before, the row after, or both."""
+"""Changelog rows of a compaction: of each changed key the row before, the row after, or both."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ __all__ = ["ChangelogMerge", "Merged", "Unchanged", "changes_of", "inserted"]
 
 @dataclass(frozen=True, slots=True)
 class Merged:
-    """What became of some rows; rows of files come with the level of their file."""
+    """The result of merging some rows; rows of files come with the level of their file."""
 
     rows: pa.Table
     """One row for each key that the compaction writes, in the order of keys, retracts too."""
     changelog: pa.Table
-    """What has changed, in the order of keys."""
+    """Changelog rows, in the order of keys."""
     superseded: Positions | None = None
-    """Which of the rows that were only looked up are not valid any more."""
+    """The rows that were only looked up and are not valid any more."""
 
 
 class ChangelogMerge(Protocol):
-    """Merges the rows of a compaction and tells what changes by that."""
+    """Merges the rows of a compaction and finds out what changes by that."""
 
     def merge(self, rows: pa.Table, groups: KeyGroups | None) -> Merged:
         """``groups`` is None where no two rows meet: they are in the order of their keys."""
@@ -48,13 +48,13 @@ class ChangelogMerge(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Unchanged:
-    """``changelog-producer.row-deduplicate``: updates that change nothing are not told."""
+    """``changelog-producer.row-deduplicate``: leave updates that change nothing out."""
 
     columns: tuple[str, ...]
 
     @classmethod
     def of_schema(cls, schema: TableSchema) -> Unchanged | None:
-        """The columns that count, or None if every update is told."""
+        """Return the columns that are compared; None if every update gets into the changelog."""
         options = schema.table_options
         if not options.changelog_row_deduplicate:
             return None
@@ -62,7 +62,7 @@ class Unchanged:
         return cls(tuple(name for name in schema.column_names if name not in ignored))
 
     def mask(self, before: pa.Table, after: pa.Table) -> Mask:
-        """Where two tables have the same values."""
+        """Return the rows that are equal in two tables."""
         return equal_rows(before.select(self.columns), after.select(self.columns))
 
 
@@ -71,15 +71,15 @@ def changes_of(
     before: Positions,
     after: pa.Table,
     *,
-    told: Mask,
+    seen: Mask,
     unchanged: Unchanged | None,
 ) -> pa.Table:
-    """A row for each key that came or went, two for each that was updated.
+    """Return a row for each key that was added or deleted, two for each that was updated.
 
-    ``before`` are positions in ``rows``, ``NOWHERE`` for keys that were not there; ``after`` has
-    a row for every key. ``told`` are the keys that may have changed.
+    ``before`` are positions in ``rows``, ``NOWHERE`` for new keys; ``after`` has a row for every
+    key. ``seen`` are the keys that may have changed.
     """
-    had, has = _were_there(rows, before) & told, ~_retracts(after) & told
+    had, has = _were_there(rows, before) & seen, ~_retracts(after) & seen
     if unchanged is not None:
         both = np.flatnonzero(had & has)
         same = unchanged.mask(
@@ -104,7 +104,7 @@ def changes_of(
 
 
 def inserted(rows: pa.Table) -> pa.Table:
-    """Rows of keys that were not there before; retracts of them tell nothing."""
+    """Return changelog rows of new keys; retracts of them change nothing."""
     retracts = _retracts(rows)
     if retracts.any():
         rows = take_rows(rows, np.flatnonzero(~retracts))

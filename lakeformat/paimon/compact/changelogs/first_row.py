@@ -1,4 +1,4 @@
-"""Compactions of engine ``first-row``: a key is told once, when it first comes above level 0."""
+"""Compactions of engine ``first-row``: a key is in the changelog once, when it leaves level 0."""
 
 from __future__ import annotations
 

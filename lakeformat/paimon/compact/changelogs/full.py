@@ -18,7 +18,8 @@ __all__ = ["FullChangelogMerge"]
 
 @dataclass(frozen=True, slots=True)
 class FullChangelogMerge:
-    """Rows of the highest level are what was told last; a key with no other row is not told."""
+    """Compares with the highest level, the last published state; a key with no other row is
+    unchanged."""
 
     engine: MergeEngine
     max_level: int
@@ -36,5 +37,5 @@ class FullChangelogMerge:
         places = np.flatnonzero(levels[groups.order] == self.max_level)
         before[groups.key_of[places]] = groups.order[places]
         told = (before == NOWHERE) | (groups.sizes > 1)
-        changelog = changes_of(stored, before, after, told=told, unchanged=self.unchanged)
+        changelog = changes_of(stored, before, after, seen=told, unchanged=self.unchanged)
         return Merged(after, changelog)

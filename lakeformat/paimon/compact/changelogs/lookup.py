@@ -35,7 +35,7 @@ class LookupMerge:
     """Rows of higher levels are only looked up."""
     unchanged: Unchanged | None = None
     tells: bool = True
-    """Whether anybody wants to know what has changed."""
+    """Makes the changelog; False where only deletion vectors are needed."""
 
     def merge(self, rows: pa.Table, groups: KeyGroups | None) -> Merged:
         levels = rows[LEVEL].to_numpy()
@@ -53,7 +53,7 @@ class LookupMerge:
         after = self.engine.merge(stored, current.groups)
         compacted, is_fresh = current.compacted, current.is_fresh
         told = is_fresh if self.tells else np.zeros(len(after), np.bool_)
-        changelog = changes_of(stored, compacted, after, told=told, unchanged=self.unchanged)
+        changelog = changes_of(stored, compacted, after, seen=told, unchanged=self.unchanged)
         return Merged(after, changelog, self._superseded(compacted, levels, is_fresh))
 
     def _superseded(self, compacted: Positions, levels: Levels, fresh: Mask) -> Positions:

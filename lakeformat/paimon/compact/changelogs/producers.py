@@ -1,4 +1,4 @@
-"""Which compactions tell what has changed, or have to know what a key was before."""
+"""The compactions that write a changelog, or need the earlier row of a key."""
 
 from __future__ import annotations
 
@@ -21,28 +21,28 @@ _GUARANTEES = {"none": "none", "input": "as written", _LOOKUP: "complete", _FULL
 
 
 def makes_changelog(options: TableOptions) -> bool:
-    """Whether compactions of a table make its changelog."""
+    """Return whether compactions of a table make its changelog."""
     return options.changelog_producer in (_LOOKUP, _FULL)
 
 
 def guarantee(options: TableOptions) -> str:
-    """What the changelog of a table tells, in a word; docs/changelog.md has the sentences."""
+    """Return what the changelog of a table promises, in a word; see docs/changelog.md."""
     return _GUARANTEES[options.changelog_producer]
 
 
 def strategy_of_changelog(options: TableOptions) -> str:
-    """The least that has to be compacted for the changelog to tell everything."""
+    """Return the cheapest strategy that completes the changelog."""
     if not makes_changelog(options):
         raise InvalidRequestError(
             f"option 'changelog-producer' is {options.changelog_producer!r}: no compaction makes "
-            "a changelog of this table. Use `lake compact`; docs/changelog.md says which tables "
-            "may get another producer"
+            "a changelog of this table. Use `lake compact`; docs/changelog.md lists the "
+            "tables that may get another producer"
         )
     return "minor" if options.changelog_producer == _LOOKUP else "full"
 
 
 def changelog_merge(schema: TableSchema, unit: CompactUnit) -> ChangelogMerge | None:
-    """What merges the rows of a unit; None if that is the engine alone."""
+    """Return the merge of the rows of a unit with their changelog; None for the engine alone."""
     options, engine = schema.table_options, merge_engine(schema)
     unchanged = Unchanged.of_schema(schema)
     if options.changelog_producer == _FULL:

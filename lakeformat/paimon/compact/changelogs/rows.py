@@ -1,4 +1,4 @@
-"""The rows of a unit whose keys are looked up or told: what is written, told, and marked."""
+"""The rows of a unit whose keys are looked up: the rows to write, changelog rows and marks."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class ChangelogRows:
         return self._marked.by_file()
 
     def of(self, step: Rewrite) -> Iterator[pa.Table]:
-        """What is to be written, in the order of keys, each key once; retracts too."""
+        """Return the rows to write in the order of keys, each key once; retracts too."""
         for section in step.sections:
             yield from self._merged(section)
 

@@ -30,12 +30,12 @@ __all__ = ["Part", "PartOutcome", "Rewriting", "classes_of", "scan_of"]
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Buckets of a partition whose rows stay among the same new ones; it can be pickled."""
+    """Buckets of a partition whose rows are written to the same new buckets; it can be pickled."""
 
     partition: bytes
     splits: tuple[Split, ...]
     classes: int
-    """What two bucket numbers have in common is their remainder by this."""
+    """The divisor: all buckets of a part have the same remainder by it."""
     remainder: int
 
     @property
@@ -49,24 +49,24 @@ PartOutcome = tuple[Part, list[CommitMessage], LakeError | None]
 
 
 def classes_of(handle: TableHandle, before: Sequence[int], count: int) -> int:
-    """Into how many parts buckets fall that share no row, before and after.
+    """Return the number of parts whose buckets share no row, before and after.
 
-    A row of bucket ``b`` of ``m`` comes into one of ``n`` that has the same remainder by the
-    greatest common divisor of both. Only where keys say so: other tables may have had another
-    type of the column that decides.
+    A row of bucket ``b`` of ``m`` gets into one of ``n`` that has the same remainder by the
+    greatest common divisor of both. This holds only for buckets by primary key: other tables may
+    have had another type of the column that decides.
     """
     return gcd(count, *before) if handle.schema.primary_keys else 1
 
 
 def scan_of(handle: TableHandle, snapshot: Snapshot) -> Scan:
-    """The rows a read sees, whatever waits for a bucket."""
+    """Return the rows that a read sees, without those that wait for a bucket."""
     options = {**handle.schema.options, "postpone.merge-on-read": "false"}
     return Scan(replace(handle, schema=replace(handle.schema, options=options)), snapshot, None)
 
 
 @dataclass(frozen=True, slots=True)
 class Rewriting:
-    """What becomes of each part; it can be pickled and called elsewhere."""
+    """Rewrites one part; it can be pickled and called elsewhere."""
 
     handle: TableHandle
     """The table as it looked after the snapshot: no file of that has newer columns."""
@@ -130,6 +130,6 @@ class Rewriting:
                 place = partition_path(self.handle.schema, part.partition)
                 raise CorruptTableError(
                     f"{f'partition {place} of ' if place else ''}{self.handle.uri} has rows in "
-                    f"another bucket than their keys say (they belong into {message.bucket} of "
+                    f"another bucket than that of their keys ({message.bucket} of "
                     f"{self.count}): rescale it with executor='serial', which needs no order"
                 )

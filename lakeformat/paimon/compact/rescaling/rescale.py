@@ -1,7 +1,7 @@
-"""Another number of buckets for what is there: partition by partition, each in one OVERWRITE.
+"""Rewrite partitions with another number of buckets, each in one OVERWRITE.
 
-A partition is read merged, written under the new number, and put in place of itself, unless
-somebody has written to it since: then it is planned again. Older snapshots keep what they had.
+A partition is read merged and written with the new number, and the result replaces it. If another
+commit has changed it meanwhile, it is planned again. Older snapshots are not changed.
 """
 
 from __future__ import annotations
@@ -86,12 +86,12 @@ class _Unit:
 
     @property
     def is_due(self) -> bool:
-        """Whether some file counts other buckets."""
+        """Return whether a file has another number of buckets."""
         return any(entry.total_buckets != self.count for entry in self.files)
 
     @property
     def outcome(self) -> RescaledPartition:
-        """What is known before it is run."""
+        """The outcome of a partition that is not rewritten."""
         return RescaledPartition(
             partition=partition_path(self.handle.schema, self.partition),
             buckets_before=self.files[0].total_buckets,
@@ -110,7 +110,7 @@ def _require_count(handle: TableHandle, bucket: object) -> int:
     if option == POSTPONE_BUCKET and bucket is None:
         raise InvalidRequestError(
             f"partitions of {handle.uri} have each their own number of buckets ('bucket' = '-2'): "
-            "say which they are to have"
+            "give the number as bucket="
         )
     if option < 0 and option != POSTPONE_BUCKET:
         raise UnsupportedError(
@@ -230,7 +230,7 @@ class _Rescale:
 
 
 class _Made:
-    """What was written of partitions that are not published yet."""
+    """The files written for partitions that are not published yet."""
 
     def __init__(self, target: TableHandle, units: Sequence[_Unit], parts: Sequence[Part]) -> None:
         self.target = target
@@ -250,19 +250,19 @@ class _Made:
         return None if self._lacking[part.partition] else self._messages.pop(part.partition)
 
     def refuse(self, part: Part) -> None:
-        """A partition that is to be planned again: what was written of it goes."""
+        """Mark a partition for the next plan, and delete the files written for it."""
         self.refused[part.partition] = self.units[part.partition]
         delete_written(self.target, self._messages.pop(part.partition, []))
 
     def give_up(self) -> None:
-        """What was written of all of them goes."""
+        """Delete the files of all unpublished partitions."""
         for messages in self._messages.values():
             delete_written(self.target, messages)
         self._messages.clear()
 
 
 def _parts(units: Sequence[_Unit], scan: Scan, *, in_one: bool) -> list[Part]:
-    """What is to be written of each partition, ``in_one`` or in as many parts as may be."""
+    """Return the parts of each partition to write: one for each, or as many as possible."""
     splits: dict[bytes, list[Split]] = {unit.partition: [] for unit in units}
     for split in scan.splits():
         if split.partition in splits and split.bucket >= 0:
@@ -280,7 +280,8 @@ def _parts(units: Sequence[_Unit], scan: Scan, *, in_one: bool) -> list[Part]:
 
 
 def _require_seen(unit: _Unit) -> None:
-    """Refuse rows that a read does not see yet, or no changelog tells: they would be gone."""
+    """Refuse a partition with rows that no read sees or no changelog contains yet: they would be
+    lost."""
     require_whole_rows(unit.handle, unit.files)
     levels = {entry.file.level for entry in unit.files}
     options = unit.handle.options
@@ -288,7 +289,7 @@ def _require_seen(unit: _Unit) -> None:
     if skips_level_zero(unit.handle.schema) and 0 in levels:
         waiting = "rows on level 0, which are seen after a compaction only"
     elif makes_changelog(options) and min(levels) <= _untold_level(options, levels):
-        waiting = f"rows that its changelog ({options.changelog_producer!r}) does not tell of yet"
+        waiting = f"rows that its changelog ({options.changelog_producer!r}) does not contain yet"
     if waiting is not None:
         place = partition_path(unit.handle.schema, unit.partition)
         raise InvalidRequestError(
@@ -298,7 +299,7 @@ def _require_seen(unit: _Unit) -> None:
 
 
 def _untold_level(options: TableOptions, levels: Collection[int]) -> int:
-    """The highest level with rows that are told by a compaction to come."""
+    """Return the highest level with rows that a later compaction adds to the changelog."""
     if options.changelog_producer == "lookup":
         return 0
     return max(options.level_count - 1, *levels) - 1
@@ -307,7 +308,7 @@ def _untold_level(options: TableOptions, levels: Collection[int]) -> int:
 def _published(
     target: TableHandle, unit: _Unit, messages: list[CommitMessage]
 ) -> RescaledPartition:
-    """Put what was written in place of a partition; when that is refused, it goes."""
+    """Replace a partition by its new files; delete them if the commit is refused."""
     replaced = these_partitions(target.schema, pa.array([unit.partition], pa.large_binary()))
     options = CommitOptions(read_snapshot=unit.snapshot.id)
     with kept_if_published(lambda: delete_written(target, messages)):

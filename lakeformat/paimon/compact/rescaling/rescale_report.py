@@ -1,4 +1,4 @@
-"""What became of each partition that was to have another number of buckets."""
+"""The report of a rescale, partition by partition."""
 
 from __future__ import annotations
 

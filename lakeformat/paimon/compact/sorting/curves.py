@@ -1,4 +1,4 @@
-"""Where rows lie on a curve: columns as bytes that compare like values, and Z-order of several.
+"""Positions of rows on a curve: columns as bytes that compare like values, and their Z-order.
 
 Per column 8 bytes, or a few of a text: a sign is flipped so that negative numbers come first,
 floating-point numbers are in the order of IEEE 754, and null is all zeros.

@@ -1,4 +1,4 @@
-"""How far along a Hilbert curve rows lie: neighbours on it are neighbours in every column.
+"""Positions of rows on a Hilbert curve: neighbours on it are neighbours in every column.
 
 The transposed form of John Skilling ("Programming the Hilbert curve", 2004), for all rows at a
 time: first the rotations are undone bit by bit, then the Gray code.
@@ -17,7 +17,7 @@ __all__ = ["hilbert", "hilbert_index"]
 HILBERT_BITS = 63
 """Of each column: the first 63 of its ordered bytes."""
 _ROWS_AT_ONCE = 1 << 13
-"""So many rows stay in the processor's cache while hundreds of steps pass over them."""
+"""The number of rows that fit into the processor's cache while hundreds of steps pass over them."""
 
 
 def hilbert(columns: Sequence[ByteRows]) -> ByteRows:

@@ -1,4 +1,4 @@
-"""How rows are to be sorted, and the sort key of a batch of them."""
+"""The order to sort rows by, and the sort key of a batch of them."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class RowOrder:
     strategy: str
     """``order``, ``zorder`` or ``hilbert``."""
     text_bytes: int
-    """How many bytes of a text count on a curve."""
+    """The number of bytes of a text that count on a curve."""
 
     def keys(self, rows: pa.RecordBatch | pa.Table) -> ByteRows:
         """Bytes that compare like rows do; texts may be cut off."""
@@ -53,7 +53,7 @@ class RowOrder:
 
 
 def row_order(schema: TableSchema, order_by: Sequence[str], strategy: str) -> RowOrder:
-    """Check what somebody asks for."""
+    """Check the columns and the strategy of an order."""
     if strategy not in ORDER_STRATEGIES:
         raise InvalidRequestError(
             f"order_strategy is one of {', '.join(ORDER_STRATEGIES)}, got {strategy!r}"
@@ -62,7 +62,9 @@ def row_order(schema: TableSchema, order_by: Sequence[str], strategy: str) -> Ro
         require_list("order_by", order_by, "['id', 'day']")
     columns = (order_by,) if isinstance(order_by, str) else tuple(order_by)
     if not columns:
-        raise InvalidRequestError("order_by names no column: say which ones queries filter by")
+        raise InvalidRequestError(
+            "order_by names no column: give the columns that queries filter by"
+        )
     fields = {field.name: field for field in schema.fields}
     for name in columns:
         if name not in fields:

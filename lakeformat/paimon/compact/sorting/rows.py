@@ -1,7 +1,7 @@
-"""Sorts the rows of many files in bounded memory: into ranges of keys first, then each range.
+"""Sort the rows of many files in bounded memory: into ranges of keys first, then each range.
 
-Rows that fit into memory are sorted at once. Of more, a sample of the keys says where ranges of
-about the same number of rows begin; rows wait in temporary files, range by range.
+Rows that fit into memory are sorted at once. Of more rows, a sample of the keys gives the bounds of
+ranges of about the same size; rows wait in temporary files, range by range.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class _Sorter:
         self._spill.add(table.schema, _parts(table, ranges))
 
     def _sampled(self, ranges: int) -> npt.NDArray[np.bytes_]:
-        """Where ranges begin, so that each has about as many rows."""
+        """Return bounds of ranges that have about the same number of rows."""
         step = max(self._row_count // (ranges * _SAMPLES_PER_RANGE), 1)
         parts = []
         left = 0
@@ -104,7 +104,8 @@ class _Sorter:
         return np.unique(sample[places])
 
     def _ranges(self) -> Iterator[pa.RecordBatch]:
-        """What is in temporary files; a range that memory does not hold is sorted in pieces."""
+        """Yield the sorted rows of the temporary files; a range larger than memory is sorted in
+        pieces."""
         if not len(self._spill):
             return
         with self._spill.opened() as spilled:

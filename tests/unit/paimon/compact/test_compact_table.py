@@ -225,7 +225,7 @@ def test_a_limit_puts_partitions_off_until_the_next_compaction_and_no_longer():
         ("not chosen", 0),
         ("compacted", 3),
     ]
-    assert first.buckets[0].reason.startswith("3 files of others are taken first")
+    assert first.buckets[0].reason.startswith("3 files of other buckets are taken first")
     assert [(each.outcome, each.files_in) for each in second.buckets][-1:] == [("compacted", 3)]
     assert third.snapshot_ids == ()
     assert len(files(rows.table)) == 2

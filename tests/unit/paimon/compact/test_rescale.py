@@ -151,7 +151,7 @@ def test_rows_that_lie_in_a_wrong_bucket_are_not_spread(catalog, monkeypatch):
     before = content(table)
     monkeypatch.setattr(rescaling, "classes_of", lambda *_: 2)  # as if 2 were a divisor of 3
 
-    with pytest.raises(lake.CorruptTableError, match="another bucket than their keys say"):
+    with pytest.raises(lake.CorruptTableError, match="another bucket than that of their keys"):
         table.rescale(bucket=3, executor="threads")
 
     assert content(table) == before
@@ -274,7 +274,7 @@ def test_buckets_of_postponed_tables_change_and_what_waits_goes_on_waiting(catal
     table.write(rows(range(20)))
     table.compact()
     table.write(rows([1], "b"))
-    with pytest.raises(lake.InvalidRequestError, match="say which they are to have"):
+    with pytest.raises(lake.InvalidRequestError, match="give the number as bucket="):
         table.rescale()
     table.rescale(bucket=4)
     assert totals(table)["dt=mon"] in (4, -2)

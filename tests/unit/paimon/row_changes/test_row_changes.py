@@ -251,8 +251,8 @@ def test_a_column_that_others_added_meanwhile_is_kept(tmp_path):
 @pytest.mark.parametrize(
     ("values", "said"),
     [
-        (None, "set says which columns get which values"),
-        ({}, "set says which columns get which values"),
+        (None, "set maps columns to values"),
+        ({}, "set maps columns to values"),
         ({"unknown": 1}, "the columns are p, k, v"),
         ({"k": 2**31}, "no value of column 'k', which is INT"),
         ({"k": 1.5}, "no value of column 'k'"),
