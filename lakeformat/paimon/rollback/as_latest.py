@@ -49,16 +49,16 @@ class Return:
     head: Snapshot
     target: Origin
     changes: ManifestColumns
-    """What goes, and then what comes back."""
+    """The files to remove, then the files to restore."""
 
     @property
     def added(self) -> ManifestColumns:
-        """The files that come back."""
+        """Return the files to restore."""
         return self.changes.filter(~self.changes.is_delete)
 
     @property
     def is_empty(self) -> bool:
-        """Whether the table has these rows already, and says the same of them."""
+        """Return whether the table has the rows and the schema of the target already."""
         target, head = self.target.snapshot, self.head
         return not len(self.changes) and (target.index_manifest, target.schema_id) == (
             head.index_manifest,
@@ -80,10 +80,10 @@ def plan_return(handle: TableHandle, head: Snapshot, target: Origin) -> Return:
 def publish_return(
     handle: TableHandle, plan: Return, commit: CommitId | None = None
 ) -> RollbackReport:
-    """Protect the files, look whether all are there, and publish; a race lost is an error.
+    """Protect the files, check that all exist, and publish; a lost race is an error.
 
-    Expiry of other engines goes by what each snapshot has deleted, and would remove a file that
-    came back: a tag keeps it, until every snapshot from before has expired.
+    Expiry of other engines deletes what a snapshot has removed, and would delete a restored file. A
+    tag keeps such files until every earlier snapshot has expired.
     """
     target, back = plan.target, [*_files_back(handle, plan)]
     name = protection_name(target.snapshot.id, handle.environment.new_id()) if back else None
@@ -114,18 +114,17 @@ def publish_return(
 def report_return(
     handle: TableHandle, plan: Return, snapshot_id: int, tag: str | None, *, dry_run: bool = False
 ) -> RollbackReport:
-    """What was done, or would be."""
+    """Return what was done, or would be."""
     number, added = plan.target.snapshot.id, len(plan.added)
-    gone = len(plan.changes) - added
+    removed = len(plan.changes) - added
     reason = f"snapshot {number} is the newest, and its rows are there already"
     if not plan.is_empty:
         verb = "would have" if dry_run else "has"
-        moved = f"{counted(added, 'file')} came back, {gone} went"
-        if dry_run:
-            moved = f"{counted(added, 'file')} would come back, {gone} would go"
+        would_be = " would be" if dry_run else ""
         reason = (
-            f"snapshot {snapshot_id} {verb} the rows of snapshot {number}: {moved}; all snapshots "
-            "stay"
+            f"snapshot {snapshot_id} {verb} the rows of snapshot {number}: "
+            f"{counted(added, 'file')}{would_be} restored, {removed} removed; all snapshots are "
+            "kept"
         )
     return RollbackReport(
         table=handle.uri,
@@ -133,7 +132,7 @@ def report_return(
         snapshot_id=snapshot_id,
         as_latest=True,
         added_files=added,
-        deleted_files=gone,
+        deleted_files=removed,
         protection_tag=tag,
         dry_run=dry_run,
         reason=reason,
@@ -147,31 +146,31 @@ def _live(handle: TableHandle, snapshot: Snapshot) -> ManifestColumns:
 
 
 def _require_there(handle: TableHandle, target: Snapshot, files: Sequence[Removal]) -> None:
-    """Refuse to go back to files that somebody has removed."""
+    """Refuse a target whose files are missing."""
     there = in_parallel(handle, lambda each: each.storage.exists(each.path), files)
-    gone = [each.uri for each, is_there in zip(files, there, strict=True) if not is_there]
-    if gone:
+    missing = [each.uri for each, is_there in zip(files, there, strict=True) if not is_there]
+    if missing:
         raise CorruptTableError(
-            f"{handle.uri} cannot go back to snapshot {target.id}: {len(gone)} of its files are "
-            f"gone, {gone[0]} first; nothing was changed. Choose another snapshot, or restore the "
-            "files from a backup"
+            f"{handle.uri} cannot go back to snapshot {target.id}: {len(missing)} of its files are "
+            f"missing, {missing[0]} first; nothing was changed. Choose another snapshot, or "
+            "restore the files from a backup"
         )
 
 
 def _files_back(handle: TableHandle, plan: Return) -> Iterator[Removal]:
     """Every file the head does not need and the target does."""
     data = Candidates(handle)
-    data.add(plan.added, FileClass.DATA, "comes back")
+    data.add(plan.added, FileClass.DATA, "is restored")
     yield from data.removals()
     target, places = plan.target.snapshot, FilePlaces(handle)
     if target.index_manifest is not None and target.index_manifest != plan.head.index_manifest:
         for entry in read_index_manifest(handle.storage, handle.layout, target.index_manifest):
-            yield places.index_file(entry, "comes back")
+            yield places.index_file(entry, "is restored")
 
 
 @dataclass(frozen=True, slots=True)
 class _Who:
-    """Who goes back, and the tag that keeps what came back."""
+    """The identity of a rollback, and the tag that keeps the restored files."""
 
     commit: CommitId | None
     user: str
@@ -180,7 +179,7 @@ class _Who:
 
     @classmethod
     def of(cls, handle: TableHandle, commit: CommitId | None, tag: str | None) -> _Who:
-        """Somebody new where no identity is given."""
+        """Return the identity of a rollback: a new user unless one is given."""
         if commit is not None:
             return cls(commit, commit.user, commit.identifier, tag)
         prefix, unique = handle.options.commit_user_prefix, handle.environment.new_id()
@@ -188,7 +187,7 @@ class _Who:
 
 
 def _build(handle: TableHandle, plan: Return, files: AttemptFiles, who: _Who) -> Snapshot:
-    """The members that say what the rows are, as the target has them."""
+    """Return the new snapshot, with the members that describe the rows of the target."""
     head, target = plan.head, plan.target.snapshot
     base = files.write_list(_base(handle, plan, files))
     delta: WrittenList = files.write_entries(plan.changes)
@@ -216,7 +215,7 @@ def _build(handle: TableHandle, plan: Return, files: AttemptFiles, who: _Who) ->
 
 
 def _base(handle: TableHandle, plan: Return, files: AttemptFiles) -> list[ManifestMeta]:
-    """The manifests of the head, without deletions of what comes back.
+    """Return the manifests of the head, without deletions of restored files.
 
     pypaimon takes a file for deleted if any manifest deletes it, also where a later one adds it.
     """
@@ -242,7 +241,7 @@ def _publish(handle: TableHandle, plan: Return, snapshot: Snapshot, *, is_repeat
 
 
 def require_newest(handle: TableHandle, head: Snapshot, target: Origin) -> None:
-    """Refuse a rollback whose newest snapshot is no longer the newest: its files may be gone."""
+    """Refuse a rollback that was planned on another head: its files may have been deleted."""
     newest = latest_snapshot(handle.storage, handle.layout)
     if newest is None or newest.identity != head.identity:
         raise _overtaken(handle, head, target)

@@ -1,7 +1,7 @@
 """A rollback that takes newer snapshots out of history.
 
-Newest first, so that the table is at one of its own states all the time, and a repeat goes on
-where a crash has ended it. A fence tells commits that are under way that their base is gone.
+It deletes the newest first, so that the table is always at one of its own states, and a repetition
+continues after a crash. A fence shows concurrent commits that their base was deleted.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _log = logging.getLogger(__name__)
 def cut_history(
     handle: TableHandle, plan: RollbackPlan, cut: StartedCut | None = None
 ) -> tuple[int, ...]:
-    """Make the target the newest snapshot; the numbers that went, newest first."""
+    """Make the target the newest snapshot; return the deleted numbers, newest first."""
     storage, layout, target = handle.storage, handle.layout, plan.target
     number = target.snapshot.id
     _bring_back(handle, target)
@@ -51,12 +51,12 @@ def cut_history(
         write_consumer(storage, layout, Consumer(consumer.id, number + 1))
     _point_hint(handle, number)
     remove_old_fences(storage, layout, handle.environment.now_millis())
-    _log.info("%s went back to snapshot %d; %s are gone", handle.uri, number, gone)
+    _log.info("%s was rolled back to snapshot %d; deleted snapshots: %s", handle.uri, number, gone)
     return tuple(gone)
 
 
 def _bring_back(handle: TableHandle, target: Origin) -> None:
-    """A snapshot only a tag keeps is there again before anything goes."""
+    """Restore a snapshot that only a tag keeps, before any other is deleted."""
     if target.tag is None:
         target.require_kept(handle, "a rollback to it")
         return
@@ -83,11 +83,11 @@ def _bring_back(handle: TableHandle, target: Origin) -> None:
 def _fence(
     handle: TableHandle, target: Origin, strays: Sequence[Snapshot], cut: StartedCut | None
 ) -> Iterator[None]:
-    """Before anything goes: an expiry announces first and looks for fences then.
+    """Hold a fence around the deletion. An expiry announces first and looks for fences then.
 
-    So either it finds the fence, or the target is found to be expiring here. If the block fails,
-    as on a full disk, no snapshot goes: the fence would only hold up expiry, which makes room. It
-    stays where the target, brought back by a tag, is the newest by the hint already.
+    So either it finds the fence, or the target is found to be expiring here. If the block fails, as
+    on a full disk, no snapshot is deleted: the fence would only hold up expiry, which makes room.
+    It is kept if the hint already names the target that a tag restored.
     """
     if not strays:
         yield
@@ -124,7 +124,7 @@ def _remove_behind(
 
 
 def _require_awake(handle: TableHandle, number: int, began: int) -> None:
-    """Whoever was suspended until expiry took its fence for abandoned must not go on."""
+    """Stop a rollback that was suspended until expiry took its fence for abandoned."""
     if handle.environment.now_millis() - began > ABANDONED_MILLIS // 2:
         raise CommitConflictError(
             f"the rollback of {handle.uri} to snapshot {number} was held up for so long that its "
@@ -133,7 +133,7 @@ def _require_awake(handle: TableHandle, number: int, began: int) -> None:
 
 
 def _strays(handle: TableHandle, kept: int) -> list[Snapshot]:
-    """At first everything behind the target; later what was committed on something that went."""
+    """Return the snapshots to delete, newest first: at first all that follow the target."""
     behind = [each for each in snapshot_ids(handle.storage, handle.layout) if each > kept]
     found = (read_snapshot_if_present(handle.storage, handle.layout, n) for n in behind[::-1])
     return [snapshot for snapshot in found if snapshot is not None]

@@ -1,7 +1,7 @@
-"""Which rollback this is: repeated under one identity, it is done once.
+"""Repeated rollbacks: under one identity a rollback is done once.
 
 One that keeps history is a commit, and is found among the snapshots. One that cuts history leaves
-no snapshot of its own: its fence says what it was asked, and at its end what it did.
+no snapshot of its own: its fence holds the request, and at the end the report.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class EarlierReturns:
     handle: TableHandle
     commits: EarlierCommits
     snapshot: int | None
-    """The target, where it was said by its number."""
+    """The target, if it was given by its number."""
 
     @classmethod
     def of(cls, handle: TableHandle, commit: CommitId, snapshot: int | None) -> EarlierReturns:
@@ -42,7 +42,7 @@ class EarlierReturns:
         return cls(handle, EarlierCommits(handle, commit, tuple(CommitKind)), snapshot)
 
     def find(self, head: Snapshot | None) -> RollbackReport | None:
-        """What an earlier try has published, up to ``head``."""
+        """Return the report of an earlier try, up to ``head``."""
         found = self.commits.find(head)
         if found is None:
             return None
@@ -71,7 +71,7 @@ class EarlierReturns:
 def properties_of(
     target: Snapshot, commit: CommitId | None, protection: str | None
 ) -> Mapping[str, str] | None:
-    """The target's properties and, where a repetition has to be told apart, what was done."""
+    """Return the target's properties, with a record of the rollback where it may be repeated."""
     kept = {
         key: value
         for key, value in (target.properties or {}).items()
@@ -90,11 +90,11 @@ class StartedCut:
     handle: TableHandle
     commit: CommitId
     target: int | None = None
-    """What the first try has gone back to; None if this is the first."""
+    """The target of the first try; None if this is the first."""
     removed: frozenset[str] = frozenset()
     """The snapshots it has taken out, or was about to."""
     done: RollbackReport | None = None
-    """What it has done, where it came to its end."""
+    """The report of an earlier try that has finished."""
 
     @property
     def fence(self) -> str:
@@ -104,22 +104,23 @@ class StartedCut:
 
     @property
     def is_begun(self) -> bool:
-        """Whether an earlier try may have taken something out."""
+        """Return whether an earlier try may have deleted a snapshot."""
         return self.target is not None
 
     def is_cut(self, first_behind: Snapshot | None) -> bool:
-        """Whether all it was to take out is gone: what follows the target is newer than it.
+        """Return whether every snapshot to delete is deleted: what follows the target is newer.
 
-        The one right behind the target goes last.
+        The snapshot right behind the target is deleted last.
         """
         if not self.is_begun:
             return False
         return first_behind is None or first_behind.identity not in self.removed
 
     def fence_off(self, target: int, removed: Sequence[Snapshot]) -> str:
-        """Say before anything goes what is taken out, and by whom; what is said is not changed.
+        """Record before any deletion the snapshots to delete and the user; a record is never
+        changed.
 
-        The name of what was written now: an earlier try keeps its fence.
+        Returns the name of the new fence: an earlier try keeps its own.
         """
         storage, layout = self.handle.storage, self.handle.layout
         if create_fence(storage, layout, self.fence, removed, self._note(target)):
@@ -129,7 +130,7 @@ class StartedCut:
         return unique
 
     def finish(self, report: RollbackReport) -> None:
-        """Say that nothing is left to do: from here on a repetition does nothing."""
+        """Record the end: from here on a repetition does nothing."""
         note = {**self._note(report.target), "report": report.to_dict()}
         name = f"{self.fence}{_DONE}"
         create_fence(self.handle.storage, self.handle.layout, name, (), note)
@@ -143,7 +144,7 @@ class StartedCut:
 
 
 def find_cut(handle: TableHandle, commit: CommitId, snapshot: int | None) -> StartedCut:
-    """How far earlier tries have come, by what they have left."""
+    """Find how much earlier tries have done, by the fences they have left."""
     first = StartedCut(handle, commit)
     begun, done = (
         read_fence(handle.storage, handle.layout, name)
@@ -161,19 +162,19 @@ def find_cut(handle: TableHandle, commit: CommitId, snapshot: int | None) -> Sta
     except (AttributeError, KeyError, TypeError) as reason:
         path = handle.layout.fence(f"{first.fence}{_DONE}")
         raise CorruptTableError(
-            f"{handle.storage.uri(path)} does not tell what a rollback did: {reason!r}; "
+            f"{handle.storage.uri(path)} does not hold the report of a rollback: {reason!r}; "
             "restore the file from a backup"
         ) from None
     return StartedCut(handle, commit, target, removed, report)
 
 
 def _require_young(handle: TableHandle, commit: CommitId) -> None:
-    """Refuse what may have been done so long ago that its fence is gone."""
+    """Refuse a rollback that may have been done so long ago that its fence was deleted."""
     first, now = commit.first_try_millis, handle.environment.now_millis()
     if first is not None and first < now - KEPT_MILLIS:
         raise CommitUndecidableError(
-            f"{commit} began more than {KEPT_MILLIS // 86_400_000} days ago, and nothing tells "
-            f"any more whether that rollback of {handle.uri} was done: nothing was changed. "
+            f"{commit} began more than {KEPT_MILLIS // 86_400_000} days ago, so it is "
+            f"unknown whether that rollback of {handle.uri} was done: nothing was changed. "
             "Look at its snapshots, and if it is still wanted call it under another user"
         )
 

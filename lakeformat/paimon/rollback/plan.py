@@ -1,4 +1,4 @@
-"""What a rollback takes out of history: read first, and refused where others rely on it."""
+"""Plan which snapshots a rollback deletes, and refuse it where tags or branches need them."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ class RollbackPlan:
     tags: Sequence[str]
     consumers: Sequence[Consumer]
     branches: Sequence[str]
-    """Those that began at a newer snapshot than the target; they stay."""
+    """Branches that began at a newer snapshot than the target; they are kept."""
     newest: int | None = None
-    """Where an earlier try has begun: the last snapshot committed on the target since, or it."""
+    """The last snapshot committed on the target since an earlier try began; None of a first try."""
 
     @property
     def is_empty(self) -> bool:
-        """Whether the table is there already."""
+        """Return whether the table is at the target already."""
         found = (self.snapshots, self.changelogs, self.tags, self.consumers)
         return self.target.tag is None and not any(found)
 
@@ -44,7 +44,8 @@ class RollbackPlan:
 def plan_rollback(
     handle: TableHandle, target: Origin, cut: StartedCut | None = None
 ) -> RollbackPlan:
-    """What is newer than a snapshot of this history, or a tag of one that has expired."""
+    """Plan to delete what is newer than a snapshot of this history, or than the tag of an expired
+    one."""
     storage, layout, number = handle.storage, handle.layout, target.snapshot.id
     if cut is not None and cut.is_cut(read_snapshot_if_present(storage, layout, number + 1)):
         return _rest(handle, target, cut)
@@ -79,7 +80,7 @@ def following(ids: Sequence[int], number: int) -> int:
 
 
 def _rest(handle: TableHandle, target: Origin, cut: StartedCut) -> RollbackPlan:
-    """What an earlier try has left; what was committed on its target since is none of it."""
+    """Return what an earlier try has left, without later commits on its target."""
     storage, layout, number = handle.storage, handle.layout, target.snapshot.id
     ids = snapshot_ids(storage, layout)
     ours, newest = [target.snapshot], number
@@ -102,13 +103,13 @@ def _rest(handle: TableHandle, target: Origin, cut: StartedCut) -> RollbackPlan:
 
 
 def require_unneeded(handle: TableHandle, plan: RollbackPlan) -> None:
-    """Refuse to lose what somebody has given a name."""
+    """Refuse to delete a snapshot that has a name."""
     if (objection := objection_to(handle, plan)) is not None:
         raise InvalidRequestError(objection)
 
 
 def objection_to(handle: TableHandle, plan: RollbackPlan) -> str | None:
-    """Why a rollback that is not forced would refuse; None if it would not."""
+    """Return why a rollback that is not forced would refuse; None if it would not."""
     number = plan.target.snapshot.id
     named = [name for name in plan.tags if not is_protection(name)]
     parts = [f"tag {', '.join(map(repr, named))}"] if named else []
@@ -119,7 +120,7 @@ def objection_to(handle: TableHandle, plan: RollbackPlan) -> str | None:
     return (
         f"{' and '.join(parts)} of {handle.uri} began at a snapshot newer than {number}, which a "
         "rollback takes out of history: tags would be deleted, branches would lose their "
-        "beginning. Leave as_latest=False (--cut-history) out, which keeps history, or say "
+        "beginning. Leave as_latest=False (--cut-history) out, which keeps history, or pass "
         "force=True (--force)"
     )
 
@@ -131,7 +132,7 @@ def _tags_behind(handle: TableHandle, number: int) -> list[str]:
 
 
 def _branches_behind(handle: TableHandle, behind: Sequence[int]) -> list[str]:
-    """Branches that share a snapshot with what goes."""
+    """Return the branches that share a snapshot with those to delete."""
     storage, found = handle.storage, []
     for branch in branches(storage, handle.layout):
         layout = handle.layout.on_branch(branch.name)

@@ -53,7 +53,7 @@ def rollback(
         require_commit_id(commit)
     if as_latest and force:
         raise InvalidRequestError(
-            "force=True is for a rollback that takes snapshots away: say as_latest=False "
+            "force=True is for a rollback that deletes snapshots: pass as_latest=False "
             "(--cut-history) with it, or leave it out"
         )
     require_allowed(handle, Operation.COMMIT if as_latest else Operation.EXPIRE)
@@ -132,7 +132,7 @@ def _as_latest(
 
 
 def _published(handle: TableHandle, plan: Return, commit: CommitId | None) -> RollbackReport:
-    """Publish the return; files of a newest snapshot that has gone since are no damage."""
+    """Publish the return; files of a newest snapshot that has expired since are no damage."""
     try:
         return publish_return(handle, plan, commit)
     except CorruptTableError:
@@ -150,13 +150,15 @@ def _reason(plan: RollbackPlan, count: int, dry_run: bool, objection: str | None
         return f"snapshot {number} is the newest already"
     verb = "would be" if dry_run else "is"
     said = [f"snapshot {number} {verb} the newest"]
-    gone = "would go" if dry_run else "gone"
-    said += [f"{gone}: {count} newer"] if count else []
-    said += [f"{gone}: tags {', '.join(map(repr, plan.tags))}"] if plan.tags else []
+    deleted = "would be deleted" if dry_run else "deleted"
+    said += [f"{deleted}: {count} newer"] if count else []
+    said += [f"{deleted}: tags {', '.join(map(repr, plan.tags))}"] if plan.tags else []
     if plan.consumers:
         names = ", ".join(repr(consumer.id) for consumer in plan.consumers)
         said.append(f"consumers {names} read {number + 1} next")
     if plan.branches:
-        said.append(f"branches {', '.join(map(repr, plan.branches))} began at newer ones and stay")
-    said.append("files only they led to are left to the removal of orphans")
+        said.append(
+            f"branches {', '.join(map(repr, plan.branches))} began at newer ones and are kept"
+        )
+    said.append("remove_orphans deletes the files that only they refer to")
     return "; ".join(said) + (f". Will be refused without force: {objection}" if objection else "")

@@ -1,4 +1,4 @@
-"""What a rollback did, for people and programs."""
+"""The report of a rollback, for people and programs."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ class RollbackReport:
     deleted_files: int = 0
     """Data files that it took out."""
     protection_tag: str | None = None
-    """What keeps the files that were brought back; ``tags.expire`` deletes it when it may."""
+    """The tag that keeps the restored files; ``tags.expire`` deletes it once it is not needed."""
     objection: str | None = None
-    """Why the rollback of a dry run would be refused without force."""
+    """The reason why the rollback of a dry run would be refused without force."""
     replayed: bool = False
-    """Whether an earlier try of the same identity has done it: this is what it did."""
+    """True if an earlier try of the same identity did it: this is its report."""
     dry_run: bool
     reason: str
 

@@ -1,4 +1,4 @@
-"""Which snapshot a rollback goes back to."""
+"""Find the snapshot that a rollback returns to."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _NO_WATERMARK = -(2**63)
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What to go back to, as it was said."""
+    """The target of a rollback, as the caller gave it."""
 
     snapshot: int | None = None
     tag: str | None = None
@@ -43,7 +43,7 @@ def _find(
     if len(given) != 1:
         asked = " and ".join(given) or "nothing"
         raise InvalidRequestError(
-            f"say what to go back to, by one of snapshot=, tag=, as_of= and watermark=; got {asked}"
+            f"a rollback takes one of snapshot=, tag=, as_of= and watermark=; got {asked}"
         )
     if as_of is not None:
         millis = to_millis(as_of)
@@ -83,7 +83,7 @@ def _at_watermark(handle: TableHandle, watermark: int) -> Origin:
             last = Origin(snapshot)
     if last is None:
         raise NotFoundError(
-            f"{handle.uri} has no snapshot with watermark {watermark} or earlier: it never said "
+            f"{handle.uri} has no snapshot with watermark {watermark} or earlier: it never had "
             "one, or those have expired"
         )
     return last

@@ -125,12 +125,12 @@ def test_a_rollback_says_what_would_go_before_it_goes(catalog):
     shown = lake_says(
         catalog, "rollback", "shop.orders", "--tag", "v1", "--cut-history", "--dry-run"
     )
-    assert "snapshot 1 would be the newest; would go: 2 newer" in shown
+    assert "snapshot 1 would be the newest; would be deleted: 2 newer" in shown
     back = ("rollback", "shop.orders", "--snapshot", "2")
-    said = "snapshot 4 would have the rows of snapshot 2: 0 files would come back, 1 would go"
+    said = "snapshot 4 would have the rows of snapshot 2: 0 files would be restored, 1 removed"
     assert said in lake_says(catalog, *back, "--dry-run")
     shown = lake_says(catalog, *back)
-    assert "snapshot 4 has the rows of snapshot 2: 0 files came back, 1 went" in shown
+    assert "snapshot 4 has the rows of snapshot 2: 0 files restored, 1 removed" in shown
     cut = ("rollback", "shop.orders", "--tag", "v1", "--cut-history", "--json")
     assert "deleting 3 snapshots of shop.orders cannot be undone: add --yes" in refuses(
         catalog, *cut
@@ -138,4 +138,4 @@ def test_a_rollback_says_what_would_go_before_it_goes(catalog):
     [report] = json.loads(lake_says(catalog, *cut, "--yes"))
     assert report["removed_snapshots"] == [4, 3, 2]
     assert catalog.table("shop.orders").scan().count() == 1
-    assert "say what to go back to" in refuses(catalog, "rollback", "shop.orders")
+    assert "a rollback takes one of" in refuses(catalog, "rollback", "shop.orders")
