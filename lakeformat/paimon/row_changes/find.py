@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from lakeformat.paimon.compact.row_places import PositionedRows
+from lakeformat.paimon.compact.row_positions import PositionedRows
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.metadata.manifest import ManifestEntry
 from lakeformat.paimon.read.data_files import DataFiles

@@ -9,7 +9,7 @@ import pyarrow as pa
 from lakeformat.paimon.compact.carried_columns import carried_columns
 from lakeformat.paimon.compact.changelogs.changelog import ChangelogMerge
 from lakeformat.paimon.compact.changelogs.producers import makes_changelog
-from lakeformat.paimon.compact.row_places import (
+from lakeformat.paimon.compact.row_positions import (
     PLACE_COLUMNS,
     MarkedRows,
     PositionedRows,
