@@ -26,6 +26,7 @@ class Squares:
     """A unit that cannot be worked on."""
     head: int = 1
     plans: int = 0
+    worked: list[int] = field(default_factory=list)
     published: list[int] = field(default_factory=list)
     files: set[int] = field(default_factory=set)
     waits: list[float] = field(default_factory=list)
@@ -51,6 +52,7 @@ class Squares:
         return Round(units=left, work=self.work) if left else None
 
     def work(self, number: int) -> int:
+        self.worked.append(number)
         if number == self.broken:
             raise lake.CorruptTableError(f"{number} is damaged")
         self.files.add(number**2)
@@ -189,6 +191,7 @@ def test_an_interruption_stops_what_is_under_way_and_deletes_what_waits():
     with pytest.raises(KeyboardInterrupt):
         carry_out(squares.steps(plan=plan, take=interrupted))
     assert stop.is_set()
+    assert squares.worked == [1], "units after the interruption are skipped"
     assert squares.files == set()
 
 
