@@ -124,7 +124,9 @@ def choose(
         elif not file.names_format:
             found.append(SourceFile(file, COPIED, "the suffix of its name is not its format"))
         elif named[file.values, file.info.name] > 1:
-            found.append(SourceFile(file, COPIED, "another file of its partition has the same name"))
+            found.append(
+                SourceFile(file, COPIED, "another file of its partition has the same name")
+            )
         elif not _has_address(storage, root) or not _has_address(storage, file.info.path):
             found.append(SourceFile(file, COPIED, "its path cannot be written as an address"))
         elif len(file.info.path[len(root) :].strip("/").split("/")) != len(file.values) + 1:
