@@ -1,1 +1,1 @@
-"""Compaction: which files become fewer and larger ones, and how."""
+"""Compaction: fewer and larger files with the same rows."""

@@ -52,7 +52,7 @@ class Deletions:
 
 @dataclass(frozen=True, slots=True)
 class AppendPick:
-    """Files that become one or more larger ones, in this order, and why."""
+    """Files that are rewritten as one or more larger files, in this order, and the reason."""
 
     files: tuple[DataFileMeta, ...]
     reason: str
@@ -65,7 +65,7 @@ def pick_unordered(
     deletions: Deletions | None = None,
     full: bool = False,
 ) -> list[AppendPick]:
-    """Packs of small files of a partition without buckets, smallest first.
+    """Return packs of small files of a partition without buckets, smallest first.
 
     ``full`` takes the last pack even if it has few files.
     """
@@ -99,7 +99,7 @@ def pick_queue(
     deletions: Deletions | None = None,
     full: bool = False,
 ) -> list[AppendPick]:
-    """Packs of adjacent files of a bucket whose rows keep their order."""
+    """Return packs of adjacent files of a bucket whose rows keep their order."""
     vectors = deletions or Deletions()
     queue = _oldest_first(files)
     if full and settings.rewrites_all and queue:
@@ -117,7 +117,7 @@ def pick_queue(
 
 
 def _packs(run: Iterable[DataFileMeta], settings: AppendSettings) -> Iterator[list[DataFileMeta]]:
-    """The oldest files that are enough, filled up to the target size; then those behind them."""
+    """Yield packs of the oldest files, up to the target size, then of the files after them."""
     pack: list[DataFileMeta] = []
     size = 0
     for file in run:
@@ -134,14 +134,14 @@ def _packs(run: Iterable[DataFileMeta], settings: AppendSettings) -> Iterator[li
 
 
 def _are_enough(pack: Sequence[DataFileMeta], size: int, settings: AppendSettings) -> bool:
-    """Files that would be as many again as before are left alone, or this would never end."""
+    """Return whether a pack becomes fewer files; else it would be picked without end."""
     return len(pack) >= settings.min_files and size // settings.target_bytes + 1 < len(pack)
 
 
 def _behind_large_files(
     queue: list[DataFileMeta], settings: AppendSettings, vectors: Deletions
 ) -> list[AppendPick]:
-    """Everything behind the first large files, if more than half of those files are small."""
+    """Return all files after the first large ones, if most are small or some have deleted rows."""
     rest = list(queue)
     while rest and rest[0].file_name not in vectors.rows and not _is_small(rest[0], settings):
         del rest[0]
@@ -157,7 +157,7 @@ def _behind_large_files(
 def _with_deletions(
     files: Sequence[DataFileMeta], settings: AppendSettings, vectors: Deletions
 ) -> list[AppendPick]:
-    """The files of each index file one of whose files is small or has many deleted rows."""
+    """Return the files of each index file that has a small file or one with many deleted rows."""
     together: dict[str, list[DataFileMeta]] = {}
     for file in _oldest_first(files):
         if file.file_name in vectors.rows:

@@ -1,4 +1,4 @@
-"""Compacts files of an append table: their rows one after the other, in larger files."""
+"""Compact files of an append table: copy their rows, one file after the other, to larger files."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def compact_append_files(handle: TableHandle, unit: CompactUnit) -> CommitMessag
 
 
 def _batches(handle: TableHandle, unit: CompactUnit, files: DataFiles) -> Iterator[pa.RecordBatch]:
-    """File by file, or sorted."""
+    """Yield the rows file by file, or sorted."""
 
     def read(names: Sequence[str]) -> Iterator[pa.RecordBatch]:
         fields = tuple(field for field in handle.schema.fields if field.name in names)
@@ -62,7 +62,7 @@ def _batches(handle: TableHandle, unit: CompactUnit, files: DataFiles) -> Iterat
 def _described(
     handle: TableHandle, unit: CompactUnit, written: list[WrittenFile]
 ) -> list[DataFileMeta]:
-    """Rows keep their order: they are numbered on from the smallest number of their files."""
+    """Describe the written files; their rows are numbered from the smallest number of the input."""
     origin = FileOrigin(
         handle.schema.id,
         local_wall_clock(handle.environment.now_millis()),

@@ -16,7 +16,7 @@ __all__ = ["carried_columns"]
 
 
 def carried_columns(schema: TableSchema, output_level: int) -> frozenset[str]:
-    """The columns whose texts may be merged and written as numbers of a dictionary."""
+    """Return the columns whose texts may be merged and written as numbers of a dictionary."""
     options = schema.table_options
     if not isinstance(merge_engine(schema), Deduplicate) or options.changelog_row_deduplicate:
         return frozenset()
@@ -28,7 +28,7 @@ def carried_columns(schema: TableSchema, output_level: int) -> frozenset[str]:
 
 
 def _formats(options: TableOptions, output_level: int) -> set[str]:
-    """Of all files that are written."""
+    """Return the formats of all files that are written."""
     written = [options.of_level(output_level)]
     if makes_changelog(options):
         written.append(options.of_changelog(output_level))

@@ -1,4 +1,4 @@
-"""Publishes what units have made: small groups, so that a conflict costs little of the work."""
+"""Publish the results of units in small groups, so that a conflict costs little of the work."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ GROUP_BYTES = 4 << 30
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """A unit and what it made."""
+    """A unit and its result."""
 
     unit: CompactUnit
     messages: tuple[CommitMessage, ...]
-    """One, or of rows that get their bucket one for each bucket."""
+    """One message; of rows that get their bucket, one for each bucket."""
     millis: int = 0
 
 
 @dataclass(slots=True)
 class Groups:
-    """Collects what units made, and publishes it once there is enough."""
+    """Collects the results of units, and publishes them once a group is full."""
 
     handle: TableHandle
     identity: CompactIdentity | None = None
@@ -56,7 +56,7 @@ class Groups:
             self.flush()
 
     def flush(self) -> None:
-        """Publish what waits; where a group is refused, each of its units alone."""
+        """Publish the waiting results; if that is refused, publish each unit alone."""
         group, self._waiting, self._bytes = self._waiting, [], 0
         if not group:
             return
@@ -68,7 +68,7 @@ class Groups:
             self.millis += self.handle.environment.now_millis() - began
 
     def give_up(self) -> None:
-        """Remove the files of what waits to be published."""
+        """Delete the files of the waiting results."""
         group, self._waiting, self._bytes = self._waiting, [], 0
         self._give_up(group)
 
@@ -110,7 +110,8 @@ class Groups:
         return None
 
     def _conflict(self, error: CommitConflictError) -> CommitConflictError:
-        """Nothing was published; another try of the same compaction may have been first."""
+        """Count a conflict, and look for another try of the same compaction, which may have
+        caused it."""
         self.conflicts += 1
         if self.identity is not None:
             self.identity.look()

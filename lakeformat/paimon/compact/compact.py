@@ -1,4 +1,4 @@
-"""The whole of a compaction: plan, run, commit, and again where a commit was refused."""
+"""Run a whole compaction: plan, run, commit, and plan again what was refused."""
 
 from __future__ import annotations
 
@@ -90,9 +90,10 @@ def run_plans(
     on_progress: OnUnit | None,
     ends_at_once: Callable[[TableHandle], bool],
 ) -> CompactReport:
-    """Plan, run and commit until nothing is due; ``plan`` is asked for all buckets, then for some.
+    """Plan, run and commit until nothing is due.
 
-    ``ends_at_once``: whether a bucket that was compacted is not planned again.
+    ``plan`` is called for all buckets first, then for some. A bucket that was compacted is planned
+    again unless ``ends_at_once`` returns True.
     """
     if on_progress is not None and not callable(on_progress):
         raise InvalidRequestError(

@@ -24,7 +24,7 @@ class Progress:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BucketOutcome:
-    """One bucket, or pack of files of it: what happened to it, and why."""
+    """The outcome of one bucket, or of a pack of its files, and the reason."""
 
     partition: str
     bucket: int
@@ -44,7 +44,7 @@ class BucketOutcome:
     changelog_files: int = 0
     changelog_bytes: int = 0
     fresh_bytes_in: int = 0
-    """Of ``bytes_in`` what no compaction had written before."""
+    """The part of ``bytes_in`` that no compaction had written before."""
     millis: int = 0
 
 
@@ -55,9 +55,9 @@ class CompactReport:
     table: str
     strategy: str
     snapshot_ids: tuple[int, ...]
-    """The snapshots that were published; empty when nothing was to be done."""
+    """The snapshots that were published; empty if no action was needed."""
     earlier_snapshot_ids: tuple[int, ...] = ()
-    """Those that earlier tries with the same identity had published; no sum is about them."""
+    """The snapshots of earlier tries with the same identity; the sums leave them out."""
     rows_in: int
     rows_out: int
     bytes_in: int
@@ -83,17 +83,17 @@ class CompactReport:
     """The number of commits that met another commit of the same files."""
     plan_millis: int
     run_millis: int
-    """Of all units together, however many ran at a time."""
+    """The time of all units together, although several run at a time."""
     commit_millis: int
     millis: int
-    """From the first plan to the last commit."""
+    """The time from the first plan to the last commit."""
     buckets: tuple[BucketOutcome, ...]
     other_compactor: OtherCompactor | None = None
     """A program that compacts the table too: its commits may conflict with this compaction."""
     reason: str
-    """One sentence for the log: what happened, or why nothing did."""
+    """One sentence for the log."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON."""
+        """Return plain values, ready for JSON."""
         other = self.other_compactor
         return {**asdict(self), "other_compactor": None if other is None else other.to_dict()}

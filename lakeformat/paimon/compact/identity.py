@@ -28,15 +28,15 @@ _File = tuple[bytes | None, int, str | None]
 
 @dataclass(slots=True)
 class CompactIdentity:
-    """Numbers the snapshots of one compaction, behind those of earlier tries of it."""
+    """Numbers the snapshots of one compaction, after those of its earlier tries."""
 
     handle: TableHandle
     commit: CommitId
     earlier: tuple[int, ...] = ()
-    """The snapshots earlier tries have published, oldest first."""
+    """The snapshots that earlier tries have published, oldest first."""
     _made: frozenset[_File] = frozenset()
     _looked: Snapshot | None = None
-    """Up to this snapshot all are known."""
+    """All snapshots up to this one are known."""
     _next: int = 0
     _own: set[int | None] = field(default_factory=set)
 
@@ -50,12 +50,12 @@ class CompactIdentity:
         return found
 
     def published(self, snapshot_id: int | None) -> None:
-        """Count a snapshot of this try; no storage is asked, which might not answer."""
+        """Count a snapshot of this try, without a request to the storage, which could fail."""
         self._own.add(snapshot_id)
         self._next += 1
 
     def look(self) -> None:
-        """Go behind what twins of this compaction have published meanwhile."""
+        """Count the snapshots that twins of this compaction have published meanwhile."""
         head = latest_snapshot(self.handle.storage, self.handle.layout)
         down_to = self._looked.id if self._looked else 0
         new = newest_first(self.handle, head, down_to) if head else ()
@@ -82,7 +82,7 @@ class CompactIdentity:
 
     @property
     def user(self) -> str:
-        """Of its snapshots."""
+        """Return the identities of its snapshots."""
         return f"{self.commit.user}.compaction-{self.commit.identifier}"
 
 
@@ -113,7 +113,7 @@ def find_earlier_tries(handle: TableHandle, commit: CommitId) -> CompactIdentity
 
 
 def _added(handle: TableHandle, snapshot: Snapshot) -> list[_File]:
-    """The files a snapshot brought in; none once what it leads to has expired."""
+    """Return the files that a snapshot added; none once the files it refers to have expired."""
     try:
         delta = delta_of(handle, snapshot)
     except LakeError:

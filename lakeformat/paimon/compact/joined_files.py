@@ -1,7 +1,7 @@
-"""Small files that share no key become one file without being decoded.
+"""Join small files that share no key into one file, without decoding them.
 
-That is what a rewrite of them would be: nothing is merged, nothing left out. Where anything else
-may have to happen to a row, or the result would not be as good to read, they are rewritten.
+The result is that of a rewrite that merges and drops nothing. Files are rewritten instead if
+anything else may happen to a row, or if the result would be slower to read.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _LEAST_GROUP_BYTES = 4 << 20
 
 
 class FileJoiner:
-    """Joins the files of a unit's rewrites where that is all there is to do."""
+    """Joins the files of rewrites that need nothing else."""
 
     def __init__(self, handle: TableHandle, unit: CompactUnit, names: KeyValueFiles) -> None:
         self._handle, self._unit, self._names = handle, unit, names
@@ -49,7 +49,7 @@ class FileJoiner:
         self._started: list[str] = []
 
     def join(self, step: Rewrite, origin: FileOrigin) -> list[DataFileMeta] | None:
-        """The files that come of it; None if the rows have to be read, and nothing is left."""
+        """Return the joined files; None if the rows have to be read: then no file is left."""
         if not self._may_join(step):
             return None
         before = len(self._started)
@@ -61,7 +61,7 @@ class FileJoiner:
             return None
 
     def abort(self) -> None:
-        """Remove everything written so far."""
+        """Delete the files written so far."""
         self._remove(self._started)
 
     def _may_join(self, step: Rewrite) -> bool:
@@ -103,7 +103,7 @@ class FileJoiner:
     def _parts(
         self, found: Sequence[tuple[DataFileMeta, RowGroups]]
     ) -> Iterator[list[tuple[DataFileMeta, RowGroups]]]:
-        """The files of each file to be made: it ends when it has its size."""
+        """Yield the files of each output file: it ends at its target size."""
         part: list[tuple[DataFileMeta, RowGroups]] = []
         for each in found:
             part.append(each)

@@ -24,7 +24,7 @@ __all__ = ["plan_bucket"]
 def plan_bucket(
     bucket: CompactUnit, handle: TableHandle, settings: PickSettings, *, full: bool
 ) -> list[CompactUnit] | str:
-    """The unit of a bucket, given as one of all its files; or why there is none."""
+    """Return the unit of a bucket, given with all its files; or the reason why it has none."""
     levels = Levels.of_files((entry.file for entry in bucket.files), handle.options.level_count)
     planner = _Bucket(bucket, handle, levels)
     pick = _pick(levels, handle, settings, full=full)
@@ -44,7 +44,7 @@ def plan_bucket(
 
 
 class _Bucket:
-    """The files of a bucket, and what has to happen to each of them."""
+    """The files of a bucket, and the step that each of them needs."""
 
     def __init__(self, bucket: CompactUnit, handle: TableHandle, levels: Levels) -> None:
         self._bucket, self._handle, self._levels = bucket, handle, levels
@@ -106,7 +106,7 @@ class _Bucket:
         return tuple(each for each in self._bucket.files if each.file.level > output_level)
 
     def unit(self, steps: Sequence[Step], output_level: int, reason: str) -> CompactUnit:
-        """Only the files that something happens to are part of it."""
+        """Return the unit with only those files that a step changes."""
         touched = {file.file_name for step in steps for file in _files(step)}
         target = self._handle.options.of_level(output_level).target_file_size_bytes
         return replace(

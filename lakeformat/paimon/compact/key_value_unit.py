@@ -1,4 +1,4 @@
-"""Compacts a bucket of a primary-key table: sorted runs in, one sorted run of a level out."""
+"""Compact a bucket of a primary-key table: sorted runs are read, one run of a level is written."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ __all__ = ["compact_key_values"]
 
 
 def compact_key_values(handle: TableHandle, unit: CompactUnit) -> CommitMessage:
-    """Merge what has to be merged, move what can be moved; when this raises, no file is left."""
+    """Merge the sections and move the other files; when this raises, no file is left."""
     files = _new_files(handle, unit)
     made: list[DataFileMeta] = []
     changelog = files.new_changelog(unit.output_level)
@@ -83,15 +83,15 @@ class _UnitRows(Protocol):
 
     @property
     def marked(self) -> Mapping[str, Positions]:
-        """The rows of files above that are replaced now."""
+        """The rows of files of higher levels that are replaced."""
         ...
 
     def of(self, step: Rewrite) -> Iterator[pa.Table]:
-        """In the order of keys, each key once, retracts too."""
+        """Yield merged rows in the order of keys, each key once, retracts too."""
         ...
 
     def move(self, step: Upgrade) -> None:
-        """Take notice of a file that is moved as it is."""
+        """Note a file that is moved as it is."""
         ...
 
 
@@ -113,7 +113,7 @@ class _Rows:
             yield from self._merged(section)
 
     def move(self, step: Upgrade) -> None:
-        """Its rows are not changed."""
+        """Do nothing: its rows are not changed."""
 
     def _merged(self, section: FileRuns) -> Iterator[pa.Table]:
         rows = batch_rows_of(len(section)) if len(section) > 1 else BATCH_ROWS

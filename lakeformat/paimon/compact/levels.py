@@ -34,7 +34,8 @@ class Levels:
 
     @classmethod
     def of_files(cls, files: Iterable[DataFileMeta], level_count: int) -> Levels:
-        """Sort files into runs; levels that are there count even if the options know fewer."""
+        """Sort files into runs; levels that have files count even if the options know fewer
+        levels."""
         by_level: dict[int, list[DataFileMeta]] = {}
         for file in files:
             by_level.setdefault(file.level, []).append(file)
@@ -45,12 +46,12 @@ class Levels:
 
     @property
     def level_0(self) -> tuple[SortedRun, ...]:
-        """The runs that no compaction has seen yet."""
+        """Return the runs of level 0, which no compaction has seen yet."""
         return tuple(run for run in self.runs if run.level == 0)
 
     @property
     def highest(self) -> int:
-        """The highest level that has files."""
+        """Return the highest level that has files."""
         return max((run.level for run in self.runs), default=0)
 
     @property
@@ -59,6 +60,6 @@ class Levels:
 
 
 def _newest_first(file: DataFileMeta) -> tuple[int, int, datetime, str]:
-    """Larger sequence numbers first; ties by the smaller first number, then by age."""
+    """Sort larger sequence numbers first; ties by the smaller first number, then by age."""
     created = file.creation_time or _UNKNOWN
     return (-file.max_sequence_number, file.min_sequence_number, created, file.file_name)

@@ -21,10 +21,10 @@ from lakeformat.types.duration_text import duration
 __all__ = ["OtherCompactor", "find_other_compactor", "warn_of_other_compactor"]
 
 _NEWEST = 100
-"""So many snapshots are looked through: a writer compacts every few commits."""
+"""The number of snapshots to read: a writer compacts every few commits."""
 _TOGETHER = 16
 _RECENT_MILLIS = 14 * 24 * 60 * 60 * 1000
-"""A program whose last compaction is older has stopped, or no longer compacts."""
+"""The age after which the last compaction of a program shows that it has stopped."""
 _log = logging.getLogger(__name__)
 
 
@@ -33,16 +33,16 @@ class OtherCompactor:
     """A program other than this one that has compacted the table, and may do so again."""
 
     table: str
-    """Its name, ``shop.orders``."""
+    """The name of the table, ``shop.orders``."""
     commit_user: str
     snapshot_id: int
-    """Its newest compaction."""
+    """The newest compaction of the program."""
     time_millis: int
     age_millis: int
 
     @property
     def finding(self) -> str:
-        """Name the program, and the harm of a second one that compacts."""
+        """Return the name of the program, and the harm of a second compactor."""
         return (
             f"another program compacts the table too: commit user {self.commit_user!r}, last in "
             f"snapshot {self.snapshot_id}, {duration(self.age_millis)} ago. If `lake compact` "
@@ -52,18 +52,18 @@ class OtherCompactor:
 
     @property
     def advice(self) -> str:
-        """The command that ends this."""
+        """Return the command that ends it."""
         return (
             f"lake set-option {shlex.quote(self.table)} write-only=true, then restart that writer"
         )
 
     @property
     def warning(self) -> str:
-        """Both in one line, for a log."""
+        """Return finding and advice in one line, for a log."""
         return f"{self.table}: {self.finding}. To do: {self.advice}"
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON."""
+        """Return plain values, ready for JSON."""
         return {
             "commit_user": self.commit_user,
             "snapshot_id": self.snapshot_id,
@@ -105,7 +105,7 @@ def warn_of_other_compactor(handle: TableHandle) -> OtherCompactor | None:
 
 
 def _newest_first(handle: TableHandle, ids: Sequence[int]) -> Iterator[Snapshot]:
-    """Those that can be read, some at a time."""
+    """Yield the readable ones of some snapshots, several at a time."""
     with ThreadPoolExecutor(_TOGETHER) as pool:
         for start in range(0, len(ids), _TOGETHER):
             some = pool.map(partial(_readable, handle), ids[start : start + _TOGETHER])
@@ -113,7 +113,7 @@ def _newest_first(handle: TableHandle, ids: Sequence[int]) -> Iterator[Snapshot]
 
 
 def _readable(handle: TableHandle, number: int) -> Snapshot | None:
-    """None for a snapshot that has expired meanwhile, or is damaged: reads name that one."""
+    """Return a snapshot; None if it has expired meanwhile or is damaged: reads name that one."""
     try:
         return read_snapshot_if_present(handle.storage, handle.layout, number)
     except CorruptTableError:

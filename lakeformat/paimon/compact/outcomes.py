@@ -1,4 +1,4 @@
-"""From what units made to what is reported of them."""
+"""Reports from the results of units."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SHOWN_REASONS = 3
 
 
 def compacted(made: Made) -> BucketOutcome:
-    """A unit that was published."""
+    """Return the outcome of a unit that was published."""
     unit, new = made.unit, _written(made)
     told = [file for each in made.messages for file in each.compact_changelog_files]
     return BucketOutcome(
@@ -41,17 +41,17 @@ def compacted(made: Made) -> BucketOutcome:
 
 
 def refused(unit: CompactUnit, error: LakeError) -> BucketOutcome:
-    """A unit whose files another commit changed first; it was planned again."""
+    """Return the outcome of a unit whose files another commit changed first."""
     return _without_result(unit, "refused", str(error))
 
 
 def failed(unit: CompactUnit, error: LakeError) -> BucketOutcome:
-    """A unit that ended in an error."""
+    """Return the outcome of a unit that ended in an error."""
     return _without_result(unit, "failed", str(error))
 
 
 def not_chosen(other: NotChosen) -> BucketOutcome:
-    """A bucket that was left as it is."""
+    """Return the outcome of a bucket that was not compacted."""
     return BucketOutcome(
         partition=other.path, bucket=other.bucket, outcome="not chosen", reason=other.reason
     )
@@ -71,7 +71,7 @@ def report_of(
     millis: int,
     other: OtherCompactor | None = None,
 ) -> CompactReport:
-    """The sums over what was compacted."""
+    """Return the report, with sums over the buckets that were compacted."""
     done = [each for each in buckets if each.outcome == "compacted"]
     fresh = sum(each.fresh_bytes_in for each in done)
     written = sum(each.bytes_out for each in done)

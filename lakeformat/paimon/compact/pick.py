@@ -14,7 +14,7 @@ __all__ = ["Pick", "pick_all", "pick_level_0", "pick_universal"]
 
 @dataclass(frozen=True, slots=True)
 class Pick:
-    """Runs that become files of one level, and why."""
+    """Runs that become files of one level, and the reason."""
 
     runs: tuple[SortedRun, ...]
     output_level: int
@@ -32,7 +32,7 @@ def pick_universal(levels: Levels, settings: PickSettings) -> Pick | None:
 
 
 def pick_level_0(levels: Levels, settings: PickSettings) -> Pick | None:
-    """As ``pick_universal``, else all of level 0: where reads see only what was compacted."""
+    """Pick like ``pick_universal``, else all of level 0: for reads that see compacted rows only."""
     if picked := pick_universal(levels, settings):
         return picked
     fresh = len(levels.level_0)
@@ -43,7 +43,7 @@ def pick_level_0(levels: Levels, settings: PickSettings) -> Pick | None:
 
 
 def pick_all(levels: Levels) -> Pick | None:
-    """Everything to the highest level; None if it is there alone."""
+    """Pick all runs for the highest level; None if they are all there already."""
     if all(run.level == levels.max_level for run in levels.runs):
         return None
     return _whole(levels, f"full compaction of {_many(len(levels.runs), 'sorted run')}")
@@ -137,7 +137,7 @@ def _whole(levels: Levels, reason: str) -> Pick:
 
 
 def _unless_done(pick: Pick | None) -> Pick | None:
-    """Nothing comes of a single file that is where it would go."""
+    """Return no pick for a single file that is at its level already."""
     files = [file for run in pick.runs for file in run.files] if pick else []
     if pick is None or not files:
         return None

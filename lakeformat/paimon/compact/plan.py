@@ -43,7 +43,10 @@ __all__ = ["has_left_table", "newest_schema", "plan_compaction", "under_schema"]
 
 
 def newest_schema(handle: TableHandle) -> TableHandle:
-    """The table as it looks now; read after a snapshot, no file of that has a newer schema."""
+    """Return the table with its newest schema.
+
+    Read after a snapshot, no file of the snapshot has a newer schema.
+    """
     return under_schema(handle, require_same_table(handle))
 
 
@@ -102,7 +105,7 @@ def _planned(
     live: list[ManifestEntry],
     fresh: Mapping[bytes, str],
 ) -> tuple[list[CompactUnit], list[NotChosen]]:
-    """Bucket by bucket; ``fresh`` are partitions that are left alone, and why."""
+    """Plan bucket by bucket; ``fresh`` maps partitions that are not planned to the reason."""
     units: list[CompactUnit] = []
     others: list[NotChosen] = []
     waiting = _waiting(by_place)
@@ -123,14 +126,14 @@ def _planned(
 
 
 def _waiting(places: Iterable[tuple[bytes, int]]) -> set[bytes]:
-    """The partitions with rows that have no bucket yet."""
+    """Return the partitions with rows that have no bucket yet."""
     return {partition for partition, bucket in places if bucket == POSTPONE_BUCKET}
 
 
 def _written_since(
     by_place: Mapping[tuple[bytes, int], list[ManifestEntry]], now: datetime, millis: int | None
 ) -> dict[bytes, str]:
-    """The partitions that are not idle yet, each with what speaks against it."""
+    """Return the partitions that are not idle yet, each with the reason."""
     if millis is None:
         return {}
     written: dict[bytes, datetime] = {}
@@ -162,7 +165,7 @@ class _Planner:
     _taken: int = 0
 
     def plan(self, files: list[ManifestEntry]) -> list[CompactUnit] | str:
-        """The units of a bucket, or why it has none."""
+        """Return the units of a bucket, or the reason why it has none."""
         require_whole_rows(self.handle, files)
         if self.handle.schema.primary_keys:
             settings = PickSettings.of_options(self.handle.options, self.now)
@@ -172,7 +175,7 @@ class _Planner:
     def give_buckets(
         self, files: list[ManifestEntry], live: list[ManifestEntry]
     ) -> list[CompactUnit]:
-        """The unit of a partition's rows that wait for a bucket."""
+        """Return the unit of a partition's rows that wait for a bucket."""
         require_whole_rows(self.handle, files)
         return [plan_postponed(self._unit(files, ""), self.handle, live)]
 

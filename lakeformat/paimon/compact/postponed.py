@@ -1,7 +1,7 @@
-"""Gives rows that wait for a bucket the one of their key: plan and run; the commit is as any.
+"""Give waiting rows the bucket of their key: plan and run; the commit is that of any compaction.
 
-The files of a partition go out, and files of level 0 come in, all in one COMPACT snapshot. Rows
-keep the order of the commits that brought them, and follow what the bucket holds already.
+One COMPACT snapshot removes the files of a partition and adds files of level 0. Rows keep the order
+of their commits, after the rows that the bucket holds already.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ __all__ = ["give_buckets", "plan_postponed", "with_buckets"]
 def plan_postponed(
     unit: CompactUnit, handle: TableHandle, live: Sequence[ManifestEntry]
 ) -> CompactUnit:
-    """The unit of a partition's waiting files; ``live`` are all files of the partition."""
+    """Return the unit of a partition's waiting files; ``live`` are all files of the partition."""
     files = [entry.file for entry in unit.files]
     count, reason = bucket_count(handle, live)
     return replace(
@@ -67,13 +67,13 @@ def bucket_count(handle: TableHandle, live: Sequence[ManifestEntry]) -> tuple[in
 
 
 def with_buckets(handle: TableHandle, count: int) -> TableHandle:
-    """The table as if each partition had so many buckets."""
+    """Return the table as if each partition had that number of buckets."""
     options = {**handle.schema.options, "bucket": str(count)}
     return replace(handle, schema=replace(handle.schema, options=options))
 
 
 def give_buckets(handle: TableHandle, unit: CompactUnit) -> tuple[CommitMessage, ...]:
-    """Run a unit: the files that go out, and of each bucket what comes in."""
+    """Run a unit; return the files to remove, and the files of each bucket to add."""
     assert unit.buckets is not None
     target = with_buckets(handle, unit.buckets)
     assign = Assigner(target.schema, PartitionNumbers(target.schema, None))
@@ -92,7 +92,7 @@ def give_buckets(handle: TableHandle, unit: CompactUnit) -> tuple[CommitMessage,
 def waiting_rows(
     handle: TableHandle, unit: CompactUnit
 ) -> Iterator[tuple[pa.RecordBatch, np.ndarray[tuple[int], np.dtype[np.int8]]]]:
-    """The rows of the unit's files with their kinds, in the order they came in."""
+    """Yield the rows of the unit's files with their kinds, in commit order."""
     files = DataFiles(handle, unit.snapshot, DeletedRows(handle, (), ""))
     names = handle.schema.column_names
     for entry in unit.files:

@@ -51,16 +51,16 @@ class MarkedRows:
     """The rows that a compaction has found replaced, by file."""
 
     names: list[str] = field(default_factory=list)
-    """The files that are looked up, by their number."""
+    """Return the looked-up files by their number."""
     _found: dict[int, list[Positions]] = field(default_factory=dict)
 
     def number(self, name: str) -> int:
-        """The number of a file."""
+        """Return the number of a file."""
         self.names.append(name)
         return len(self.names) - 1
 
     def add(self, rows: pa.Table, superseded: Positions) -> None:
-        """Mark rows; ``rows`` has the columns of places."""
+        """Mark rows; ``rows`` has the columns of positions."""
         places = rows.select(PLACE_COLUMNS).take(pa.array(superseded))
         files, positions = (places[name].to_numpy() for name in PLACE_COLUMNS)
         for number in np.unique(files).tolist():

@@ -1,4 +1,4 @@
-"""Runs one unit: files in, new files and what to publish of them out. It never publishes."""
+"""Run one unit: read its files, write new ones, return the messages to publish; never publish."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from lakeformat.paimon.read.instant_zones import rewriting_instants
 __all__ = ["UnitOutcome", "UnitWork", "run_messages", "run_unit"]
 
 UnitOutcome: TypeAlias = tuple[CompactUnit, tuple[CommitMessage, ...], LakeError | None, int]
-"""A unit, what it made or why it did not, and the milliseconds it took."""
+"""A unit, its messages or its error, and the milliseconds it took."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class UnitWork:
     handle: TableHandle
 
     def __call__(self, unit: CompactUnit) -> UnitOutcome:
-        """Compact a unit; an error of the table is an outcome too."""
+        """Compact a unit; an error of the table is a result, too."""
         began = self._now()
         try:
             messages = run_messages(self.handle, unit)
@@ -40,7 +40,7 @@ class UnitWork:
 
 
 def run_messages(handle: TableHandle, unit: CompactUnit) -> tuple[CommitMessage, ...]:
-    """Compact a unit; where rows get their bucket, there is a message for each bucket."""
+    """Compact a unit; rows that get their bucket have a message for each bucket."""
     if unit.buckets is None:
         return (run_unit(handle, unit),)
     where = _require_schema(handle, unit)
@@ -51,7 +51,7 @@ def run_messages(handle: TableHandle, unit: CompactUnit) -> tuple[CommitMessage,
 
 
 def run_unit(handle: TableHandle, unit: CompactUnit) -> CommitMessage:
-    """Compact a unit, in whichever thread or process; when this raises, no new file is left."""
+    """Compact a unit, in any thread or process; when this raises, no new file is left."""
     where = _require_schema(handle, unit)
     try:
         handle = rewriting_instants(handle, unit.snapshot, unit.files)

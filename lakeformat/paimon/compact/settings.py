@@ -12,14 +12,14 @@ __all__ = ["PickSettings"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PickSettings:
-    """The options of universal compaction, and the moment it is planned at."""
+    """The options of universal compaction, and the time of the plan."""
 
     now: datetime
-    """The local clock, as files record their creation."""
+    """The local clock, which files record as their creation time."""
     trigger: int = 5
     size_amplification_percent: int = 200
     size_ratio: int = 1
-    """Off-peak's addition included."""
+    """The size ratio, with the addition of off-peak hours."""
     optimization_interval_millis: int | None = None
     total_size_threshold: int | None = None
     incremental_size_threshold: int | None = None

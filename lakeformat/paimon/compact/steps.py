@@ -16,14 +16,14 @@ FileRuns: TypeAlias = tuple[tuple[DataFileMeta, ...], ...]
 
 @dataclass(frozen=True, slots=True)
 class Upgrade:
-    """A file that only changes its level: an entry of a manifest, and no bytes."""
+    """A file that only changes its level: a manifest entry, without any byte of data."""
 
     file: DataFileMeta
 
 
 @dataclass(frozen=True, slots=True)
 class Rewrite:
-    """Sections whose rows are merged and written anew, one after the other."""
+    """Sections whose rows are merged and written again, one after the other."""
 
     sections: tuple[FileRuns, ...]
 
@@ -41,9 +41,9 @@ def steps_of(
     small_bytes: int,
     must_rewrite: Callable[[DataFileMeta], bool],
 ) -> list[Step]:
-    """Steps in the order of keys; small files are written together with their neighbours.
+    """Return steps in the order of keys; small files are written together with their neighbours.
 
-    ``must_rewrite`` names files that cannot be moved as they are.
+    ``must_rewrite`` is True for files that cannot be moved as they are.
     """
     steps: list[Step] = []
     waiting: list[FileRuns] = []
@@ -78,7 +78,7 @@ def _is_one_file(sections: Sequence[FileRuns]) -> bool:
 
 
 def _joined(steps: Sequence[Step]) -> Iterator[Step]:
-    """Rewrites that follow one another are one: their files are filled up across them."""
+    """Join adjacent rewrites: their output files are filled across them."""
     waiting: list[FileRuns] = []
     for step in steps:
         if isinstance(step, Rewrite):

@@ -31,7 +31,7 @@ def require_strategy(strategy: str) -> None:
 
 
 def require_supported(handle: TableHandle, strategy: str) -> None:
-    """Refuse what a compaction would have to do and this version does not."""
+    """Refuse a table that needs work that this version does not do."""
     require_strategy(strategy)
     require_allowed(handle, Operation.COMPACT)
     reason = _keyed(handle) if handle.schema.primary_keys else _append(handle)

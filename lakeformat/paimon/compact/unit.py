@@ -30,7 +30,7 @@ class CompactUnit:
     """
 
     snapshot: Snapshot
-    """The one it was planned on."""
+    """The snapshot it was planned on."""
     schema_id: int
     path: str
     """The partition for people, like its directory below the table; empty without partitions."""
@@ -52,14 +52,14 @@ class CompactUnit:
     """The number of rows that the vectors mark as deleted."""
     expected_files: int = 1
     buckets: int | None = None
-    """Of rows that wait for a bucket: how many their partition has or gets."""
+    """Of rows that wait for a bucket: the number of buckets of their partition."""
     order: RowOrder | None = None
     """The order of the rows of an append table; None keeps the order of the files."""
     reason: str
 
     @property
     def partition(self) -> bytes:
-        """The partition's framed binary row."""
+        """Return the partition's framed binary row."""
         return self.files[0].partition
 
     @property
@@ -86,22 +86,22 @@ class CompactUnit:
 
     @property
     def rewritten(self) -> list[DataFileMeta]:
-        """The files whose rows are read and written anew."""
+        """Return the files whose rows are read and written again."""
         return [file for step in self.steps if isinstance(step, Rewrite) for file in step.files]
 
     @property
     def moved(self) -> list[DataFileMeta]:
-        """The files that only change their level, which costs no bytes."""
+        """Return the files that only change their level, which costs no bytes."""
         return [step.file for step in self.steps if isinstance(step, Upgrade)]
 
     @property
     def rows(self) -> int:
-        """Rows to read."""
+        """Return the number of rows to read."""
         return sum(file.row_count for file in self.rewritten) - self.deleted_rows
 
     @property
     def bytes(self) -> int:
-        """Bytes to read."""
+        """Return the number of bytes to read."""
         return sum(file.file_size for file in self.rewritten)
 
     @property
@@ -125,7 +125,7 @@ class CompactUnit:
         return self.is_last and len(places) > 1
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON."""
+        """Return plain values, ready for JSON."""
         return {
             "partition": self.path,
             "bucket": self.bucket,
@@ -152,7 +152,7 @@ class NotChosen:
     reason: str
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON."""
+        """Return plain values, ready for JSON."""
         return {
             "partition": self.path,
             "bucket": self.bucket,
@@ -170,9 +170,9 @@ class CompactPlan:
     table: str
     strategy: str
     snapshot_id: int | None
-    """None of a table without a snapshot."""
+    """None for a table without a snapshot."""
     schema_id: int
-    """The newest schema then: files of older ones come out under it."""
+    """The newest schema at that time: files of older schemas are rewritten with it."""
     units: tuple[CompactUnit, ...] = ()
     not_chosen: tuple[NotChosen, ...] = ()
     other_compactor: OtherCompactor | None = None
@@ -180,11 +180,11 @@ class CompactPlan:
 
     @property
     def bytes(self) -> int:
-        """Bytes to read, and about as many to write."""
+        """Return the bytes to read; about as many are written."""
         return sum(unit.bytes for unit in self.units)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON."""
+        """Return plain values, ready for JSON."""
         other = self.other_compactor
         return {
             "table": self.table,
@@ -200,7 +200,7 @@ class CompactPlan:
         }
 
     def __str__(self) -> str:
-        """One line for each unit and each bucket that was not chosen."""
+        """Return one line for each unit and each bucket that was not chosen."""
         return "\n".join(self._lines())
 
     def _lines(self) -> Iterator[str]:

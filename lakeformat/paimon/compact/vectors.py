@@ -29,10 +29,10 @@ def write_vectors(
     unit: CompactUnit,
     marked: Mapping[str, Positions],
 ) -> VectorChange:
-    """Put one file in place of those a bucket has, if any of its vectors changes.
+    """Replace the index files of a bucket by one file, if any of its vectors changes.
 
-    ``marked`` are rows by data file. Vectors of files that are not there any more mean nothing:
-    of those rewritten here, and of those that another engine's compaction has left behind.
+    ``marked`` are rows by data file. Vectors of missing files mean nothing: of files rewritten
+    here, and of those that another engine's compaction has left behind.
     """
     old = deleted_rows_of(handle, unit.snapshot, unit.vectors).vectors(unit.partition, unit.bucket)
     left = unit.marked_elsewhere | {file.file_name for file in unit.moved}

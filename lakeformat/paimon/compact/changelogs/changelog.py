@@ -42,7 +42,7 @@ class ChangelogMerge(Protocol):
     """Merges the rows of a compaction and finds out what changes by that."""
 
     def merge(self, rows: pa.Table, groups: KeyGroups | None) -> Merged:
-        """``groups`` is None where no two rows meet: they are in the order of their keys."""
+        """Merge rows; ``groups`` is None for rows of distinct keys in the order of their keys."""
         ...
 
 

@@ -24,7 +24,7 @@ __all__ = ["FirstRowMerge"]
 
 @dataclass(frozen=True, slots=True)
 class FirstRowMerge:
-    """The first row of a key that is new; of a key that a level above has nothing is left."""
+    """Keeps the first row of each new key, and no row of a key that a higher level has."""
 
     engine: FirstRow
     output_level: int

@@ -1,4 +1,4 @@
-"""Producer ``full-compaction``: what differs between two compactions into the highest level."""
+"""Producer ``full-compaction``: the difference between two compactions into the highest level."""
 
 from __future__ import annotations
 

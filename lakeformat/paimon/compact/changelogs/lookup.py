@@ -1,7 +1,8 @@
-"""Compactions that look up what a key was before: by producer ``lookup``, or to mark old rows.
+"""Compactions that look up the earlier row of a key: for producer ``lookup``, or to mark old
+rows.
 
-Files of levels above the output are read beside those that are compacted, where their keys
-overlap: one pass over both finds every row that is replaced. They are not written again.
+Files of levels above the output are read beside the compacted files, where their keys overlap: one
+pass over both finds every row that is replaced. Looked-up files are not written again.
 """
 
 from __future__ import annotations
@@ -25,9 +26,10 @@ __all__ = ["LookupMerge", "keys_without", "trivial_groups", "without_ignored"]
 
 @dataclass(frozen=True, slots=True)
 class LookupMerge:
-    """Rows of level 0 meet the newest row above; the engine is asked even where none is.
+    """Merges rows of level 0 with the newest row above, through the engine also if there is
+    none.
 
-    What it makes of a key with rows of level 0 is what has changed.
+    The result of a key with rows of level 0 is its change.
     """
 
     engine: MergeEngine
@@ -63,20 +65,20 @@ class LookupMerge:
 
 
 def trivial_groups(rows: pa.Table) -> KeyGroups:
-    """Rows none of which meets another."""
+    """Return groups of rows with one row each."""
     positions = np.arange(rows.num_rows)
     return KeyGroups(positions, positions)
 
 
 def without_ignored(engine: MergeEngine, rows: pa.Table, groups: KeyGroups) -> KeyGroups:
-    """The keys of which an engine makes a row: it leaves out those with nothing but deletes."""
+    """Return the keys that have a row after the merge; keys with deletes only have none."""
     if isinstance(engine, Deduplicate | FirstRow) and engine.ignore_delete:
         return without(groups, meeting_retracts(rows, groups))
     return groups
 
 
 def keys_without(groups: KeyGroups, levels: Levels, output_level: int) -> KeyGroups:
-    """The groups without the keys that have only rows of levels above the output."""
+    """Return the groups without the keys that have only rows of levels above the output."""
     if not len(groups) or levels.max(initial=0) <= output_level:
         return groups
     is_input = np.minimum.reduceat(levels[groups.order], groups.starts) <= output_level

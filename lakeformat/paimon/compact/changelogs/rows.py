@@ -35,7 +35,7 @@ __all__ = ["ChangelogRows"]
 
 
 class ChangelogRows:
-    """Merges files of a unit; the changelog is written on the way."""
+    """Merges files of a unit, and writes the changelog on the way."""
 
     def __init__(
         self,
@@ -58,7 +58,7 @@ class ChangelogRows:
 
     @property
     def marked(self) -> Mapping[str, Positions]:
-        """The rows of looked-up files that are replaced now, by file."""
+        """The rows of looked-up files that are replaced, by file."""
         return self._marked.by_file()
 
     def of(self, step: Rewrite) -> Iterator[pa.Table]:
@@ -67,7 +67,7 @@ class ChangelogRows:
             yield from self._merged(section)
 
     def move(self, step: Upgrade) -> None:
-        """The changelog of a file that is moved as it is; that one is only read if need be."""
+        """Write the changelog of a file that is moved as it is; the file is read only if needed."""
         if step.file.level == self._output_level:
             return
         if self._tells or (self._marks and self._above([step.file])):
@@ -105,7 +105,8 @@ class ChangelogRows:
             yield rows, self._order.group(rows, numbered=numbered)
 
     def _above(self, fresh: Sequence[DataFileMeta]) -> list[tuple[DataFileMeta, ...]]:
-        """The files that may have keys of level 0, the highest level first: a run of each."""
+        """Return the files that may have keys of level 0, the highest level first: a run of
+        each."""
         others = [entry.file for entry in self._looked_up.values()]
         if not fresh or not others:
             return []

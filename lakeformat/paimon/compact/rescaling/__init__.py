@@ -1,1 +1,1 @@
-"""Another number of buckets for rows that are there."""
+"""Rescaling: existing rows in another number of buckets."""

@@ -1,4 +1,4 @@
-"""Writes the rows of a partition, or of some of its buckets, under another number of buckets."""
+"""Write the rows of a partition, or of some of its buckets, with another number of buckets."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ class Part:
 
     @property
     def bytes(self) -> int:
-        """Of its files, as they are stored."""
+        """Return the size of its files in storage."""
         return sum(split.size_bytes for split in self.splits)
 
 
 PartOutcome = tuple[Part, list[CommitMessage], LakeError | None]
-"""A part, what was written of it, or why it was not."""
+"""A part, its messages, and the error if it failed."""
 
 
 def classes_of(handle: TableHandle, before: Sequence[int], count: int) -> int:
@@ -69,13 +69,13 @@ class Rewriting:
     """Rewrites one part; it can be pickled and called elsewhere."""
 
     handle: TableHandle
-    """The table as it looked after the snapshot: no file of that has newer columns."""
+    """The table with its schema at that snapshot: no file of it has newer columns."""
     scan: Scan
     base_snapshot: int
     count: int
 
     def __call__(self, part: Part) -> PartOutcome:
-        """New files with the rows of a part; an error of the table is an outcome too."""
+        """Write new files with the rows of a part; an error of the table is a result, too."""
         entries = [entry for split in part.splits for entry in split.files]
         instants_kept = rewriting_instants(self.handle, self.scan.snapshot, entries)
         target = with_buckets(instants_kept, self.count)
@@ -89,7 +89,7 @@ class Rewriting:
         return part, messages, None
 
     def _rewritten(self, target: TableHandle, part: Part) -> list[CommitMessage]:
-        """When this raises, no file is left."""
+        """Write the files; when this raises, no file is left."""
         schema = target.schema
         assign = Assigner(schema, PartitionNumbers(schema, None))
         sequences = SequenceNumbers(target, None)
@@ -124,7 +124,7 @@ class Rewriting:
             yield from (batch for batch in self.scan.read(split) if batch.num_rows)
 
     def _require_apart(self, part: Part, messages: Sequence[CommitMessage]) -> None:
-        """Two parts that wrote into one bucket would number their rows alike."""
+        """Refuse a row in a bucket of another part: both parts would number their rows alike."""
         for message in messages:
             if message.bucket % part.classes != part.remainder:
                 place = partition_path(self.handle.schema, part.partition)

@@ -58,7 +58,7 @@ def rescale(
     dry_run: bool = False,
     executor: str | Executor | None = None,
 ) -> RescaleReport:
-    """Bring partitions to a number of buckets, that of the table's options unless given."""
+    """Rewrite partitions with a number of buckets, that of the table's options unless given."""
     where = where_to_work("serial" if executor is None else executor)
     handle = newest_schema(handle)
     count = _require_count(handle, bucket)
@@ -75,10 +75,10 @@ def rescale(
 
 @dataclass(frozen=True, slots=True)
 class _Unit:
-    """A partition as a snapshot has it."""
+    """A partition of one snapshot."""
 
     handle: TableHandle
-    """The table as it looked after the snapshot: no file of that has newer columns."""
+    """The table with its schema at that snapshot: no file of it has newer columns."""
     snapshot: Snapshot
     partition: bytes
     files: tuple[ManifestEntry, ...]
@@ -103,7 +103,7 @@ class _Unit:
 
 
 def _require_count(handle: TableHandle, bucket: object) -> int:
-    """The number of buckets asked for, of a table that has a number of them."""
+    """Return the checked number of buckets; refuse a table that has no fixed number."""
     require_writable(handle)
     require_allowed(handle, Operation.COMPACT)
     option = int(handle.options.bucket)
@@ -129,7 +129,7 @@ def _require_count(handle: TableHandle, bucket: object) -> int:
 
 
 def _units(handle: TableHandle, count: int) -> dict[bytes, _Unit]:
-    """Every partition of the newest snapshot with rows that have a bucket."""
+    """Return every partition of the newest snapshot that has rows in buckets."""
     return again_if_overtaken(handle, lambda: _units_now(handle, count))
 
 
@@ -240,7 +240,8 @@ class _Made:
         self._messages: dict[bytes, list[CommitMessage]] = {}
 
     def add(self, part: Part, messages: list[CommitMessage]) -> list[CommitMessage] | None:
-        """All of a partition, once its last part is there."""
+        """Keep the messages of a part; return those of the partition once its last part is
+        there."""
         if part.partition in self.refused:
             delete_written(self.target, messages)
             return None

@@ -14,7 +14,7 @@ __all__ = ["RescaleReport", "RescaledPartition"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RescaledPartition:
-    """One partition, and what was read and written of it."""
+    """The outcome of one partition."""
 
     partition: str
     """The directory below the table; empty without partitions."""
@@ -31,7 +31,7 @@ class RescaledPartition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RescaleReport:
-    """A rescale, partition by partition; each is a snapshot of its own."""
+    """The outcome of a rescale, partition by partition; each is a snapshot of its own."""
 
     table: str
     bucket: int
@@ -39,7 +39,7 @@ class RescaleReport:
     snapshot_ids: tuple[int, ...]
     partitions: tuple[RescaledPartition, ...]
     reason: str
-    """One sentence for the log: what happened, and what is left to do."""
+    """One sentence for the log."""
 
     @classmethod
     def of(
@@ -50,7 +50,7 @@ class RescaleReport:
         *,
         dry_run: bool,
     ) -> RescaleReport:
-        """The report on these partitions."""
+        """Return the report on these partitions."""
         snapshots = [each.snapshot_id for each in partitions if each.snapshot_id is not None]
         return cls(
             table=handle.uri,
@@ -62,7 +62,7 @@ class RescaleReport:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON."""
+        """Return plain values, ready for JSON."""
         return asdict(self)
 
 

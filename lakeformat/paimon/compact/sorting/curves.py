@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 __all__ = ["ByteRows", "Words", "ordered_bytes", "words_of", "z_order"]
 
 ByteRows: TypeAlias = npt.NDArray[np.uint8]
-"""A row of bytes for each row of a table; they compare from the first one on."""
+"""A row of bytes for each row of a table; they compare from the first byte on."""
 Words: TypeAlias = npt.NDArray[np.uint64]
 
 _SIGN = np.uint64(1 << 63)
@@ -27,7 +27,8 @@ _LONGEST_COMPACT_DECIMAL = 18
 
 
 def ordered_bytes(column: pa.Array, text_bytes: int) -> ByteRows:
-    """A column as bytes; of texts and binaries the first ``text_bytes``, filled up with zeros."""
+    """Return a column as bytes; of texts and binaries the first ``text_bytes``, padded with
+    zeros."""
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
     if _is_bytes(column.type):
@@ -40,7 +41,8 @@ def ordered_bytes(column: pa.Array, text_bytes: int) -> ByteRows:
 
 
 def z_order(columns: Sequence[ByteRows]) -> ByteRows:
-    """The bits of the columns in turn, from the most significant on; of a longer one the rest."""
+    """Interleave the bits of the columns, the most significant first; a longer column ends
+    alone."""
     sizes = [column.shape[1] for column in columns]
     found = np.empty((len(columns[0]), sum(sizes)), np.uint8)
     start = 0
@@ -58,7 +60,7 @@ def z_order(columns: Sequence[ByteRows]) -> ByteRows:
 
 
 def words_of(rows: ByteRows) -> Words:
-    """Rows of bytes as rows of numbers, which sort faster; zeros fill up the last one."""
+    """Return rows of bytes as rows of numbers, which sort faster; zeros pad the last number."""
     count, size = rows.shape
     padded = np.zeros((count, -(-size // _WORD_BYTES) * _WORD_BYTES), np.uint8)
     padded[:, :size] = rows
@@ -67,7 +69,8 @@ def words_of(rows: ByteRows) -> Words:
 
 @cache
 def _spread(number: int, count: int) -> Words:
-    """For each byte its bits so far apart that those of ``count`` columns fit in between.
+    """Return for each byte its bits, spread so that the bits of ``count`` columns fit in
+    between.
 
     A row per word of 8 bytes, as more columns make more of them.
     """
@@ -124,13 +127,13 @@ def _of_integers(numbers: npt.NDArray[np.int64]) -> Words:
 
 
 def _of_floats(numbers: npt.NDArray[np.float64]) -> Words:
-    """Of negative numbers all bits are flipped, as larger ones have smaller magnitudes."""
+    """Flip all bits of negative numbers, as larger ones have smaller magnitudes."""
     bits = np.ascontiguousarray(numbers).view(np.uint64)
     return np.where(bits & _SIGN, ~bits, bits | _SIGN)
 
 
 def _of_decimals(column: pa.Array) -> Words:
-    """Exact if 8 bytes hold it, else to 16 digits: values further apart keep their order."""
+    """Return decimals as numbers: exact in 8 bytes, else to 16 digits, which keeps their order."""
     halves = np.frombuffer(column.buffers()[1], np.int64).reshape(-1, 2)
     low, high = halves[column.offset : column.offset + len(column)].T
     if column.type.precision <= _LONGEST_COMPACT_DECIMAL:

@@ -15,19 +15,19 @@ from lakeformat.paimon.compact.sorting.curves import ByteRows, Words, words_of, 
 __all__ = ["hilbert", "hilbert_index"]
 
 HILBERT_BITS = 63
-"""Of each column: the first 63 of its ordered bytes."""
+"""The first 63 of the ordered bits of each column."""
 _ROWS_AT_ONCE = 1 << 13
 """The number of rows that fit into the processor's cache while hundreds of steps pass over them."""
 
 
 def hilbert(columns: Sequence[ByteRows]) -> ByteRows:
-    """The index of rows whose columns are given as ordered bytes."""
+    """Return the index of rows whose columns are given as ordered bytes."""
     points = np.stack([words_of(column[:, :8])[:, 0] for column in columns], axis=1)
     return hilbert_index(points >> np.uint64(64 - HILBERT_BITS), HILBERT_BITS)
 
 
 def hilbert_index(points: Words, bits: int) -> ByteRows:
-    """The index of points whose coordinates, a column each, have so many bits."""
+    """Return the index of points whose coordinates, a column each, have that many bits."""
     rows, dimensions = points.shape
     found = np.empty((rows, -(-dimensions * bits // 8)), np.uint8)
     for start in range(0, rows, _ROWS_AT_ONCE):
@@ -39,7 +39,8 @@ def hilbert_index(points: Words, bits: int) -> ByteRows:
 
 
 def _transposed(axes: Words, bits: int) -> Words:
-    """The index with its bits spread over the dimensions; ``axes`` has a row per dimension."""
+    """Return the index with its bits spread over the dimensions; ``axes`` has a row per
+    dimension."""
     first = axes[0]
     is_set, swapped = np.empty_like(first), np.empty_like(first)
     for bit in range(bits - 1, 0, -1):
@@ -65,7 +66,7 @@ def _transposed(axes: Words, bits: int) -> Words:
 
 
 def _spread_bit(numbers: Words, bit: int, below: np.uint64, out: Words) -> None:
-    """``below`` where a bit is set, else 0."""
+    """Return ``below`` where a bit is set, else 0."""
     np.right_shift(numbers, np.uint64(bit), out=out)
     np.bitwise_and(out, np.uint64(1), out=out)
     np.multiply(out, below, out=out)

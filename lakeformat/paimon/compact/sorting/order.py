@@ -23,13 +23,13 @@ __all__ = ["RowOrder", "row_order"]
 ORDER_STRATEGIES = ("order", "zorder", "hilbert")
 
 _PREFIX_BYTES = 16
-"""Of a text, where rows are only split into ranges by it."""
+"""The number of bytes of a text that count when rows are split into ranges."""
 _NOT_ORDERED = (TypeName.VARIANT, TypeName.BLOB, TypeName.GEOMETRY, TypeName.GEOGRAPHY)
 
 
 @dataclass(frozen=True, slots=True)
 class RowOrder:
-    """Columns to sort by, and whether one after the other or along a curve."""
+    """Columns to sort by, one after the other or along a curve."""
 
     columns: tuple[str, ...]
     strategy: str
@@ -38,7 +38,7 @@ class RowOrder:
     """The number of bytes of a text that count on a curve."""
 
     def keys(self, rows: pa.RecordBatch | pa.Table) -> ByteRows:
-        """Bytes that compare like rows do; texts may be cut off."""
+        """Return bytes that compare like rows do; texts may be cut off."""
         columns = [_combined(rows.column(name)) for name in self.columns]
         if self.strategy == "order":
             return np.hstack([ordered_bytes(column, _PREFIX_BYTES) for column in columns])
@@ -46,7 +46,7 @@ class RowOrder:
         return z_order(ordered) if self.strategy == "zorder" else hilbert(ordered)
 
     def sorted(self, rows: pa.Table) -> pa.Table:
-        """Rows in this order, nulls first; equal ones as they came."""
+        """Return the rows in this order, nulls first; equal rows keep their order."""
         if self.strategy == "order":
             return rows.take(_by_values([rows.column(name) for name in self.columns]))
         return rows.take(pa.array(_positions(self.keys(rows))))
@@ -92,7 +92,7 @@ def _combined(column: pa.Array | pa.ChunkedArray) -> pa.Array:
 
 
 def _by_values(columns: Sequence[pa.ChunkedArray]) -> pa.Array:
-    """The rows by one column after the other, null first in each."""
+    """Return the rows sorted by one column after the other, null first in each."""
     compared: dict[str, pa.ChunkedArray] = {}
     for number, column in enumerate(columns):
         compared[f"{number} is there"] = pc.is_valid(column).cast(pa.int8())
@@ -102,7 +102,7 @@ def _by_values(columns: Sequence[pa.ChunkedArray]) -> pa.Array:
 
 
 def _positions(keys: ByteRows) -> npt.NDArray[np.int64]:
-    """The rows from the smallest key on."""
+    """Return the rows from the smallest key on."""
     words = words_of(keys)
     if words.shape[1] == 1:
         return np.argsort(words[:, 0], kind="stable")

@@ -31,7 +31,7 @@ ReadColumns = Callable[[Sequence[str]], Batches]
 def sorted_batches(
     rows: Batches, read_columns: ReadColumns, row_count: int, order: RowOrder, options: TableOptions
 ) -> Iterator[pa.RecordBatch]:
-    """All rows in order; where even temporary files may not grow, in order piece by piece."""
+    """Yield all rows in order; if temporary files are limited, in order piece by piece."""
     spill = Spill(options)
     try:
         yield from _Sorter(read_columns, row_count, order, options, spill).sort(rows)
@@ -137,5 +137,5 @@ def _parts(table: pa.Table, ranges: npt.NDArray[np.int64]) -> Iterator[tuple[int
 
 
 def _comparable(keys: ByteRows) -> npt.NDArray[np.bytes_]:
-    """Keys as values numpy compares byte by byte."""
+    """Return keys as values that numpy compares byte by byte."""
     return np.ascontiguousarray(keys).view(f"S{keys.shape[1]}")[:, 0]
