@@ -1,1 +1,1 @@
-"""File indexes of data files that are there already: added, built anew, and taken away."""
+"""File indexes of existing data files: added, built again, and removed."""

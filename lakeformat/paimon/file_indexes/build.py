@@ -28,10 +28,10 @@ class BuiltIndex:
     file: DataFileMeta
     index_bytes: int
     written: tuple[Storage, str] | None = None
-    """The index file beside it, where the index does not go into the manifest."""
+    """The index file beside the data file, if the index does not fit into the manifest."""
 
     def discard(self) -> None:
-        """Remove what was written; nothing refers to it."""
+        """Delete the index file; nothing refers to it."""
         if self.written is not None:
             storage, path = self.written
             with suppress(LakeError):
@@ -39,7 +39,7 @@ class BuiltIndex:
 
 
 def build_index(handle: TableHandle, unit: IndexUnit) -> BuiltIndex | None:
-    """Build it; None if what can be built is there already. When this raises, no file is left."""
+    """Build the index; None if the file has it already. When this raises, no file is left."""
     old = unit.entry.file
     container = _encode(handle, unit) if unit.wanted else None
     if not unit.force and _covered(container) == unit.there:
@@ -73,7 +73,7 @@ def build_index(handle: TableHandle, unit: IndexUnit) -> BuiltIndex | None:
 
 
 def _encode(handle: TableHandle, unit: IndexUnit) -> bytes | None:
-    """The container of all rows as they are stored, deleted ones too: an index counts them."""
+    """Return the container of all stored rows, deleted ones too: an index counts them."""
     writer = FileIndexWriter(unit.wanted)
     rows = DataFiles(handle, unit.snapshot, DeletedRows(handle, ()))
     for batch in rows.rows(unit.entry, unit.fields):

@@ -10,14 +10,14 @@ __all__ = ["FileIndexOutcome", "FileIndexReport"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileIndexOutcome:
-    """One data file whose index changes, and how."""
+    """One data file whose index changes, and the reason."""
 
     partition: str
     bucket: int
     file: str
     reason: str
     index_bytes: int = 0
-    """Of its new index; 0 where it has none, or in a dry run."""
+    """The size of its new index; 0 where it has none, or in a dry run."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,12 +30,12 @@ class FileIndexReport:
     """The indexes that the options ask for, such as ``bitmap of kind``."""
     snapshot_ids: tuple[int, ...]
     files: int
-    """Files that were looked at."""
+    """The number of files in the chosen partitions."""
     changed: tuple[FileIndexOutcome, ...]
     index_bytes: int
     reason: str
-    """One sentence for the log: what happened, or why nothing did."""
+    """One sentence for the log."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON."""
+        """Return plain values, ready for JSON."""
         return asdict(self)

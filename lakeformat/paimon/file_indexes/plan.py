@@ -24,12 +24,12 @@ from lakeformat.types.types import DataField, with_nullability
 __all__ = ["IndexUnit", "Indexed", "index_place", "plan_units"]
 
 Indexed = frozenset[tuple[str, str]]
-"""Columns by the names their file has for them, each with a type of index."""
+"""Columns by their names in the file, each with a kind of index."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IndexUnit:
-    """One data file that is given other indexes."""
+    """One data file that gets other indexes."""
 
     snapshot: Snapshot
     entry: ManifestEntry
@@ -98,7 +98,7 @@ class _Planner:
         )
 
     def _stored(self, entry: ManifestEntry) -> Iterator[tuple[WantedIndex, DataField]]:
-        """Indexes of columns the file has, found by id, whose type is still the same."""
+        """Yield the indexes of columns in the file, found by id, whose type is unchanged."""
         now = {field.name: field for field in self._handle.schema.fields}
         then = {field.id: field for field in self._schema(entry.file.schema_id).fields}
         for each in self._wanted:

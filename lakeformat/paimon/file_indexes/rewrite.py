@@ -33,10 +33,10 @@ __all__ = ["OnFiles", "rewrite_file_indexes"]
 
 _log = logging.getLogger(__name__)
 OnFiles: TypeAlias = Callable[[int, int], object]
-"""Hears of how many files there are, and of how many the index is built."""
+"""Is called with the number of files, and the number of files with their index built."""
 
 _GROUP_FILES = 256
-"""So many files are committed together: a conflict costs no more of the work."""
+"""The number of files in one commit: a conflict costs no more of the work."""
 
 _Outcome: TypeAlias = tuple[IndexUnit, BuiltIndex | None]
 """A file, and its new index; None if no index can be built of it."""
@@ -51,7 +51,7 @@ def rewrite_file_indexes(
     executor: str | None = None,
     on_progress: OnFiles | None = None,
 ) -> FileIndexReport:
-    """Bring the indexes of existing files to what the options ask for; no row changes."""
+    """Give existing files the indexes that the options ask for; no row changes."""
     handle = newest_schema(handle)
     require_allowed(handle, Operation.COMPACT)
     if handle.options.row_tracking_enabled:

@@ -1,1 +1,1 @@
-"""Partitions as a whole: which are there, which have expired, which are done."""
+"""Whole partitions: listed, expired, dropped, or marked as done."""

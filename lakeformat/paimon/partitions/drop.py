@@ -17,7 +17,7 @@ __all__ = ["plan_drop_partitions"]
 def plan_drop_partitions(
     handle: TableHandle, partitions: Sequence[PartitionSpec]
 ) -> DropPartitionsPlan:
-    """The partitions that meet one of the specs now."""
+    """Return the partitions that meet one of the specs now."""
     require_list("partitions", partitions, "[{'dt': '2024-01-01'}]")
     head = latest_snapshot(handle.storage, handle.layout)
     live = live_partitions(handle, head)

@@ -53,7 +53,7 @@ class ExpireRequest:
     batch_size: int | None = None
 
     def rules(self, handle: TableHandle) -> ExpireRules:
-        """The rules that hold, checked."""
+        """Return the rules in force, checked."""
         if not handle.schema.partition_keys:
             raise InvalidRequestError(
                 f"{handle.uri} has no partitions, so none of them can expire: delete old rows by "
@@ -136,12 +136,13 @@ class _PartitionExpiry:
     older_than: datetime
     _plan: Expiry = field(default_factory=Expiry)
     _read: int | None = None
-    """The snapshot whose partitions no other commit may have changed; None if that is no matter."""
+    """The snapshot whose partitions no other commit may have changed; None if that does not
+    matter."""
     _done: list[ExpiredPartition] = field(default_factory=list)
     _snapshot_ids: list[int] = field(default_factory=list)
 
     def plan(self) -> Snapshot | None:
-        """Look at the newest snapshot; what was deleted before counts for the limit."""
+        """Plan on the newest snapshot; partitions deleted before count for the limit."""
         head = latest_snapshot(self.handle.storage, self.handle.layout)
         there = live_partitions(self.handle, head)
         rules = replace(self.rules, max_num=self.rules.max_num - len(self._done))

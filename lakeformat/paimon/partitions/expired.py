@@ -23,7 +23,7 @@ UPDATE_TIME = "update-time"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExpireRules:
-    """When a partition has expired, and how many go at once."""
+    """The age at which a partition expires, and the number to delete at once."""
 
     strategy: str
     expiration: timedelta
@@ -49,7 +49,7 @@ def pick_expired(
     rules: ExpireRules,
     older_than: datetime,
 ) -> Expiry:
-    """The partitions from before ``older_than``, first those that sort first by their values."""
+    """Return the partitions from before ``older_than``, in the order of their values."""
     texts = partition_value_texts(schema, [partition.row for partition in partitions])
     found: list[tuple[str, ExpiredPartition]] = []
     unknown: list[tuple[str, str]] = []
@@ -91,7 +91,7 @@ def _time_of(
 def partition_value_texts(
     schema: TableSchema, rows: Sequence[bytes]
 ) -> list[tuple[str | None, ...]]:
-    """The values of each partition as SQL casts them to text: a date is '2024-01-31'."""
+    """Return the values of each partition as SQL casts them to text: a date is '2024-01-31'."""
     fields = partition_fields(schema)
     framed = FramedRows(pa.array(rows, pa.large_binary()), [field.type for field in fields])
     columns = [

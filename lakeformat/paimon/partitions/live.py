@@ -1,4 +1,4 @@
-"""The partitions of a snapshot, with what is in them."""
+"""The partitions of a snapshot, with their files summed up."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ class LivePartition:
     """One partition that has files."""
 
     row: bytes
-    """Its framed binary row."""
+    """The framed binary row of the partition."""
     path: str
-    """Its directory below the table."""
+    """The directory of the partition below the table."""
     rows: int
-    """Rows of its files, before any are merged."""
+    """The rows of its files, before any are merged."""
     files: int
     bytes: int
     updated: datetime | None
     """The time of its newest file by the clock of the writer; None if a file has none."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON."""
+        """Return plain values, ready for JSON."""
         return {
             "partition": self.path,
             "rows": self.rows,
@@ -50,7 +50,7 @@ class LivePartition:
 
 
 def live_partitions(handle: TableHandle, snapshot: Snapshot | None) -> list[LivePartition]:
-    """Every partition of a snapshot, by its path."""
+    """Return every partition of a snapshot, by its path."""
     require_no_chain(handle)
     if snapshot is None:
         return []
@@ -86,12 +86,12 @@ def live_partitions(handle: TableHandle, snapshot: Snapshot | None) -> list[Live
 def chosen(
     handle: TableHandle, found: list[LivePartition], specs: Collection[PartitionSpec]
 ) -> list[LivePartition]:
-    """The partitions that meet one of the specs."""
+    """Return the partitions that meet one of the specs."""
     meant = some_partitions(handle.schema, specs)
     mask = meant.mask(pa.array([partition.row for partition in found], pa.large_binary()))
     return [partition for partition, is_meant in zip(found, mask, strict=True) if is_meant]
 
 
 def _wall_clock(millis: int) -> datetime:
-    """Files hold their writer's wall clock as if it were UTC."""
+    """Return a time as a wall clock: files hold that of their writer as if it were UTC."""
     return datetime.fromtimestamp(millis / 1000, UTC).replace(tzinfo=None)

@@ -49,7 +49,7 @@ def mark_partitions_done(
     allow_empty: bool = False,
     dry_run: bool = False,
 ) -> MarkDoneReport:
-    """Mark partitions, each named by all its values; refused for one without rows."""
+    """Mark partitions, each named by all its values; refuse one without rows."""
     asked = _checked_actions(handle, actions)
     found = [_one(handle, spec, allow_empty=allow_empty) for spec in _checked(handle, partitions)]
     done = []
@@ -78,7 +78,7 @@ def mark_partitions_done(
 
 
 def remove_done_directory(handle: TableHandle, path: str) -> None:
-    """Take back the mark ``done-partition`` of a partition that has expired."""
+    """Delete the mark ``done-partition`` of a partition that has expired."""
     directory = _done_directory(handle, path)
     if handle.storage.directory_exists(directory):
         remove_empty_directory(handle.storage, directory)
@@ -123,7 +123,7 @@ def _checked(handle: TableHandle, partitions: Sequence[PartitionSpec]) -> list[P
 
 
 def _one(handle: TableHandle, spec: PartitionSpec, *, allow_empty: bool) -> tuple[str, int]:
-    """The directory of a partition, and its rows."""
+    """Return the directory of a partition, and its rows."""
     head = latest_snapshot(handle.storage, handle.layout)
     there = chosen(handle, live_partitions(handle, head), [spec])
     if there:
@@ -167,7 +167,7 @@ def _mark(handle: TableHandle, path: str, actions: Sequence[str]) -> None:
 
 
 def _creation_time(handle: TableHandle, path: str) -> int | None:
-    """When a partition was marked first; None if it was not, or if a crash has torn the mark."""
+    """Return the time of the first mark; None without a mark, or if a crash has torn it."""
     with suppress(NotFoundError, TooLargeError, *NO_JSON, KeyError, TypeError):
         return int(json.loads(handle.storage.read(_success_file(handle, path)))["creationTime"])
     return None

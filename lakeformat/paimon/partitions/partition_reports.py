@@ -24,7 +24,7 @@ class ExpiredPartition:
     reason: str
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON."""
+        """Return plain values, ready for JSON."""
         return {**self.partition.to_dict(), "reason": self.reason}
 
 
@@ -38,7 +38,7 @@ class ExpirePartitionsReport:
     older_than: str
     """The time, by this machine's clock, before which a partition has expired."""
     expired: tuple[ExpiredPartition, ...]
-    """In the order they go."""
+    """The expired partitions, in the order of their deletion."""
     left: int
     """The number of expired partitions that wait for the next run because of the limit."""
     kept: int
@@ -47,10 +47,10 @@ class ExpirePartitionsReport:
     """Partitions without a known age, each with the reason; they are kept."""
     snapshot_ids: tuple[int, ...]
     reason: str
-    """One sentence for the log: what happened, or why nothing did."""
+    """One sentence for the log."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON."""
+        """Return plain values, ready for JSON."""
         members = {name: getattr(self, name) for name in _PLAIN}
         expired = [each.to_dict() for each in self.expired]
         unknown = [{"partition": path, "reason": why} for path, why in self.unknown]
@@ -71,7 +71,7 @@ class DropPartitionsPlan:
     """Values that were asked for and that no partition has."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON."""
+        """Return plain values, ready for JSON."""
         return {
             "table": self.table,
             "snapshot_id": self.snapshot_id,
@@ -101,8 +101,8 @@ class MarkDoneReport:
     actions: tuple[str, ...]
     partitions: tuple[DonePartition, ...]
     reason: str
-    """One sentence for the log: what happened."""
+    """One sentence for the log."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON."""
+        """Return plain values, ready for JSON."""
         return asdict(self)

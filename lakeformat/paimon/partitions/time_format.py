@@ -58,7 +58,7 @@ class TimeFormat:
 
 
 def time_format(formatter: str) -> TimeFormat:
-    """The format of an option; an empty one takes days and times as SQL writes them."""
+    """Return the format of an option; an empty one reads days and times as SQL writes them."""
     if not formatter:
         return TimeFormat(_DEFAULT)
     pattern = "".join(_parts(formatter))
@@ -73,9 +73,10 @@ def time_format(formatter: str) -> TimeFormat:
 
 
 def fill_pattern(pattern: str, values: Mapping[str, str | None]) -> str | None:
-    """A pattern with each ``$column`` replaced by its value, or the first value without one.
+    """Return a pattern with each ``$column`` replaced by its value; without one, the first
+    value.
 
-    None if a value that is asked for is null.
+    None if a value in the pattern is null.
     """
     if not pattern:
         return next(iter(values.values()))

@@ -17,7 +17,8 @@ __all__ = ["touched_partitions"]
 
 
 def touched_partitions(handle: TableHandle, after: int, upto: int) -> list[dict[str, str | None]]:
-    """The partitions with files that were added or deleted; snapshots that expired are not asked.
+    """Return the partitions with files that were added or deleted; expired snapshots are
+    skipped.
 
     Values are spelt as in directory names. A table without partitions has none.
     """

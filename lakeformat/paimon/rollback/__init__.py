@@ -1,1 +1,1 @@
-"""Going back to an earlier state: as a new snapshot, or by taking newer ones out of history."""
+"""Rollback to an earlier state: by a new snapshot, or by deleting newer ones."""

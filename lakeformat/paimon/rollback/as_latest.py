@@ -44,7 +44,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Return:
-    """The way from the newest snapshot to the rows of an older one."""
+    """The changes from the newest snapshot to the rows of an older one."""
 
     head: Snapshot
     target: Origin
@@ -67,7 +67,7 @@ class Return:
 
 
 def plan_return(handle: TableHandle, head: Snapshot, target: Origin) -> Return:
-    """Compare what both consist of, file by file."""
+    """Compare the files of both snapshots."""
     now, then = _live(handle, head), _live(handle, target.snapshot)
     both = ManifestColumns.concat([now, as_deletes(then)])
     left = meet(both).left
@@ -158,7 +158,7 @@ def _require_there(handle: TableHandle, target: Snapshot, files: Sequence[Remova
 
 
 def _files_back(handle: TableHandle, plan: Return) -> Iterator[Removal]:
-    """Every file the head does not need and the target does."""
+    """Yield every file that the target needs and the head does not."""
     data = Candidates(handle)
     data.add(plan.added, FileClass.DATA, "is restored")
     yield from data.removals()

@@ -110,7 +110,7 @@ def _fence(
 def _remove_behind(
     handle: TableHandle, number: int, strays: Sequence[Snapshot], began: int
 ) -> list[int]:
-    """Until nothing is behind the target but what was committed on it; the first are fenced."""
+    """Delete snapshots until only commits on the target follow it; the first ones are fenced."""
     storage, layout, gone = handle.storage, handle.layout, list[int]()
     while strays:
         for snapshot in strays:
@@ -155,5 +155,5 @@ def _remove_changelogs(handle: TableHandle, behind: Sequence[int]) -> None:
 
 
 def _point_hint(handle: TableHandle, number: int) -> None:
-    """Other engines take a hint for right if nothing is behind it."""
+    """Correct the hint: other engines trust one if no snapshot follows it."""
     numbered_snapshots(handle.storage, handle.layout).write_latest_hint(number)

@@ -38,7 +38,7 @@ class EarlierReturns:
 
     @classmethod
     def of(cls, handle: TableHandle, commit: CommitId, snapshot: int | None) -> EarlierReturns:
-        """Under any kind: another commit of this identity is refused and not repeated."""
+        """Look for commits of every kind: another commit of this identity is refused."""
         return cls(handle, EarlierCommits(handle, commit, tuple(CommitKind)), snapshot)
 
     def find(self, head: Snapshot | None) -> RollbackReport | None:
@@ -92,13 +92,13 @@ class StartedCut:
     target: int | None = None
     """The target of the first try; None if this is the first."""
     removed: frozenset[str] = frozenset()
-    """The snapshots it has taken out, or was about to."""
+    """The snapshots it has deleted, or was about to delete."""
     done: RollbackReport | None = None
     """The report of an earlier try that has finished."""
 
     @property
     def fence(self) -> str:
-        """The name of its fence, which is the same in every try."""
+        """Return the name of its fence, which is the same in every try."""
         said = json.dumps([self.commit.user, self.commit.identifier])
         return f"rollback-{hashlib.blake2b(said.encode(), digest_size=16).hexdigest()}"
 

@@ -25,7 +25,7 @@ class RollbackPlan:
 
     target: Origin
     snapshots: Sequence[int]
-    """Newest first."""
+    """The snapshots to delete, newest first."""
     changelogs: Sequence[int]
     tags: Sequence[str]
     consumers: Sequence[Consumer]
@@ -72,7 +72,7 @@ def plan_rollback(
 
 
 def following(ids: Sequence[int], number: int) -> int:
-    """The last of the snapshots that follow one without a gap."""
+    """Return the last of the snapshots that follow one without a gap."""
     there = {*ids}
     while number + 1 in there:
         number += 1
@@ -126,7 +126,7 @@ def objection_to(handle: TableHandle, plan: RollbackPlan) -> str | None:
 
 
 def _tags_behind(handle: TableHandle, number: int) -> list[str]:
-    """Newest first; numbers are used again, and a tag of an old one would be taken for the new."""
+    """Return newer tags, newest first; numbers are used again, so an old tag must not remain."""
     tags = [tag for tag in read_tags(handle.storage, handle.layout) if tag.snapshot.id > number]
     return [tag.name for tag in sorted(tags, key=lambda tag: -tag.snapshot.id)]
 

@@ -1,4 +1,4 @@
-"""``table.rollback``: the rows of an earlier snapshot again."""
+"""``table.rollback``: return to the rows of an earlier snapshot."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def rollback(
     commit: CommitId | None = None,
     dry_run: bool = False,
 ) -> RollbackReport:
-    """Go back to a snapshot: by a new one, or without ``as_latest`` by taking newer ones away."""
+    """Return to a snapshot: by a new one or, without ``as_latest``, by deleting newer ones."""
     if commit is not None:
         require_commit_id(commit)
     if as_latest and force:

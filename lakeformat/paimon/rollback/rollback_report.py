@@ -19,15 +19,15 @@ class RollbackReport:
     """The newest snapshot now."""
     as_latest: bool
     removed_snapshots: tuple[int, ...] = ()
-    """Taken out of history; their files are orphans."""
+    """The snapshots that were deleted; their files are orphans."""
     removed_changelogs: tuple[int, ...] = ()
     removed_tags: tuple[str, ...] = ()
     moved_consumers: tuple[str, ...] = ()
-    """Readers that were ahead of the target, and go on behind it."""
+    """Consumers that were ahead of the target, and continue after it."""
     added_files: int = 0
-    """Data files that a rollback as latest brought back."""
+    """The number of data files that a rollback as latest restored."""
     deleted_files: int = 0
-    """Data files that it took out."""
+    """The number of data files that it removed."""
     protection_tag: str | None = None
     """The tag that keeps the restored files; ``tags.expire`` deletes it once it is not needed."""
     objection: str | None = None
@@ -38,5 +38,5 @@ class RollbackReport:
     reason: str
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON."""
+        """Return plain values, ready for JSON."""
         return asdict(self)

@@ -27,7 +27,7 @@ class Target:
     watermark: int | None = None
 
     def found(self, handle: TableHandle) -> Origin:
-        """The snapshot asked for, or the tag that keeps it; the last one of a time or watermark."""
+        """Return the snapshot, or the tag that keeps it; of a time or watermark the last one."""
         return _find(handle, self.snapshot, self.tag, self.as_of, self.watermark)
 
 
@@ -62,14 +62,14 @@ def _find(
 
 
 def _live(handle: TableHandle, origin: Origin) -> Origin:
-    """An origin by the snapshot's own file, where that is there."""
+    """Return the origin of a snapshot: its own file if it exists, else the tag."""
     number = origin.snapshot.id
     found = read_snapshot_if_present(handle.storage, handle.layout, number)
     return Origin(origin.snapshot) if found == origin.snapshot else origin
 
 
 def _at_watermark(handle: TableHandle, watermark: int) -> Origin:
-    """The last snapshot that has not passed it; one without a watermark has that before it."""
+    """Return the last snapshot up to a watermark; one without a watermark has the one before."""
     require_number("a watermark is a number of milliseconds", watermark)
     last: Origin | None = None
     current: int | None = None

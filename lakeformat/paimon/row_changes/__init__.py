@@ -1,1 +1,1 @@
-"""DELETE and UPDATE of single rows: which files they are in, and what takes their place."""
+"""DELETE and UPDATE of single rows: find their files, and write the replacement."""

@@ -1,4 +1,4 @@
-"""Takes rows out of files of an append table: marked, or the files written again without them."""
+"""Take rows out of files of an append table: mark them, or write the files again without them."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def take_out_rows(
 
 
 def _groups(handle: TableHandle, found: Sequence[Found]) -> Iterator[Sequence[Found]]:
-    """The files whose rows may come to lie in one: in a queue each row keeps its number."""
+    """Return groups of files that may become one; in a queue each row keeps its number."""
     if is_unaware(handle):
         return iter([found] if found else [])
     return iter([[each] for each in found])
@@ -82,7 +82,7 @@ class _Unit:
     made: list[DataFileMeta] = field(default_factory=list)
 
     def rewrite(self, group: Sequence[Found]) -> None:
-        """New files with the rows that are left of some."""
+        """Write new files with the remaining rows of some files."""
         unit = self.unit
         entries = [each.entry for each in group]
         handle = rewriting_instants(self.handle, unit.snapshot, entries)
@@ -111,7 +111,7 @@ class _Unit:
             raise
 
     def hand_over(self, found: Sequence[Found]) -> None:
-        """The rows of files that are not written again."""
+        """Yield the rows of files that are not written again."""
         for each in found:
             for rows in read_found(self.handle, self.unit, each):
                 self._give(rows)

@@ -18,7 +18,7 @@ from lakeformat.types.types import AtomicType, DataField
 __all__ = ["Assignments", "NewValue", "NewValues", "bind_assignments"]
 
 NewValue: TypeAlias = "Any | Callable[[pa.RecordBatch], Any]"
-"""A value of a column, or what computes them from the rows as they were."""
+"""The value of a column, or a function that computes values from the earlier rows."""
 NewValues: TypeAlias = Mapping[str, NewValue]
 
 
@@ -30,7 +30,7 @@ class Assignments:
     conform: InputColumns
 
     def __call__(self, rows: pa.RecordBatch) -> pa.RecordBatch:
-        """The rows with their new values; all of these are computed from the old ones."""
+        """Return the rows with their new values; each is computed from the earlier rows."""
         new = {name: _column(name, value, rows) for name, value in self.values.items()}
         checked = self.conform(pa.RecordBatch.from_pydict(new))
         for name in self.values:
@@ -40,7 +40,7 @@ class Assignments:
 
 
 def bind_assignments(schema: TableSchema, given: NewValues | None) -> Assignments:
-    """Refuse what names no column or fits none, before anything is read."""
+    """Refuse unknown columns and values that fit none, before anything is read."""
     by_name = {field.name: field for field in schema.fields}
     asked: object = given
     if (

@@ -93,7 +93,7 @@ def update_rows(
     dry_run: bool = False,
     on_progress: OnProgress | None = None,
 ) -> RowChangeReport:
-    """Give columns of the rows that meet a condition other values; None is for all rows."""
+    """Set columns of the rows that meet a condition to new values; None is for all rows."""
     return _changed(
         handle,
         _Request(
@@ -183,7 +183,7 @@ _FoundRows: TypeAlias = tuple[ChangeUnit, list[Found]]
 
 @dataclass(slots=True)
 class _Attempt:
-    """One try, on one snapshot, under the newest schema of that moment."""
+    """One attempt, on one snapshot, under the newest schema of that moment."""
 
     handle: TableHandle
     request: _Request
@@ -224,7 +224,7 @@ class _Attempt:
         return cls(handle, request, snapshot, where, assignments)
 
     def plan(self) -> Round[ChangeUnit, _FoundRows] | None:
-        """Return the files to look into; none where a scan finds the rows."""
+        """Return the files to read; none where a scan finds the rows."""
         if self.snapshot is None:
             return None
         if not self.handle.schema.primary_keys:
@@ -257,7 +257,7 @@ class _Attempt:
             self.result = self._of_files(self._found, messages, self._commit(messages, None))
 
     def _take_out(self, found: Sequence[_FoundRows]) -> list[CommitMessage]:
-        """The messages of all buckets, and of the rows with new values."""
+        """Return the messages of all buckets, and those of the rows with new values."""
         messages: list[CommitMessage] = []
         writer = None if self.assignments is None else OwnRowsWriter(self.handle)
         take = None if writer is None else self._into(writer)

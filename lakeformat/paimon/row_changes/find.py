@@ -43,7 +43,7 @@ class Found:
 
 
 def find_rows(handle: TableHandle, unit: ChangeUnit) -> list[Found]:
-    """The files of a unit that have such rows, each with where they are."""
+    """Return the files of a unit with such rows, and the rows in each."""
     deleted = positioned_rows(handle, unit)
     files = DataFiles(handle, unit.snapshot, deleted)
     found = []
@@ -59,7 +59,7 @@ def find_rows(handle: TableHandle, unit: ChangeUnit) -> list[Found]:
 def read_parts(
     handle: TableHandle, unit: ChangeUnit, found: Found
 ) -> Iterator[tuple[pa.RecordBatch, Mask]]:
-    """All rows that are left in a file, each batch with which of them were found."""
+    """Yield all remaining rows of a file; each batch comes with a mask of the found ones."""
     deleted = positioned_rows(handle, unit)
     files = DataFiles(handle, unit.snapshot, deleted)
     for batch in files.rows(found.entry, handle.schema.fields):
@@ -67,7 +67,7 @@ def read_parts(
 
 
 def read_found(handle: TableHandle, unit: ChangeUnit, found: Found) -> Iterator[pa.RecordBatch]:
-    """The rows of a file that were found; row groups without any are not read."""
+    """Yield the found rows of a file; row groups without any are not read."""
     deleted = positioned_rows(handle, unit)
     files = DataFiles(handle, unit.snapshot, deleted)
     conditions = () if unit.where is None else unit.where.conditions()
@@ -78,7 +78,7 @@ def read_found(handle: TableHandle, unit: ChangeUnit, found: Found) -> Iterator[
 
 
 def positioned_rows(handle: TableHandle, unit: ChangeUnit) -> PositionedRows:
-    """The rows of its bucket that are deleted already."""
+    """Return the rows of its bucket that are deleted already."""
     manifest = unit.snapshot.index_manifest
     source = "" if manifest is None else handle.storage.uri(handle.layout.manifest(manifest))
     return PositionedRows(handle, unit.vectors, source)

@@ -1,4 +1,4 @@
-"""Rows of a primary-key table: what is deleted or replaced is written once more, by its key."""
+"""Rows of a primary-key table: a deletion or a new value is another row of the same key."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["find_keyed_rows", "require_deletable", "require_updatable", "write_k
 
 
 def require_deletable(handle: TableHandle) -> None:
-    """Refuse a table whose rows do not go when a row of kind -D is written."""
+    """Refuse a table in which a row of kind -D does not delete."""
     options, remedy = handle.options, None
     if options.ignore_delete:
         remedy = "it ignores deleted rows ('ignore-delete' = 'true')"
@@ -39,7 +39,7 @@ def require_deletable(handle: TableHandle) -> None:
 
 
 def require_updatable(handle: TableHandle, assignments: Assignments) -> None:
-    """Refuse what would not be the rows' new values once they are merged."""
+    """Refuse values that a merge would change."""
     options, schema = handle.options, handle.schema
     reason = None
     if options.merge_engine != "deduplicate":
@@ -63,7 +63,7 @@ def require_updatable(handle: TableHandle, assignments: Assignments) -> None:
 
 
 def find_keyed_rows(handle: TableHandle, snapshot: Snapshot, where: PredicateFilter | None) -> Scan:
-    """The rows as they are once everything that was committed is merged."""
+    """Return a scan of the merged rows of all commits."""
     # Rows that wait for a compaction are changed too, or their older versions would win.
     options = {**handle.schema.options, "deletion-vectors.merge-on-read": "true"}
     merged = replace(handle, schema=replace(handle.schema, options=options))

@@ -40,7 +40,7 @@ class ChangeUnit:
 
     @property
     def partition(self) -> bytes:
-        """The partition's framed binary row."""
+        """Return the partition's framed binary row."""
         return self.files[0].partition
 
     @property
@@ -49,14 +49,14 @@ class ChangeUnit:
 
     @property
     def bytes(self) -> int:
-        """Of its files, as they are stored."""
+        """Return the size of its files in storage."""
         return sum(entry.file.file_size for entry in self.files)
 
 
 def plan_units(
     handle: TableHandle, snapshot: Snapshot, where: PredicateFilter | None
 ) -> list[ChangeUnit]:
-    """The buckets that are to be looked into; nothing of a data file is read."""
+    """Return the buckets to search; no data file is read."""
     conditions = () if where is None else where.conditions()
     by_place: dict[_Place, list[ManifestEntry]] = {}
     for entry in plan_files(handle, snapshot, conditions=conditions):
@@ -82,7 +82,7 @@ def plan_units(
 
 
 def _names(handle: TableHandle, snapshot: Snapshot) -> Mapping[_Place, frozenset[str]]:
-    """Every live file by bucket."""
+    """Return every live file by bucket."""
     found: dict[_Place, set[str]] = {}
     columns = plan_columns(handle, snapshot).columns
     for entry in columns.entries():

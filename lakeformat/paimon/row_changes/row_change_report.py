@@ -10,7 +10,7 @@ __all__ = ["Method", "Operation", "RowChangeReport"]
 
 
 class Operation(StrEnum):
-    """As snapshots name it."""
+    """The operation, as snapshots name it."""
 
     DELETE = "DELETE"
     UPDATE = "UPDATE"
@@ -37,7 +37,7 @@ class RowChangeReport:
     """``deletion vectors``, ``copy on write`` or ``rows by key``."""
     dry_run: bool
     read_snapshot_id: int | None
-    """The snapshot the rows were looked for in; None of a table without one, and of a replay."""
+    """The snapshot that was searched; None for a table without one, and for a replay."""
     snapshot_id: int | None = None
     """The snapshot that holds the change; None if no row met the condition, and of a dry run."""
     rows: int | None = 0
@@ -56,8 +56,8 @@ class RowChangeReport:
     """True when an earlier try with the same identity had published already."""
     millis: int = 0
     reason: str
-    """One sentence for the log: what happened, or why nothing did."""
+    """One sentence for the log."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON."""
+        """Return plain values, ready for JSON."""
         return asdict(self)

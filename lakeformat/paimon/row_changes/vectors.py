@@ -1,4 +1,4 @@
-"""Deletion vectors of a bucket once more of its rows are deleted."""
+"""Deletion vectors of a bucket after more of its rows are deleted."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def replace_vectors(
 def _replaced(
     handle: TableHandle, unit: ChangeUnit, concerned: Set[str], *, is_marked: bool
 ) -> _Entries:
-    """The index files that name a file concerned; a bucket of a queue has one, if any."""
+    """Return the index files that name one of these files; a bucket of a queue has one, if any."""
     found = tuple(
         entry
         for entry in unit.vectors

@@ -34,11 +34,11 @@ class DiscardReport:
     files: int
     bytes: int
     left: tuple[str, ...] = ()
-    """Files that would not go; the removal of orphans takes them."""
+    """Files that could not be deleted; remove_orphans deletes them."""
     reason: str
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON."""
+        """Return plain values, ready for JSON."""
         return asdict(self)
 
 

@@ -55,7 +55,7 @@ class TableStaged:
     _commit: Commit
 
     def list(self) -> list[StagedResult]:
-        """Every result that waits, by name; one published meanwhile is left out."""
+        """Return every waiting result, by name; one that is published meanwhile is left out."""
         storage, layout = self._handle.storage, self._handle.layout
         found = (
             read_staged_if_present(storage, layout, name) for name in staged_names(storage, layout)
@@ -76,9 +76,10 @@ class TableStaged:
     def add(
         self, messages: Iterable[CommitMessage], *, commit: CommitId | None = None
     ) -> StagedResult:
-        """Let prepared files wait for their publication; no removal of orphans takes them.
+        """Store prepared files for a later publication; remove_orphans keeps them.
 
-        If the same ``commit`` has staged a result before, that is the answer: give up the messages.
+        If the same ``commit`` has staged a result before, that result is returned: abort the
+        messages.
         """
         storage, layout = self._handle.storage, self._handle.layout
         environment = self._handle.environment
@@ -91,7 +92,7 @@ class TableStaged:
         return read_staged(storage, layout, name)
 
     def publish(self, addresses: Sequence[str], *, commit: CommitId | None = None) -> CommitReport:
-        """Publish staged results in one snapshot, once, and forget them.
+        """Publish staged results in one snapshot, once, and delete their notes.
 
         Without a ``commit`` their names are the identity: the same ones together publish once.
         """
@@ -167,7 +168,7 @@ class TableStaged:
         )
 
     def _name(self, address: str) -> str:
-        """The name in an address; one of another table is refused."""
+        """Return the name in an address; refuse one of another table."""
         storage, layout = self._handle.storage, self._handle.layout
         require_text("the address of a staged result", address)
         name = suffixed(address.rpartition("/")[2], "staged-")
