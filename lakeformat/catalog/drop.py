@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from lakeformat.catalog.leftovers import dropped_sibling, remove_dropped
@@ -105,7 +105,9 @@ def refuse_shared_paths(plan: DropPlan, others: Iterable[tuple[str, Storage, Tab
                 )
 
 
-def run_drop(storage: Storage, layout: TableLayout, plan: DropPlan) -> None:
+def run_drop(
+    storage: Storage, layout: TableLayout, plan: DropPlan, new_id: Callable[[], str]
+) -> None:
     """Delete what the plan names; after a crash, run it again to delete the rest.
 
     A storage that can move directories first gives the table a hidden name, so that readers never
@@ -116,7 +118,7 @@ def run_drop(storage: Storage, layout: TableLayout, plan: DropPlan) -> None:
             place.delete_directory(bucket)
     at_once = mover(storage)
     if at_once is not None:
-        hidden = _hide(storage, at_once, layout, plan)
+        hidden = _hide(storage, at_once, layout, plan, dropped_sibling(layout.root, new_id))
         _remove_hidden(storage, layout.root.rpartition("/")[0], hidden, plan)
         return
     for info in storage.list(layout.root):
@@ -127,10 +129,13 @@ def run_drop(storage: Storage, layout: TableLayout, plan: DropPlan) -> None:
 
 
 def _hide(
-    storage: Storage, at_once: MovesDirectories, layout: TableLayout, plan: DropPlan
+    storage: Storage,
+    at_once: MovesDirectories,
+    layout: TableLayout,
+    plan: DropPlan,
+    hidden: str,
 ) -> str | None:
     """Rename a table to a hidden name and return it; None if an earlier attempt has done so."""
-    hidden = dropped_sibling(layout.root)
     try:
         at_once.rename_directory(layout.root, hidden)
     except NotFoundError:

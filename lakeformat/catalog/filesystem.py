@@ -175,7 +175,7 @@ class FileSystemCatalog(Catalog):
 
     def _remove_table(self, name: TableName, plan: DropPlan) -> None:
         self._check_planned(name, plan)
-        run_drop(self._storage, self._layout(name), plan)
+        run_drop(self._storage, self._layout(name), plan, self._environment.new_id)
 
     def _move_table(
         self, old: TableName, new: TableName, source: TableLayout, target: TableLayout

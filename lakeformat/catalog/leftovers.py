@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-import uuid
+from collections.abc import Callable
 
 from lakeformat.catalog.names import TableName
 from lakeformat.catalog.table_format import sign_of_another_kind
@@ -26,9 +26,9 @@ _OF_A_TABLE = re.compile(
 _DROPPED = ".dropped-"
 
 
-def dropped_sibling(directory: str) -> str:
+def dropped_sibling(directory: str, new_id: Callable[[], str]) -> str:
     """Return the hidden directory a table is moved to before its files are deleted."""
-    return f"{directory.rpartition('/')[0]}/{_DROPPED}{uuid.uuid4()}"
+    return f"{directory.rpartition('/')[0]}/{_DROPPED}{new_id()}"
 
 
 def remove_dropped(storage: Storage, directory: str) -> list[str]:

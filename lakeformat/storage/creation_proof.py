@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import threading
-import uuid
+from collections.abc import Callable
 from typing import Protocol, runtime_checkable
 
 from lakeformat.errors import LakeError, UnsupportedError
@@ -58,7 +58,7 @@ _verdicts: dict[str, str | None] = {}
 _probing = threading.Lock()
 
 
-def require_proof(store: RawStore, identity: str, path: str) -> None:
+def require_proof(store: RawStore, identity: str, path: str, new_id: Callable[[], str]) -> None:
     """Return if the store of that identity keeps its first content; else ``UnsupportedError``.
 
     The probe is written beside ``path`` under the name of a temporary file. Readers ignore a
@@ -66,7 +66,7 @@ def require_proof(store: RawStore, identity: str, path: str) -> None:
     """
     with _probing:
         if identity not in _verdicts:
-            _verdicts[identity] = _probe(store, temporary_sibling(path, str(uuid.uuid4())))
+            _verdicts[identity] = _probe(store, temporary_sibling(path, new_id()))
         fault = _verdicts[identity]
     if fault is not None:
         raise UnsupportedError(

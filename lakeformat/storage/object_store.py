@@ -109,7 +109,7 @@ class ObjectStorage:
 
     def prove_creation(self, path: str) -> None:
         """Test, once per process, that the store refuses a taken name."""
-        require_proof(self._raw, self.client.identity, _key(path))
+        require_proof(self._raw, self.client.identity, _key(path), self._environment.new_id)
 
     def overwrite(self, path: str, content: bytes) -> None:
         """Replace a file in one step."""

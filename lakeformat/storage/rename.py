@@ -117,7 +117,7 @@ class RenameStorage:
 
     def prove_creation(self, path: str) -> None:
         """Test, once per process, that the file system refuses a taken name."""
-        require_proof(_Raw(self), self._identity(path), path)
+        require_proof(_Raw(self), self._identity(path), path, self._ids)
 
     def move_into_place(self, path: str, content: bytes) -> bool:
         """Run ``create`` by the rename alone, without a proof and without a check before."""

@@ -12,11 +12,11 @@ of the single batches: they go once it is there, and so does the one before it.
 from __future__ import annotations
 
 import json
-import uuid
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import lakeformat as lake
+from lakeformat.environment import SYSTEM
 from spark_jobs.runtime.job_files import open_place
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class Checkpoint:
         storage, path = open_place(place, wanted.catalog_options)
         storage.make_directory(path)
         about = {"table": wanted.table, "warehouse": wanted.warehouse, "source": wanted.source}
-        first = json.dumps({"name": str(uuid.uuid4()), **about}).encode()
+        first = json.dumps({"name": SYSTEM.new_id(), **about}).encode()
         storage.create(f"{path}/stream.json", first)
         kept = json.loads(storage.read(f"{path}/stream.json"))
         if (kept["table"], kept["source"]) != (wanted.table, wanted.source):

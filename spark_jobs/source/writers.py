@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
@@ -16,6 +15,7 @@ from pyspark.sql.datasource import (
 )
 
 import lakeformat as lake
+from lakeformat.environment import SYSTEM
 from lakeformat.paimon.table import Overwritten
 from spark_jobs.frames.publish import publish
 from spark_jobs.frames.spark_write import require_one_writer, write_in_task
@@ -28,6 +28,10 @@ __all__ = ["LakeStreamWriter", "LakeWriter", "Written", "written_as"]
 _TRIES = 5
 
 
+def _new_commit() -> lake.CommitId:
+    return lake.CommitId(f"spark-{SYSTEM.new_id()}", 1)
+
+
 @dataclass(frozen=True, slots=True)
 class Written:
     """How rows are written and committed."""
@@ -35,7 +39,9 @@ class Written:
     kinds: str | None
     overwrite: Overwritten | None
     query: str | None
-    commit: lake.CommitId = field(default_factory=lambda: lake.CommitId(f"spark-{uuid.uuid4()}", 1))
+    commit: lake.CommitId = field(
+        default_factory=lambda: lake.CommitId(f"spark-{SYSTEM.new_id()}", 1)
+    )
     """Of a batch."""
 
 

@@ -74,7 +74,12 @@ class SqlCatalog(Catalog):
         )
         self._renames = Renames(self._listing, self._places, self._locks)
         self._drops = Drops(
-            self._listing, self._places, self._locks, self._renames, self._plan_drop
+            self._listing,
+            self._places,
+            self._locks,
+            self._renames,
+            self._plan_drop,
+            environment.new_id,
         )
 
     def __repr__(self) -> str:

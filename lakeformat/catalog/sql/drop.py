@@ -29,12 +29,14 @@ class Drops:
         locks: TableLocks,
         renames: Renames,
         plan: Callable[[TableName], DropPlan],
+        new_id: Callable[[], str],
     ) -> None:
         self._listing = listing
         self._places = places
         self._locks = locks
         self._renames = renames
         self._plan = plan
+        self._new_id = new_id
 
     def run(self, name: TableName, plan: DropPlan, check: Callable[[], None]) -> None:
         """Drop a table; ``check`` runs under the lock and refuses a table that differs from its
@@ -48,7 +50,7 @@ class Drops:
             places = [name] if source is None else [source, name]
             self._listing.begin_drop(name, places)
             for place in places:
-                run_drop(*self._places.of_table(place), plan)
+                run_drop(*self._places.of_table(place), plan, self._new_id)
                 self._listing.finish(place, DROPPED)
 
     def run_leftovers(self, name: TableName, plan: DropPlan, check: Callable[[], None]) -> None:
@@ -56,7 +58,7 @@ class Drops:
         with self._locks.hold(name):
             check()
             self._renames.refuse_files_on_their_way(name)
-            run_drop(*self._places.of_table(name), plan)
+            run_drop(*self._places.of_table(name), plan, self._new_id)
 
     def finish(self, name: TableName) -> bool:
         """Delete the files that an interrupted drop left at a name's place; False if there are
@@ -71,7 +73,7 @@ class Drops:
             return False
         again = self._listing.has_table(name)  # created again by a program that ignores the note
         if not again:
-            run_drop(*self._places.of_table(name), self._rest(name))
+            run_drop(*self._places.of_table(name), self._rest(name), self._new_id)
         self._listing.finish(name, DROPPED)
         return not again
 
