@@ -19,9 +19,9 @@ def remove_orphans_of(
     began: Callable[[str], None] | None = None,
     **how: Any,
 ) -> Iterator[TableOutcome[OrphanReport]]:
-    """Each table as ``Table.remove_orphans`` does it; one that fails stops no other.
+    """Remove the orphans of each table; a failure does not stop the next table.
 
-    ``began`` is called with the name of each before the look for its files.
+    ``began`` is called with the name of each table before it is processed.
     """
 
     def remove(name: str) -> OrphanReport:

@@ -51,7 +51,7 @@ def expired(tmp_path, warehouse, context):
 
 def test_a_retry_after_its_snapshot_has_expired_publishes_nothing(expired, context):
     task, orders = expired
-    with pytest.raises(AirflowFailException, match="have expired since its first try"):
+    with pytest.raises(AirflowFailException, match="have expired since its first attempt"):
         task.execute(context)
     assert orders.latest_snapshot().id == 2
 

@@ -146,5 +146,7 @@ def test_what_is_due_is_done_all_the_same():
 
 def test_only_a_commit_id_names_a_compaction():
     storage = fill(MemoryStorage(f"compaction-identity-{next(_names)}"), KEYED)
-    with pytest.raises(lake.InvalidRequestError, match="commit is a CommitId, got 'nightly'"):
+    with pytest.raises(
+        lake.InvalidRequestError, match=r"commit must be a CommitId .*, got 'nightly'"
+    ):
         opened(storage).compact(commit="nightly")

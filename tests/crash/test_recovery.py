@@ -248,7 +248,7 @@ def test_where_another_compaction_was_first_the_rows_are_found_as_often_as_it_is
     assert (first.snapshot_id, first.compact_snapshot_id) == (3, None)
     assert "not in the table any more" in first.compact_refused
     assert (second.replayed, second.snapshot_id, second.compact_snapshot_id) == (True, 3, None)
-    assert "are not there any more" in second.compact_refused
+    assert "do not exist any more" in second.compact_refused
     assert ids_in(table) == [1, 2, 3]
 
 
@@ -306,7 +306,7 @@ def test_whoever_ran_out_of_attempts_publishes_once_when_it_is_run_again():
         return publish(path, content)
 
     storage.create = beaten
-    with pytest.raises(lake.CommitConflictError, match="or no answer, in each of 11"):
+    with pytest.raises(lake.CommitConflictError, match="or got no answer, in each of 11"):
         table.write(pa.table({"id": [1]}), commit=IDENTITY)
     storage.create = publish
     assert left_behind(table, storage, LAYOUT) == set()

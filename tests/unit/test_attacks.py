@@ -432,7 +432,9 @@ def test_no_file_is_written_into_a_neighbour_below_an_allowed_root(ground, below
 
 def test_an_old_schema_that_leads_out_is_named(ground):
     an_old_schema_with_its_data_at_the_victims(ground)
-    with pytest.raises(lake.InvalidRequestError, match="schema-0 says where files of its table"):
+    with pytest.raises(
+        lake.InvalidRequestError, match="schema-0 names an invalid place for data files"
+    ):
         ground.table().remove_orphans()
 
 

@@ -114,7 +114,7 @@ def test_a_schema_that_could_not_be_read_back_is_not_published():
 @pytest.mark.parametrize("properties", [{"a": HALF}, {HALF: "a"}, {"a": 5}])
 def test_a_property_that_is_no_text_leaves_no_file_behind(catalog, tmp_path, properties):
     table = catalog.create_table("shop.orders", [("a", "INT")])
-    with pytest.raises(lake.InvalidRequestError, match="properties are text for text"):
+    with pytest.raises(lake.InvalidRequestError, match="properties must map str to str"):
         table.write(pa.table({"a": [1]}), properties=properties)
     assert [path.name for path in (tmp_path / "shop.db/orders").iterdir()] == ["schema"]
 

@@ -1,1 +1,1 @@
-"""Commits: from prepared files to one published snapshot, once."""
+"""Commits: publish prepared files as one snapshot, exactly once."""

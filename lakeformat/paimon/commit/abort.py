@@ -17,28 +17,31 @@ __all__ = ["abort_messages", "delete_written"]
 
 _log = logging.getLogger(__name__)
 _PUBLISHED = (
-    "its rows are published, and no file was removed. Leave the messages out that are committed; "
-    "rows go by an overwrite, Table.drop_partitions or Table.truncate"
+    "its rows are published, so no file was removed. Pass only messages that are not committed; "
+    "to delete rows, use an overwrite, Table.drop_partitions or Table.truncate"
 )
 
 
 def abort_messages(handle: TableHandle, messages: Sequence[CommitMessage]) -> list[str]:
-    """Delete what the messages' writers wrote; the URIs of files that would not go.
+    """Delete the files of these messages; return the URIs of files that could not be deleted.
 
-    Refused if the table has one of the files, or none of them is here.
+    Raise InvalidRequestError if the table refers to one of the files, or if none of them exists.
     """
     try:
         check_origin(handle, messages)
         check = NewFiles(handle, messages, _PUBLISHED)
         check.check(latest_snapshot(handle.storage, handle.layout))
     except InvalidRequestError as reason:
-        raise InvalidRequestError(f"these messages cannot be given up: {reason}") from None
+        raise InvalidRequestError(f"these messages cannot be aborted: {reason}") from None
     _require_some(handle, messages)
     return delete_written(handle, messages)
 
 
 def _require_some(handle: TableHandle, messages: Sequence[CommitMessage]) -> None:
-    """Of another table, none is found; some are missing where giving up was interrupted."""
+    """Raise if no file exists: the messages belong to another table.
+
+    Only some are missing after an interrupted abort.
+    """
     paths = list(written_paths(handle, messages))
     there = are_there(paths)
     if not paths or all(there):
@@ -46,21 +49,23 @@ def _require_some(handle: TableHandle, messages: Sequence[CommitMessage]) -> Non
     pairs = zip(paths, there, strict=True)
     missing = [storage.uri(path) for (storage, path), is_there in pairs if not is_there]
     if len(missing) < len(paths):
-        _log.warning("giving up: %d files are gone already: %s", len(missing), missing[:10])
+        _log.warning("abort: %d files do not exist any more: %s", len(missing), missing[:10])
         return
     tables = sorted({each.table for each in messages if each.table is not None})
     of = f" They were written for {', '.join(tables)}." if tables else ""
     raise InvalidRequestError(
         f"none of the {len(paths)} files of these messages is in {handle.uri}, so nothing was "
-        f"removed: {missing[0]} is not there.{of} They are removed already, or the messages are "
-        "of another table: give them up there"
+        f"removed: {missing[0]} does not exist.{of} Either they are removed already, or the "
+        "messages belong to another table: abort them there"
     )
 
 
 def delete_written(handle: TableHandle, messages: Sequence[CommitMessage]) -> list[str]:
-    """Remove files of messages without a look: it is certain that no snapshot refers to them."""
+    """Delete files without checks: the caller knows that no snapshot refers to them."""
     left: list[str] = []
-    for storage, path in [*written_paths(handle, messages)]:  # all are allowed, or none goes
+    for storage, path in [
+        *written_paths(handle, messages)
+    ]:  # resolve all paths first: if one is refused, nothing is deleted
         try:
             storage.delete(path)
         except LakeError:

@@ -1,4 +1,4 @@
-"""Whether a later snapshot was built on one that was published, when the one before has expired."""
+"""Finds out if a later snapshot was built on a published one whose predecessor has expired."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ __all__ = ["is_built_on"]
 def is_built_on(
     handle: TableHandle, later: int, snapshot: Snapshot, changes: Changes
 ) -> bool | None:
-    """As far as the manifests of the later snapshot, or the storage, tell; None where they do not.
+    """Return True or False if manifests or file times decide it, else None.
 
-    What is built on a snapshot names its manifest, unless that was merged; and what the snapshot
-    has added is still there, or the very next snapshot says that it took it out.
+    A snapshot built on another one names its manifests, unless they were merged. The files that the
+    other one added are still live, or the very next snapshot deleted them.
     """
-    told = _told_by_manifests(handle, later, snapshot, changes)
-    if told is None and _is_older(handle, later, snapshot.id):
+    answer = _decided_by_manifests(handle, later, snapshot, changes)
+    if answer is None and _is_older(handle, later, snapshot.id):
         return False
-    return told
+    return answer
 
 
-def _told_by_manifests(
+def _decided_by_manifests(
     handle: TableHandle, later: int, snapshot: Snapshot, changes: Changes
 ) -> bool | None:
     storage, layout = handle.storage, handle.layout
@@ -53,7 +53,7 @@ def _told_by_manifests(
 
 
 def _is_older(handle: TableHandle, one: int, other: int) -> bool:
-    """Whether the file of one snapshot was there before that of another."""
+    """Return True if the file of one snapshot is older than that of another."""
     layout = handle.layout
     changed = {
         info.path: info.modified_millis for info in handle.storage.list(layout.snapshot_directory)
@@ -63,7 +63,7 @@ def _is_older(handle: TableHandle, one: int, other: int) -> bool:
 
 
 def _own_manifests(handle: TableHandle, snapshot: Snapshot) -> set[str]:
-    """The manifests of what a snapshot changed; none if it has expired itself."""
+    """Return the manifests of a snapshot's changes; an empty set if it has expired."""
     try:
         return _names(manifests_of(handle.storage, handle.layout, snapshot, ListKind.DELTA))
     except (CorruptTableError, NotFoundError):

@@ -1,4 +1,4 @@
-"""The attempts of one commit: what is written once, and what each attempt writes anew."""
+"""The attempts of one commit, and the files that each of them writes."""
 
 from __future__ import annotations
 
@@ -38,42 +38,42 @@ from lakeformat.paimon.partition_filter import PartitionFilter
 __all__ = ["Attempts", "CommitIntent"]
 
 NO_WATERMARK = -(2**63)
-"""What Java writes where there is none."""
+"""Java's value for a missing watermark."""
 
 
 class Check(Protocol):
-    """Whether changes fit a head."""
+    """A check that changes fit a head."""
 
     def check(self, head: Snapshot | None, changes: Changes) -> None:
-        """Raise unless they do."""
+        """Raise CommitConflictError if the changes do not fit."""
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommitIntent:
-    """What somebody wants to publish as one snapshot."""
+    """A change to publish as one snapshot, with its checks."""
 
     who: Committer
     provider: Provider
     commit: CommitId
     replay: Callable[[Snapshot], CommitReport]
-    """Reports what an earlier try has published."""
+    """Returns the report on the snapshot of an earlier attempt."""
     watermark: int | None = None
     properties: Mapping[str, str] = field(default_factory=dict)
     operation: str | None = None
     statistics: str | None = None
-    """The statistics file of an ANALYZE."""
+    """Statistics file written by ANALYZE."""
     check: Check | None = None
-    """None for what can never conflict."""
+    """None for a change that can never conflict."""
     discards_duplicates: bool = False
-    """Leave out files that are in the table already, instead of refusing them."""
+    """True to skip files that are already in the table, instead of refusing them."""
     pin: ReadSnapshotCheck | None = None
     replaced: PartitionFilter | None = None
-    """What an overwrite replaces."""
+    """Partitions that an overwrite replaces."""
     new_files: NewFiles | None = None
-    """Where messages come from elsewhere: whether they come for the first time."""
+    """For messages of other writers: the check that they are committed for the first time."""
     merge: PickManifests | None = None
-    """Of a commit that is made to merge manifests: which; else the options of the table say."""
+    """Chooses the manifests to merge; None to follow the table options."""
 
     @property
     def kind(self) -> CommitKind:
@@ -82,21 +82,21 @@ class CommitIntent:
 
 @dataclass(slots=True)
 class Attempts:
-    """All attempts of one commit, each on a newer head than the last.
+    """All attempts of one commit, each on a newer head.
 
-    The manifest of the changes does not depend on the head unless the changes do: it is written
-    once. The base list and the snapshot belong to one attempt. Older manifests are merged in
-    the first attempt only, and later ones use that as long as it fits.
+    The manifest of the changes is written once, unless the changes depend on the head. The base
+    list and the snapshot belong to one attempt. Older manifests are merged in the first attempt,
+    and later attempts reuse the result while it fits.
     """
 
     handle: TableHandle
     intent: CommitIntent
     changes: Changes = field(default_factory=Changes)
-    """Those of the last attempt."""
+    """Changes of the last attempt."""
     began_on: int | None = None
-    """The head of the first attempt, 0 for none."""
+    """Head of the first attempt, 0 for none."""
     _doubtful: dict[str, int] = field(default_factory=dict)
-    """Snapshots of which the storage left open whether they are published: uuid to number."""
+    """Snapshots whose publication got no answer: uuid to number."""
     _files: AttemptFiles = field(init=False)
     _base: BaseManifests = field(init=False)
     _same: SameTable = field(init=False)
@@ -112,7 +112,7 @@ class Attempts:
         self._same = SameTable(self.handle)
 
     def snapshot_on(self, head: Snapshot | None) -> Snapshot:
-        """Check the changes against ``head``, write what a snapshot needs, and build it."""
+        """Check the changes against ``head``, write the metadata files, and build the snapshot."""
         if self.began_on is None:
             self.began_on = head.id if head else 0
         self._head = head
@@ -124,16 +124,16 @@ class Attempts:
 
     @property
     def in_doubt(self) -> bool:
-        """Whether some attempt may have been published: then no file may be removed."""
+        """True if an attempt may have been published; then no file may be removed."""
         return bool(self._doubtful)
 
     def publish(self, snapshot: Snapshot) -> Outcome:
-        """Publish what ``snapshot_on`` built; until the storage answers, it is in doubt."""
+        """Publish the snapshot; it is in doubt until the storage answers."""
         assert snapshot.uuid is not None
         self._doubtful[snapshot.uuid] = snapshot.id
         try:
             outcome = publish(self.handle, snapshot)
-        except LakeError:  # certainly not published: what is open comes back as an outcome
+        except LakeError:  # certainly not published: an unknown result is returned as an outcome
             del self._doubtful[snapshot.uuid]
             raise
         if outcome is Outcome.COMMITTED:
@@ -146,7 +146,10 @@ class Attempts:
         return outcome
 
     def resolve_doubt(self) -> Snapshot | None:
-        """The snapshot of ours that is published after all; a number taken by another is not."""
+        """Return our snapshot in doubt if it proves to be published.
+
+        Drop those whose number another writer's snapshot has.
+        """
         storage, layout = self.handle.storage, self.handle.layout
         for uuid, number in list(self._doubtful.items()):
             snapshot = read_snapshot_if_present(storage, layout, number)
@@ -159,7 +162,7 @@ class Attempts:
     def discard(self) -> None:
         """Remove every file of every attempt, unless one of them may have been published.
 
-        Whoever tries again after that begins anew.
+        A later attempt starts from the beginning.
         """
         if self.in_doubt:
             return
@@ -187,7 +190,7 @@ class Attempts:
         return self._snapshot(head, number, base, index_manifest, next_row_id)
 
     def _checked(self, head: Snapshot | None, changes: Changes) -> Changes:
-        """The changes, once nothing speaks against them."""
+        """Return the changes after all checks passed."""
         intent = self.intent
         if intent.new_files is not None:
             intent.new_files.check(head)
@@ -200,14 +203,14 @@ class Attempts:
         return changes
 
     def _touches(self, changes: Changes) -> Touches:
-        """Partitions that are replaced, also those that are empty now; else those that change."""
+        """Mask the replaced partitions, even empty ones, or the changed partitions."""
         if self.intent.replaced is not None:
             return self.intent.replaced.mask
         partitions = changes.partitions()
         return lambda rows: pc.is_in(rows, partitions).to_numpy(zero_copy_only=False)
 
     def _write_changes(self, changes: Changes) -> None:
-        """Manifests of the changes, unless they are those of the last attempt."""
+        """Write the manifests of the changes, unless the last attempt wrote the same."""
         if self._delta is not None and changes is self.changes:
             return
         if not self.in_doubt:
@@ -220,7 +223,7 @@ class Attempts:
         self._of_changes = self._files.since(mark)
 
     def _index_manifest(self, head: Snapshot | None, changes: Changes) -> str | None:
-        """The name as it was where nothing changes: readers take an equal name for that."""
+        """Return the name of the index manifest; it is unchanged if no index file changes."""
         name = head.index_manifest if head else None
         if not changes.has_index_changes:
             return name
@@ -274,18 +277,18 @@ class Attempts:
         )
 
     def _inherited_statistics(self, head: Snapshot | None, schema_id: int) -> str | None:
-        """The statistics of the head, unless they were made of other columns."""
+        """Return the statistics of the head, unless they belong to another schema."""
         if head is None or head.statistics is None or head.schema_id != schema_id:
             return None
         storage, layout = self.handle.storage, self.handle.layout
         try:
             known = read_statistics(storage, layout, head.statistics)
         except CorruptTableError:
-            return None  # nobody can read them: they end here
+            return None  # unreadable statistics are not carried on
         return head.statistics if known.schema_id == schema_id else None
 
     def _schema_id(self, head: Snapshot | None) -> int:
-        """The schema in force now; where it is newer than the writer's, buckets count by it."""
+        """Return the current schema id; if newer than the writer's, check bucket counts again."""
         newest = self._same.schema_id(head)
         if newest != self.handle.schema.id and self.intent.kind is CommitKind.APPEND:
             schema = read_schema(self.handle.storage, self.handle.layout, newest)
@@ -297,12 +300,13 @@ class Attempts:
 def _place_unknown(
     handle: TableHandle, snapshot: Snapshot, commit: CommitId
 ) -> CommitOutcomeUnknownError:
-    """Finding the snapshot, as another try would, does not say that the table consists of it."""
+    """Build the error for a snapshot that exists but may not be part of the table's history."""
     return CommitOutcomeUnknownError(
-        f"snapshot {snapshot.id} of {handle.uri}, commit {commit}, was published when the one "
-        "before it had expired, and whether the next one was built on it is not to be seen any "
-        "more. Look whether its changes are in the table, and make them under another identity "
-        "if they are not: this one is found there. Keep more snapshots than commits take time for"
+        f"snapshot {snapshot.id} of {handle.uri} was published by {commit} after its predecessor "
+        "had expired, and it is unknown if the next snapshot was built on it. Check if its "
+        "changes are in the table. If they are missing, commit them with another CommitId, "
+        "because a retry with this one finds the snapshot. Keep snapshots longer than commits "
+        "take ('snapshot.time-retained')"
     )
 
 

@@ -1,4 +1,4 @@
-"""The metadata files of one commit: their names, and which of them go when an attempt is lost."""
+"""The metadata files of one commit: their names, and their removal after a lost attempt."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["AttemptFiles", "WrittenList"]
 
 @dataclass(frozen=True, slots=True)
 class WrittenList:
-    """A manifest list as a snapshot names it."""
+    """A manifest list with its size, as a snapshot refers to it."""
 
     name: str
     size: int
@@ -31,7 +31,7 @@ class WrittenList:
 
 @dataclass(slots=True)
 class AttemptFiles:
-    """Writes metadata under names nobody else uses, and remembers every one before it is begun."""
+    """Writes metadata files under unique names, and records each name before writing."""
 
     handle: TableHandle
     _unique: str = ""
@@ -45,22 +45,22 @@ class AttemptFiles:
 
     @property
     def mark(self) -> int:
-        """How many names were given out: those of an attempt are the ones after its mark."""
+        """Number of names used so far; the names of an attempt are those after its mark."""
         return len(self._written)
 
     def since(self, mark: int) -> list[str]:
-        """The names given out after a mark."""
+        """Return the names used after a mark."""
         return self._written[mark:]
 
     def new_manifest(self) -> str:
-        """A name for a manifest."""
+        """Return a new name for a manifest."""
         name = manifest_name(self._unique, self._manifests)
         self._manifests += 1
         self._written.append(name)
         return name
 
     def write_entries(self, columns: ManifestColumns) -> WrittenList:
-        """A manifest with the entries, if there are any, and a list that names it."""
+        """Write a manifest with the entries, if any, and a list that names it."""
         if not len(columns):
             return self.write_list([])
         handle, name = self.handle, self.new_manifest()
@@ -68,7 +68,7 @@ class AttemptFiles:
         return self.write_list([summarise_columns(name, size, columns, partition_types(handle))])
 
     def write_list(self, manifests: Sequence[ManifestMeta]) -> WrittenList:
-        """A list of manifests."""
+        """Write a manifest list."""
         handle = self.handle
         name = manifest_list_name(self._unique, self._lists)
         self._lists += 1
@@ -77,7 +77,7 @@ class AttemptFiles:
         return WrittenList(name, size)
 
     def write_index_manifest(self, entries: Sequence[IndexManifestEntry]) -> str:
-        """The whole state of the index files."""
+        """Write an index manifest with all index files."""
         handle = self.handle
         name = index_manifest_name(self._unique, self._index_manifests)
         self._index_manifests += 1
@@ -86,9 +86,9 @@ class AttemptFiles:
         return name
 
     def delete(self, names: Iterable[str]) -> None:
-        """Remove files no snapshot can refer to."""
+        """Remove files that no snapshot refers to."""
         for name in names:
-            with contextlib.suppress(LakeError):  # what stays behind is an orphan, not damage
+            with contextlib.suppress(LakeError):  # a file left behind is a harmless orphan
                 self.handle.storage.delete(self.handle.layout.manifest(name))
 
     def delete_all(self) -> None:

@@ -20,14 +20,14 @@ from lakeformat.paimon.partition import partition_fields
 __all__ = ["BaseFiles", "in_partitions"]
 
 _LOOKED_UP = 100
-"""Above so many partitions, asking each manifest for each of them costs more than reading it."""
+"""Above this number of partitions, reading every manifest is faster than filtering them."""
 
 
 class BaseFiles:
-    """The live files of some partitions, at one head after the other.
+    """The live files of some partitions, at successive heads.
 
-    The first head costs the manifests that may hold such files, each later one those of the
-    snapshots in between; an OVERWRITE in between, which may delete very much, a new beginning.
+    The first head reads the manifests that may hold such files; each later head reads those of the
+    snapshots in between. After an OVERWRITE in between everything is read again.
     """
 
     def __init__(
@@ -43,7 +43,7 @@ class BaseFiles:
         self._live = columns_of([])
 
     def at(self, head: Snapshot) -> ManifestColumns:
-        """The live files in commit order."""
+        """Return the live files at ``head`` in commit order."""
         newer = self._newer_manifests(head)
         if newer is None:
             entries = self._read(manifests_of(self._handle.storage, self._handle.layout, head))
@@ -54,10 +54,10 @@ class BaseFiles:
         return self._live
 
     def _newer_manifests(self, head: Snapshot) -> list[ManifestMeta] | None:
-        """The files added since the last look; None if everything has to be read again.
+        """Return the manifests added since the last head; None if everything must be read again.
 
-        A rollback may have put another snapshot under the number of the last head: what was live
-        there is not in the history of this one.
+        A rollback may have put another snapshot under the number of the last head, with another
+        history.
         """
         if self._head is None or self._head.id > head.id:
             return None
@@ -79,7 +79,7 @@ class BaseFiles:
 
 
 def in_partitions(handle: TableHandle, partitions: pa.Array) -> BaseFiles:
-    """The live files of some partitions, given as framed rows."""
+    """Return the live files of some partitions, given as encoded rows."""
     types = [field.type for field in partition_fields(handle.schema)]
     rows = partitions.to_pylist()
 

@@ -1,4 +1,4 @@
-"""The base list of a snapshot: every manifest of the one before it, some of them merged."""
+"""The base list of a snapshot: all manifests of its predecessor, some of them merged."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ __all__ = ["BaseManifests", "PickManifests"]
 _log = logging.getLogger(__name__)
 
 PickManifests: TypeAlias = Callable[[Sequence[ManifestMeta]], ManifestMerge | None]
-"""Which manifests of a list are merged; None for none of them."""
+"""Chooses the manifests of a list to merge; None to merge none."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Merged:
-    """Manifests that were merged, and what took their place."""
+    """Merged manifests and their replacement."""
 
     before: list[ManifestMeta]
     after: list[ManifestMeta]
@@ -40,23 +40,24 @@ _NOTHING_MERGED = _Merged([], [], [])
 
 @dataclass(slots=True)
 class BaseManifests:
-    """Writes the base list of one attempt after the other, merging at the first."""
+    """Writes the base list of successive attempts; manifests are merged in the first."""
 
     handle: TableHandle
     files: AttemptFiles
     pick: PickManifests | None = None
-    """For a commit that is made to merge: what; it merges anew where an attempt is overtaken."""
+    """Chooses what a commit made for merging merges; it merges again after a lost attempt."""
     _merged: _Merged | None = field(default=None)
 
     @property
     def merged(self) -> list[str]:
-        """The merged manifests that later attempts may use."""
+        """Merged manifests that later attempts may reuse."""
         return self._merged.written if self._merged else []
 
     def written_on(self, head: Snapshot | None, *, keep_merged: bool) -> WrittenList:
-        """The base list of a snapshot that follows ``head``.
+        """Write the base list of a snapshot that follows ``head``.
 
-        ``keep_merged``: an earlier attempt, which may be published, refers to what was merged.
+        ``keep_merged``: do not delete merged manifests, because an earlier attempt in doubt uses
+        them.
         """
         return self.files.write_list(self._merge(self._all_of(head), keep_merged=keep_merged))
 
@@ -67,7 +68,7 @@ class BaseManifests:
         return manifests_of(storage, layout, head)
 
     def _merge(self, manifests: list[ManifestMeta], *, keep_merged: bool) -> list[ManifestMeta]:
-        """The manifests with some merged: now in the first attempt, as then in a later one."""
+        """Merge some manifests in the first attempt; reuse the result in later ones."""
         if self._merged is None:
             return self._merge_now(manifests)
         merged = self._merged
@@ -90,13 +91,17 @@ class BaseManifests:
         after = merge_manifests(self.handle, manifests, merge, self.files.new_manifest)
         self._merged = _Merged(manifests, after, self.files.since(mark))
         _log.info(
-            "manifests merged table=%s before=%d after=%d full=%s reason=%s",
-            *(self.handle.uri, len(manifests), len(after), merge.is_full, merge.reason),
+            "merged %d manifests of %s into %d%s: %s",
+            len(manifests),
+            self.handle.uri,
+            len(after),
+            " without entries of deleted files" if merge.is_full else "",
+            merge.reason,
         )
         return after
 
 
 def _place_in(manifests: list[ManifestMeta], part: list[ManifestMeta]) -> int | None:
-    """Where ``part`` starts as neighbours in a list; None if it is not there whole."""
+    """Return the start of ``part`` as a contiguous run in a list; None if it is not one."""
     starts = range(len(manifests) - len(part) + 1)
     return next((at for at in starts if manifests[at : at + len(part)] == part), None)

@@ -1,4 +1,4 @@
-"""Whether new files count buckets as their partition does; all that a plain append looks at."""
+"""Checks that new files have the bucket count of their partition; appends need no other check."""
 
 from __future__ import annotations
 
@@ -25,25 +25,24 @@ from lakeformat.paimon.partition import partition_fields
 __all__ = ["BucketCounts", "require_current_counts"]
 
 _LOOKED_UP = 100
-"""Above so many partitions, asking each manifest for each of them costs more than reading it."""
+"""Above this number of partitions, reading every manifest is faster than filtering them."""
 
 
 @dataclass(frozen=True, slots=True)
 class BucketCounts:
-    """Compares the number of buckets of an append with the newest files of its partitions.
+    """Compares the bucket counts of an append with the newest files of its partitions.
 
-    Those are in the newest manifests: few are read where the partitions have been written
-    lately, and none twice.
+    It reads the newest manifests first, none twice, and few if the partitions were written lately.
     """
 
     who: Committer
     messages: Sequence[CommitMessage] = ()
-    """Those the files come from: they know by which index their keys got buckets."""
+    """The messages of the files, which name the index that assigned the buckets of keys."""
     _read: dict[str, dict[bytes, int]] = field(default_factory=dict)
-    """By manifest, what its partitions count."""
+    """Bucket counts by manifest and partition."""
 
     def check(self, head: Snapshot | None, changes: Changes) -> None:
-        """Raise if a partition of ``head`` counts otherwise."""
+        """Raise CommitConflictError if a partition of ``head`` has another bucket count."""
         require_same_index(self.who, head, self.messages)
         require_nobody_wrote(self.who, head, self.messages)
         check_buckets(self.who, head, changes.table)
@@ -60,7 +59,7 @@ class BucketCounts:
                     return
 
     def _newest_first(self, head: Snapshot, wanted: dict[bytes, int]) -> Iterator[ManifestMeta]:
-        """Manifests that may hold a partition still wanted when their turn comes."""
+        """Yield manifests, newest first, that may hold a partition not checked yet."""
         types = [field.type for field in partition_fields(self.who.handle.schema)]
         for kind in (ListKind.DELTA, ListKind.BASE):
             if not wanted:
@@ -81,15 +80,15 @@ class BucketCounts:
         return self._read[name]
 
     def _check_all(self, head: Snapshot, changes: Changes) -> None:
-        """Raise if files that differ are live still."""
+        """Raise CommitConflictError if files with other counts are still live."""
         live = in_partitions(self.who.handle, changes.partitions()).at(head)
         check_buckets(self.who, head, ManifestColumns.concat([live, changes.table]))
 
 
 def require_current_counts(who: Committer, head: Snapshot | None, changes: Changes) -> None:
-    """Refuse a number of buckets that neither the table has now nor the partition's live files.
+    """Raise if a count is neither that of the table nor that of the partition's live files.
 
-    A partition keeps its number as long as it has files; an empty one takes the table's.
+    A partition keeps its count while it has files; an empty one takes the count of the table.
     """
     current = _current(who)
     odd = {row: total for row, total in _totals(changes.table).items() if total != current}
@@ -103,11 +102,11 @@ def require_current_counts(who: Committer, head: Snapshot | None, changes: Chang
     for partition, total in odd.items():
         if partition not in kept:
             raise CommitConflictError(
-                f"{who} conflicts: its files count {total} buckets, but "
-                f"{place(who.handle, partition)} has no files any more and new ones count "
-                f"{current} ('bucket' of schema {who.handle.schema.id}): the number changed "
-                "while this commit was prepared. Nothing was published; give its files up "
-                "(Table.abort), open the table again and write the rows anew"
+                f"{who} conflicts: its files were written for {total} buckets, but "
+                f"{place(who.handle, partition)} is empty now and new files need {current} "
+                f"('bucket' of schema {who.handle.schema.id}): the bucket count changed "
+                "while this commit was prepared. Nothing was published; discard its files with "
+                "Table.abort, open the table again and write the rows again"
             )
 
 
@@ -116,7 +115,7 @@ def _current(who: Committer) -> int:
 
 
 def _totals(columns: ManifestColumns) -> dict[bytes, int]:
-    """The number of buckets by partition, as the last file that came in says."""
+    """Return the bucket count of each partition, from its last added file."""
     known = columns.filter(~columns.is_delete & (columns.total_buckets.numbers > 0))
     if not len(known):
         return {}

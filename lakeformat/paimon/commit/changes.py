@@ -1,4 +1,4 @@
-"""What one snapshot changes: files in and out, changelog files, index files; in commit order."""
+"""The changes of one snapshot: data, changelog and index files, in commit order."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = ["Changes", "Provider", "append_changes", "as_deletes", "compact_chang
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """The content of one snapshot's delta."""
+    """The delta of one snapshot."""
 
     table: ManifestColumns = field(default_factory=partial(columns_of, ()))
     changelog: ManifestColumns = field(default_factory=partial(columns_of, ()))
@@ -41,28 +41,28 @@ class Changes:
 
     @property
     def added(self) -> ManifestColumns:
-        """The files that come in."""
+        """The added files."""
         return self.table.filter(~self.table.is_delete)
 
     @property
     def added_rows(self) -> int:
-        """Rows of files that come in minus rows of files that go out."""
+        """Rows of added files minus rows of deleted files."""
         rows = self.table.row_count.numbers
         return int(np.where(self.table.is_delete, -rows, rows).sum())
 
     def partitions(self) -> pa.Array:
-        """Every partition that is touched, once, as framed rows."""
+        """Return every changed partition once, as encoded rows."""
         of_index = [entry.partition for entry in (*self.index_removed, *self.index_added)]
         found = [self.table.partition.to_arrow(), pa.array(of_index, pa.large_binary())]
         return pa.concat_arrays(found).unique()
 
 
 Provider: TypeAlias = Callable[[Snapshot | None], Changes]
-"""What a commit changes, given the snapshot it builds on."""
+"""Returns the changes of a commit, given the head it builds on."""
 
 
 def append_changes(handle: TableHandle, messages: Sequence[CommitMessage]) -> Changes:
-    """The append increments of all messages."""
+    """Return the append changes of all messages."""
     table: list[ManifestEntry] = []
     for message in messages:
         one = (message,)
@@ -79,7 +79,7 @@ def append_changes(handle: TableHandle, messages: Sequence[CommitMessage]) -> Ch
 
 
 def compact_changes(handle: TableHandle, messages: Sequence[CommitMessage]) -> Changes:
-    """The compact increments; in one bucket what goes out comes before what comes in."""
+    """Return the compaction changes of all messages; in a bucket, deletes come before adds."""
     table: list[ManifestEntry] = []
     for message in messages:
         one = (message,)
@@ -100,7 +100,7 @@ def compact_changes(handle: TableHandle, messages: Sequence[CommitMessage]) -> C
 
 
 def as_deletes(files: ManifestColumns) -> ManifestColumns:
-    """Entries that take out the same files."""
+    """Return entries that delete these files."""
     kinds = np.full(len(files), int(FileKind.DELETE), np.int64)
     return replace(files, kind=NumberColumn(kinds))
 

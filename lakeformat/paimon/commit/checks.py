@@ -1,4 +1,4 @@
-"""What is checked before a commit starts: a snapshot that cannot be read back is never made."""
+"""Checks of arguments before a commit starts, so that every snapshot can be read back."""
 
 from __future__ import annotations
 
@@ -15,20 +15,23 @@ _LONG = range(-(2**63), 2**63)
 
 
 def check_arguments(watermark: int | None, properties: Mapping[str, str] | None) -> None:
-    """Refuse what a snapshot file cannot hold."""
+    """Raise InvalidRequestError for values that a snapshot file cannot store."""
     if watermark is not None and (not is_whole_number(watermark) or watermark not in _LONG):
-        raise InvalidRequestError(f"a watermark is a whole number of 64 bits, got {watermark!r}")
+        raise InvalidRequestError(f"watermark must be a 64-bit integer, got {watermark!r}")
     if properties is not None and not isinstance(properties, Mapping):
-        raise InvalidRequestError(f"properties are a mapping of text to text, got {properties!r}")
+        raise InvalidRequestError(f"properties must map str to str, got {properties!r}")
     for key, value in (properties or {}).items():
         if not is_text(key) or not is_text(value):
             raise InvalidRequestError(
-                f"properties are text for text, got {key!r}: {value!r}; write str(value)"
+                f"properties must map str to str, got {key!r}: {value!r}; pass str(value)"
             )
 
 
 def check_messages(messages: Iterable[CommitMessage]) -> list[CommitMessage]:
-    """The messages as a list, read once: what is used up would be a commit of nothing."""
+    """Return the messages as a list; raise if they are not CommitMessages.
+
+    Iterables are read once, so that a generator does not turn into an empty commit.
+    """
     if isinstance(messages, CommitMessage | bytes | str | Mapping) or not isinstance(
         messages, Iterable
     ):
@@ -44,12 +47,12 @@ def _no_messages(given: object) -> InvalidRequestError:
     shown = f"{len(given)} bytes" if isinstance(given, bytes) else f"a {type(given).__name__}"
     return InvalidRequestError(
         "pass a list of the CommitMessages that writers prepared, as in commit(writer.prepare()); "
-        f"bytes become one by CommitMessage.from_bytes. Got {shown}"
+        f"convert bytes with CommitMessage.from_bytes. Got {shown}"
     )
 
 
 def known_rows(data: Any) -> int | None:
-    """How many rows the data has, where that is known without reading it."""
+    """Return the row count of the data if it is known without reading; else None."""
     rows = getattr(data, "num_rows", None)
     if rows is None and isinstance(shape := getattr(data, "shape", None), tuple) and shape:
         rows = shape[0]

@@ -1,7 +1,7 @@
-"""What can be committed: prepared files, in place of others or beside them, and statistics.
+"""Commits of prepared files, as appends, overwrites or compactions, and of statistics.
 
-One call makes no snapshot, one, or two: files that were written, and then what a compaction made
-of older ones. Both carry the same identity, and they differ by kind.
+One call publishes no snapshot, one, or two: first the written files, then the compaction of older
+files. Both snapshots carry the same identity and differ by kind.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ _DATA = (CommitKind.APPEND, CommitKind.OVERWRITE)
 
 
 class Dynamic:
-    """An overwrite of exactly the partitions that get new files."""
+    """Marks an overwrite of exactly the partitions that get new files."""
 
 
 DYNAMIC = Dynamic()
@@ -77,16 +77,16 @@ DYNAMIC = Dynamic()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommitOptions:
-    """What can be said about any commit."""
+    """Options of any commit."""
 
     commit: CommitId | None = None
     watermark: int | None = None
     properties: Mapping[str, str] = field(default_factory=dict)
     operation: str | None = None
     read_snapshot: int | None = None
-    """The snapshot the change was computed from: nobody else may have changed its partitions."""
+    """Snapshot the change was computed from; a later change of its partitions is a conflict."""
     merge: PickManifests | None = None
-    """Which manifests the commit merges; else the options of the table say."""
+    """Chooses the manifests to merge; None to follow the table options."""
 
     def __post_init__(self) -> None:
         check_arguments(self.watermark, self.properties)
@@ -94,16 +94,16 @@ class CommitOptions:
             require_commit_id(self.commit)
         if self.read_snapshot is not None and not is_whole_number(self.read_snapshot):
             raise InvalidRequestError(
-                f"read_snapshot is the number of a snapshot, got {self.read_snapshot!r}"
+                f"read_snapshot must be a snapshot number, got {self.read_snapshot!r}"
             )
 
 
 Replacement: TypeAlias = PartitionFilter | Dynamic | None
-"""What an overwrite replaces; None where rows are added."""
+"""The partitions an overwrite replaces; None for an append."""
 
 
 def find_commit(handle: TableHandle, commit: CommitId) -> CommitReport | None:
-    """The result of an earlier commit of any kind with this identity, if there was one."""
+    """Return the result of an earlier commit of any kind with this identity, or None."""
     found = EarlierCommits(handle, commit, tuple(CommitKind)).find(_head(handle))
     return None if found is None else EarlierCommitReport(handle, Changes())(found)
 
@@ -117,10 +117,10 @@ def commit_messages(
     earlier: EarlierCommits | None = None,
     from_elsewhere: bool = False,
 ) -> CommitReport:
-    """Publish what the messages say, once; safe to repeat with the same identity.
+    """Publish the changes of the messages once; safe to repeat with the same identity.
 
-    ``earlier`` is what ``find_replay`` has looked through already; ``from_elsewhere``: the
-    messages may have been committed before.
+    ``earlier`` is the search that ``find_replay`` has begun. ``from_elsewhere``: the messages may
+    have been committed before.
     """
     data, compaction = append_changes(handle, messages), compact_changes(handle, messages)
     for operation in _operations(data, compaction):
@@ -139,7 +139,7 @@ def commit_messages(
 
 
 def _operations(data: Changes, compaction: Changes) -> list[Operation]:
-    """The kinds of work that messages stand for; none of them is a commit that only takes out."""
+    """Return the operations of the messages; a commit that only deletes has none."""
     found = [] if data.is_empty else [Operation.WRITE]
     return [*found, *([] if compaction.is_empty else [Operation.COMPACT])] or [Operation.COMMIT]
 
@@ -151,7 +151,7 @@ def earlier_tries(
     overwrite: Replacement = None,
     messages: Sequence[CommitMessage] = (),
 ) -> EarlierCommits:
-    """Where to look for earlier tries of the same commit."""
+    """Return the search for earlier attempts of the same commit."""
     alone = overwrite is None and _is_compaction_alone(handle, messages)
     return EarlierCommits(handle, commit, (CommitKind.COMPACT,) if alone else _DATA)
 
@@ -169,9 +169,9 @@ def find_replay(
     messages: Sequence[CommitMessage] = (),
     rows: int | None = None,
 ) -> CommitReport | None:
-    """The result of an earlier try of the same commit, before any row is written for it.
+    """Return the result of an earlier attempt of the same commit, before any row is written.
 
-    ``rows`` is how many it will have where no message is written yet, if that is known.
+    ``rows`` is the number of rows to write, if known, when there are no messages yet.
     """
     data, compaction = append_changes(handle, messages), compact_changes(handle, messages)
     alone = overwrite is None and _is_compaction_alone(handle, messages)
@@ -196,10 +196,10 @@ def _with_second_half(
     compaction: Changes,
     messages: Sequence[CommitMessage],
 ) -> CommitReport | None:
-    """The report on both snapshots of an earlier try; None if the second one is to be published.
+    """Return the report on both snapshots; None if the second one has yet to be published.
 
-    Its files are gone if the earlier try was refused to publish them: the rows are there, so
-    this is no error.
+    The files of the second one are missing if the earlier attempt could not publish it. The rows
+    are in the table, so this is not an error.
     """
     found = EarlierCommits(handle, commit, (CommitKind.COMPACT,)).find(_head(handle))
     if found is not None:
@@ -208,14 +208,15 @@ def _with_second_half(
     if all(are_there([*written_paths(handle, halves)])):
         return None
     refused = (
-        f"the files of the compaction that came with snapshot {rows.snapshot_id} of {handle.uri} "
-        "are not there any more. Its rows are published, and nothing is lost: compact the table"
+        f"the files of the compaction that belongs to snapshot {rows.snapshot_id} of "
+        f"{handle.uri} do not exist any more. Its rows are published and nothing is lost: "
+        "compact the table again"
     )
     return replace(rows, compact_refused=refused, reason=f"{rows.reason}; {refused}")
 
 
 def _joined(rows: CommitReport, compacted: CommitReport) -> CommitReport:
-    """One report on the two snapshots of a call."""
+    """Combine the reports on the two snapshots of a call."""
     return replace(
         rows,
         compact_snapshot_id=compacted.snapshot_id,
@@ -227,7 +228,7 @@ def _joined(rows: CommitReport, compacted: CommitReport) -> CommitReport:
 def commit_statistics(
     handle: TableHandle, statistics: TableStatistics, options: CommitOptions
 ) -> CommitReport:
-    """Publish what ANALYZE found out; no file of the table changes."""
+    """Publish the statistics of an ANALYZE; no file of the table changes."""
     require_allowed(handle, Operation.COMMIT)
     name = statistics_name(handle.environment.new_id(), 0)
 
@@ -243,7 +244,7 @@ def commit_statistics(
 
 
 class _Commits:
-    """The one or two snapshots of a call, which share an identity."""
+    """Publishes the one or two snapshots of a call, which share an identity."""
 
     def __init__(
         self,
@@ -259,12 +260,12 @@ class _Commits:
         self._first_look = earlier
         self._messages = messages
         self._foreign = messages if from_elsewhere else ()
-        """Messages that come from elsewhere, and may have been committed before."""
+        """Messages of other writers, which may have been committed before."""
         self._commit = options.commit or _new_identity(handle)
         self._planned_on = planned_on
 
     def data(self, new: Changes, overwrite: Replacement, *, can_upgrade: bool) -> CommitReport:
-        """Files that were written, and what they replace."""
+        """Publish written files, as an append or an overwrite."""
         handle = self._handle
         if isinstance(overwrite, Dynamic):
             if new.is_empty:
@@ -279,29 +280,29 @@ class _Commits:
         return self._append(new)
 
     def compaction(self, changes: Changes) -> CommitReport:
-        """Files that were made of others, without a change of rows."""
+        """Publish compacted files; the rows do not change."""
         return self._publish(self._intent(CommitKind.COMPACT, changes))
 
     def compaction_after(
         self, done: CommitReport, changes: Changes, messages: Sequence[CommitMessage]
     ) -> CommitReport:
-        """The compaction of a call whose rows are published, which a conflict does not undo."""
+        """Publish the compaction of a call whose rows are published; a conflict keeps the rows."""
         try:
             compacted = self.compaction(changes)
         except CommitConflictError as refused:
             delete_written(self._handle, [each.compaction_alone() for each in messages])
-            reason = f"{done.reason}; the compaction that came with it was not published"
+            reason = f"{done.reason}; its compaction was not published"
             return replace(done, compact_refused=str(refused), reason=f"{reason}: {refused}")
         except LakeError as error:
             raise CommitOutcomeUnknownError(
                 f"the rows were published as snapshot {done.snapshot_id} of {self._handle.uri}, "
-                f"but not the compaction that came with them: {error}. Repeat the call with "
-                f"{self._commit}: what was published is not published twice"
+                f"but their compaction was not: {error}. Repeat the call with {self._commit}: "
+                "the rows will not be published twice"
             ) from error
         return _joined(done, compacted)
 
     def statistics(self, name: str) -> CommitReport:
-        """A statistics file, and nothing else."""
+        """Publish a statistics file."""
         intent = self._intent(CommitKind.ANALYZE, Changes())
         return self._publish(replace(intent, statistics=name))
 
@@ -312,14 +313,15 @@ class _Commits:
         require_within(handle, partitions, new)
         if new.table.is_delete.any():
             raise InvalidRequestError(
-                f"an overwrite of {handle.uri} finds out itself what it takes out: leave deleted "
-                "files out of its messages"
+                f"an overwrite of {handle.uri} determines itself which files it deletes: pass "
+                "messages without deleted files"
             )
         if len(new.changelog):
             _log.warning(
-                "overwrite of %s: %d changelog files are left out, as readers of an overwrite "
-                "expect",
-                *(handle.uri, len(new.changelog)),
+                "overwrite of %s: skipped %d changelog files, because an overwrite has no "
+                "changelog",
+                handle.uri,
+                len(new.changelog),
             )
         new = upgraded(handle, new) if can_upgrade else new
         intent = replace(
@@ -331,7 +333,7 @@ class _Commits:
         return self._publish(intent)
 
     def _append(self, new: Changes) -> CommitReport:
-        """Rows that are added conflict with nothing, unless an option asks to look."""
+        """Publish added rows; they conflict with nothing but another bucket count."""
         handle = self._handle
         intent = self._intent(CommitKind.APPEND, new)
         has_index = any(message.assigned_by is not None for message in self._messages)
@@ -396,7 +398,7 @@ class _Commits:
         return found or nothing_to_commit(self._handle, self._ignored())
 
     def _ignored(self) -> list[str]:
-        """What was said about a commit that does not take place."""
+        """Return the arguments that have no effect because nothing is committed."""
         options = self._options
         watermark = [] if options.watermark is None else [f"the watermark {options.watermark}"]
         return watermark + (["the properties"] if options.properties else [])
@@ -405,7 +407,7 @@ class _Commits:
 def _planned_on(
     handle: TableHandle, messages: Sequence[CommitMessage], read: int | None
 ) -> int | None:
-    """The snapshot that was read, or the newest one when the first writer began."""
+    """Return the snapshot that was read, or the newest one when the first writer started."""
     if read is not None:
         return read
     branch = handle.layout.branch
@@ -420,13 +422,13 @@ def _head(handle: TableHandle) -> Snapshot | None:
 def _refuse_untracked(
     handle: TableHandle, data: Changes, compaction: Changes, *, is_overwrite: bool
 ) -> None:
-    """Files that take over rows of others would have to take over their ids."""
+    """Raise for a row-tracking table if files are rewritten, because row ids would be lost."""
     if not handle.options.row_tracking_enabled or is_overwrite:
         return
     if not compaction.is_empty or data.table.is_delete.any():
         raise UnsupportedError(
-            f"{handle.uri} numbers its rows ('row-tracking.enabled'): this version adds rows to it "
-            "and replaces whole partitions, but does not rewrite files of it"
+            f"{handle.uri} tracks row ids ('row-tracking.enabled'): this version can add rows to "
+            "it and replace whole partitions, but cannot rewrite its files"
         )
 
 
@@ -441,7 +443,7 @@ def _wants_empty(handle: TableHandle) -> bool:
 
 
 def _changes_rows(new: Changes) -> bool:
-    """Whether rows that were there are gone or marked: that is no append."""
+    """Return True if existing rows are deleted: then the commit is no append."""
     return bool(new.table.is_delete.any()) or any(
         entry.index_type == DELETION_VECTORS for entry in new.index_added
     )

@@ -1,4 +1,4 @@
-"""What a commit did, for people and programs."""
+"""The report of a commit, for people and programs."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ class CommitReport:
     kind: str | None = None
     """APPEND, OVERWRITE, COMPACT or ANALYZE; None when there was nothing to commit."""
     snapshot_id: int | None
-    """The snapshot that holds the change; None when there was nothing to commit."""
+    """Snapshot with the change; None when there was nothing to commit."""
     compact_snapshot_id: int | None = None
-    """The snapshot of the compaction, where one came with the change."""
+    """Snapshot of the compaction, if the call published one too."""
     compact_refused: str | None = None
-    """Why the compaction that came with the change was not published; its files are removed."""
+    """Reason why the compaction of the call was not published; its files are removed."""
     rows: int
     """Rows added."""
     files: int
@@ -36,13 +36,13 @@ class CommitReport:
     bytes: int
     deleted_files: int = 0
     unpublished_files: int = 0
-    """Of a replay: files of the messages that the earlier try did not publish; ``Table.abort``
-    removes them."""
+    """For a repeated commit: files of the messages that the earlier attempt did not publish;
+    ``Table.abort`` removes them."""
     attempts: int
     replayed: bool
-    """True when an earlier try with the same identity had published already."""
+    """True if an earlier attempt with the same identity had already published."""
     reason: str
-    """One sentence for the log: what happened, or why nothing did."""
+    """The outcome in one sentence, for the log."""
 
     @property
     def sentence(self) -> str:
@@ -53,14 +53,14 @@ class CommitReport:
         return f"{self.kind}, {self.reason}: {added}{taken}{tries}"
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON."""
+        """Return plain values, ready for JSON."""
         return asdict(self)
 
 
 def committed(
     handle: TableHandle, snapshot: Snapshot, changes: Changes, attempts: int
 ) -> CommitReport:
-    """A snapshot was published in this call."""
+    """Report a snapshot that this call published."""
     added = changes.added
     return CommitReport(
         table=handle.uri,
@@ -77,20 +77,20 @@ def committed(
 
 
 def replayed(handle: TableHandle, snapshot: Snapshot, delta: ManifestColumns) -> CommitReport:
-    """A commit that was published before: what it did then, which is its delta."""
+    """Report a commit that was published before, by the delta it published then."""
     report = committed(handle, snapshot, Changes(table=delta), 0)
     return replace(
         report,
         replayed=True,
-        reason=f"this commit was published before, as snapshot {snapshot.id}; nothing was done",
+        reason=f"already published as snapshot {snapshot.id}; no action needed",
     )
 
 
 def nothing_to_commit(handle: TableHandle, ignored: Sequence[str] = ()) -> CommitReport:
-    """There was no change, so no snapshot was made that could keep what is ``ignored``."""
+    """Report that there was no change, so no snapshot that could store what is ``ignored``."""
     lost = (
-        f", and {' and '.join(ignored)} kept nowhere ('snapshot.ignore-empty-commit' = 'false' "
-        "makes a snapshot of every commit)"
+        f", and {' and '.join(ignored)} not stored (set 'snapshot.ignore-empty-commit' = 'false' "
+        "to publish a snapshot for every commit)"
         if ignored
         else ""
     )
@@ -102,5 +102,5 @@ def nothing_to_commit(handle: TableHandle, ignored: Sequence[str] = ()) -> Commi
         bytes=0,
         attempts=0,
         replayed=False,
-        reason=f"no rows were given, so no snapshot was made{lost}",
+        reason=f"no rows to commit, so no snapshot was published{lost}",
     )

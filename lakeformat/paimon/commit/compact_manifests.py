@@ -1,7 +1,7 @@
 """Merges the manifests of a table on demand, in a commit that changes nothing else.
 
-Commits merge by the way, once enough has come together. Who reads a table far more often than it
-is written, or has just deleted much of it, need not wait for that.
+Normal commits merge manifests once enough have accumulated. Merge them explicitly if a table is
+read much more often than written, or after large deletions.
 """
 
 from __future__ import annotations
@@ -29,38 +29,38 @@ from lakeformat.paimon.options.operation import Operation
 __all__ = ["CompactManifestsReport", "compact_manifests", "pick_all_manifests"]
 
 _log = logging.getLogger(__name__)
-_NOTHING = "its manifests are as few as they can be"
+_NOTHING = "no manifest needs merging"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompactManifestsReport:
-    """The outcome of merging manifests, or what would be merged."""
+    """The outcome of merging manifests, or of its dry run."""
 
     table: str
     dry_run: bool
     snapshot_id: int | None
-    """The snapshot that was published; None when nothing was merged."""
+    """The published snapshot; None when nothing was merged."""
     manifests_before: int
     manifests_merged: int
-    """How many of them are merged, and those whose files they delete."""
+    """Number of merged manifests, including those whose entries they delete."""
     manifests_after: int | None
-    """None where nobody can tell without merging."""
+    """None if it is only known after merging."""
     bytes_before: int
     bytes_after: int | None
     reason: str
-    """One sentence for the log: what happened, or why nothing did."""
+    """The outcome in one sentence, for the log."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON."""
+        """Return plain values, ready for JSON."""
         return asdict(self)
 
 
 class _NothingToMerge(LakeError):
-    """Another commit has merged them first."""
+    """Another commit has merged the manifests first."""
 
 
 def compact_manifests(handle: TableHandle, *, dry_run: bool = False) -> CompactManifestsReport:
-    """Merge what is small and drop what is deleted, whatever the options say of commits."""
+    """Merge small manifests and drop entries of deleted files, regardless of the table options."""
     require_allowed(handle, Operation.COMMIT)
     merging = _Merging(handle)
     if latest_snapshot(handle.storage, handle.layout) is None:
@@ -69,21 +69,21 @@ def compact_manifests(handle: TableHandle, *, dry_run: bool = False) -> CompactM
     if merge is None:
         return replace(merging.report(), dry_run=dry_run)
     if dry_run:
-        reason = f"would be merged: {merge.reason}"
+        reason = f"would merge manifests: {merge.reason}"
         found = merging.report()
         return replace(found, dry_run=True, manifests_after=None, bytes_after=None, reason=reason)
     try:
         report = _publish(handle, merging)
     except _NothingToMerge:
         return merging.report()
-    _log.info("compact manifests %s", report)
+    _log.info("compact manifests of %s: %s", handle.uri, report.reason)
     return report
 
 
 def pick_all_manifests(
     manifests: Sequence[ManifestMeta], limits: MergeLimits
 ) -> ManifestMerge | None:
-    """All that a merge makes fewer: small neighbours, and everything once files are deleted."""
+    """Choose all small neighbours; if any manifest deletes files, a full merge."""
     deletes = sum(manifest.num_deleted_files > 0 for manifest in manifests)
     changing = [
         manifest.num_deleted_files > 0 or manifest.file_size < limits.target_size_bytes
@@ -103,7 +103,7 @@ def pick_all_manifests(
 
 
 def _runs(chosen: Sequence[bool]) -> list[tuple[int, int]]:
-    """Neighbours that are chosen, as start and end."""
+    """Return the runs of chosen neighbours, as start and end."""
     runs: list[tuple[int, int]] = []
     for position, is_chosen in enumerate(chosen):
         if is_chosen and runs and runs[-1][1] == position:
@@ -115,33 +115,33 @@ def _runs(chosen: Sequence[bool]) -> list[tuple[int, int]]:
 
 @dataclass(slots=True)
 class _Merging:
-    """Looks at the manifests of one head after the other."""
+    """Chooses the manifests to merge at successive heads."""
 
     handle: TableHandle
     before: list[ManifestMeta] = field(default_factory=list)
     merge: ManifestMerge | None = None
 
     def pick(self, manifests: Sequence[ManifestMeta]) -> ManifestMerge | None:
-        """What is merged of them; remembered for the report."""
+        """Choose what to merge, and keep the choice for the report."""
         self.before = list(manifests)
         self.merge = pick_all_manifests(manifests, MergeLimits.of(self.handle.options))
         return self.merge
 
     def pick_newest(self) -> ManifestMerge | None:
-        """What would be merged now."""
+        """Choose what would be merged at the newest snapshot."""
         storage, layout = self.handle.storage, self.handle.layout
         head = latest_snapshot(storage, layout)
         return None if head is None else self.pick(manifests_of(storage, layout, head))
 
     def changes(self, head: Snapshot | None) -> Changes:
-        """None: but without anything to merge there is nothing to publish either."""
+        """Return no changes; raise if there is nothing to merge, so that nothing is published."""
         storage, layout = self.handle.storage, self.handle.layout
         if head is None or self.pick(manifests_of(storage, layout, head)) is None:
             raise _NothingToMerge(f"the manifests of {self.handle.uri} are merged already")
         return Changes()
 
     def report(self) -> CompactManifestsReport:
-        """What is there, before anything is merged."""
+        """Report the state before merging."""
         size = sum(manifest.file_size for manifest in self.before)
         runs = self.merge.runs if self.merge is not None else ()
         return CompactManifestsReport(
@@ -173,7 +173,7 @@ def _publish(handle: TableHandle, merging: _Merging) -> CompactManifestsReport:
     report = replace(report, snapshot_id=done.snapshot_id, reason=done.reason)
     published = read_snapshot_if_present(handle.storage, handle.layout, done.snapshot_id)
     unknown = replace(report, manifests_after=None, bytes_after=None)
-    if published is None:  # expired already: nobody can tell any more what it came to
+    if published is None:  # it has expired already, so the result is unknown
         return unknown
     try:
         with telling_of_expiry(handle, published):

@@ -1,4 +1,4 @@
-"""How a conflict names its two sides, and the files it is about."""
+"""Texts of conflicts: both sides and the files concerned."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SHOWN_FILES = 10
 
 @dataclass(frozen=True, slots=True)
 class Committer:
-    """Who commits what; ``planned_on`` is the snapshot it was prepared on, where that is known."""
+    """Describes a commit; ``planned_on`` is the snapshot it was prepared on, if known."""
 
     handle: TableHandle
     kind: CommitKind
@@ -32,20 +32,20 @@ class Committer:
         base = f"snapshot {self.planned_on}" if self.planned_on else "the empty table"
         return f"{who} planned on {base},"
 
-    def against(self, rival: Snapshot | None) -> str:
-        """Both sides, as the beginning of a sentence."""
-        if rival is None:
+    def against(self, other: Snapshot | None) -> str:
+        """Return both sides as the beginning of a sentence."""
+        if other is None:
             return f"{self} which has no snapshot yet,"
-        return f"{self} against {named(rival)},"
+        return f"{self} against {named(other)},"
 
 
 def named(snapshot: Snapshot) -> str:
-    """A snapshot with who made it."""
+    """Describe a snapshot with its kind and user."""
     return f"snapshot {snapshot.id} ({snapshot.commit_kind} of user {snapshot.commit_user!r})"
 
 
 def described(handle: TableHandle, files: ManifestColumns) -> str:
-    """The first of the files, and where that is."""
+    """Describe the first of the files and their bucket."""
     shown = files.entries(np.arange(min(len(files), _SHOWN_FILES)))
     where = f"{place(handle, shown[0].partition)}, bucket {shown[0].bucket}"
     names = ", ".join(entry.file.file_name for entry in shown)
@@ -54,6 +54,6 @@ def described(handle: TableHandle, files: ManifestColumns) -> str:
 
 
 def place(handle: TableHandle, partition: bytes) -> str:
-    """How a sentence calls a partition; the table itself where there are none."""
+    """Return the name of a partition for a sentence; "the table" if it is unpartitioned."""
     path = partition_path(handle.schema, partition)
     return f"partition {path}" if path else "the table"

@@ -1,7 +1,6 @@
-"""Which snapshot a refused commit stands against: the one that changed what it wants to change.
+"""Finds the snapshot that conflicts with a commit: the newest that changed the same files.
 
-The newest one is named only if it did so. A commit that is not found is nobody's: an error that
-names an innocent writer sends whoever reads it the wrong way.
+If it is not found, the error names no snapshot, rather than a wrong one.
 """
 
 from __future__ import annotations
@@ -21,27 +20,27 @@ __all__ = ["against_index_files", "against_last_change"]
 
 FEWEST_SEARCHED = 100
 MOST_SEARCHED = 1000
-"""A commit is searched as far back as its own base lies, but an error should not take minutes."""
+"""Limits of the search, in snapshots: it reaches the commit's base, but must not take minutes."""
 
 
 def against_last_change(
     who: Committer, head: Snapshot | None, data_files: Collection[str | None]
 ) -> str:
-    """Both sides, the other being the newest snapshot that speaks of one of these data files."""
+    """Describe both sides; the other is the newest snapshot with an entry of one of these files."""
     names = pa.array([*data_files], pa.string())
 
-    def speaks_of_one(found: Snapshot, _: Snapshot | None) -> bool:
-        told = delta_of(who.handle, found).file_name.to_arrow()
-        return bool(pc.any(pc.is_in(told, names.cast(told.type))).as_py())
+    def has_entry(found: Snapshot, _: Snapshot | None) -> bool:
+        changed = delta_of(who.handle, found).file_name.to_arrow()
+        return bool(pc.any(pc.is_in(changed, names.cast(changed.type))).as_py())
 
-    return _against(who, head, speaks_of_one)
+    return _against(who, head, has_entry)
 
 
 def against_index_files(who: Committer, head: Snapshot | None, index_files: Collection[str]) -> str:
-    """Both sides, the other being the newest snapshot that brought in or took out one of them."""
+    """Describe both sides; the other is the newest snapshot that added or removed one of them."""
 
     def changes_one(found: Snapshot, before: Snapshot | None) -> bool:
-        if before is None and found.id > 1:  # what there was before has expired
+        if before is None and found.id > 1:  # its predecessor has expired, so its change is unknown
             return False
         name = before.index_manifest if before else None
         if found.index_manifest == name:
@@ -53,9 +52,9 @@ def against_index_files(who: Committer, head: Snapshot | None, index_files: Coll
 
 
 def _against(
-    who: Committer, head: Snapshot | None, is_rival: Callable[[Snapshot, Snapshot | None], bool]
+    who: Committer, head: Snapshot | None, conflicts: Callable[[Snapshot, Snapshot | None], bool]
 ) -> str:
-    """``is_rival`` is asked with each snapshot and the one before it, None if there is none."""
+    """Describe both sides; ``conflicts`` receives each snapshot and its predecessor or None."""
     if head is None:
         return who.against(None)
     base = head.id if who.planned_on is None else who.planned_on
@@ -64,13 +63,13 @@ def _against(
     for before in newest_first(who.handle, head, max(head.id - searched, 0) - 1):
         if before is head:
             continue
-        if is_rival(found, before):
+        if conflicts(found, before):
             return who.against(found)
         oldest = found.id
         if before is None:
             break
         found = before
-    if oldest == 1:  # nobody has, and nobody is named
+    if oldest == 1:  # no snapshot conflicts, so none is blamed
         return f"{who} against snapshot {head.id}, the newest,"
     return f"{who} against a snapshot older than {oldest},"
 

@@ -1,7 +1,7 @@
-"""Whether a commit still fits the snapshot it builds on, file by file.
+"""Checks file by file that a commit still fits the snapshot it builds on.
 
-The rules are Paimon's. Each ends in ``CommitConflictError``, which names both sides: nothing can
-be retried, because what the commit wants to change is no longer there as it was seen.
+The rules are Paimon's. A violation raises ``CommitConflictError``, which names both sides. A retry
+cannot help, because the files the commit wants to change have changed.
 """
 
 from __future__ import annotations
@@ -28,23 +28,23 @@ from lakeformat.paimon.metadata.snapshot import Snapshot
 __all__ = ["ConflictCheck", "check_buckets", "check_within", "without_duplicates"]
 
 _REMEDY = (
-    "Plan again from the latest snapshot. If it keeps happening, let one job alone compact: "
+    "Plan again from the latest snapshot. If this happens often, let only one job compact: "
     "write with 'write-only' = 'true' everywhere else"
 )
 
 
 @dataclass(slots=True)
 class ConflictCheck:
-    """Checks one commit's changes against one head after the other."""
+    """Checks one commit's changes against successive heads."""
 
     who: Committer
     may_change_buckets: bool = False
-    """Only what replaces whole partitions may, and to one number in each."""
+    """True only for overwrites of whole partitions, with one count in each."""
     _base: BaseFiles | None = None
     _partitions: pa.Array | None = None
 
     def check(self, head: Snapshot | None, changes: Changes) -> None:
-        """Raise unless the changes fit ``head``."""
+        """Raise CommitConflictError if the changes do not fit ``head``."""
         live = self._live_files(head, changes)
         everything = ManifestColumns.concat([live, changes.table])
         counted = changes.added if self.may_change_buckets else everything
@@ -52,22 +52,20 @@ class ConflictCheck:
         outcome = meet(everything)
         if len(outcome.added_again):
             again = everything.take(outcome.added_again)
-            self._refuse(head, again, "would be added a second time: this commit was made before")
+            self._refuse(head, again, "would be added twice: these files are already in the table")
         left = everything.take(outcome.left)
         gone = left.filter(left.is_delete)
         if len(gone):
-            self._refuse(head, gone, "not in the table any more, so it cannot be taken out")
+            self._refuse(head, gone, "not in the table any more, so this commit cannot delete it")
         self._check_levels(head, left, outcome.left >= len(live))
         conflict = find_vector_conflict(self.who.handle, head, changes, left)
         if conflict is not None:
             search = against_index_files if conflict.is_about_index else against_last_change
             sides = search(self.who, head, conflict.files)
-            raise CommitConflictError(
-                f"{sides} {conflict.why}. Nothing of it was published. {_REMEDY}"
-            )
+            raise CommitConflictError(f"{sides} {conflict.why}. Nothing was published. {_REMEDY}")
 
     def _live_files(self, head: Snapshot | None, changes: Changes) -> ManifestColumns:
-        """The live files of the partitions that change."""
+        """Return the live files of the changed partitions."""
         if head is None:
             return columns_of([])
         partitions = changes.partitions()
@@ -76,7 +74,7 @@ class ConflictCheck:
         return self._base.at(head)
 
     def _check_levels(self, head: Snapshot | None, left: ManifestColumns, is_new: Mask) -> None:
-        """Above level 0 the files of a bucket never share a key."""
+        """Raise if files of a bucket share a key on one level above 0."""
         merged = left.level.numbers >= 1
         schema = self.who.handle.schema
         if not schema.primary_keys or not (is_new & merged).any():
@@ -91,12 +89,12 @@ class ConflictCheck:
         sides = against_last_change(self.who, head, files.file_name.texts())
         raise CommitConflictError(
             f"{sides} conflicts: {described(self.who.handle, files)}: {why}. "
-            f"Nothing of it was published. {_REMEDY}"
+            f"Nothing was published. {_REMEDY}"
         )
 
 
 def without_duplicates(handle: TableHandle, head: Snapshot, changes: Changes) -> Changes:
-    """The changes without files that are in the table already."""
+    """Return the changes without files that are already in the table."""
     live = in_partitions(handle, changes.partitions()).at(head)
     again = meet(ManifestColumns.concat([live, changes.table])).added_again - len(live)
     if not len(again):
@@ -107,19 +105,20 @@ def without_duplicates(handle: TableHandle, head: Snapshot, changes: Changes) ->
 
 
 def check_within(handle: TableHandle, changes: Changes) -> None:
-    """Refuse a commit that contradicts itself, whatever the table holds."""
+    """Raise InvalidRequestError for a commit that contains a file twice."""
     outcome = meet(changes.table)
     if len(outcome.added_again):
         again = described(handle, changes.table.take(outcome.added_again))
         raise InvalidRequestError(
-            f"{again} in this commit twice: commit each message once, or rows would double"
+            f"{again} in this commit twice, which would double its rows: pass each message once"
         )
 
 
 def check_buckets(who: Committer, head: Snapshot | None, columns: ManifestColumns) -> None:
-    """Refuse two numbers of buckets in one partition, which only an overwrite may change.
+    """Raise CommitConflictError for two bucket counts in one partition.
 
-    ``columns`` are the files of ``head`` and then those that come in.
+    Only an overwrite may change the count. ``columns`` are the files of ``head``, then the new
+    ones.
     """
     known = columns.filter(columns.total_buckets.numbers > 0)
     if not len(known):
@@ -137,14 +136,14 @@ def check_buckets(who: Committer, head: Snapshot | None, columns: ManifestColumn
     raise CommitConflictError(
         f"{sides} conflicts: {place(who.handle, one.partition)} has "
         f"{one.total_buckets} and {other.total_buckets} buckets ({one.file.file_name} and "
-        f"{other.file.file_name}): the number of buckets changed while this commit was prepared. "
-        "Nothing was published; give its files up (Table.abort), open the table again and write "
-        "the rows anew, or overwrite the partition"
+        f"{other.file.file_name}): the bucket count changed while this commit was prepared. "
+        "Nothing was published; discard its files with Table.abort, open the table again and "
+        "write the rows again, or overwrite the partition"
     )
 
 
 def _places(columns: ManifestColumns) -> Positions:
-    """A number for each partition, bucket and level."""
+    """Number each combination of partition, bucket and level."""
     partition = columns.partition.to_arrow().dictionary_encode().indices.to_numpy()
     parts = (partition.astype(np.int64), columns.bucket.numbers, columns.level.numbers)
     _, places = np.unique(np.stack(parts), axis=1, return_inverse=True)

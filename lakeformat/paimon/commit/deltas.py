@@ -1,4 +1,4 @@
-"""What single snapshots changed."""
+"""The changes of single snapshots."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ __all__ = ["delta_of", "newest_first"]
 
 
 def delta_of(handle: TableHandle, snapshot: Snapshot) -> ManifestColumns:
-    """The files one snapshot brought in and took out."""
+    """Return the entries of files that one snapshot added and deleted."""
     storage, layout = handle.storage, handle.layout
     return read_manifests(storage, layout, manifests_of(storage, layout, snapshot, ListKind.DELTA))
 
 
 def newest_first(handle: TableHandle, head: Snapshot, down_to: int) -> Iterator[Snapshot | None]:
-    """``head`` and the snapshots before it, without ``down_to``; None for one that has expired."""
+    """Yield ``head`` and earlier snapshots above ``down_to``; None for an expired one."""
     for number in range(head.id, down_to, -1):
         if number == head.id:
             yield head

@@ -1,4 +1,4 @@
-"""What an earlier try published, compared with what comes now: one identity, one commit."""
+"""The report on an earlier attempt, compared with the current one: one identity, one commit."""
 
 from __future__ import annotations
 
@@ -21,22 +21,21 @@ __all__ = ["EarlierCommitReport"]
 
 @dataclass(frozen=True, slots=True)
 class EarlierCommitReport:
-    """Reports the earlier try, and refuses what cannot be the same commit.
+    """Reports the earlier attempt, and raises if the current commit differs from it.
 
-    A job that runs again writes its rows to files of other names: that is the same commit, and
-    its new files are counted in the report. Another number of rows, or files of which that
-    snapshot has some only, are another commit.
+    A repeated job writes its rows to new files, which counts as the same commit; the report counts
+    the new files. Another number of rows, or only some of the same files, is another commit.
     """
 
     handle: TableHandle
     given: Changes
     from_elsewhere: bool = False
-    """Whether the files stay if they are not published."""
+    """True if the caller keeps the files when they are not published."""
     rows: int | None = None
-    """How many rows there are where no file is written yet; None if nobody can tell."""
+    """Number of rows if no file is written yet; None if unknown."""
 
     def __call__(self, found: Snapshot) -> CommitReport:
-        """The report on ``found``, the snapshot of the earlier try."""
+        """Return the report on ``found``, the snapshot of the earlier attempt."""
         delta = delta_of(self.handle, found)
         report = replayed(self.handle, found, delta)
         before, now = delta.filter(~delta.is_delete), self.given.added
@@ -57,20 +56,17 @@ class EarlierCommitReport:
     def _require_rows(self, found: Snapshot, before: ManifestColumns, rows: int) -> None:
         published = int(before.row_count.numbers.sum())
         if rows != published:
-            self._refuse(found, f"with {published} rows, and now it comes with {rows}")
+            self._refuse(found, f"with {published} rows, but this attempt has {rows}")
 
     def _refuse(self, found: Snapshot, how: str) -> NoReturn:
         raise InvalidRequestError(
             f"CommitId({found.commit_user!r}, {found.commit_identifier}) was published before, as "
-            f"snapshot {found.id} of {self.handle.uri} {how}: one identity names one commit. "
-            "Nothing was published now; give other rows another identity"
+            f"snapshot {found.id} of {self.handle.uri} {how}: a CommitId identifies one commit. "
+            "Nothing was published now; use another CommitId for other rows"
         )
 
 
 def _with_unpublished(report: CommitReport, files: int) -> CommitReport:
     are = "1 file of these messages is" if files == 1 else f"{files} files of these messages are"
-    reason = (
-        f"{report.reason}. {are} not among those it published: Table.abort removes what was "
-        "written again"
-    )
+    reason = f"{report.reason}. {are} not part of that snapshot: remove them with Table.abort"
     return replace(report, unpublished_files=files, reason=reason)

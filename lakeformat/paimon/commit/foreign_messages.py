@@ -1,7 +1,7 @@
-"""What is checked of prepared messages before anything is written.
+"""Checks of prepared messages before anything is published.
 
-A message travels: it may come to another table than it was made for, or after the table has
-changed. Each is refused with both sides named. That it comes twice is found in ``new_files.py``.
+A message may reach another table than it was made for, or arrive after the table has changed. The
+errors name both sides. Repeated commits of a message are found in ``new_files.py``.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _ASKED_AT_ONCE = 16
 
 
 def check_foreign_messages(handle: TableHandle, messages: Sequence[CommitMessage]) -> None:
-    """Refuse messages that are not of this table as it is."""
+    """Raise InvalidRequestError for messages that do not fit this table as it is."""
     check_origin(handle, messages)
     for message in messages:
         _check_bucket(handle, message)
@@ -37,7 +37,7 @@ def check_foreign_messages(handle: TableHandle, messages: Sequence[CommitMessage
 
 
 def check_origin(handle: TableHandle, messages: Sequence[CommitMessage]) -> None:
-    """Refuse messages of another table or branch, as far as their schemas tell."""
+    """Raise for messages of another table or branch, judged by their schemas."""
     newest_schema = require_there(handle)
     compared: set[tuple[str, int]] = set()
     for message in messages:
@@ -46,9 +46,9 @@ def check_origin(handle: TableHandle, messages: Sequence[CommitMessage]) -> None
         for file in files:
             if file.schema_id > newest_schema:
                 raise InvalidRequestError(
-                    f"{file.file_name} was written with schema {file.schema_id}, and the newest of "
-                    f"{handle.uri} is {newest_schema}: the message is of another table"
-                    f"{_origin(message)}"
+                    f"{file.file_name} was written with schema {file.schema_id}, but the newest "
+                    f"schema of {handle.uri} is {newest_schema}: the message belongs to another "
+                    f"table{_origin(message)}"
                 )
         for schema_id in sorted(ids):
             if message.branch != handle.layout.branch:
@@ -58,24 +58,24 @@ def check_origin(handle: TableHandle, messages: Sequence[CommitMessage]) -> None
 
 
 def _check_branch(handle: TableHandle, message: CommitMessage, schema_id: int) -> None:
-    """Branches number their schemas each for itself, and readers take a number of their own."""
+    """Raise if the schema of the message's branch differs from the one with the same id here."""
     elsewhere = replace(handle.layout, branch=message.branch)
     try:
         theirs = read_schema(handle.storage, elsewhere, schema_id)
         same = theirs == read_schema(handle.storage, handle.layout, schema_id)
-        why = "is not the same there"
+        why = "differs between them"
     except LakeError as reason:
         same, why = False, f"cannot be compared: {reason}"
     if not same:
         raise InvalidRequestError(
-            f"a message was prepared on branch {message.branch!r}{_origin(message)}, and "
-            f"this is branch {handle.layout.branch!r} of {handle.uri}: schema {schema_id} {why}. "
-            "Nothing was done; commit it on its own branch, or write the rows again on this one"
+            f"a message was prepared on branch {message.branch!r}{_origin(message)}, but this is "
+            f"branch {handle.layout.branch!r} of {handle.uri}: schema {schema_id} {why}. "
+            "Nothing was changed; commit it on its own branch, or write the rows again here"
         )
 
 
 def _origin(message: CommitMessage) -> str:
-    """What a message says of where it comes from, to stand behind what is said of it."""
+    """Return the origin of a message in parentheses, or an empty text."""
     where = [] if message.table is None else [f"for {message.table}"]
     base = [] if message.base_snapshot is None else [f"on snapshot {message.base_snapshot}"]
     return f" (prepared {' '.join(where + base)})" if where or base else ""
@@ -86,14 +86,14 @@ def _check_bucket(handle: TableHandle, message: CommitMessage) -> None:
     count = option if message.total_buckets is None else message.total_buckets
     if not (_is_of_table(count, option) and _is_among(bucket, count, is_unaware(handle))):
         raise InvalidRequestError(
-            f"a message{_origin(message)} speaks of bucket {bucket} of {count}, which "
-            f"{handle.uri} cannot have ('bucket' is '{option}'): it is of another table, or of "
-            "this one before its buckets changed"
+            f"a message{_origin(message)} is for bucket {bucket} of {count}, which {handle.uri} "
+            f"cannot have ('bucket' is '{option}'): it belongs to another table, or to this table "
+            "before its bucket count changed. Write the rows again"
         )
 
 
 def _is_of_table(count: int, option: int) -> bool:
-    """A partition may have other buckets than new ones get, but not where there are none."""
+    """Return True if the count is possible: partitions may differ, but only with fixed buckets."""
     return count == option or (count > 0 and (option > 0 or option == POSTPONE_BUCKET))
 
 
@@ -104,20 +104,20 @@ def _is_among(bucket: int, count: int, unaware: bool) -> bool:
 
 
 def _require_files(handle: TableHandle, messages: Sequence[CommitMessage]) -> None:
-    """Every file is there: else it is of another table, or its writer has removed it."""
+    """Raise if a file is missing: it belongs to another table, or its writer removed it."""
     placed = [(one, place) for one in messages for place in written_paths(handle, [one])]
     there = are_there([place for _, place in placed])
     for (message, (storage, path)), exists in zip(placed, there, strict=True):
         if not exists:
             raise InvalidRequestError(
-                f"{storage.uri(path)} does not exist: the message is of another table than "
-                f"{handle.uri}{_origin(message)}, or its writer has removed its "
+                f"{storage.uri(path)} does not exist: the message belongs to another table than "
+                f"{handle.uri}{_origin(message)}, or its writer removed its "
                 "files; write the rows again"
             )
 
 
 def are_there(paths: Sequence[tuple[Storage, str]]) -> list[bool]:
-    """Which of the files exist."""
+    """Return, for each file, True if it exists."""
     if len(paths) <= _FEW_FILES:
         return [storage.exists(path) for storage, path in paths]
     with ThreadPoolExecutor(_ASKED_AT_ONCE) as pool:

@@ -1,9 +1,9 @@
-"""Whether keys are still in the buckets a writer found them in, or in none.
+"""Checks that keys are still in the buckets where a writer found them.
 
-A writer of a table with dynamic buckets reads the hash index of its partitions. If another one has
-added keys or overwritten them meanwhile, the same key might end up in two buckets, and nobody would
-ever merge its rows: such a commit is refused, and its rows are written again. Where a key may move
-between partitions the whole table says where it is, and whoever adds rows to it changes that.
+A writer of a table with dynamic buckets reads the hash index of its partitions. If another commit
+changed the index since, one key could end up in two buckets, which are never merged. So the commit
+is refused and its rows must be written again. Where keys may move between partitions, any added
+rows are such a change.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ __all__ = [
 def require_same_index(
     who: Committer, head: Snapshot | None, messages: Sequence[CommitMessage]
 ) -> None:
-    """Refuse messages whose writers have read other index files than ``head`` has."""
+    """Raise BucketsChangedError if writers read other index files than ``head`` has."""
     read = {(each.partition, each.assigned_by) for each in messages if each.assigned_by is not None}
     if not read or not has_hash_index(who.handle):
         return
@@ -51,43 +51,43 @@ def require_same_index(
         if names_digest(now) != digest:
             sides = against_index_files(who, head, now)
             raise BucketsChangedError(
-                f"{sides} conflicts: the hash index of {place(who.handle, partition)} says of "
-                "other keys which bucket they are in than it did when the rows were written, and "
-                "a key could end up in two buckets. Nothing was published; write the rows again, "
-                "and let one job alone write to a partition if it keeps happening"
+                f"{sides} conflicts: the hash index of {place(who.handle, partition)} has changed "
+                "since the rows were written, so a key could end up in two buckets. Nothing was "
+                "published; write the rows again. If this happens often, let only one job write "
+                "to a partition"
             )
 
 
 def require_nobody_wrote(
     who: Committer, head: Snapshot | None, messages: Sequence[CommitMessage]
 ) -> None:
-    """Refuse rows whose keys may move between partitions once somebody else has added rows."""
+    """Raise BucketsChangedError if rows were added since and keys may change partitions."""
     if not messages or head is None or not crosses_partitions(who.handle):
         return
     base = min(message.base_snapshot or 0 for message in messages)
     for found in newest_first(who.handle, head, base):
         if found is None or found.commit_kind in (CommitKind.APPEND, CommitKind.OVERWRITE):
-            rival = f"a snapshot that has expired after {base}" if found is None else named(found)
+            other = f"an expired snapshot after {base}" if found is None else named(found)
             raise BucketsChangedError(
-                f"{who} conflicts with {rival}: keys may have moved to other partitions since the "
-                "rows were written, and one could end up in two. Nothing was published; write the "
-                "rows again, and let one job alone write to the table if it keeps happening"
+                f"{who} conflicts with {other}: keys may have moved to other partitions since the "
+                "rows were written, so a key could end up in two. Nothing was published; write "
+                "the rows again. If this happens often, let only one job write to the table"
             )
 
 
 def require_one_writer(handle: TableHandle, messages: Sequence[CommitMessage]) -> None:
-    """Refuse messages of several writers where each may have moved the same key."""
+    """Raise for messages of several writers on a table whose keys may change partitions."""
     writers = {message.assigned_by for message in messages}
     if crosses_partitions(handle) and len(writers) > 1:
         raise InvalidRequestError(
-            f"these messages are of {len(writers)} writers, and keys of {handle.uri} may be in any "
-            "partition: two that do not know of each other could put one into two. Give them up "
-            "(Table.abort) and write the rows with one writer"
+            f"these messages come from {len(writers)} writers, and a key of {handle.uri} may be in "
+            "any partition: independent writers could store a key twice. Discard the messages "
+            "with Table.abort and write the rows with one writer"
         )
 
 
 def require_distinct_keys(handle: TableHandle, messages: Sequence[CommitMessage]) -> None:
-    """Refuse messages of several writers that have put one key into different buckets."""
+    """Raise for messages of several writers that put one key into different buckets."""
     by_partition: dict[bytes, list[IndexManifestEntry]] = {}
     for message in messages:
         for entry in message.new_index_files:
@@ -97,9 +97,9 @@ def require_distinct_keys(handle: TableHandle, messages: Sequence[CommitMessage]
         if len(entries) > 1 and _share_a_key(handle, entries):
             raise InvalidRequestError(
                 f"these messages put keys of {place(handle, partition)} into two buckets "
-                f"({', '.join(entry.file_name for entry in entries)}): they are of writers that "
-                "did not know of each other. Give them up (Table.abort) and write a partition "
-                "with one writer"
+                f"({', '.join(entry.file_name for entry in entries)}), because their writers "
+                "worked independently. Discard the messages with Table.abort and write each "
+                "partition with one writer"
             )
 
 

@@ -1,4 +1,4 @@
-"""Who commits, and which of its commits this is: the same identity twice publishes once."""
+"""The identity of a commit: the same identity publishes once, however often it is retried."""
 
 from __future__ import annotations
 
@@ -21,29 +21,29 @@ __all__ = [
 ]
 
 BATCH_IDENTIFIER = 2**63 - 1
-"""What a commit carries that nobody will ever repeat."""
+"""Identifier of commits that are never repeated."""
 
 _MILLIS = range(10**11, 10**14)
-"""Moments from 1973 to 5138: what is outside counts seconds, microseconds or nanoseconds."""
+"""Plausible epoch milliseconds, 1973 to 5138; other values are in another unit."""
 
 CLOCK_SKEW_MILLIS = 10 * 60 * 1000
-"""How far the clocks of two committers may be apart."""
+"""Largest assumed difference of two committers' clocks."""
 
 
 @dataclass(frozen=True, slots=True)
 class CommitId:
     """The identity of one commit.
 
-    ``user`` names one run of one job; ``identifier`` counts the commits inside it and only
-    ever grows. Retry with the same pair: if the first try did publish, nothing happens twice.
+    ``user`` names one run of one job. ``identifier`` numbers the commits of that run, ascending.
+    Retry with the same pair: if the first attempt did publish, the retry changes nothing.
 
-    ``first_try_millis`` says when the first try began. Snapshots from before then are not looked
-    at; and if snapshots since then have expired, a commit that is not found among the others is
-    refused with ``CommitUndecidableError``: it may have been published and expired with them.
-    Without it the whole history is searched, and what has expired counts as never published.
+    ``first_try_millis`` is the time when the first attempt began. Older snapshots are not searched.
+    If the commit is not found and snapshots since then have expired, the retry fails with
+    ``CommitUndecidableError``, because the first attempt may have expired with them. Without this
+    argument the whole history is searched, and a commit that has expired may be made twice.
 
-    ``first_try_head`` is the ``identity`` of the snapshot that was the newest when the first try
-    began. As long as that one is there, what has expired before it decides nothing.
+    ``first_try_head`` is the ``identity`` of the newest snapshot when the first attempt began.
+    While that snapshot exists, expired older snapshots do not matter.
     """
 
     user: str
@@ -54,22 +54,22 @@ class CommitId:
     def __post_init__(self) -> None:
         if not is_text(self.user) or not self.user:
             raise InvalidRequestError(
-                f"a CommitId's user is the name of the run that commits, got {self.user!r}"
+                f"CommitId: user must be the name of the committing run, got {self.user!r}"
             )
         if not is_whole_number(self.identifier) or not 0 <= self.identifier <= BATCH_IDENTIFIER:
             raise InvalidRequestError(
-                f"a CommitId's identifier is a whole number from 0 to {BATCH_IDENTIFIER}, "
+                f"CommitId: identifier must be an integer from 0 to {BATCH_IDENTIFIER}, "
                 f"got {self.identifier!r}"
             )
         first = self.first_try_millis
         if first is not None and (not is_whole_number(first) or first not in _MILLIS):
             raise InvalidRequestError(
-                "a CommitId's first_try_millis is when its first try began, in epoch milliseconds, "
-                f"got {first!r}"
+                "CommitId: first_try_millis must be the start of the first attempt in epoch "
+                f"milliseconds, got {first!r}"
             )
         if self.first_try_head is not None and not is_text(self.first_try_head):
             raise InvalidRequestError(
-                "a CommitId's first_try_head is the identity of a snapshot, "
+                "CommitId: first_try_head must be the identity of a snapshot, "
                 f"got {self.first_try_head!r}"
             )
 
@@ -78,15 +78,15 @@ class CommitId:
 
 
 def require_commit_id(commit: object) -> None:
-    """Refuse an argument that is no CommitId, even where the caller annotates it as one."""
+    """Raise InvalidRequestError if the argument is not a CommitId."""
     if not isinstance(commit, CommitId):
         raise InvalidRequestError(
-            f"commit is a CommitId, got {commit!r}: write CommitId('run-7', 0)"
+            f"commit must be a CommitId such as CommitId('run-7', 0), got {commit!r}"
         )
 
 
 class EarlierCommits:
-    """Looks for one commit among the snapshots of a table, reading each of them once."""
+    """Searches the snapshots of a table for one commit, reading each of them once."""
 
     def __init__(
         self,
@@ -98,7 +98,7 @@ class EarlierCommits:
     ) -> None:
         require_commit_id(commit)
         self._is_new = is_new
-        """Whether nobody can have used the identity before."""
+        """True if the identity is new, so that no snapshot can have it."""
         self._handle = handle
         self.commit = commit
         self._kinds = frozenset(kinds)
@@ -107,15 +107,15 @@ class EarlierCommits:
         first = commit.first_try_millis
         if first is not None and first > handle.environment.now_millis() + CLOCK_SKEW_MILLIS:
             raise InvalidRequestError(
-                f"{commit} says that its first try began at {first}, which is still to come: pass "
-                "the moment at which the first try of this run began"
+                f"first_try_millis of {commit} is {first}, which is in the future: pass the time "
+                "when the first attempt of this run began"
             )
 
     def find(self, head: Snapshot | None) -> Snapshot | None:
-        """The snapshot in which the commit was published, up to ``head`` and not seen before.
+        """Return the snapshot of the commit among those up to ``head`` not searched before.
 
-        Whoever builds on ``head`` calls this with the same ``head``: then no twin with the same
-        identity can have published in between.
+        Call it with the head you build on: then no other attempt with the same identity can have
+        published in between.
         """
         if self._is_new:
             self._is_new, self._checked = False, head.id if head else 0
@@ -142,7 +142,7 @@ class EarlierCommits:
         return head.identity != self._head.identity
 
     def _from(self, head: Snapshot | None) -> Iterator[Snapshot]:
-        """Snapshots not seen yet, newest first, as far back as the commit can be."""
+        """Yield snapshots not searched yet, newest first, as far back as the commit can be."""
         snapshot, number = head, head.id if head else 0
         is_before = False
         while snapshot is not None and number > self._checked:
@@ -158,37 +158,37 @@ class EarlierCommits:
                 raise self._undecidable(number)
 
     def _is_older(self, snapshot: Snapshot) -> bool:
-        """Whether a snapshot is from before the first try, whichever clock is wrong."""
+        """Return True if a snapshot is older than the first attempt, allowing for clock skew."""
         since = self.commit.first_try_millis
         return since is not None and snapshot.time_millis < since - CLOCK_SKEW_MILLIS
 
     def _undecidable(self, expired: int) -> CommitUndecidableError:
         return CommitUndecidableError(
-            f"{self.commit} of {self._handle.uri} is not in its snapshots, but snapshot {expired} "
-            "and older have expired since its first try, which may have been published among "
-            "them. Nothing was published now; look for its rows, and if they are missing commit "
-            "under another user. Keep snapshots ('snapshot.time-retained') for longer than retries "
-            "take"
+            f"{self.commit} is not in the snapshots of {self._handle.uri}, but snapshot {expired} "
+            "and older ones have expired since its first attempt, which may be among them. "
+            "Nothing was published now. Check if its rows are in the table; if they are missing, "
+            "commit with another user. Keep snapshots longer than retries take "
+            "('snapshot.time-retained')"
         )
 
     def _out_of_order(self, newer: Snapshot) -> InvalidRequestError:
         return InvalidRequestError(
-            f"{self.commit} comes after commit {newer.commit_identifier} of the same user "
-            f"(snapshot {newer.id} of {self._handle.uri}), and snapshots do not show whether it "
-            "was published: identifiers of one user only ever grow. Give each run a user of its own"
+            f"{self.commit} arrived after commit {newer.commit_identifier} of the same user "
+            f"(snapshot {newer.id} of {self._handle.uri}), so it is unknown if it was published: "
+            "the identifiers of a user must ascend. Use a separate user for each run"
         )
 
 
 def require_same(
     handle: TableHandle, found: Snapshot, kind: CommitKind, operation: str | None
 ) -> None:
-    """Refuse one identity for two different commits."""
+    """Raise InvalidRequestError if one identity is used for two different commits."""
     if (found.commit_kind, found.operation) != (kind, operation):
         before, now = _shown(found.commit_kind, found.operation), _shown(kind, operation)
         raise InvalidRequestError(
             f"CommitId({found.commit_user!r}, {found.commit_identifier}) was published before, as "
-            f"snapshot {found.id} of {handle.uri}, and as {before}; now it comes as {now}. One "
-            "identity names one commit: nothing was published now; give this one another"
+            f"snapshot {found.id} of {handle.uri}, as {before}; this commit is {now}. A CommitId "
+            "identifies one commit: nothing was published now; use another CommitId"
         )
 
 

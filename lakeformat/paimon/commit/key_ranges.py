@@ -1,4 +1,4 @@
-"""Which files hold overlapping ranges of keys."""
+"""Finds files with overlapping key ranges."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ _ROW = "_ROW"
 def first_overlap(
     columns: ManifestColumns, places: Positions, schema: TableSchema
 ) -> tuple[int, int] | None:
-    """Two files of one place whose key ranges touch, as rows; None if there are none.
+    """Return the rows of two files of one place whose key ranges overlap, or None.
 
-    ``places`` numbers what the files are compared within: files of different places never meet.
+    ``places`` groups the files: files of different places are not compared.
     """
     if len(columns) < 2:
         return None
@@ -42,7 +42,7 @@ def first_overlap(
 def _ranks(
     columns: ManifestColumns, types: Sequence[DataType]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The least and the greatest key of each file as numbers in the order of keys."""
+    """Return the smallest and largest key of each file as ranks in key order."""
     rows = pa.concat_arrays([columns.min_key.to_arrow(), columns.max_key.to_arrow()])
     framed = FramedRows(rows, types)
     keys = {

@@ -1,8 +1,8 @@
-"""Merges the manifests of a table while a commit is on its way, so that plans read few of them.
+"""Merges the manifests of a table during a commit, so that plans read few of them.
 
-``pick_manifests`` decides from what the manifest list says, ``merge_manifests`` rewrites. The
-live files of the table are the same before and after; ``spec`` calls the two ways minor (small
-neighbours become one) and full (deleted files are dropped as well).
+``pick_manifests`` chooses from the manifest list alone, ``merge_manifests`` rewrites. The live
+files of the table do not change. The specification distinguishes a minor merge (small neighbours
+become one) and a full merge (entries of deleted files are dropped, too).
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ __all__ = [
 ]
 
 _CHECKED_ROWS = 1000
-"""A new manifest is closed only after so many entries, or a multiple."""
+"""A new manifest is closed after a multiple of this number of entries."""
 
 
 @dataclass(frozen=True, slots=True)
 class MergeLimits:
-    """When manifests are merged."""
+    """Limits that decide when manifests are merged."""
 
     target_size_bytes: int
     full_compaction_size_bytes: int
@@ -50,7 +50,7 @@ class MergeLimits:
 
     @classmethod
     def of(cls, options: TableOptions) -> MergeLimits:
-        """As the options of a table say."""
+        """Return the limits set by table options."""
         return cls(
             options.manifest_target_size_bytes,
             options.manifest_full_compaction_size_bytes,
@@ -60,7 +60,7 @@ class MergeLimits:
 
 @dataclass(frozen=True, slots=True)
 class ManifestMerge:
-    """What to merge: runs of neighbours, as start and end in the list."""
+    """The choice of manifests to merge: runs of neighbours, as start and end in the list."""
 
     runs: tuple[tuple[int, int], ...]
     is_full: bool
@@ -68,7 +68,7 @@ class ManifestMerge:
 
 
 def pick_manifests(manifests: Sequence[ManifestMeta], limits: MergeLimits) -> ManifestMerge | None:
-    """Which manifests to merge; None to leave them as they are."""
+    """Choose the manifests to merge; None to keep them as they are."""
     changing = [_must_change(manifest, limits) for manifest in manifests]
     size = sum(m.file_size for m, must in zip(manifests, changing, strict=True) if must)
     if sum(changing) > 1 and size >= limits.full_compaction_size_bytes:
@@ -82,7 +82,7 @@ def pick_manifests(manifests: Sequence[ManifestMeta], limits: MergeLimits) -> Ma
 
 
 def pick_deletions(manifests: Sequence[ManifestMeta]) -> ManifestMerge | None:
-    """The merge after which no manifest deletes a file; None if none does."""
+    """Return the merge after which no manifest deletes files; None if none does."""
     runs = tuple(_runs([manifest.num_deleted_files > 0 for manifest in manifests]))
     return ManifestMerge(runs, is_full=True, reason="they delete files") if runs else None
 
@@ -104,7 +104,10 @@ def _runs(chosen: Sequence[bool]) -> Iterator[tuple[int, int]]:
 def _small_neighbours(
     manifests: Sequence[ManifestMeta], limits: MergeLimits
 ) -> Iterator[tuple[int, int]]:
-    """Runs that reach the target size, and the rest if it is many; one alone stays as it is."""
+    """Yield runs of neighbours that reach the target size, and the rest if it is long.
+
+    A single manifest is never a run.
+    """
     start, size = 0, 0
     for position, manifest in enumerate(manifests):
         size += manifest.file_size
@@ -122,9 +125,9 @@ def merge_manifests(
     merge: ManifestMerge,
     new_name: Callable[[], str],
 ) -> list[ManifestMeta]:
-    """Write what the picked manifests come to; the list that takes the place of ``manifests``.
+    """Write the merged manifests; return the list that replaces ``manifests``.
 
-    ``new_name`` is asked before each file is begun, so that its caller can remove them all.
+    ``new_name`` is called before each file is written, so that the caller can remove all files.
     """
     types = partition_types(handle)
     writer = _Writer(handle, types, new_name)
@@ -143,7 +146,7 @@ def merge_manifests(
 
 
 def partition_types(handle: TableHandle) -> tuple[DataType, ...]:
-    """The types of the partition columns, as partition rows hold them."""
+    """Return the types of the partition columns, as encoded partitions hold them."""
     by_name = {field.name: field.type for field in handle.schema.fields}
     return tuple(by_name[key] for key in handle.schema.partition_keys)
 
@@ -154,7 +157,7 @@ def _merge_fully(
     merge: ManifestMerge,
     writer: _Writer,
 ) -> list[ManifestMeta]:
-    """Rewrite the runs, and whatever else holds a file that one of them deletes."""
+    """Rewrite the runs, and every other manifest with a file that one of them deletes."""
     rewritten = {position for start, end in merge.runs for position in range(start, end)}
     parts = {position: _read(handle, [manifests[position]]) for position in sorted(rewritten)}
     deleted = _deleted_partitions(list(parts.values()))
@@ -181,7 +184,7 @@ def _replaced(
     rewritten: set[int],
     writer: _Writer,
 ) -> Iterator[ManifestMeta]:
-    """The list with each run of rewritten neighbours in its place, so that order is kept."""
+    """Yield the list with each run of rewritten neighbours in its place, keeping the order."""
     done = 0
     for start, end in _runs([position in rewritten for position in range(len(manifests))]):
         yield from manifests[done:start]
@@ -194,7 +197,7 @@ def _replaced(
 
 
 def _deleted_partitions(parts: Sequence[ManifestColumns]) -> pa.Array:
-    """The partitions some file is deleted from, each once."""
+    """Return the partitions from which a file is deleted, each once."""
     found = [part.partition.take(np.flatnonzero(part.is_delete)).to_arrow() for part in parts]
     return pa.concat_arrays(found).unique()
 
@@ -221,7 +224,7 @@ class _Writer:
     new_name: Callable[[], str]
 
     def write(self, columns: ManifestColumns, bytes_per_entry: float) -> Iterator[ManifestMeta]:
-        """One manifest after the other; none where nothing is left."""
+        """Write one manifest after the other; none if no entry is left."""
         handle, first = self.handle, 0
         rows = self._rows(bytes_per_entry)
         while first < len(columns):
@@ -230,7 +233,7 @@ class _Writer:
             first += len(part)
             rows = self._rows(len(content) / len(part))
             if first < len(columns) and len(content) < self._target:
-                # Left below the target it would be merged again with every commit.
+                # A manifest below the target would be merged again by every commit.
                 first -= len(part)
                 rows = max(rows, len(part) + _CHECKED_ROWS)
                 continue
@@ -243,5 +246,5 @@ class _Writer:
         return self.handle.options.manifest_target_size_bytes
 
     def _rows(self, bytes_per_entry: float) -> int:
-        """How many entries reach the target size, as far as these bytes tell."""
+        """Return the number of entries that reach the target size at this entry size."""
         return (int(self._target / bytes_per_entry) // _CHECKED_ROWS + 1) * _CHECKED_ROWS

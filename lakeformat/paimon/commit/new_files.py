@@ -1,4 +1,4 @@
-"""Whether the files of prepared messages are new to the table: each message is committed once."""
+"""Checks that the files of prepared messages are new to the table."""
 
 from __future__ import annotations
 
@@ -21,29 +21,28 @@ from lakeformat.paimon.metadata.tag import read_tags
 __all__ = ["NewFiles"]
 
 _COMMITTED_ONCE = (
-    "each message is committed once. To make a repeated commit harmless, give both tries the same "
-    "CommitId"
+    "each message may be committed only once. To make a retry harmless, use the same CommitId in "
+    "every attempt"
 )
 
 
 @dataclass(slots=True)
 class NewFiles:
-    """Looks through what was committed since the writers began; every snapshot is read once.
+    """Searches the commits since the writers started; reads every snapshot once.
 
-    A file can only have been committed after its writer began. Where that is not known, or the
-    history since then has expired, what is live has to tell: a file that was committed and
-    compacted away is mentioned by a snapshot that is still there, or it is kept by a tag; else
-    its expiry has removed it.
+    A file can only be committed after its writer started. If that time is unknown, or the history
+    since then has expired, the live files and tags are searched instead. A file that was committed
+    and compacted is still named by a snapshot or kept by a tag, or the expiry has deleted it.
     """
 
     handle: TableHandle
     messages: Sequence[CommitMessage]
     advice: str = _COMMITTED_ONCE
-    """What to do about a file that is there."""
+    """Advice for the error, if a file is in the table already."""
     _names: pa.Array = field(init=False)
     _checked: int | None = field(init=False)
     _head: Snapshot | None = None
-    """The head that was looked through last: a rollback may put another one in its place."""
+    """The head searched last; a rollback may replace it."""
 
     def __post_init__(self) -> None:
         names = [file.file_name for message in self.messages for file in message.written_files()]
@@ -54,7 +53,7 @@ class NewFiles:
         self._checked = min(known) if known and len(known) == len(self.messages) else None
 
     def check(self, head: Snapshot | None) -> None:
-        """Raise if a file was committed up to ``head``."""
+        """Raise InvalidRequestError if a file was committed up to ``head``."""
         if head is None or not len(self._names):
             return
         is_replaced = self._head is not None and self._head.identity != head.identity

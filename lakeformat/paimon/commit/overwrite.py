@@ -1,7 +1,7 @@
-"""What an overwrite changes: everything live in some partitions goes, the new files come.
+"""The changes of an overwrite: all live files of some partitions are replaced by new files.
 
-The files that go are found anew at every attempt, so an overwrite never fails because one of
-them has gone already. A commit that must keep rows it has not read is pinned (``pin.py``).
+The files to delete are determined at every attempt, so an overwrite never fails because one of them
+is missing. ``read_snapshot_check.py`` protects rows the commit has not read.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ __all__ = ["Overwrite", "require_within", "upgraded"]
 
 @dataclass(slots=True)
 class Overwrite:
-    """Replaces the files of the partitions a filter means by new ones."""
+    """Replaces the files of the chosen partitions by new ones."""
 
     handle: TableHandle
     partitions: PartitionFilter
@@ -37,7 +37,7 @@ class Overwrite:
     _base: BaseFiles | None = None
 
     def __call__(self, head: Snapshot | None) -> Changes:
-        """The changes on top of ``head``."""
+        """Return the changes on top of ``head``."""
         if head is None:
             return replace(self.new, changelog=Changes().changelog)
         if self._base is None:
@@ -53,7 +53,7 @@ class Overwrite:
         )
 
     def _is_replaced(self, columns: ManifestColumns) -> Mask:
-        """Rows that wait for a bucket stay, unless all rows of the table do."""
+        """Mask the replaced files; postponed rows are kept unless the whole table is postponed."""
         mask = self.partitions.mask(columns.partition.to_arrow())
         if int(self.handle.options.bucket) != POSTPONE_BUCKET:
             mask &= columns.bucket.numbers >= 0
@@ -70,21 +70,21 @@ class Overwrite:
 
 
 def require_within(handle: TableHandle, partitions: PartitionFilter, new: Changes) -> None:
-    """Refuse new files outside of what is overwritten: they would double older rows there."""
+    """Raise for new files outside of the overwritten partitions: older rows there would double."""
     outside = new.table.filter(~partitions.mask(new.table.partition.to_arrow()))
     if len(outside):
         [entry] = outside.entries(np.arange(1))
         place = partition_path(handle.schema, entry.partition)
         raise InvalidRequestError(
             f"{entry.file.file_name} is in partition {place}, which this overwrite "
-            "does not replace: name the partition, or append"
+            "does not replace: add the partition to the overwrite, or append"
         )
 
 
 def upgraded(handle: TableHandle, new: Changes) -> Changes:
-    """New files of a primary-key table directly on the highest level, where that is allowed.
+    """Put new files of a primary-key table on the highest level, if the table option allows it.
 
-    They replace all there is: without overlap among them nothing is left to merge.
+    They replace everything, so without overlapping keys there is nothing to merge.
     """
     added = new.table
     options = handle.options

@@ -1,4 +1,4 @@
-"""The instant of publication, and finding out what happened when the answer is lost."""
+"""Publishes a snapshot, and finds out the result when the answer is lost."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ _TRIES = 3
 
 
 class Outcome(Enum):
-    """What became of a snapshot somebody tried to publish."""
+    """The result of an attempt to publish a snapshot."""
 
-    COMMITTED = "ours is there"
-    LOST = "another writer's is there"
-    UNKNOWN = "the storage does not say"
+    COMMITTED = "our snapshot is published"
+    LOST = "another writer's snapshot has the number"
+    UNKNOWN = "the storage gave no answer"
 
 
 def publish(handle: TableHandle, snapshot: Snapshot) -> Outcome:
-    """Publish a snapshot; a lost answer is resolved by reading back, never by guessing.
+    """Publish a snapshot; a lost answer is resolved by reading the file back.
 
-    Whatever is raised, nothing was published.
+    If this raises, nothing was published.
     """
     is_open = False
     for _ in range(_TRIES):
@@ -58,13 +58,13 @@ def publish(handle: TableHandle, snapshot: Snapshot) -> Outcome:
 def check_place(
     handle: TableHandle, snapshot: Snapshot, changes: Changes, head: Snapshot | None
 ) -> Outcome:
-    """Whether a snapshot that was published follows the one it builds on, which is ``head``.
+    """Check that a published snapshot follows ``head``, on which it was built.
 
-    Its number was free; but a number is free again once it has expired. Whoever slept until then
-    has published below the newest snapshot, where nobody would see it: that is taken back.
-    Snapshots expire from the oldest on, so that the one before being there is proof enough. It
-    is not there, too, if the table was renamed or dropped at the last moment; and it is not there,
-    or is another one, after a rollback, which what builds on it must not undo.
+    A number becomes free again when its snapshot expires. A writer that paused until then publishes
+    below the newest snapshot, where no reader looks: that snapshot is removed again. Snapshots
+    expire oldest first, so an existing predecessor proves the place. The predecessor is also
+    missing if the table was renamed or dropped meanwhile, or after a rollback, which this commit
+    must not undo.
     """
     storage, layout = handle.storage, handle.layout
     before = None if head is None else _read_or_damaged(handle, head)
@@ -78,24 +78,24 @@ def check_place(
     there = snapshot_ids(storage, layout)
     is_rolled_back = before is not None or is_fenced(storage, layout, head)
     if max(there, default=snapshot.id) <= snapshot.id and not is_rolled_back:
-        return Outcome.COMMITTED  # the one before has expired since
+        return Outcome.COMMITTED  # the predecessor has expired since
     if snapshot.id + 1 not in there and snapshot.id in there:
-        if is_rolled_back:  # somebody may be building on ours
+        if is_rolled_back:  # another commit may be building on ours
             write_fence(storage, layout, handle.environment.new_id(), [snapshot])
         storage.delete(layout.snapshot(snapshot.id))
         return Outcome.LOST
     following = min((number for number in there if number > snapshot.id), default=None)
     if following is None:
-        return Outcome.LOST  # the rollback has taken ours out already
+        return Outcome.LOST  # the rollback has removed ours already
     built_on = is_built_on(handle, following, snapshot, changes)
-    if built_on is False:  # it was there before: nobody has read ours, nor will
+    if built_on is False:  # the next snapshot is older: no reader has seen ours
         storage.delete(layout.snapshot(snapshot.id))
         return Outcome.LOST
     return Outcome.COMMITTED if built_on else Outcome.UNKNOWN
 
 
 def _read_or_damaged(handle: TableHandle, head: Snapshot) -> Snapshot | None:
-    """The snapshot with the number of the head; one that cannot be read is taken for it."""
+    """Read the snapshot with the number of the head; an unreadable one counts as the head."""
     try:
         return read_snapshot_if_present(handle.storage, handle.layout, head.id)
     except CorruptTableError:

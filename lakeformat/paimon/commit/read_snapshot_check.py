@@ -1,4 +1,4 @@
-"""Keeps a commit to the rows it was computed from: whoever changed them meanwhile is named."""
+"""Checks that the rows a commit was computed from have not changed since."""
 
 from __future__ import annotations
 
@@ -21,41 +21,44 @@ from lakeformat.paimon.metadata.snapshot_directory import read_snapshot_if_prese
 __all__ = ["ReadSnapshotCheck", "Touches"]
 
 Touches = Callable[[pa.Array], NDArray[np.bool_]]
-"""Which partitions, given as framed rows, a commit speaks of."""
+"""Masks the partitions, given as encoded rows, that a commit changes."""
 
 
 @dataclass(slots=True)
 class ReadSnapshotCheck:
-    """A commit that stands on ``snapshot``, the number of the one that was read.
+    """Checks a commit against ``snapshot``, the number of the snapshot that was read.
 
-    An overwrite deletes what it finds; rows that came in after the read would vanish without
-    being in its result. Another commit in between is let through only if it left the same
-    partitions alone. Paimon calls this strict mode, and lets all commits of one user through;
-    here, where somebody has read, only those of this very commit.
+    An overwrite deletes what it finds, so rows added after the read would be lost. Other commits
+    since then are accepted only if they did not change the same partitions. Paimon calls this
+    strict mode and accepts all commits of the same user. After a read, this check accepts only
+    earlier attempts of the same commit.
     """
 
     who: Committer
     commit: CommitId
     snapshot: int
     was_read: bool = True
-    """Whether the caller read that snapshot; else an option of the table calls it safe."""
+    """True if the caller read the snapshot; False if a table option names it as safe."""
     _checked: int = field(init=False)
 
     def __post_init__(self) -> None:
         if self.snapshot < 0:
             raise InvalidRequestError(
-                f"the snapshot that was read has the number {self.snapshot}; 0 is the empty table"
+                f"read_snapshot is {self.snapshot}, but must be 0 (the empty table) or more"
             )
         self._checked = self.snapshot
 
     def check(self, head: Snapshot | None, touches: Touches) -> None:
-        """Raise if somebody else changed the partitions; what was checked is not read again."""
+        """Raise CommitConflictError if another commit changed the same partitions.
+
+        Every snapshot is read once, also over several attempts.
+        """
         newest = head.id if head else 0
         if newest < self.snapshot and self.was_read:
             raise CommitConflictError(
                 f"{self._handle.uri} was read at snapshot {self.snapshot}, but its newest is "
-                f"{newest}: it was rolled back, or the snapshot is of another table. Nothing was "
-                "published; read again and repeat the work"
+                f"{newest}: it was rolled back, or the snapshot belongs to another table. Nothing "
+                "was published; read again and repeat the work"
             )
         if head is not None:
             for found in newest_first(self._handle, head, self._checked):
@@ -74,23 +77,23 @@ class ReadSnapshotCheck:
         if found.commit_kind is CommitKind.ANALYZE:
             return
         is_append = found.commit_kind is CommitKind.APPEND
-        if is_append and not self._minds_new_rows:
+        if is_append and not self._conflicts_with_appends:
             return
         files = delta_of(self._handle, found)
         if is_append and self.who.kind is CommitKind.OVERWRITE:
-            # Rows that wait for a bucket are not deleted by an overwrite.
+            # An overwrite does not delete postponed rows.
             files = files.filter(files.bucket.numbers >= 0)
         touched = files.filter(touches(files.partition.to_arrow()))
         if len(touched) or self._index_touches(found, touches):
             what = described(self._handle, touched) if len(touched) else "their index files"
             raise CommitConflictError(
-                f"{self._who}, and {named(found)} has changed the same partitions since: {what}. "
+                f"{self._who}, but {named(found)} has changed the same partitions since: {what}. "
                 "Nothing was published; read again and repeat the work"
             )
 
     @property
-    def _minds_new_rows(self) -> bool:
-        """A compaction moves rows and minds none; an append only if its caller has looked."""
+    def _conflicts_with_appends(self) -> bool:
+        """False for compactions; for appends True only if the caller read the snapshot."""
         if self.who.kind is CommitKind.COMPACT:
             return False
         return self.who.kind is CommitKind.OVERWRITE or self.was_read
@@ -105,17 +108,17 @@ class ReadSnapshotCheck:
         if self.was_read:
             return f"{who} was computed from snapshot {self.snapshot} of {self._handle.uri}"
         option = "'commit.strict-mode.last-safe-snapshot'"
-        return f"{who} is held to snapshot {self.snapshot} by {option} of {self._handle.uri}"
+        return f"{who} is limited to snapshot {self.snapshot} by {option} of {self._handle.uri}"
 
     def _expired(self) -> CommitConflictError:
         return CommitConflictError(
-            f"{self._who}, and a snapshot after it has expired: nobody can tell whether it "
-            "changed the same rows. Nothing was published; read again, and keep snapshots for "
-            "longer than the job takes"
+            f"{self._who}, and a later snapshot has expired, which may have changed the same rows. "
+            "Nothing was published; read again, and keep snapshots longer than the job takes "
+            "('snapshot.time-retained')"
         )
 
     def _index_touches(self, found: Snapshot, touches: Touches) -> bool:
-        """Whether index files of the partitions came or went."""
+        """Return True if index files of these partitions were added or removed."""
         storage, layout = self._handle.storage, self._handle.layout
         before = read_snapshot_if_present(storage, layout, found.id - 1)
         earlier = before.index_manifest if before else None

@@ -1,4 +1,4 @@
-"""Row ids: each row of a table with row tracking has a number that no other row ever had."""
+"""Row ids: each row of a table with row tracking gets a unique, never reused number."""
 
 from __future__ import annotations
 
@@ -17,12 +17,11 @@ __all__ = ["number_rows"]
 def number_rows(
     changes: Changes, snapshot_id: int, first: int, *, by_partition: bool
 ) -> tuple[Changes, int]:
-    """Give new files their row ids from ``first`` on; also the first id that is left.
+    """Assign row ids to new files from ``first`` on; return the changes and the next free id.
 
-    With ``by_partition`` the files of a partition are numbered one after the other.
-
-    Sequence numbers a writer left open become the snapshot's number. All of this depends on
-    the snapshot the commit builds on, so that every attempt does it anew.
+    With ``by_partition`` the files of a partition get consecutive ids. Sequence numbers that a
+    writer left open become the snapshot's number. Both depend on the head, so every attempt repeats
+    this.
     """
     table = _stamp(changes.table, snapshot_id)
     if by_partition:

@@ -1,8 +1,7 @@
-"""Whether the table a handle was opened on is still the one that lies there.
+"""Checks that a handle still refers to the table it was opened on.
 
-Tables are renamed, dropped and made anew while others hold a handle. Whoever went on publishing
-at the old place would make a directory without schemas, where nobody finds the rows; or rows of
-old columns in a table that has others.
+A table may be renamed, dropped or created again while a handle is open. Publishing at the old place
+would create a directory without a schema, or store rows with old columns in a new table.
 """
 
 from __future__ import annotations
@@ -20,14 +19,14 @@ __all__ = ["SameTable", "is_same_table", "require_same_table", "require_there"]
 
 @dataclass(slots=True)
 class SameTable:
-    """Looks before every publication, and reads the schema once per commit."""
+    """Checks the table before every publication; reads the schema once per commit."""
 
     handle: TableHandle
     _head: int | None = None
-    """The number of the last head; a lower one after it is of another table."""
+    """Number of the last head; a lower one after it belongs to another table."""
 
     def schema_id(self, head: Snapshot | None) -> int:
-        """The schema in force now, which may be newer than the handle's."""
+        """Return the current schema id, which may be newer than the handle's."""
         newest, number = require_there(self.handle), head.id if head else 0
         if self._head is None or number < self._head:
             _require_opened(self.handle, newest)
@@ -36,25 +35,25 @@ class SameTable:
 
 
 def require_there(handle: TableHandle) -> int:
-    """The number of the newest schema, or an error if the table is gone."""
+    """Return the newest schema id; raise NotFoundError if the table does not exist."""
     newest = latest_schema_id(handle.storage, handle.layout)
     if newest is None:
         raise NotFoundError(
-            f"{handle.uri} is not there any more: it was renamed or dropped after it was opened "
-            "here. Nothing was changed; open it under its present name"
+            f"{handle.uri} does not exist any more: it was renamed or dropped after it was opened. "
+            "Nothing was changed; open the table under its current name"
         )
     return newest
 
 
 def require_same_table(handle: TableHandle) -> int:
-    """The number of the newest schema, or an error if the table is gone or replaced."""
+    """Return the newest schema id; raise NotFoundError if the table is missing or replaced."""
     newest = require_there(handle)
     _require_opened(handle, newest)
     return newest
 
 
 def is_same_table(handle: TableHandle) -> bool:
-    """Whether the schema the handle was opened with is still there."""
+    """Return True if the schema the handle was opened with still exists."""
     try:
         require_same_table(handle)
     except NotFoundError:
@@ -69,13 +68,13 @@ def _require_opened(handle: TableHandle, newest: int) -> None:
         if _content(found) == _content(ours):
             return
     raise NotFoundError(
-        f"{handle.uri} is not the table that was opened here: it was dropped or renamed, and "
-        f"another one was made in its place (schema {ours.id} is not the same). Nothing was "
+        f"{handle.uri} is not the table that was opened: that one was dropped or renamed, and "
+        f"another was created in its place (schema {ours.id} differs). Nothing was "
         "changed; open the table again"
     )
 
 
 def _content(schema: TableSchema) -> tuple[object, ...]:
-    """What is never changed under one number; options a caller may have set for itself."""
+    """Return the parts of a schema that never change; callers may have set options themselves."""
     keys = (schema.partition_keys, schema.primary_keys)
     return (schema.fields, schema.highest_field_id, *keys, schema.time_millis)

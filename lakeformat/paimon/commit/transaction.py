@@ -1,8 +1,8 @@
 """Publishes one change as one snapshot, by the optimistic protocol.
 
-Read the newest snapshot, check the change against it, write manifests that build on it, publish
-the next number. If another writer took the number, build on that one and try again. Data files
-are durable before the first attempt, and nothing refers to them until publication.
+Read the newest snapshot, check the change against it, write manifests that build on it, publish the
+next number. If another writer took the number, build on that snapshot and try again. Data files are
+durable before the first attempt, and no snapshot refers to them before publication.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _log = logging.getLogger(__name__)
 def publish_once(
     handle: TableHandle, intent: CommitIntent, earlier: EarlierCommits
 ) -> CommitReport:
-    """Publish, or find that it was published; an error knows whether it may have happened."""
+    """Publish, or find the earlier publication; the error type separates failed and unknown."""
     attempts = Attempts(handle, intent)
     try:
         return _try_until_published(attempts, earlier)
@@ -73,14 +73,14 @@ def _try_until_published(attempts: Attempts, earlier: EarlierCommits) -> CommitR
 
 
 def _try_once(attempts: Attempts, earlier: EarlierCommits, number: int) -> CommitReport | None:
-    """One attempt on the head of this moment; None if another writer was faster."""
+    """Make one attempt on the current head; return None if another writer was faster."""
     handle = attempts.handle
     newest = latest_snapshot_id(handle.storage, handle.layout)
     try:
         head = None if newest is None else read_snapshot(handle.storage, handle.layout, newest)
         return _try_on(attempts, earlier, number, head)
     except (CorruptTableError, NotFoundError):
-        # Expiry follows writers: once there is a newer snapshot, what this one led to may go.
+        # The expiry may delete files of this snapshot once there is a newer one.
         if latest_snapshot_id(handle.storage, handle.layout) == newest:
             raise
         return None
@@ -89,8 +89,8 @@ def _try_once(attempts: Attempts, earlier: EarlierCommits, number: int) -> Commi
 def _try_on(
     attempts: Attempts, earlier: EarlierCommits, number: int, head: Snapshot | None
 ) -> CommitReport | None:
-    """One attempt on one head."""
-    # On the very head that is built on: a twin may have published since the last look.
+    """Make one attempt on one head."""
+    # Search the head we build on: another attempt with our identity may just have published.
     if (found := earlier.find(head)) is not None:
         return _found(attempts, found, number)
     snapshot = attempts.snapshot_on(head)
@@ -100,7 +100,7 @@ def _try_on(
 
 
 def _found(attempts: Attempts, found: Snapshot, number: int) -> CommitReport:
-    """Our commit got through unnoticed, or a twin of ours was faster."""
+    """Report our own publication in doubt, or that of another attempt with the same identity."""
     ours = attempts.resolve_doubt()
     if ours is not None:
         return _committed(attempts, ours, number)
@@ -124,26 +124,26 @@ def _is_over(handle: TableHandle, started: int) -> bool:
 
 
 def _given_up(attempts: Attempts, tries: str, option: str) -> CommitConflictError:
-    handle, newest = attempts.handle, "nothing is known of the newest snapshot"
+    handle, newest = attempts.handle, "the newest snapshot cannot be read"
     with suppress(LakeError):
-        rival = latest_snapshot(handle.storage, handle.layout)
-        newest = f"the newest is {named(rival)}" if rival else "the table has no snapshot"
+        head = latest_snapshot(handle.storage, handle.layout)
+        newest = f"the newest is {named(head)}" if head else "the table has no snapshot"
     who, files = attempts.intent.who, attempts.changes.added
     if who.planned_on is None:
         who = replace(who, planned_on=attempts.began_on)
     what = f" with {described(handle, files)}" if len(files) else ""
     return CommitConflictError(
-        f"{who} met a newer snapshot, or no answer, in each of {tries}; "
-        f"nothing was published{what}; {newest}. Try again with {attempts.intent.commit}, or raise "
+        f"{who} found a newer snapshot, or got no answer, in each of {tries}. "
+        f"Nothing was published{what}; {newest}. Retry with {attempts.intent.commit}, or increase "
         f"{option} if many writers share this table"
     )
 
 
 def _outcome_unknown(attempts: Attempts) -> CommitOutcomeUnknownError:
     return CommitOutcomeUnknownError(
-        f"commit to {attempts.handle.uri} got no answer from the storage and may have been "
-        f"published. Repeat it with {attempts.intent.commit}: if it was, nothing happens twice. "
-        "No file was removed"
+        f"the commit to {attempts.handle.uri} got no answer from the storage and may have been "
+        f"published. Retry with {attempts.intent.commit}: if it was published, the retry changes "
+        "nothing. No file was removed"
     )
 
 

@@ -1,4 +1,4 @@
-"""Whether deletion marks survive a commit: no row that somebody deleted may come back."""
+"""Checks that deletion vectors survive a commit, so that no deleted row reappears."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ __all__ = ["VectorConflict", "find_vector_conflict"]
 
 @dataclass(frozen=True, slots=True)
 class VectorConflict:
-    """What speaks against the deletion vectors of a commit, as the end of a sentence."""
+    """A conflict of deletion vectors, as the end of a sentence."""
 
     why: str
     files: tuple[str, ...]
-    """What somebody else has changed."""
+    """The files that another commit changed."""
     is_about_index: bool = True
-    """Whether these are index files, not data files."""
+    """True if the files are index files, False for data files."""
 
 
 def find_vector_conflict(
     handle: TableHandle, head: Snapshot | None, changes: Changes, left: ManifestColumns
 ) -> VectorConflict | None:
-    """What speaks against the deletion vectors of a commit, if anything does.
+    """Return the conflict of the commit's deletion vectors, or None.
 
-    ``left`` are the files of the changed partitions once the commit is made.
+    ``left`` are the files of the changed partitions after the commit.
     """
     added, removed = _vectors(changes.index_added), _vectors(changes.index_removed)
     if not (added or removed or changes.table.is_delete.any()):
@@ -59,17 +59,19 @@ class _Marks:
         there = {entry.file_name for entry in self.state}
         gone = sorted(entry.file_name for entry in self.removed if entry.file_name not in there)
         if gone:
-            why = f"replaces the deletion vectors {', '.join(gone)}, which are not there any more"
+            why = f"replaces the deletion vectors {', '.join(gone)}, which do not exist any more"
             return VectorConflict(why, tuple(gone))
         marked = {each.data_file_name for entry in self.added for each in entry.ranges or ()}
         missing = sorted(marked - set(left.file_name.texts())) if marked else []
         if missing:
-            why = f"marks rows of {', '.join(missing)} as deleted, not in the table any more"
+            why = (
+                f"marks rows of {', '.join(missing)} as deleted, which is not in the table any more"
+            )
             return VectorConflict(why, tuple(missing), is_about_index=False)
         return self._unread_vectors() or self._unread_marks(changes)
 
     def _unread_vectors(self) -> VectorConflict | None:
-        """A bucket has one file of vectors: whoever replaces it has read it."""
+        """Find a vector file, one per bucket, that the commit replaces without having read it."""
         if is_unaware(self.handle):
             return None
         known = {entry.file_name for entry in self.removed}
@@ -81,11 +83,11 @@ class _Marks:
         return None
 
     def _unread_marks(self, changes: Changes) -> VectorConflict | None:
-        """What takes out a file of an append table has read which of its rows are deleted.
+        """Find a file that the commit deletes without having read its deletion vectors.
 
-        A file that comes in again at once, with another index, keeps its vectors. With a primary
-        key the vectors of compacted files stay where they are, as in Java: there only compaction
-        marks rows, and of two compactions of a file one is refused anyway.
+        A file that is added again at once, with another index, keeps its vectors. Tables with a
+        primary key are not checked, as in Java: there only compactions mark rows, and of two
+        compactions of a file one is refused anyway.
         """
         if self.handle.schema.primary_keys:
             return None
@@ -97,8 +99,8 @@ class _Marks:
                 place = (entry.partition, entry.bucket, each.data_file_name)
                 if place in places and entry.file_name not in known:
                     why = (
-                        f"takes out {each.data_file_name} without having read its deletion "
-                        f"vectors {entry.file_name}: deleted rows would come back"
+                        f"deletes {each.data_file_name} without having read its deletion "
+                        f"vectors {entry.file_name}: deleted rows would reappear"
                     )
                     return VectorConflict(why, (entry.file_name,))
         return None

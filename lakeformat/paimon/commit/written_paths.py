@@ -1,4 +1,4 @@
-"""Where the files of messages are: data files with what lies beside them, and index files."""
+"""Paths of the files of messages: data files with their extra files, and index files."""
 
 from __future__ import annotations
 
@@ -18,12 +18,14 @@ __all__ = ["written_paths"]
 def written_paths(
     handle: TableHandle, messages: Sequence[CommitMessage]
 ) -> Iterator[tuple[Storage, str]]:
-    """Every file the messages' writers wrote, each with the storage it is on."""
+    """Yield every file the messages' writers wrote, each with its storage."""
     for message in messages:
         try:
             directory = partition_path(handle.schema, message.partition)
         except CorruptTableError as reason:
-            raise InvalidRequestError(f"a message is not of {handle.uri}: {reason}") from None
+            raise InvalidRequestError(
+                f"a message does not belong to {handle.uri}: {reason}"
+            ) from None
         for file in message.written_files():
             yield from _data_file(handle, message.bucket, directory, file)
         for entry in message.written_index_files():

@@ -1,23 +1,23 @@
-"""Deleting files without fear: what leads to a file, what still needs it, and its removal.
+"""Deletion of table files: what refers to a file, what still needs it, and its removal.
 
-Whoever deletes files of a table does it in this order, so that a crash at any moment harms no
-snapshot, tag or branch that stays:
+Every deletion follows these steps, so that a crash at any moment damages no snapshot, tag or branch
+that is kept:
 
-1. ``announce`` an ``Intent`` (``intent.py``): what is about to become unreachable. Whoever makes a
-   tag, branch or consumer writes it first and then calls ``refuse_if_expiring``.
-2. ``Protection`` (``protection.py``) says what must stay: other tags, other branches, what this
-   branch keeps. ``Candidates`` (``candidates.py``) are the files that may go; ``spare`` takes out
-   of them what is protected.
+1. ``announce`` an ``Intent`` (``intent.py``): what is about to become unreachable. Creating a tag,
+   branch or consumer writes its file first and then calls ``refuse_if_expiring``.
+2. ``Protection`` (``protection.py``) finds what is kept: other tags, other branches, the rest of
+   this branch. ``Candidates`` (``candidates.py``) are the files to delete; ``spare`` removes from
+   them what is protected.
 3. Make the snapshot, tag or branch unreachable: delete its file.
 4. ``Deleter.remove`` (``delete.py``) the files: data and index files before the manifests that
-   name them, manifests before their lists, so that whatever is left after a crash can be found
-   again. ``remove_empty_directories`` last. ``withdraw`` the intent.
+   name them, manifests before their lists, so that the next run can find what a crash left
+   behind. ``remove_empty_directories`` last. ``withdraw`` the intent.
 
-``metadata_of`` (``reachable_files.py``) names the manifests, lists, index files and statistics
-a snapshot leads to, ``metadata_removals`` those of them that may go; ``add_candidates``
-adds the data or
+``metadata_of`` (``reachable_files.py``) returns the manifests, lists, index files and statistics of
+a snapshot, ``metadata_removals`` those of them to delete. ``add_candidates`` adds the data or
 changelog files of manifests to the candidates.
-``Removal`` is one file with its kind, size and the reason why it goes: a dry run prints these.
+
+``Removal`` is one file with its kind, size and the reason for its removal; a dry run prints these.
 """
 
 from __future__ import annotations

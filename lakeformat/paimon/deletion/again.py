@@ -1,4 +1,4 @@
-"""Looking again where what leads to files has changed meanwhile."""
+"""Retries reads that fail because snapshots, tags or branches changed meanwhile."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ __all__ = ["changed_too_often", "look_again"]
 
 T = TypeVar("T")
 _LOOKS = 20
-"""So often what leads to files may change while it is looked at."""
+"""Number of retries while snapshots, tags or branches change."""
 
 
 def look_again(handle: TableHandle, look: Callable[[], T]) -> T:
-    """Return what ``look`` returns; it begins anew where snapshots, tags or branches changed.
+    """Return the result of ``look``; retry it while snapshots, tags or branches change.
 
-    What leads to files may go while it is read, as a tag that is deleted, and takes them with it:
-    that is no damage. A file that is missing while nothing changes is.
+    A file may disappear while it is read because its tag or snapshot is deleted. A file that is
+    missing while nothing changes is damage, and the error is raised.
     """
     before: object = None
     for looks in range(1, _LOOKS + 1):
         try:
             return look()
         except (CorruptTableError, NotFoundError) as missing:
-            now = _what_leads(handle)
+            now = _referrers(handle)
             if now == before:
                 raise
             if looks == _LOOKS:
@@ -38,15 +38,16 @@ def look_again(handle: TableHandle, look: Callable[[], T]) -> T:
 
 
 def changed_too_often(handle: TableHandle, times: int, met: LakeError) -> SnapshotExpiredError:
-    """The error of what has begun anew so many times."""
+    """Build the error for a read that was retried this many times."""
     return SnapshotExpiredError(
         f"snapshots, tags or branches of {handle.uri} changed {times} times while they were read: "
-        f"repeat it, or let fewer expiries, rollbacks and deletions run at a time. The last: {met}"
+        "try again, or run fewer expiries, rollbacks and deletions at the same time. Last error: "
+        f"{met}"
     )
 
 
-def _what_leads(handle: TableHandle) -> object:
-    """Every snapshot, tag and changelog of every branch, and when each was written."""
+def _referrers(handle: TableHandle) -> object:
+    """Return every snapshot, tag and changelog of every branch with its size and time."""
     storage, layout = handle.storage, handle.layout
     names = [MAIN_BRANCH, *(branch.name for branch in branches(storage, layout))]
     places = [layout.on_branch(name) for name in names]

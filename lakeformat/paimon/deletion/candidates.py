@@ -1,4 +1,4 @@
-"""Data files that may go, and what lies beside them: each on its own."""
+"""Candidates for deletion: data files and the files beside them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["Candidates"]
 
 
 class Candidates:
-    """Files by where they are; each is there once, with the first reason that was given."""
+    """Files by path; each occurs once, with the first reason given."""
 
     def __init__(self, handle: TableHandle) -> None:
         self._places = FilePlaces(handle)
@@ -29,7 +29,7 @@ class Candidates:
         self._names: set[bytes] = set()
         self._looked_for: pa.Array | None = None
         self.has_packs = False
-        """True once a packed changelog is among them, which entries of other names need too."""
+        """True if a packed changelog is a candidate; entries with other names may need it, too."""
 
     def __len__(self) -> int:
         return len(self._files)
@@ -44,11 +44,11 @@ class Candidates:
         reason: str,
         but: Collection[str] = (),
     ) -> None:
-        """The files of some entries, with what accompanies them; none of those in ``but``."""
+        """Add the files of some entries with their extra files, except the keys in ``but``."""
         for key, removal in self._places.removals(columns, kind, reason):
             if key not in but:
                 known = self._files.setdefault(key, removal)
-                if (known.size or 0) < (removal.size or 0):  # of a packed file a later part
+                if (known.size or 0) < (removal.size or 0):  # a later part of a packed file
                     self._files[key] = replace(known, size=removal.size)
         names = {name for name in columns.file_name.values() if name is not None}
         self._names |= names
@@ -56,14 +56,16 @@ class Candidates:
         self.has_packs = self.has_packs or any(map(is_packed, names))
 
     def drop_added(self, columns: ManifestColumns) -> None:
-        """Entries that add files: those among the candidates are needed again."""
+        """Drop candidates that these entries add again."""
         if self._files:
             found = self.keys(columns.filter(self.may_name(columns)))
             self.drop(chain.from_iterable(found))
 
     def may_name(self, columns: ManifestColumns) -> Mask:
-        """A fast first look: the entries whose names may be those of candidates."""
-        if len(columns.file_name) < len(self._names):  # few: an array of all names costs more
+        """Mask the entries whose file names may be candidates; a fast first check."""
+        if len(columns.file_name) < len(
+            self._names
+        ):  # few entries: building an array of all names costs more
             return np.fromiter(map(self._may_be, columns.file_name.values()), np.bool_)
         names = columns.file_name.to_arrow()
         if self._looked_for is None:
@@ -80,14 +82,14 @@ class Candidates:
         return name in self._names or (self.has_packs and is_packed(name))
 
     def drop(self, keys: Iterable[str]) -> None:
-        """Files that have to stay after all."""
+        """Drop candidates that must be kept."""
         for key in keys:
             self._files.pop(key, None)
 
     def keys(self, columns: ManifestColumns) -> list[tuple[str, ...]]:
-        """How the files of each entry are told apart here: by where they are."""
+        """Return the keys of each entry's files, derived from their paths."""
         return self._places.keys(columns)
 
     def removals(self, kinds: Collection[FileClass] = tuple(FileClass)) -> Iterator[Removal]:
-        """Every file, in the order it was added."""
+        """Return every candidate of these kinds in the order they were added."""
         return (file for file in self._files.values() if file.kind in kinds)

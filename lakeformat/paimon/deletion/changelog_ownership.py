@@ -1,4 +1,4 @@
-"""Changelogs without files of their own: whether they tell what their commits added."""
+"""Decides if a changelog without its own files owns the files its commit added."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ NO_PRODUCER = "none"
 
 
 class ChangelogOwnership:
-    """What the changelogs of one branch tell of, by its schemas: each of those is read once."""
+    """Decides which changelogs of one branch own files; reads each schema once."""
 
     def __init__(self, storage: Storage, layout: TableLayout) -> None:
         self._had_producer = cache(lambda number: _has_producer(storage, layout, number))
         self._newest = cache(lambda: latest_schema_id(storage, layout))
 
     def needs_files(self, changelog: Snapshot) -> bool:
-        """Whether a changelog leads to any file.
+        """Return True if a changelog needs files.
 
-        Without files of its own it tells what its commit added only if there was no producer then,
-        or is none now: otherwise another snapshot tells of that, or nothing does. Its lists may be
-        there all the same, where a tag has kept them when its snapshot expired.
+        A changelog without its own files consists of what its commit added, but only if the table
+        had no producer then or has none now. Otherwise another snapshot holds those changes, or
+        none does. Its lists may exist all the same, if a tag kept them when the snapshot expired.
         """
         if changelog.changelog_manifest_list is not None:
             return True
@@ -40,5 +40,5 @@ def _has_producer(storage: Storage, layout: TableLayout, number: int) -> bool:
     try:
         options = read_schema(storage, layout, number).table_options
     except NotFoundError:
-        return False  # then more is kept than needed
+        return False  # keeps more than needed, which is safe
     return options.changelog_producer != NO_PRODUCER

@@ -1,4 +1,4 @@
-"""Removing planned files: in parallel, again without harm, and with an account of it."""
+"""Removes files in parallel, safe to repeat, and counts the result."""
 
 from __future__ import annotations
 
@@ -20,28 +20,28 @@ _NAMED_FAILURES = 100
 _log = logging.getLogger(__name__)
 
 OnRemoval: TypeAlias = Callable[[Removal], None]
-"""Hears of each file: of a dry run which would go, otherwise which is gone."""
+"""Called with each file that was removed, or that a dry run would remove."""
 
 
 @dataclass(slots=True)
 class Deleted:
-    """What was removed, counted as it happened."""
+    """Counts of removed files."""
 
     files: dict[FileClass, int] = field(default_factory=dict)
     sizes: dict[FileClass, int] = field(default_factory=dict)
-    """Bytes by kind, as far as metadata says how large its files are."""
+    """Bytes by kind, as far as metadata knows the sizes."""
     failed: list[str] = field(default_factory=list)
-    """The first files that would not go, each with why."""
+    """The first files that could not be removed, each with the reason."""
     failures: int = 0
 
     def count(self, removal: Removal) -> None:
-        """One file more."""
+        """Count one removed file."""
         kind = removal.kind
         self.files[kind] = self.files.get(kind, 0) + 1
         self.sizes[kind] = self.sizes.get(kind, 0) + (removal.size or 0)
 
     def fail(self, removal: Removal, reason: LakeError) -> None:
-        """One that would not go."""
+        """Count and log one file that could not be removed."""
         self.failures += 1
         if len(self.failed) < _NAMED_FAILURES:
             self.failed.append(f"{removal.uri}: {reason}")
@@ -49,16 +49,16 @@ class Deleted:
 
     @property
     def total(self) -> int:
-        """How many files."""
+        """Number of removed files."""
         return sum(self.files.values())
 
     @property
     def bytes(self) -> int:
-        """How many bytes, as far as metadata says."""
+        """Removed bytes, as far as metadata knows the sizes."""
         return sum(self.sizes.values())
 
     def to_dict(self) -> dict[str, Any]:
-        """The account as plain values."""
+        """Return the counts as plain values."""
         return {
             "files": {str(kind): count for kind, count in sorted(self.files.items())},
             "bytes": self.bytes,
@@ -68,7 +68,7 @@ class Deleted:
 
 
 class Deleter:
-    """Removes files, or only counts them in a dry run; what is gone already is fine."""
+    """Removes files, or only counts them in a dry run; a missing file counts as removed."""
 
     def __init__(
         self,
@@ -83,10 +83,10 @@ class Deleter:
         self._on_progress = on_progress
 
     def remove(self, removals: Iterable[Removal]) -> bool:
-        """Remove each file, batch after batch; whether all went.
+        """Remove the files batch by batch; return True if all could be removed.
 
-        When this returns nothing is under way any more: what must go later is removed with
-        another call. Files that would not go stay, and are counted.
+        No removal is running when this returns, so dependent files can be removed by the next call.
+        Files that cannot be removed are counted.
         """
         before, waiting = self.deleted.failures, iter(removals)
         while batch := list(islice(waiting, _BATCH)):
@@ -96,7 +96,7 @@ class Deleter:
         return self.deleted.failures == before
 
     def remove_now(self, removal: Removal) -> None:
-        """Remove one file that others wait for; an error is raised."""
+        """Remove one file on which later steps depend; raise if that fails."""
         if not self._dry_run:
             removal.storage.delete(removal.path)
         self._account(removal, None)

@@ -1,4 +1,4 @@
-"""Directories of buckets and partitions that have become empty."""
+"""Removal of empty bucket and partition directories."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["bucket_directories", "remove_empty_directories"]
 
 
 def bucket_directories(handle: TableHandle, removals: Iterable[Removal]) -> set[str]:
-    """The directories below the table that lose a file; those at external paths stay."""
+    """Return the bucket directories inside the table that lose a file."""
     return {
         removal.path.rpartition("/")[0]
         for removal in removals
@@ -23,9 +23,9 @@ def bucket_directories(handle: TableHandle, removals: Iterable[Removal]) -> set[
 
 
 def remove_empty_directories(handle: TableHandle, buckets: Iterable[str]) -> int:
-    """Remove buckets' directories that are empty, then their partitions', deepest first.
+    """Remove empty bucket directories, then empty partition directories, deepest first.
 
-    A directory that will not go costs nothing: the next writer needs it, or the next run.
+    A directory that cannot be removed is ignored: a writer uses it, or the next run removes it.
     """
     layout = handle.layout
     top = "/".join(part for part in (layout.root, layout.data_path) if part)

@@ -1,9 +1,9 @@
-"""Says what is about to become unreachable, before it does, and remembers it until all is gone.
+"""Announces an expiry before it starts, and records it until all files are deleted.
 
-``snapshot/.expire-<end>-<id>`` holds the snapshots that expire. Whoever expires writes it before
-looking for tags, branches and consumers; whoever makes one of those writes it before looking for
-intents: at least one of the two sees the other. After a crash it is also what remembers which
-files were on their way out: the next run finishes with it. Readers of the format ignore it.
+``snapshot/.expire-<end>-<id>`` holds the snapshots that expire. An expiry writes it before it looks
+for tags, branches and consumers. Creating one of those writes its file before it looks for intents.
+So at least one of the two sees the other. After a crash the intent records the files still to
+delete, and the next run finishes it. Other readers of the format ignore the file.
 """
 
 from __future__ import annotations
@@ -25,27 +25,27 @@ from lakeformat.storage.base import LARGE_FILE
 __all__ = ["STALE_MILLIS", "Intent", "announce", "read_intents", "refuse_if_expiring", "withdraw"]
 
 STALE_MILLIS = 24 * 60 * 60 * 1000
-"""Whoever has not ended an expiry after so long has died."""
+"""An expiry that takes longer than this counts as dead."""
 _PAUSE_SECONDS = 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class Intent:
-    """Snapshots that are on their way out; ``end`` is the first that stays."""
+    """Snapshots that are expiring; ``end`` is the first that is kept."""
 
     path: str
     end: int
     time_millis: int
     snapshots: tuple[Snapshot, ...]
     keeps_changelogs: bool = False
-    """Whether their changes can be read afterwards."""
+    """True if their changes remain readable as changelogs."""
 
     def is_over(self, gone: Sequence[Snapshot]) -> bool:
-        """Whether all of them went: an older one that is there was brought back by a rollback."""
+        """Return True if all of them were deleted; a rollback may have restored older ones."""
         return bool(gone) and gone[-1] == self.snapshots[-1]
 
     def to_json(self) -> bytes:
-        """The content of its file."""
+        """Return the content of the file."""
         members = [snapshot.members() for snapshot in self.snapshots]
         return json.dumps(
             {
@@ -58,7 +58,7 @@ class Intent:
 
     @classmethod
     def from_json(cls, path: str, members: Mapping[str, Any]) -> Intent:
-        """Read the members of its file."""
+        """Build the intent from the members of its file."""
         return cls(
             path,
             int(members["end"]),
@@ -76,9 +76,9 @@ def announce(
     changelogs: bool = False,
     keeps_changelogs: bool = False,
 ) -> Intent:
-    """Say that snapshots are about to expire; what protects them is looked for after this.
+    """Write an intent for snapshots about to expire; look for protection only after this.
 
-    ``changelogs`` says that they have expired before, and what goes now are their changelogs.
+    ``changelogs``: the snapshots have expired before, and their changelogs expire now.
     """
     environment, layout = handle.environment, handle.layout
     directory = layout.changelog_directory if changelogs else layout.snapshot_directory
@@ -90,14 +90,14 @@ def announce(
 
 
 def withdraw(handle: TableHandle, intent: Intent) -> None:
-    """All that it was about is done, or nothing of it will be."""
+    """Remove the intent: its expiry is complete or cancelled."""
     handle.storage.delete(intent.path)
 
 
 def read_intents(handle: TableHandle, *, changelogs: bool = False) -> list[Intent]:
-    """Every intent of this branch, the one with the oldest end first.
+    """Return every intent of this branch, lowest end first.
 
-    One that is withdrawn meanwhile is left out.
+    Intents withdrawn meanwhile are skipped.
     """
     storage, layout, found = handle.storage, handle.layout, []
     directory = layout.changelog_directory if changelogs else layout.snapshot_directory
@@ -120,20 +120,20 @@ def read_intents(handle: TableHandle, *, changelogs: bool = False) -> list[Inten
 
 
 def refuse_if_expiring(handle: TableHandle, snapshot_id: int, what: str) -> None:
-    """Raise ``CommitConflictError`` if a snapshot is expiring or has expired by now.
+    """Raise ``CommitConflictError`` if a snapshot is expiring or has expired.
 
-    To be called after a tag, branch or consumer that needs the snapshot was written; when it
-    raises, what was written has to be taken back. ``what`` names it in the message.
+    Call it after writing a tag, branch or consumer that needs the snapshot. If it raises, remove
+    what was written. ``what`` names it in the message.
     """
     if _is_expiring(handle, snapshot_id) and not _is_abandoned(handle, snapshot_id):
         raise CommitConflictError(
-            f"snapshot {snapshot_id} of {handle.uri} is expiring, so {what} cannot keep it; "
+            f"snapshot {snapshot_id} of {handle.uri} is expiring, so {what} cannot keep it: "
             "choose a later snapshot. If an expiry was interrupted, run it again first"
         )
     if not handle.storage.exists(handle.layout.snapshot(snapshot_id)):
         raise CommitConflictError(
             f"snapshot {snapshot_id} of {handle.uri} has expired meanwhile, so {what} cannot keep "
-            "it; choose a later snapshot"
+            "it: choose a later snapshot"
         )
 
 
@@ -147,13 +147,13 @@ def _is_expiring(handle: TableHandle, snapshot_id: int, *, newer_than: int = 0) 
     }
     if not found:
         return False
-    # After a rollback its number is that of another one.
+    # After a rollback another snapshot may have the same number.
     there = read_snapshot_if_present(handle.storage, handle.layout, snapshot_id)
     return there is None or there.identity in found
 
 
 def _is_abandoned(handle: TableHandle, snapshot_id: int) -> bool:
-    """Whether whoever wanted it gone has died long ago, and never came to this snapshot."""
+    """Return True if the expiry died long ago without deleting this snapshot."""
     environment = handle.environment
     limit = environment.now_millis() - STALE_MILLIS
     if _is_expiring(handle, snapshot_id, newer_than=limit):

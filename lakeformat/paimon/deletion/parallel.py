@@ -1,4 +1,4 @@
-"""Waiting for a storage many times at once."""
+"""Runs storage operations in parallel."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 _PER_PROCESSOR = 4
-"""Who reads or removes a small file mostly waits."""
+"""Threads per processor: operations on small files mostly wait."""
 
 
 def in_parallel(handle: TableHandle, act: Callable[[T], R], items: Iterable[T]) -> list[R]:
-    """What ``act`` makes of each item, in their order; as many at a time as the table allows."""
+    """Return the result of ``act`` for each item, in order, with the threads the table allows."""
     waiting = list(items)
     threads = handle.options.file_operation_threads or _PER_PROCESSOR * (os.cpu_count() or 1)
     if threads == 1 or len(waiting) < 2:

@@ -1,4 +1,4 @@
-"""The files that manifest entries name, each by a key of its own."""
+"""Paths and unique keys of the files that manifest entries name."""
 
 from __future__ import annotations
 
@@ -31,9 +31,10 @@ class FilePlaces:
         )
 
     def keys(self, columns: ManifestColumns) -> list[tuple[str, ...]]:
-        """What tells the files of each entry from all others: its own first, those beside it then.
+        """Return unique keys of each entry's files: the data file first, then its extra files.
 
-        The level does not count. A file keeps its name while those beside it are replaced.
+        The level is not part of a key. A data file keeps its key while its extra files are
+        replaced.
         """
         layout = self._handle.layout
         partitions = [self._directory(each or b"") for each in columns.partition.values()]
@@ -58,7 +59,7 @@ class FilePlaces:
     def removals(
         self, columns: ManifestColumns, kind: FileClass, reason: str
     ) -> Iterator[tuple[str, Removal]]:
-        """Every file of each entry, with its key."""
+        """Yield every file of each entry with its key."""
         sizes = self._sizes(columns)
         external = columns.external_path.present
         is_external = np.ones(len(columns), np.bool_) if external is None else external
@@ -72,7 +73,7 @@ class FilePlaces:
     def _outside(
         self, columns: ManifestColumns, row: int, keys: Sequence[str]
     ) -> Iterator[tuple[Storage, str]]:
-        """Return the places of an external file and of those beside it, if the walls let them."""
+        """Yield the places of an external file and its extra files, within the external roots."""
         [entry] = columns.entries(np.array([row]))
         directory = self._directory(entry.partition)
         storage, path = data_file_place(self._handle, entry.bucket, entry.file, directory)
@@ -81,7 +82,7 @@ class FilePlaces:
             yield storage, f"{path.rpartition('/')[0]}/{key.rpartition('/')[2]}"
 
     def _sizes(self, columns: ManifestColumns) -> list[int]:
-        """The bytes of each file; of a packed changelog those up to the end of an entry's part."""
+        """Return the size of each file; for a packed changelog, the end of the entry's part."""
         sizes: list[int] = columns.file_size.numbers.tolist()
         for row, name in enumerate(columns.file_name.values()):
             if name is not None and is_packed(name):
@@ -90,12 +91,12 @@ class FilePlaces:
         return sizes
 
     def index_file(self, entry: IndexManifestEntry, reason: str) -> Removal:
-        """The index file of an entry."""
+        """Return the removal of an index file."""
         storage, path = index_file_place(self._handle, entry)
         return Removal(storage, path, FileClass.INDEX, reason, entry.file_size)
 
     def index_key(self, entry: IndexManifestEntry) -> str:
-        """What tells an index file from all others."""
+        """Return the unique key of an index file."""
         if entry.external_path is not None:
             return one_spelling(entry.external_path)
         return index_file_place(self._handle, entry)[1]

@@ -1,4 +1,4 @@
-"""What tags, branches and later snapshots still need of the files that are about to go."""
+"""Finds what tags, branches and later snapshots still need of the files to delete."""
 
 from __future__ import annotations
 
@@ -29,9 +29,10 @@ from lakeformat.paimon.metadata.tag import read_tags
 __all__ = ["Protection", "find_protection", "lists_of_changelog"]
 
 LATER_SNAPSHOTS = 100
-"""So many snapshots behind the oldest that stays are asked for files they have added again; of
-those behind that only the newest. More are asked where more expire at a time. So are as many
-changelogs, where those expire. Behind that, the tag of a rollback protects what it brought back."""
+"""Number of snapshots after the oldest kept one that are checked for files added again; of the
+later ones only the newest is checked. If more snapshots expire at once, more are checked. The same
+number of changelogs is checked when those expire. Beyond that, the tag of a rollback protects the
+files it restored."""
 _log = logging.getLogger(__name__)
 BASE = ListKind.BASE
 STATE = (BASE, ListKind.DELTA)
@@ -39,37 +40,38 @@ STATE = (BASE, ListKind.DELTA)
 
 @dataclass(slots=True)
 class Protection:
-    """Snapshots that stay, on this branch and others, and how much of each is asked for."""
+    """Kept snapshots of all branches, and how much of each is checked."""
 
     handle: TableHandle
     tags: list[Snapshot] = field(default_factory=list)
-    """Needed with all they consist of; what they changed expires with the snapshot itself."""
+    """Tagged snapshots: their whole state is needed, but not their changes."""
     starts: list[Snapshot] = field(default_factory=list)
-    """The oldest snapshot of each other branch, and other single ones: needed with all they
-    consist of and have told of."""
+    """The oldest snapshot of each other branch, and other single snapshots: their whole state and
+    their changelogs are needed."""
     additions: list[Snapshot] = field(default_factory=list)
-    """All later snapshots of each other branch: needed for what they add and told of."""
+    """All later snapshots of other branches: their added files and changelogs are needed."""
     oldest: Snapshot | None = None
-    """Of this branch, the oldest that stays."""
+    """The oldest kept snapshot of this branch."""
     later: list[Snapshot] = field(default_factory=list)
-    """Of this branch, those behind it that are asked for files they have added again."""
+    """Later snapshots of this branch that are checked for files added again."""
     leaves_out_some: bool = False
-    """Whether more snapshots are behind it than ``later`` names."""
+    """True if there are more snapshots than ``later`` lists."""
     with_oldest_state: bool = False
-    """Whether files the oldest consists of are looked for: what it does not delete it may have."""
+    """True to check the whole state of the oldest snapshot, too."""
     changelogs: list[Snapshot] = field(default_factory=list)
-    """Those that outlive their snapshots."""
+    """Changelogs that outlive their snapshots."""
     own_changelogs: Sequence[int] = ()
-    """Those of this branch that stay: a packed changelog may have parts of several snapshots."""
+    """Kept changelogs of this branch; a packed changelog may have parts of several snapshots."""
     later_changelogs: Sequence[int] = ()
-    """Of this branch, those behind that are asked for files they have added again. Their metadata
-    is new, or of one of ``changelogs``."""
+    """Later changelogs of this branch that are checked for files added again. Their metadata is
+    new, or belongs to one of ``changelogs``."""
 
     def metadata(self) -> MetadataFiles:
-        """The metadata and index files that stay, of everything but snapshots behind the oldest.
+        """Return the metadata and index files to keep, except new ones of later snapshots.
 
-        Manifests of those are new, or among the ones of the oldest. Not so their index files and
-        statistics, which a rollback takes from where it goes back to.
+        The manifests of later snapshots are new or already among those of the oldest. Their index
+        files and statistics may be older, because a rollback takes them from the snapshot it
+        returns to.
         """
         handle, found = self.handle, MetadataFiles()
         wholes = [*self.starts, *self.additions, *([self.oldest] if self.oldest else ())]
@@ -88,7 +90,7 @@ class Protection:
         return found
 
     def spare(self, candidates: Candidates) -> set[str]:
-        """Take out of the candidates whatever is still needed; the keys of what was taken out."""
+        """Drop the candidates that are still needed; return their keys."""
         if not len(candidates):
             return set()
         seen = _Sightings(self.handle, candidates)
@@ -101,8 +103,8 @@ class Protection:
         others = [*self.starts, *self.additions]
         for manifests in self._many(others, ListKind.CHANGELOG):
             needed |= seen.added(manifests)
-        changelogs = [*self.changelogs, *self._untold()]
-        for manifests in in_parallel(self.handle, self._told, changelogs):
+        changelogs = [*self.changelogs, *self._owners_of_added_files()]
+        for manifests in in_parallel(self.handle, self._changes_of, changelogs):
             needed |= seen.added(manifests, _expired)
         if candidates.has_packs:
             needed |= self._parts(seen)
@@ -111,7 +113,10 @@ class Protection:
         return found
 
     def _parts(self, seen: _Sightings) -> set[str]:
-        """Packed changelogs with parts of other snapshots of this branch: all were one commit's."""
+        """Return packed changelogs that other snapshots of this branch need, too.
+
+        All parts of a packed changelog were written by one commit.
+        """
         snapshots = [*([self.oldest] if self.oldest else ()), *self.later]
         read = partial(read_changelog_if_present, self.handle.storage, self.handle.layout)
         snapshots += filter(None, in_parallel(self.handle, read, self.own_changelogs))
@@ -127,7 +132,7 @@ class Protection:
             yield self.oldest
 
     def _added_again(self, seen: _Sightings) -> set[str]:
-        """Files this branch has added once more after its oldest snapshot."""
+        """Return files that this branch added again after its oldest snapshot."""
         needed: set[str] = set()
         for manifests in self._many(self.later, ListKind.DELTA):
             needed |= seen.added(manifests)
@@ -137,19 +142,16 @@ class Protection:
             needed |= seen.added([each for each in newest if each.file_name not in known])
         return needed
 
-    def _untold(self) -> list[Snapshot]:
-        """Later changelogs without a list of their own: what they tell of is what was added."""
+    def _owners_of_added_files(self) -> list[Snapshot]:
+        """Return later changelogs without their own list that own the files their commits added."""
         storage, layout = self.handle.storage, self.handle.layout
         read = partial(read_changelog_if_present, storage, layout)
-        found, told = (
-            in_parallel(self.handle, read, self.later_changelogs),
-            ChangelogOwnership(storage, layout),
-        )
-        untold = [each for each in found if each and each.changelog_manifest_list is None]
-        return [each for each in untold if told.needs_files(each)]
+        found = in_parallel(self.handle, read, self.later_changelogs)
+        without_list = [each for each in found if each and each.changelog_manifest_list is None]
+        return [*filter(ChangelogOwnership(storage, layout).needs_files, without_list)]
 
-    def _told(self, changelog: Snapshot) -> list[ManifestMeta]:
-        """The manifests of what a changelog tells of, as far as they are there."""
+    def _changes_of(self, changelog: Snapshot) -> list[ManifestMeta]:
+        """Return the manifests of a changelog's changes, as far as they exist."""
         if changelog.changelog_manifest_list is not None:
             return self._manifests(changelog, ListKind.CHANGELOG)
         handle = self.handle
@@ -172,10 +174,10 @@ class Protection:
 
 
 def lists_of_changelog(handle: TableHandle, changelog: Snapshot) -> tuple[ListKind, ...]:
-    """What a changelog that outlives its snapshot still leads to.
+    """Return the lists that a changelog still needs after its snapshot has expired.
 
-    Without one of its own that is what the commit added, unless it expired with the snapshot: that
-    is so where a producer tells of changes. The options of today do not say what was then.
+    Without its own list these are the lists of the commit, if they still exist: with a changelog
+    producer they expired with the snapshot. The current options do not decide that.
     """
     if changelog.changelog_manifest_list is not None:
         return (ListKind.CHANGELOG,)
@@ -198,14 +200,13 @@ def find_protection(
     older: Iterable[Snapshot] = (),
     expired_changelogs: Collection[int] = (),
 ) -> Protection:
-    """Everything that stays once some tags and the snapshots before ``oldest`` are gone.
+    """Find everything that is kept once some tags and the snapshots before ``oldest`` are deleted.
 
-    ``expiring`` says how many snapshots go at once; ``without_tags`` are tags of this branch.
-    ``with_oldest_state`` is for files that the oldest snapshot may still consist of: those of a
-    tag, and those of changelogs, after which they may have been added again. Who goes by what
-    snapshots up to the oldest delete knows that they are not in it.
-    ``older`` are snapshots before it that stay all the same: a rollback has brought them back.
-    ``expired_changelogs`` are changelogs that are there and go.
+    ``expiring`` is the number of snapshots that expire at once. ``without_tags`` are tags of this
+    branch. ``with_oldest_state`` checks the whole state of the oldest snapshot: use it for files of
+    a tag or of changelogs, which may have been added again. It is not needed for files that
+    snapshots up to the oldest delete. ``older`` are earlier snapshots that are kept, because a
+    rollback restored them. ``expired_changelogs`` are changelogs that exist and are deleted.
     """
     storage, layout = handle.storage, handle.layout
     first = partial(without_expired_changes, storage, layout)
@@ -253,7 +254,7 @@ def _read(handle: TableHandle, place: TableLayout, ids: Sequence[int]) -> list[S
 
 
 class _Sightings:
-    """What manifests say of some candidates; each manifest is read once."""
+    """Finds candidates in manifests; reads each manifest once."""
 
     def __init__(self, handle: TableHandle, candidates: Candidates) -> None:
         self._handle = handle
@@ -261,7 +262,7 @@ class _Sightings:
         self._seen: dict[str, dict[str, tuple[int, bool]]] = {}
 
     def live(self, manifests: Iterable[ManifestMeta]) -> set[str]:
-        """The candidates that a state of these manifests consists of."""
+        """Return the candidates that are live in the state of these manifests."""
         net: dict[str, int] = {}
         for manifest in manifests:
             for key, (change, _) in self._of(manifest).items():
@@ -269,33 +270,33 @@ class _Sightings:
         return {key for key, count in net.items() if count > 0}
 
     def added(
-        self, manifests: Iterable[ManifestMeta], gone: Callable[[str], object] | None = None
+        self, manifests: Iterable[ManifestMeta], on_missing: Callable[[str], object] | None = None
     ) -> set[str]:
-        """The candidates that some of these manifests add."""
+        """Return the candidates that some of these manifests add."""
         return set(
             chain.from_iterable(
-                (key for key, (_, is_added) in self._of(manifest, gone).items() if is_added)
+                (key for key, (_, is_added) in self._of(manifest, on_missing).items() if is_added)
                 for manifest in manifests
                 if manifest.num_added_files
             )
         )
 
     def _of(
-        self, manifest: ManifestMeta, gone: Callable[[str], object] | None = None
+        self, manifest: ManifestMeta, on_missing: Callable[[str], object] | None = None
     ) -> dict[str, tuple[int, bool]]:
-        """By candidate, its ADDs less its DELETEs, and whether there is any ADD."""
+        """Return, by candidate, its ADDs minus its DELETEs, and True if there is any ADD."""
         found = self._seen.get(manifest.file_name)
         if found is None:
-            found = self._seen[manifest.file_name] = self._read(manifest, gone)
+            found = self._seen[manifest.file_name] = self._read(manifest, on_missing)
         return found
 
     def _read(
-        self, manifest: ManifestMeta, gone: Callable[[str], object] | None
+        self, manifest: ManifestMeta, on_missing: Callable[[str], object] | None
     ) -> dict[str, tuple[int, bool]]:
         handle, found = self._handle, dict[str, tuple[int, bool]]()
         path = handle.layout.manifest(manifest.file_name)
         read = partial(read_manifests, handle.storage, handle.layout, [manifest])
-        columns = none_if_missing(handle, path, read, gone)
+        columns = none_if_missing(handle, path, read, on_missing)
         if columns is None:
             return found
         columns = columns.filter(self._candidates.may_name(columns))

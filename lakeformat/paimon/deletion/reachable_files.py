@@ -1,4 +1,4 @@
-"""What a snapshot, a tag or a changelog leads to."""
+"""The files that a snapshot, a tag or a changelog refers to."""
 
 from __future__ import annotations
 
@@ -34,17 +34,17 @@ ALL_LISTS = tuple(ListKind)
 
 @dataclass(slots=True)
 class MetadataFiles:
-    """Metadata files and index files by name, with their sizes where somebody says them."""
+    """Metadata and index files by name, with their sizes where known."""
 
     lists: dict[str, int | None] = field(default_factory=dict)
     manifests: dict[str, int | None] = field(default_factory=dict)
     index_manifests: set[str] = field(default_factory=set)
     index_files: dict[str, IndexManifestEntry] = field(default_factory=dict)
-    """By where they are."""
+    """By path."""
     statistics: set[str] = field(default_factory=set)
 
     def update(self, other: MetadataFiles) -> None:
-        """Add all of another."""
+        """Add all files of another."""
         self.lists |= other.lists
         self.manifests |= other.manifests
         self.index_manifests |= other.index_manifests
@@ -58,12 +58,12 @@ def metadata_of(
     lists: Sequence[ListKind] = ALL_LISTS,
     *,
     with_index: bool = True,
-    gone: Callable[[str], object] | None = None,
+    on_missing: Callable[[str], object] | None = None,
 ) -> MetadataFiles:
-    """The lists of a snapshot, their manifests, index manifest, index files and statistics.
+    """Return the lists of a snapshot, their manifests, index manifest, index files and statistics.
 
-    A file that is not there is damage, unless ``gone`` takes its path: what is left of an expiry
-    that was interrupted leads to files that went already.
+    A missing file is damage, unless ``on_missing`` is given to receive its path: after an
+    interrupted expiry the remaining files may refer to deleted ones.
     """
     storage, layout, found = handle.storage, handle.layout, MetadataFiles()
     for kind in lists:
@@ -75,7 +75,7 @@ def metadata_of(
             handle,
             layout.manifest(name),
             partial(manifests_of, storage, layout, snapshot, kind),
-            gone,
+            on_missing,
         )
         found.manifests |= {each.file_name: each.file_size for each in manifests or ()}
     if not with_index:
@@ -87,7 +87,7 @@ def metadata_of(
             handle,
             layout.manifest(name),
             partial(read_index_manifest, storage, layout, name),
-            gone,
+            on_missing,
         )
         places = FilePlaces(handle)
         found.index_files |= {places.index_key(entry): entry for entry in entries or ()}
@@ -99,10 +99,9 @@ def metadata_of(
 def metadata_removals(
     handle: TableHandle, files: MetadataFiles, kept: MetadataFiles, reason: str
 ) -> Iterator[Removal]:
-    """Metadata and index files that are not among those kept, as removals.
+    """Yield the removals of metadata and index files that are not kept.
 
-    Index files come first and lists last: whatever is removed is named by something that is still
-    there.
+    Index files come first and lists last, so that a remaining file always names the removed one.
     """
     storage, layout, places = handle.storage, handle.layout, FilePlaces(handle)
     for key, entry in files.index_files.items():
@@ -123,7 +122,7 @@ def metadata_removals(
 def add_candidates(
     candidates: Candidates, batches: Iterable[ManifestColumns], kind: FileClass, reason: str
 ) -> None:
-    """Make candidates of the files that some entries add."""
+    """Add the files that these entries add to the candidates."""
     for columns in batches:
         candidates.add(columns.filter(~columns.is_delete), kind, reason)
 
@@ -131,16 +130,16 @@ def add_candidates(
 def manifest_batches(
     handle: TableHandle,
     manifests: Sequence[ManifestMeta],
-    gone: Callable[[str], object] | None = None,
+    on_missing: Callable[[str], object] | None = None,
 ) -> Iterator[ManifestColumns]:
-    """The entries of manifests, one manifest at a time: memory is that of the largest."""
+    """Yield the entries of manifests, one manifest at a time to limit memory."""
     storage, layout = handle.storage, handle.layout
     for each in manifests:
         columns = none_if_missing(
             handle,
             layout.manifest(each.file_name),
             partial(read_manifests, storage, layout, [each]),
-            gone,
+            on_missing,
         )
         if columns is not None and len(columns):
             yield columns
@@ -150,18 +149,21 @@ def none_if_missing(
     handle: TableHandle,
     path: str,
     read: Callable[[], T],
-    gone: Callable[[str], object] | None,
+    on_missing: Callable[[str], object] | None,
 ) -> T | None:
-    """What a file holds; None, and its path goes to ``gone``, if it is not there any more."""
+    """Return the result of ``read``; None if the file is missing.
+
+    Then ``on_missing`` receives its path. Without ``on_missing`` the error is raised.
+    """
     try:
         return read()
     except CorruptTableError:
-        if gone is None or handle.storage.exists(path):
+        if on_missing is None or handle.storage.exists(path):
             raise
-        gone(path)
+        on_missing(path)
         return None
 
 
 def deleted_rows(columns: ManifestColumns) -> ManifestColumns:
-    """The entries that take a file out."""
+    """Return the entries that delete a file."""
     return columns.take(np.flatnonzero(columns.is_delete))

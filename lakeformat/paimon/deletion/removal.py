@@ -1,4 +1,4 @@
-"""One file that goes, and why."""
+"""One file to remove, with its kind and the reason."""
 
 from __future__ import annotations
 
@@ -12,44 +12,44 @@ __all__ = ["FileClass", "Removal"]
 
 
 class FileClass(StrEnum):
-    """What a file is to its table."""
+    """The role of a file in its table."""
 
     DATA = "data"
-    """A data file, or one that accompanies it."""
+    """A data file, or an extra file beside it."""
     CHANGELOG = "changelog"
-    """A file of changes."""
+    """A changelog file."""
     INDEX = "index"
     MANIFEST = "manifest"
     MANIFEST_LIST = "manifest list"
     INDEX_MANIFEST = "index manifest"
     STATISTICS = "statistics"
     SNAPSHOT = "snapshot"
-    """The file of a snapshot, a tag or a long-lived changelog: what makes the others reachable."""
+    """The file of a snapshot, tag or long-lived changelog, which makes other files reachable."""
     DIRECTORY = "directory"
-    """One that has become empty."""
+    """An empty directory."""
     OTHER = "other"
-    """Temporary files, and whatever nothing of the format is called."""
+    """Temporary files, and files with unknown names."""
 
 
 @dataclass(frozen=True, slots=True)
 class Removal:
-    """One file that goes, and why."""
+    """One file to remove, with its kind and the reason."""
 
     storage: Storage = field(repr=False)
-    """The table's, but for files at external paths."""
+    """The table's storage, except for external files."""
     path: str
     kind: FileClass
     reason: str
     size: int | None = None
-    """Bytes, where metadata says it."""
+    """Size in bytes, if metadata knows it."""
 
     @property
     def uri(self) -> str:
-        """Where the file is, for people and other programs."""
+        """The URI of the file."""
         return self.storage.uri(self.path)
 
     def to_dict(self) -> dict[str, Any]:
-        """The removal as plain values."""
+        """Return the removal as plain values."""
         return {
             "path": self.uri,
             "kind": str(self.kind),

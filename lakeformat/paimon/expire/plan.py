@@ -154,7 +154,7 @@ def _plan_metadata(
 
     def read(snapshot: Snapshot) -> MetadataFiles | str:
         try:
-            return metadata_of(handle, snapshot, lists, with_index=with_index, gone=_log_gone)
+            return metadata_of(handle, snapshot, lists, with_index=with_index, on_missing=_log_gone)
         except CorruptTableError as damage:
             return f"the manifests of snapshot {snapshot.id} are left: {damage}"
 

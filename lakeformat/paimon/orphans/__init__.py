@@ -1,1 +1,1 @@
-"""Files nothing leads to, files that are led to and gone, and hints that lead nowhere."""
+"""Orphan files, missing files, and hints that are wrong."""

@@ -1,4 +1,4 @@
-"""The age floor by the clock that dates the files: the storage's, not this machine's."""
+"""The age limit measured by the storage's clock, which dates the files."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ def by_storage_clock(
     is_told: bool,
     may_write: bool,
 ) -> AgeFloor:
-    """Return a floor that a clock which runs ahead cannot move past a write under way.
+    """Adjust the age limit so that a fast local clock cannot endanger a write in progress.
 
-    The age counts from the storage's clock where that is behind this machine's. Unless the
-    caller gave an age or the oldest write (``is_told``), files written since a day before the
-    newest commit are kept. A dry run writes nothing (``may_write``): it knows the storage's clock
-    from the newest snapshot's file alone.
+    If the storage's clock is behind this machine's, the age is measured by the storage's clock.
+    Unless the caller gave an age or the oldest write (``is_told``), files written since one day
+    before the newest commit are kept. Without ``may_write``, as in a dry run, the storage's clock
+    is only known from the file of the newest snapshot.
     """
     snapshot = None if newest is None else handle.layout.snapshot(newest.id)
     now, changed = _file_times(handle, snapshot, may_write=may_write)
@@ -44,10 +44,10 @@ def by_storage_clock(
 def _file_times(
     handle: TableHandle, snapshot: str | None, *, may_write: bool
 ) -> tuple[int | None, int | None]:
-    """The storage's dates of a file written now, and of the file of a snapshot.
+    """Return the storage's time of a file written now, and of a snapshot's file.
 
-    None where it keeps no time or nothing was written. The probe has the name of a temporary
-    file: readers ignore a leftover, and the next removal of orphans collects it.
+    None if the storage keeps no time or nothing was written. The probe has the name of a temporary
+    file: readers ignore it, and the next removal of orphans deletes a leftover.
     """
     storage, directory = handle.storage, handle.layout.snapshot_directory
     probe = temporary_sibling(f"{directory}/clock", handle.environment.new_id())

@@ -1,4 +1,4 @@
-"""Where a table keeps its files: its directories, listed one after the other."""
+"""The directories of a table, listed one after the other."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ __all__ = ["Area", "Listing", "TableDirectories", "find_directories"]
 _BUCKET = re.compile(r"bucket-(\d+|postpone)")
 _AT_A_TIME = 64
 _BYTES_OF_A_FILE = 16 << 10
-"""How much work a listed file is thought to be, as bytes that a task would read meanwhile."""
+"""Work of one listed file, in bytes that a task would read instead."""
 _BYTES_OF_A_REQUEST = 16 << 20
-"""The same of the first request: so few directories share a task that none holds up the rest."""
+"""Work of the first request; limits the directories per task so that none delays the rest."""
 
 
 class Area(Enum):
-    """What a directory holds."""
+    """The content of a directory."""
 
     BUCKET = "bucket"
     """Data and changelog files, maybe index files."""
     SHARED = "shared"
     """Manifests, index files or statistics of all branches."""
     BRANCH = "branch"
-    """What a branch has of its own: only files prepared for publication may go."""
+    """Metadata of a branch; only temporary files may be orphans there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,23 +52,23 @@ class Listing:
 
 @dataclass(frozen=True, slots=True)
 class TableDirectories:
-    """The directories a table puts files in; all others are nobody's business here."""
+    """The directories a table puts files in; other directories are ignored."""
 
     roots: tuple[tuple[Storage, str], ...]
-    """Where partitions and buckets lie."""
+    """Directories that contain partitions and buckets."""
     shared: tuple[str, ...]
     of_branches: tuple[str, ...]
     partition_keys: tuple[str, ...]
     storage: Storage = field(repr=False)
     external_paths: tuple[str, ...] = ()
-    """Addresses outside of the table that one of its schemas names."""
+    """External paths that a schema of the table names."""
     readers: Readers = field(default_factory=Readers)
 
     def listings(self, files_in: Mapping[str, int] | None = None) -> Iterator[Listing]:
-        """List each directory once, a few at a time, with no more than those in memory.
+        """List each directory once, a few at a time to limit memory.
 
-        ``files_in`` says of partitions' directories how many files they are thought to have:
-        where others than threads of this process list, the largest come first.
+        ``files_in`` estimates the number of files per partition directory: when tasks of an
+        executor list them, the largest are listed first.
         """
         here = Readers(self.readers.threads)
         for area, directories in ((Area.BRANCH, self.of_branches), (Area.SHARED, self.shared)):
@@ -84,7 +84,7 @@ class TableDirectories:
     def _buckets(
         self, tree: _Tree, root: str, files_in: Mapping[str, int]
     ) -> Iterator[tuple[str, list[FileInfo]]]:
-        """The files of each bucket; of many branches each is looked through elsewhere."""
+        """Yield the files of each bucket; many directories are listed by the executor."""
         branches = [(root, 0)] if self.readers.executor is None else tree.branches(root)
         if not self.readers.are_elsewhere(len(branches)):
             yield from tree.buckets(*branches)
@@ -102,24 +102,24 @@ class TableDirectories:
 
 
 _Depth: TypeAlias = tuple[str, int]
-"""A directory, and how many partition keys lead to it; those with a bucket are one deeper."""
+"""A directory and the number of partition keys above it; bucket directories are one deeper."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Tree:
-    """Directories below a place where partitions lie; it can be pickled and called elsewhere."""
+    """A tree of partition directories; can be pickled and called elsewhere."""
 
     storage: Storage
     prefixes: tuple[str, ...]
-    """What the names of partitions' directories begin with, level by level."""
+    """Prefixes of partition directory names, level by level."""
     readers: Readers
 
     def __call__(self, branch: _Depth) -> list[tuple[str, list[FileInfo]]]:
-        """All bucket directories from some directory on, with their files."""
+        """Return all bucket directories below a directory with their files."""
         return list(self.buckets(branch))
 
     def buckets(self, *branches: _Depth) -> Iterator[tuple[str, list[FileInfo]]]:
-        """Bucket directories one by one with their files; the deepest first, so that few wait."""
+        """Yield bucket directories with their files, depth first to limit memory."""
         waiting = [*branches]
         while waiting:
             window, waiting = waiting[-_AT_A_TIME:], waiting[:-_AT_A_TIME]
@@ -135,7 +135,7 @@ class _Tree:
                     waiting += self._below(found, depth)
 
     def branches(self, root: str) -> list[_Depth]:
-        """As many directories as are worth sending away, that hold all buckets together."""
+        """Return enough directories to distribute, which together contain all buckets."""
         level = [(root, 0)]
         while len(level) < _AT_A_TIME and level[0][1] <= len(self.prefixes):
             depth = level[0][1]
@@ -151,7 +151,7 @@ class _Tree:
         return zip(level, found, strict=True)
 
     def _below(self, found: Sequence[FileInfo], depth: int) -> list[_Depth]:
-        """The directories of the next key or bucket; a link among them is refused when listed."""
+        """Return the directories of the next key or bucket; links are refused when listed."""
         return [
             (info.path, depth + 1) for info in found if _is_inside(info.name, self.prefixes[depth:])
         ]
@@ -160,7 +160,7 @@ class _Tree:
 def find_directories(
     handle: TableHandle, *, external_paths: bool, readers: Readers | None = None
 ) -> TableDirectories:
-    """The directories of a table and all its branches; what lies outside only if asked for."""
+    """Find the directories of a table and all its branches; external paths only on request."""
     storage, layout = handle.storage, handle.layout
     data_paths = {layout.data_path: None}
     outside: dict[str, None] = {}
@@ -199,12 +199,12 @@ def find_directories(
 def _outside(
     handle: TableHandle, address: str, data_paths: Iterable[str]
 ) -> list[tuple[Storage, str]]:
-    """Return the places at an external path that partitions lie in; none may be another table's."""
+    """Return the partition roots at an external path; raise if another table lies there."""
     near, table, allowed = handle.storage, handle.uri, handle.external_roots
     allowed.require_no_table(address, near, table)
     place, directory = allowed.place(address, near, table)
     if place.exists(f"{directory}/{REGISTERED_MARK}"):
-        return []  # plain files, which a migration registered
+        return []  # plain files that a migration registered
     roots = {path: (place, _joined(directory.rstrip("/"), path)) for path in data_paths}
     prefixes = _prefixes(handle.schema.partition_keys)
     for path, root in roots.items():
@@ -218,23 +218,23 @@ def _outside(
 
 @contextmanager
 def _naming(schema: str) -> Iterator[None]:
-    """Name the schema in an error about where it puts files."""
+    """Add the schema to an error about its external paths."""
     try:
         yield
     except InvalidRequestError as reason:
         raise InvalidRequestError(
-            f"{schema} says where files of its table lie, and cannot be right: {reason}. Nothing "
-            "was deleted; no program of the format writes such a schema, so look who did"
+            f"{schema} names an invalid place for data files: {reason}. Nothing was deleted. No "
+            "Paimon program writes such a schema; find out which program did, and correct it"
         ) from None
 
 
 def _prefixes(partition_keys: Sequence[str]) -> tuple[str, ...]:
-    """Return the beginnings of partitions' directories, level by level."""
+    """Return the prefixes of partition directory names, level by level."""
     return tuple(partition_directory([(key, "")]).lower() for key in partition_keys)
 
 
 def _is_inside(name: str, prefixes: Sequence[str]) -> bool:
-    """Whether a directory is a partition's by its next key, or a bucket's after the last."""
+    """Return True for a directory of the next partition key, or of a bucket after the last."""
     if prefixes:
         return name.lower().startswith(prefixes[0])
     return _BUCKET.fullmatch(name) is not None

@@ -1,4 +1,4 @@
-"""What a file's name says: who made it, or that it was prepared for publication and left."""
+"""File names: the writer that they name, or a temporary file left behind."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ _LARGE_OBJECTS = ".blob"
 
 
 def is_known(name: str) -> bool:
-    """Whether some writer's commit would name such a file.
+    """Return True if a commit of some writer could name such a file.
 
-    Large objects are left out: they are shared by packs, which no manifest names.
+    Blob files are excluded: they are shared by packs, which no manifest names.
     """
     return writer_of(name) is not None and not name.endswith(_LARGE_OBJECTS)
 
 
 def writer_of(name: str) -> str | None:
-    """The unique part that all files of one writer share; None if no writer names files so."""
+    """Return the unique part that all files of one writer share; None if the name has none."""
     found = _UNIQUE.findall(name)
     return found[-1] if found else None
 
 
 def is_temporary(name: str) -> bool:
-    """Whether a file was to be published under another name."""
+    """Return True if a file was to be published under another name."""
     return bool(_PREPARED.fullmatch(name) or _PREPARED_BY_PYPAIMON.fullmatch(name))

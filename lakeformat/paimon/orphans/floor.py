@@ -1,4 +1,4 @@
-"""How old a file must be to go: older than any write that may still be under way."""
+"""The age limit of orphans: older than any write that may be in progress."""
 
 from __future__ import annotations
 
@@ -19,41 +19,41 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class AgeFloor:
-    """Files last changed at this moment or later stay."""
+    """Files changed at this time or later are kept."""
 
     millis: int
     reason: str
     override: str | None = None
-    """What rule somebody has set aside, if one was."""
+    """The safety rule that the caller set aside, if any."""
     commit: int | None = None
-    """The newest snapshot, where its time and not the present sets the floor."""
+    """The newest snapshot, if its time sets the limit."""
 
     @property
     def moment(self) -> str:
-        """The moment for people."""
+        """The time as text."""
         return moment_text(self.millis)
 
     def behind(self, lag_millis: int) -> AgeFloor:
-        """Return the floor by the storage's clock, where that is late or this machine's is ahead.
+        """Move the limit back if the storage's clock is behind this machine's.
 
-        Files bear the storage's time: without this they look older than they are.
+        Files carry the storage's time, so they would look older than they are.
         """
         if lag_millis <= _TOLERATED_LAG_MILLIS:
             return self
         lag = timedelta(seconds=lag_millis // 1000)
-        reason = f"{self.reason}; {lag} earlier, as the storage's clock is late by that"
+        reason = f"{self.reason}; {lag} earlier, because the storage's clock is behind by that"
         return replace(self, millis=self.millis - lag_millis, reason=reason)
 
     def before_commit(self, number: int, millis: int) -> AgeFloor:
-        """Return the floor that also keeps the files written since a day before a commit.
+        """Move the limit back to keep files written since one day before a commit.
 
-        Without a later commit, a write that began then may still be under way.
+        A write that began then may still be in progress if there is no later commit.
         """
         if millis - _DAY_MILLIS >= self.millis:
             return self
         reason = (
-            f"snapshot {number} of {moment_text(millis)} is the newest commit, and a write may be "
-            "under way since the day before; older_than sets another age"
+            f"snapshot {number} from {moment_text(millis)} is the newest commit, and a write may "
+            "be in progress since the day before; set older_than for another age"
         )
         is_old = self.millis - (millis - _DAY_MILLIS) > _TOLERATED_LAG_MILLIS
         commit = number if is_old else None
@@ -67,29 +67,31 @@ def find_floor(
     running_since: Moment | None = None,
     allow_younger: bool = False,
 ) -> AgeFloor:
-    """The floor asked for, if no write that may be under way is younger; a day ago if none is.
+    """Return the requested age limit, or one day; raise if a write in progress may be younger.
 
-    ``running_since``: when the oldest write under way began, where somebody knows.
+    ``running_since``: the start of the oldest write in progress, if known.
     """
-    safe = AgeFloor(now_millis - _DAY_MILLIS, "files of a day are left to writes under way")
+    safe = AgeFloor(
+        now_millis - _DAY_MILLIS, "files newer than one day are kept for writes in progress"
+    )
     if running_since is not None:
         began = to_millis(running_since)
         refuse_future("running_since", began, now_millis)
-        # Its first file may look older than the write, by as much as clocks may differ.
+        # Clocks differ, so its first file may look older than the write.
         if began - _TOLERATED_LAG_MILLIS < safe.millis:
-            reason = f"a write has been under way since {moment_text(began)}"
+            reason = f"a write has been in progress since {moment_text(began)}"
             safe = AgeFloor(began - _TOLERATED_LAG_MILLIS, reason)
     if older_than is None:
         return safe
     asked = past_millis("older_than", older_than, now_millis)
     if asked <= safe.millis:
-        return AgeFloor(asked, "as asked for")
+        return AgeFloor(asked, "as requested")
     rule = f"{moment_text(asked)} is after {safe.moment}, and {safe.reason}"
     if not allow_younger:
         raise InvalidRequestError(
-            f"older_than: {rule}. Files that a write has made and not committed yet would go, and "
-            "what it commits then would lack them. Take an earlier time; or stop every writer, "
-            "and say allow_younger=True"
+            f"older_than: {rule}. Files of uncommitted writes would be deleted, and their commits "
+            "would refer to missing files. Pass an earlier time, or stop every writer and pass "
+            "allow_younger=True"
         )
-    _log.warning("orphan files: the age floor is set aside: %s", rule)
-    return AgeFloor(asked, "as asked for", override=rule)
+    _log.warning("orphan files: the age limit is overridden by allow_younger: %s", rule)
+    return AgeFloor(asked, "as requested", override=rule)

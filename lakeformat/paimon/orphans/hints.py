@@ -1,4 +1,4 @@
-"""Puts a table's hints right, and says which snapshots are missing between others."""
+"""Repairs the hints of a table, and lists missing snapshots between existing ones."""
 
 from __future__ import annotations
 
@@ -20,35 +20,35 @@ __all__ = ["HintChange", "RepairHintsReport", "repair_hints"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HintChange:
-    """A hint that does not say what is there."""
+    """A wrong hint."""
 
     path: str
     before: str | None
-    """What it says; None if there is no such file."""
+    """Content of the hint; None if the file does not exist."""
     after: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RepairHintsReport:
-    """What was wrong with the hints of a table and its branches."""
+    """The wrong hints of a table and its branches."""
 
     table: str
     dry_run: bool
     changes: tuple[HintChange, ...]
     gaps: tuple[str, ...]
-    """Snapshots and changelogs that are missing between others; only a backup brings them back."""
+    """Missing snapshots and changelogs between existing ones; only a backup can restore them."""
     reason: str
-    """One sentence for the log: what happened, or why nothing did."""
+    """The outcome in one sentence, for the log."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON."""
+        """Return plain values, ready for JSON."""
         return asdict(self)
 
 
 def repair_hints(handle: TableHandle, *, dry_run: bool) -> RepairHintsReport:
-    """Let LATEST and EARLIEST of every branch say what a listing says.
+    """Set LATEST and EARLIEST of every branch to what a listing shows.
 
-    A commit that is faster leaves its own hint wrong for a moment, which every reader copes with.
+    A concurrent commit may leave its hint wrong for a moment, which every reader handles.
     """
     storage, layout = handle.storage, handle.layout
     names = [MAIN_BRANCH, *(branch.name for branch in branches(storage, layout))]
@@ -58,15 +58,13 @@ def repair_hints(handle: TableHandle, *, dry_run: bool) -> RepairHintsReport:
         for files in (numbered_snapshots(storage, branch), numbered_changelogs(storage, branch)):
             changes += _repair(files, dry_run=dry_run)
             gaps += _gaps(files)
-    done = "would be put right" if dry_run else "put right"
+    done = "would be corrected" if dry_run else "corrected"
     return RepairHintsReport(
         table=handle.uri,
         dry_run=dry_run,
         changes=tuple(changes),
         gaps=tuple(gaps),
-        reason=f"{counted(len(changes), 'hint')} {done}"
-        if changes
-        else "every hint says what is there",
+        reason=f"{counted(len(changes), 'hint')} {done}" if changes else "all hints are correct",
     )
 
 

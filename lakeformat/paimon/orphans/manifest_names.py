@@ -1,4 +1,4 @@
-"""The names of files that a manifest holds, read wherever there is room for it."""
+"""The file names that a manifest holds, read in this process or a task."""
 
 from __future__ import annotations
 
@@ -20,33 +20,33 @@ __all__ = ["ManifestNames", "ReadNames", "encoded", "last_part"]
 
 @dataclass(frozen=True, slots=True)
 class ManifestNames:
-    """Names in the order of their entries.
+    """File names in the order of their entries.
 
-    They are no numbers yet: those are another process's own.
+    They are not numbers yet, because numbers are only valid in one process.
     """
 
     names: list[bytes]
     is_delete: npt.NDArray[np.bool_]
-    """Whether the entry takes the file out."""
+    """True where the entry deletes the file."""
     files_of: dict[bytes, int] = field(default_factory=dict)
-    """How many entries there are of each partition, if somebody asks."""
+    """Number of entries per partition, if counted."""
 
     def numbers(self) -> Numbers:
-        """The names as this process keeps them."""
+        """Return the names as numbers of this process."""
         return numbers_of(self.names)
 
 
 @dataclass(frozen=True, slots=True)
 class ReadNames:
-    """Reads a manifest; it can be pickled and called elsewhere."""
+    """Reads a manifest; can be pickled and called elsewhere."""
 
     storage: Storage
     layout: TableLayout
     is_counted: bool = False
-    """Whether files are counted by partition."""
+    """True to count files by partition."""
 
     def __call__(self, manifest: ManifestMeta) -> ManifestNames:
-        """Data files, what lies beside them and where outside of the table."""
+        """Return the names of data files, extra files and external files."""
         columns = read_manifests(self.storage, self.layout, [manifest])
         beside = _beside(columns)
         names = [name or b"" for name in columns.file_name.values()]
@@ -59,17 +59,17 @@ class ReadNames:
 
 
 def encoded(name: str) -> bytes:
-    """A name as manifests hold it; of a listing it may be no text."""
+    """Encode a name as manifests do; a listed name may be invalid text."""
     return name.encode(errors="surrogateescape")
 
 
 def last_part(address: str) -> str:
-    """The name at the end of an address."""
+    """Return the file name at the end of an address."""
     return address.rpartition("/")[2]
 
 
 def _beside(columns: ManifestColumns) -> list[tuple[bytes, bool]]:
-    """Other names than those of data files, each with whether its entry takes it out."""
+    """Return extra and external file names, each with True if its entry deletes the file."""
     is_delete = columns.is_delete.tolist()
     pairs: list[tuple[bytes, bool]] = []
     if columns.extra_files.counts.any():

@@ -1,4 +1,4 @@
-"""Takes data files out of a table that its newest snapshot leads to and that are not whole."""
+"""Removes missing and truncated data files from the newest snapshot of a table."""
 
 from __future__ import annotations
 
@@ -34,48 +34,48 @@ _NAMED_FILES = 1_000
 _log = logging.getLogger(__name__)
 
 _Lack: TypeAlias = tuple[ManifestEntry, int | None]
-"""A file, and how many bytes of it are left; None if it is gone."""
+"""A file and its remaining bytes; None if it is missing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MissingFile:
-    """A data file that is not there, or not to its end."""
+    """A missing or truncated data file."""
 
     path: str
-    """Where it should be."""
+    """Expected path."""
     partition: str
     bucket: int
     rows: int
-    """Rows that are lost with it."""
+    """Rows lost with the file."""
     bytes: int
     bytes_left: int | None = None
-    """How many of them are there, where it was cut short; None where it is gone."""
+    """Remaining bytes of a truncated file; None if the file is missing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MissingFilesReport:
-    """The outcome of one look for data files that are gone or cut short."""
+    """The outcome of one search for missing and truncated data files."""
 
     table: str
     dry_run: bool
     snapshot_id: int | None
-    """The snapshot whose files were looked for."""
+    """The checked snapshot."""
     published: int | None
-    """The snapshot without the missing files."""
+    """The published snapshot without the missing files."""
     checked_files: int
     missing_files: int
     missing_rows: int
-    """As the files say: rows that others replace or delete are counted too."""
+    """Row counts of the files; includes rows that other files replace or delete."""
     missing_bytes: int
     objection: str | None
-    """Why they would not be taken out, if so; only a dry run comes so far then."""
+    """Reason why the files would not be removed from the table; set only in a dry run."""
     files: tuple[MissingFile, ...]
-    """The first of them."""
+    """The first missing files."""
     reason: str
-    """One sentence for the log: what happened, or why nothing did."""
+    """The outcome in one sentence, for the log."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON."""
+        """Return plain values, ready for JSON."""
         return asdict(self)
 
 
@@ -86,14 +86,14 @@ def remove_missing_files(
     max_share: float = 0.5,
     commit: CommitId | None = None,
 ) -> MissingFilesReport:
-    """Find them, and commit that the table has them no more unless it is a dry run.
+    """Find missing files and, unless it is a dry run, commit a snapshot without them.
 
-    Their rows are lost already; afterwards the table can be read again. A file that was compacted
-    away meanwhile is planned anew.
+    Their rows are lost already; afterwards the table can be read again. If a compaction changed the
+    files meanwhile, the search is repeated.
     """
     share: object = max_share
     if isinstance(share, bool) or not isinstance(share, int | float) or not 0 < share <= 1:
-        raise InvalidRequestError(f"max_share is a part above 0 and up to 1, got {share!r}")
+        raise InvalidRequestError(f"max_share must be above 0 and at most 1, got {share!r}")
     for remaining in reversed(range(_PLANS)):
         snapshot = latest_snapshot(handle.storage, handle.layout)
         if snapshot is None:
@@ -113,16 +113,14 @@ def remove_missing_files(
             if not remaining:
                 raise
             continue
-        reason = f"took {counted(report.missing_files, 'file')} out; {done.reason}"
-        _log.warning(
-            "%s: %s rows are lost with them; %s", *(handle.uri, report.missing_rows, reason)
-        )
+        reason = f"removed {counted(report.missing_files, 'missing file')}; {done.reason}"
+        _log.warning("%s: lost %d rows; %s", handle.uri, report.missing_rows, reason)
         return replace(report, published=done.snapshot_id, reason=reason)
     raise AssertionError("the last plan returns or raises")
 
 
 def _missing(handle: TableHandle, plan: FilePlan) -> Iterator[_Lack]:
-    """Each bucket is listed once; what it lacks is asked for by name before it counts."""
+    """Yield missing files: list each bucket once, then check the missing ones by name."""
     readers = handle.options.file_operation_threads or _READERS
     with ThreadPoolExecutor(readers) as pool:
         places = plan.places()
@@ -140,7 +138,7 @@ def _missing(handle: TableHandle, plan: FilePlan) -> Iterator[_Lack]:
 
 
 def _absent(handle: TableHandle, plan: FilePlan, rows: Positions) -> list[ManifestEntry]:
-    """The files of a bucket that are not whole in its directory, or lie outside of the table."""
+    """Return files that are missing or too short in the bucket's directory, or external."""
     names = plan.columns.file_name.take(rows).texts()
     sizes = plan.columns.file_size.take(rows).numbers.tolist()
     [first] = plan.columns.entries(rows[:1])
@@ -160,11 +158,11 @@ def _path(handle: TableHandle, entry: ManifestEntry) -> tuple[Storage, str]:
 def _messages(
     handle: TableHandle, snapshot: Snapshot, missing: Sequence[ManifestEntry]
 ) -> list[CommitMessage]:
-    """A message per bucket; an append table's deletion vectors forget the files."""
+    """Build one message per bucket; on append tables, deletion vectors of the files are dropped."""
     buckets: dict[tuple[bytes, int], list[ManifestEntry]] = {}
     for entry in missing:
         buckets.setdefault((entry.partition, entry.bucket), []).append(entry)
-    # With a primary key the vectors of files that are gone mean nothing, and may stay.
+    # With a primary key, vectors of missing files are ignored and may be kept.
     vectors = {} if handle.schema.primary_keys else find_vectors(handle, snapshot)
     found = []
     for (partition, bucket), entries in buckets.items():
@@ -188,7 +186,7 @@ def _messages(
 
 
 def _forgetting(index: IndexManifestEntry, names: set[str]) -> IndexManifestEntry:
-    """An index file of vectors as if it had none for some data files."""
+    """Return a vector-file entry without the vectors of some data files."""
     left = tuple(each for each in index.ranges or () if each.data_file_name not in names)
     return replace(index, ranges=left, row_count=len(left))
 
@@ -198,9 +196,9 @@ def _objection(report: MissingFilesReport, max_share: float) -> str | None:
     if share <= max_share:
         return None
     return (
-        f"{report.missing_files} of {report.checked_files} data files of {report.table} are not "
-        f"there as a whole, more than max_share={max_share:.0%}: is the storage mounted, and is "
-        "this the right place? If they are lost, say max_share=1"
+        f"{report.missing_files} of {report.checked_files} data files of {report.table} are "
+        f"missing or truncated, more than max_share={max_share:.0%}. Check that the storage is "
+        "mounted and the path is right. If the files are lost, pass max_share=1"
     )
 
 
@@ -213,12 +211,12 @@ def _report(
     dry_run: bool,
 ) -> MissingFilesReport:
     rows = sum(entry.file.row_count for entry, _ in missing)
-    of = "" if snapshot is None else f" of snapshot {snapshot.id}, the newest,"
+    of = "" if snapshot is None else f" of the newest snapshot {snapshot.id}"
     todo = ""
     if dry_run:
         todo = (
-            "; nothing was changed. Look for them in a backup, or take them out of the table: "
-            "dry_run=False. Older snapshots were not looked at"
+            "; nothing was changed. Restore them from a backup, or remove them from the table with "
+            "dry_run=False. Older snapshots were not checked"
         )
     return MissingFilesReport(
         table=handle.uri,
@@ -231,16 +229,16 @@ def _report(
         missing_bytes=sum(entry.file.file_size for entry, _ in missing),
         objection=None,
         files=tuple(_shown(handle, *each) for each in missing[:_NAMED_FILES]),
-        reason=f"{counted(checked, 'data file')}{of} looked for: {_lacks(missing)}, with "
+        reason=f"checked {counted(checked, 'data file')}{of}: {_lacks(missing)}, with "
         f"{counted(rows, 'row')}{todo}"
         if missing
-        else f"{counted(checked, 'data file')}{of} looked for: none is gone or cut short",
+        else f"checked {counted(checked, 'data file')}{of}: none is missing or truncated",
     )
 
 
 def _lacks(missing: Sequence[_Lack]) -> str:
     gone = sum(left is None for _, left in missing)
-    parts = ((gone, "gone"), (len(missing) - gone, "cut short"))
+    parts = ((gone, "missing"), (len(missing) - gone, "truncated"))
     return ", ".join(
         f"{count:,} {'is' if count == 1 else 'are'} {what}" for count, what in parts if count
     )

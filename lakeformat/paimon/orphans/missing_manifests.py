@@ -1,6 +1,6 @@
-"""Takes manifests out of a table that its newest snapshot leads to and that are gone.
+"""Removes missing manifests from the newest snapshot of a table.
 
-What they added is lost with them, whatever of it is still there: nobody else names those files.
+The data files that only they named are lost with them, even if the files still exist.
 """
 
 from __future__ import annotations
@@ -37,35 +37,35 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MissingManifestsReport:
-    """The outcome of one look for manifests that are gone."""
+    """The outcome of one search for missing manifests."""
 
     table: str
     dry_run: bool
     snapshot_id: int | None
-    """The snapshot whose manifests were looked for."""
+    """The checked snapshot."""
     published: int | None
-    """The snapshot without the missing manifests."""
+    """The published snapshot without the missing manifests."""
     checked_manifests: int
     missing_manifests: tuple[str, ...]
     missing_files: int
-    """Data files that only they named: lost with their rows."""
+    """Data files that only the missing manifests named: lost with their rows."""
     rows_before: int
     rows_after: int
-    """As the files say: rows that others replace or delete are counted too."""
+    """Row counts of the files; includes rows that other files replace or delete."""
     objection: str | None
-    """Why they would not be taken out, if so; only a dry run comes so far then."""
+    """Reason why the manifests would not be removed; set only in a dry run."""
     reason: str
-    """One sentence for the log: what happened, or why nothing did."""
+    """The outcome in one sentence, for the log."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON."""
+        """Return plain values, ready for JSON."""
         return asdict(self)
 
 
 def remove_missing_manifests(handle: TableHandle, *, dry_run: bool) -> MissingManifestsReport:
-    """Find them, and publish a snapshot of what the others name unless it is a dry run.
+    """Find missing manifests and, unless it is a dry run, publish a snapshot without them.
 
-    Refused where one of them took files out, too: nobody knows any more which.
+    Raise InvalidRequestError if one of them also deleted files, because their names are lost.
     """
     require_allowed(handle, Operation.COMMIT)
     report, head, live = again_if_overtaken(handle, lambda: _look(handle, dry_run=dry_run))
@@ -74,17 +74,17 @@ def remove_missing_manifests(handle: TableHandle, *, dry_run: bool) -> MissingMa
     if report.objection is not None:
         raise InvalidRequestError(report.objection)
     number = _publish(handle, head, live)
-    taken = counted(len(report.missing_manifests), "manifest")
-    reason = f"took {taken} out: published as snapshot {number}"
+    removed = counted(len(report.missing_manifests), "missing manifest")
+    reason = f"removed {removed}: published as snapshot {number}"
     lost = report.missing_files
-    _log.warning("%s: %d data files are lost with them; %s", handle.uri, lost, reason)
+    _log.warning("%s: lost %d data files; %s", handle.uri, lost, reason)
     return replace(report, published=number, reason=reason)
 
 
 def _look(
     handle: TableHandle, *, dry_run: bool
 ) -> tuple[MissingManifestsReport, Snapshot | None, ManifestColumns | None]:
-    """What is gone of the newest snapshot, and what would be left of it if anything is."""
+    """Return the report, the newest snapshot, and its remaining files if manifests are missing."""
     head = latest_snapshot(handle.storage, handle.layout)
     if head is None:
         return _report(handle, None, [], [], None, dry_run=dry_run), None, None
@@ -99,8 +99,8 @@ def _look(
     report = replace(report, objection=_objection(handle, head, missing))
     if is_overtaken(handle, head.id):
         raise CorruptTableError(
-            f"{counted(len(missing), 'manifest')} of snapshot {head.id} of {handle.uri} went while "
-            "a newer one came: look again"
+            f"{counted(len(missing), 'manifest')} of snapshot {head.id} of {handle.uri} "
+            "disappeared while a newer snapshot was published: try again"
         )
     return report, head, live
 
@@ -110,7 +110,10 @@ def _is_there(handle: TableHandle, manifest: ManifestMeta) -> bool:
 
 
 def _live(handle: TableHandle, head: Snapshot, manifests: list[ManifestMeta]) -> ManifestColumns:
-    """What the others add and nobody took out; what was added by one that is gone may be so."""
+    """Return the live files of the remaining manifests.
+
+    A file that a missing manifest added may be among the deleted ones, which are dropped.
+    """
     columns = read_manifests(handle.storage, handle.layout, manifests)
     kept = columns.take(cancel_pairs(columns, f"snapshot {head.id} of {handle.uri}"))
     return kept.filter(~kept.is_delete)
@@ -118,26 +121,26 @@ def _live(handle: TableHandle, head: Snapshot, manifests: list[ManifestMeta]) ->
 
 def _objection(handle: TableHandle, head: Snapshot, missing: list[ManifestMeta]) -> str | None:
     remedy = (
-        "go back to a snapshot that is whole (`rollback`, or a tag), or restore the manifests from "
+        "roll back to a complete snapshot (`rollback`, or a tag), or restore the manifests from "
         "a backup"
     )
     deleting = [each for each in missing if each.num_deleted_files]
     if deleting:
         return (
-            f"manifest {deleting[0].file_name} of {handle.uri} is gone, and took "
-            f"{counted(deleting[0].num_deleted_files, 'file')} out of the table: without it they "
-            f"would come back, and nobody knows which those are; {remedy}"
+            f"the missing manifest {deleting[0].file_name} of {handle.uri} deleted "
+            f"{counted(deleting[0].num_deleted_files, 'file')} from the table: without it their "
+            f"rows would reappear, and their names are unknown; {remedy}"
         )
     if head.index_manifest is not None and not handle.schema.primary_keys:
         return (
-            f"{handle.uri} marks deleted rows in index files, and nobody knows which of those are "
-            f"of data files that are lost with the manifests; {remedy}"
+            f"{handle.uri} has deletion vectors, and it is unknown which of them belong to data "
+            f"files that are lost with the manifests; {remedy}"
         )
     return None
 
 
 def _publish(handle: TableHandle, head: Snapshot, live: ManifestColumns) -> int:
-    """One attempt: whoever commits meanwhile reads the damage, and so would a second one."""
+    """Publish in one attempt: another commit meanwhile would read the damage again."""
     files = AttemptFiles(handle)
     try:
         snapshot = _build(handle, head, live, files)
@@ -149,13 +152,13 @@ def _publish(handle: TableHandle, head: Snapshot, live: ManifestColumns) -> int:
         raise
     if outcome is Outcome.UNKNOWN:
         raise CommitOutcomeUnknownError(
-            f"the storage did not say whether {handle.uri} has snapshot {snapshot.id} without the "
-            "missing manifests: look whether it is there before you repeat it"
+            f"the storage gave no answer when snapshot {snapshot.id} of {handle.uri} was published "
+            "without the missing manifests: check if it exists before you try again"
         )
     if outcome is Outcome.LOST:
         files.delete_all()
         raise CommitConflictError(
-            f"somebody has committed to {handle.uri} since snapshot {head.id}, so nothing was "
+            f"another commit to {handle.uri} was made since snapshot {head.id}, so nothing was "
             "changed: try again"
         )
     write_hints(handle.storage, handle.layout, snapshot.id)
@@ -206,14 +209,16 @@ def _report(
 ) -> MissingManifestsReport:
     before = 0 if head is None else head.total_record_count
     after = before if live is None else int(live.row_count.numbers.sum())
-    of = "" if head is None else f" of snapshot {head.id}, the newest,"
-    gone = "none is gone"
+    of = "" if head is None else f" of the newest snapshot {head.id}"
+    gone = "none is missing"
     if missing:
-        gone = f"{len(missing)} gone, with the names of {counted(_lost(missing), 'data file')}"
-        gone += f": of {counted(before, 'row')} {after:,} would be left"
+        gone = f"{len(missing)} missing, with the names of {counted(_lost(missing), 'data file')}"
+        gone += f": {after:,} of {counted(before, 'row')} would remain"
     todo = ""
     if missing and dry_run:
-        todo = "; nothing was changed. Restore them from a backup, or take them out: dry_run=False"
+        todo = (
+            "; nothing was changed. Restore them from a backup, or remove them with dry_run=False"
+        )
     return MissingManifestsReport(
         table=handle.uri,
         dry_run=dry_run,
@@ -225,5 +230,5 @@ def _report(
         rows_before=before,
         rows_after=after,
         objection=None,
-        reason=f"{counted(len(manifests), 'manifest')}{of} looked for: {gone}{todo}",
+        reason=f"checked {counted(len(manifests), 'manifest')}{of}: {gone}{todo}",
     )

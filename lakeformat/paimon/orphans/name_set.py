@@ -1,6 +1,6 @@
-"""File names as numbers: eight bytes for each, however many a table's history has.
+"""File names as 64-bit numbers, to hold the names of a long history.
 
-Two names that share a number make a file look needed that is not: it stays. None goes by mistake.
+If two names share a number, a file may be kept needlessly, but none is deleted by mistake.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ _LEAST_PENDING = 1 << 16
 
 
 def numbers_of(names: Iterable[bytes]) -> Numbers:
-    """A number for each name, the same as long as this process lives."""
+    """Return a number for each name, constant while this process lives."""
     return np.fromiter(map(hash, names), np.int64)
 
 
 class NameSet:
-    """Names that something leads to."""
+    """A set of referenced names."""
 
     def __init__(self) -> None:
         self._sorted = _NONE
@@ -35,7 +35,7 @@ class NameSet:
         return len(self._merged())
 
     def add(self, numbers: Numbers) -> None:
-        """Add names by their numbers; those that are there already are fine."""
+        """Add names by their numbers; duplicates are allowed."""
         if len(numbers):
             self._pending.append(numbers)
             self._waiting += len(numbers)
@@ -43,7 +43,7 @@ class NameSet:
             self._merged()
 
     def contains(self, numbers: Numbers) -> npt.NDArray[np.bool_]:
-        """Which of some names are among these."""
+        """Mask the names that are in the set."""
         known = self._merged()
         if not len(known):
             return np.zeros(len(numbers), np.bool_)
@@ -59,22 +59,22 @@ class NameSet:
 
 
 class LiveNames:
-    """Lets each DELETE of a name meet its ADD, manifest after manifest."""
+    """Cancels each DELETE of a name against its ADD, manifest after manifest."""
 
     def __init__(self) -> None:
         self._numbers: list[Numbers] = []
         self._is_delete: list[npt.NDArray[np.bool_]] = []
 
     def add(self, numbers: Numbers, is_delete: npt.NDArray[np.bool_]) -> None:
-        """Entries in the order they were committed in."""
+        """Add entries in commit order."""
         self._numbers.append(numbers)
         self._is_delete.append(is_delete)
 
     def left(self) -> Numbers:
-        """The names that are there in the end.
+        """Return the names that are live at the end.
 
-        A history that does not add up keeps a file: a name goes only if it was taken out as often
-        as it came in, and last.
+        An inconsistent history keeps a file: a name is dropped only if it was deleted as often as
+        it was added, and the last entry is a DELETE.
         """
         if not self._numbers:
             return _NONE

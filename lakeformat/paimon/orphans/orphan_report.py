@@ -1,4 +1,4 @@
-"""What was found of files nothing leads to, and what became of them."""
+"""The orphan files found, and the result of their removal."""
 
 from __future__ import annotations
 
@@ -12,68 +12,68 @@ __all__ = ["OrphanFile", "OrphanReport"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OrphanFile:
-    """A file nothing leads to."""
+    """An orphan file."""
 
     path: str
-    """Its whole address."""
+    """URI of the file."""
     kind: str
-    """``data``, ``changelog``, ``index``, ``manifest`` and the like; ``other`` is temporary."""
+    """Kind such as ``data``, ``changelog``, ``index`` or ``manifest``; ``other`` is temporary."""
     size: int
     modified_millis: int
     newest_snapshot: int | None
-    """Of the main branch, the newest of those still there when the file was last changed."""
+    """Newest remaining snapshot of the main branch when the file was last changed."""
     reason: str
 
     def to_dict(self) -> dict[str, Any]:
-        """The file as plain values."""
+        """Return the file as plain values."""
         return {**asdict(self), "modified": moment_text(self.modified_millis)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OrphanReport:
-    """The outcome of one look for files nothing leads to."""
+    """The outcome of one search for orphan files."""
 
     table: str
     dry_run: bool
     older_than: str
-    """Files changed then or later stayed."""
+    """Files changed at this time or later are kept."""
     older_than_reason: str
     override: str | None
-    """The rule about age that was set aside, if one was."""
+    """The age rule that was set aside, if any."""
     looked_through: str
-    """What was read to know which files are needed."""
+    """The snapshots, tags and changelogs read to find the referenced files."""
     scanned_files: int
     scanned_bytes: int
     orphan_files: int
-    """Nothing leads to them, and they are old enough."""
+    """Unreferenced files that are old enough to be removed."""
     orphan_bytes: int
     removed_files: int
     removed_bytes: int
     removed_directories: int
     failures: int
-    """Files that would not go; the next run removes them."""
+    """Files that could not be removed; the next run tries again."""
     failed: tuple[str, ...]
-    """The first of those, each with why."""
+    """The first failures, each with the reason."""
     young_files: int
-    """Nothing leads to them, and they are not old enough."""
+    """Unreferenced files that are too new to be removed."""
     young_bytes: int
     kept_by_commit: int | None
-    """The newest snapshot, if files older than the usual age are kept because of its time."""
+    """The newest snapshot, if its time keeps files older than the usual age."""
     writing_files: int
-    """Old, but their writer has made another file since: it may be at work still."""
+    """Old files whose writer has written a newer file, so it may still be working."""
     unknown_files: int
-    """Old files under names that no writer gives, or of unknown age: they stay."""
+    """Old files with unknown names or unknown age; they are kept."""
     external_paths_left_out: tuple[str, ...]
-    """Outside of the table, and looked at only if asked for."""
+    """External paths that were skipped because they were not requested."""
     objection: str | None
-    """Why a removal would be refused, if it would; only a dry run comes so far then."""
+    """Reason why a removal would be refused; set only in a dry run."""
     files: tuple[OrphanFile, ...]
-    """The first of the orphans; ``on_progress`` is called with each of them."""
+    """The first orphans; ``on_progress`` is called with each of them."""
     files_left_out: int
-    """How many more there are."""
+    """Number of further orphans."""
     reason: str
-    """One sentence for the log: what happened, or why nothing did."""
+    """The outcome in one sentence, for the log."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON."""
+        """Return plain values, ready for JSON."""
         return {**asdict(self), "files": [file.to_dict() for file in self.files]}

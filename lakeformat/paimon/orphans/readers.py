@@ -1,4 +1,4 @@
-"""Who reads manifests and lists directories: threads of this process, or an executor's tasks."""
+"""Parallel reading of manifests and listing of directories, by threads or an executor."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ R = TypeVar("R")
 
 _READERS = 16
 _WORTH_SENDING = 16
-"""Fewer things than that are read here before a cluster has begun."""
+"""With fewer items, threads finish before a cluster would have started."""
 
 
 @dataclass(frozen=True, slots=True)
 class Readers:
-    """How many threads there are, and what else works."""
+    """The number of threads, and an executor if there is one."""
 
     threads: int = _READERS
     executor: Executor | None = None
 
     def are_elsewhere(self, things: int) -> bool:
-        """Whether so many things are not read in this process."""
+        """Return True if this number of items is processed by the executor."""
         return self.executor is not None and things >= _WORTH_SENDING
 
     def each(
@@ -38,9 +38,9 @@ class Readers:
         at_a_time: int,
         size_of: Callable[[T], int] = lambda _: 0,
     ) -> Iterator[R]:
-        """What is read of each thing, in their order; here no more than some are in memory.
+        """Yield the result of ``read`` for each item in order; threads hold only a few in memory.
 
-        Elsewhere the largest come first; ``read``, things and results are pickled then.
+        The executor gets the largest items first; ``read``, items and results are pickled for it.
         """
         if self.executor is not None and self.are_elsewhere(len(things)):
             yield from in_order(self.executor, read, things, size_of)
@@ -53,7 +53,7 @@ class Readers:
 
 
 def readers_of(handle: TableHandle, executor: str | Executor | None = None) -> Readers:
-    """As many threads as the table's options say, one, or an executor beside them."""
+    """Return readers with one thread, the threads of the table options, or an executor."""
     chosen = where_to_work(executor)
     threads = handle.options.file_operation_threads or _READERS
     if isinstance(chosen, str):

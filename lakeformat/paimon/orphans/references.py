@@ -1,7 +1,6 @@
-"""Which files snapshots, tags, branches and long-lived changelogs lead to.
+"""The files that snapshots, tags, branches and long-lived changelogs refer to.
 
-Manifests are read a few at a time and only numbers of names are kept, so that memory does not
-grow with what a manifest says of a file.
+Manifests are read a few at a time and only numbers of names are kept, which limits memory.
 """
 
 from __future__ import annotations
@@ -39,8 +38,9 @@ _SNAPSHOTS_AT_A_TIME = 16
 
 @dataclass(frozen=True, slots=True)
 class _State:
-    """What a branch has: numbers of snapshots and changelogs; tags and when they were changed;
-    the names of results that wait to be published."""
+    """Snapshots and changelogs of a branch by number, tags with their times, staged results by
+    name.
+    """
 
     snapshots: frozenset[int] = frozenset()
     changelogs: frozenset[int] = frozenset()
@@ -50,7 +50,7 @@ class _State:
 
 @dataclass(frozen=True, slots=True)
 class LookedThrough:
-    """How much was read to know what is needed."""
+    """Counts of what was read."""
 
     branches: int = 0
     snapshots: int = 0
@@ -59,7 +59,7 @@ class LookedThrough:
 
     @property
     def is_nothing(self) -> bool:
-        """Whether there is nothing that could lead to a file."""
+        """True if nothing could refer to a file."""
         return not (self.snapshots or self.tags or self.changelogs)
 
     def __str__(self) -> str:
@@ -72,7 +72,7 @@ class LookedThrough:
 
 
 def find_references(handle: TableHandle, readers: Readers | None = None) -> References:
-    """Read everything that leads to files; an error rather than half of it."""
+    """Read everything that refers to files; raise if anything cannot be read."""
     found = References(handle, readers or readers_of(handle))
     found.catch_up()
     return found
@@ -87,7 +87,7 @@ class _Lists:
     changelog: list[ManifestMeta]
 
     def manifests(self) -> Iterator[ManifestMeta]:
-        """All of them."""
+        """Yield all manifests."""
         yield from self.base
         yield from self.delta
         yield from self.changelog
@@ -95,7 +95,7 @@ class _Lists:
 
 @dataclass(slots=True)
 class References:
-    """The names of all files that something leads to, and of what has been read for it."""
+    """The names of all referenced files, and of what has been read to find them."""
 
     handle: TableHandle
     readers: Readers
@@ -104,22 +104,22 @@ class References:
     newest: dict[str, Snapshot] = field(default_factory=dict)
     """The newest snapshot of each branch."""
     times: dict[int, int] = field(default_factory=dict)
-    """When the snapshots of the main branch were committed, by number."""
+    """Commit times of the main branch's snapshots, by number."""
     _seen: dict[str, _State] = field(default_factory=dict)
     read: set[str] = field(default_factory=set)
-    """The manifests and index manifests whose entries are known."""
+    """Manifests and index manifests whose entries are known."""
     files_of: Counter[bytes] = field(default_factory=Counter)
-    """How many files were named of each partition; only where others than threads read."""
+    """Number of files named per partition; only counted if an executor reads."""
 
     def catch_up(self) -> None:
-        """Read what is new until nothing is; what has gone meanwhile still counts as needed."""
+        """Read new snapshots, tags and changelogs until there are no more; deleted ones count."""
         failures = 0
         while (state := _state(self.handle)) != self._seen:
             try:
                 for name, of_branch in state.items():
                     self._read_branch(name, of_branch)
             except (CorruptTableError, NotFoundError) as missing:
-                # A file that an expiry took away meanwhile is no damage.
+                # An expiry may delete files meanwhile, which is no damage.
                 failures += 1
                 if _state(self.handle) == state:
                     raise
@@ -139,23 +139,23 @@ class References:
         try:
             branch.read(state, self._seen.get(name, _State()))
         except CorruptTableError:
-            # Of a branch whose removal broke off, some files are gone; what is left counts.
+            # After an interrupted branch deletion some files are missing; the rest still counts.
             if name not in unfinished_branches(self.handle.storage, self.handle.layout):
                 raise
 
     def keep(self, names: Iterable[str]) -> None:
-        """Count some files as needed, whatever the table says."""
+        """Mark files as referenced, regardless of the table."""
         self.names.add(numbers_of(encoded(name) for name in names))
 
     def keep_written(self, message: CommitMessage) -> None:
-        """Count the files of a message as needed, which nobody has committed yet."""
+        """Mark the files of an uncommitted message as referenced."""
         for file in message.written_files():
             self.keep([file.file_name, *file.extra_files])
         self.keep(entry.file_name for entry in message.written_index_files())
 
 
 class _Branch:
-    """What one branch leads to."""
+    """Reads the references of one branch."""
 
     def __init__(self, found: References, name: str, *, is_first: bool) -> None:
         self._found = found
@@ -165,7 +165,7 @@ class _Branch:
         self._layout = found.handle.layout.on_branch(name)
         self._is_first = is_first
         self._first = 0
-        self._told = ChangelogOwnership(self._storage, self._layout)
+        self._ownership = ChangelogOwnership(self._storage, self._layout)
 
     def read(self, state: _State, known: _State) -> None:
         """Read the snapshots, changelogs and tags that are not known yet."""
@@ -210,19 +210,19 @@ class _Branch:
         self._add_added(added)
         newest = found.newest.get(self._name)
         if self._is_first and newest is not None and len(numbers) > 1:
-            # What came before leads to all of it already, if no writer has left a change out.
+            # Normally earlier snapshots name all of it; this also covers incomplete histories.
             self._add_live(newest, self._lists(newest))
 
     def _add_changelog(self, number: int) -> None:
         changelog = read_changelog_if_present(self._storage, self._layout, number)
-        if changelog is None or not self._told.needs_files(changelog):
+        if changelog is None or not self._ownership.needs_files(changelog):
             return
         source = f"changelog {number} of {self._handle.uri}"
-        # What the snapshot consisted of has expired. Its changes are kept: those its changelog
-        # tells or, where no producer tells any, what the commit added and took out. Whether that
-        # was so then, the options of today and those of another branch do not say.
-        is_untold = changelog.changelog_manifest_list is None
-        must_be_there = is_untold and not self._has_producer
+        # The state of the snapshot has expired, its changes are kept: its changelog files or,
+        # without a producer, the files its commit added and deleted. The current options do not
+        # determine which of both applied then.
+        has_no_list = changelog.changelog_manifest_list is None
+        must_be_there = has_no_list and not self._has_producer
         lists = _Lists(
             base=self._list(changelog, ListKind.BASE, source, may_be_gone=True),
             delta=self._list(changelog, ListKind.DELTA, source, may_be_gone=not must_be_there),
@@ -230,7 +230,7 @@ class _Branch:
         )
         self._add_metadata(changelog, lists, with_index=False)
         self._add_added(lists.changelog)
-        added = lists.delta if is_untold else []
+        added = lists.delta if has_no_list else []
         if not must_be_there:
             added = [each for each in added if self._is_there(each.file_name)]
         for named in self._names(added):
@@ -247,14 +247,14 @@ class _Branch:
         tag = read_tag_if_present(self._storage, self._layout, name)
         if tag is None:
             return
-        # The changelog of a snapshot goes when it expires, whoever has tagged it.
+        # The changelog of a snapshot expires with it, even if it is tagged.
         snapshot = replace(tag.snapshot, changelog_manifest_list=None)
         lists = self._lists(snapshot)
         self._add_metadata(snapshot, lists)
         self._add_live(snapshot, lists)
 
     def _add_staged(self, name: str) -> None:
-        """Files that a commit will refer to; those of one that has come are in its snapshot."""
+        """Mark the files of a staged result, which a commit will refer to."""
         staged = read_staged_if_present(self._storage, self._layout, name)
         for message in () if staged is None else staged.messages:
             self._found.keep_written(message)
@@ -305,7 +305,7 @@ class _Branch:
         found.read.add(name)
 
     def _add_live(self, snapshot: Snapshot, lists: _Lists) -> None:
-        """What a reader of a snapshot opens."""
+        """Add the live files of a snapshot."""
         live = LiveNames()
         with referred_to_by(f"snapshot {snapshot.id} of {self._handle.uri}"):
             for named in self._names([*lists.base, *lists.delta]):
@@ -317,7 +317,7 @@ class _Branch:
             self._found.names.add(named.numbers()[~named.is_delete])
 
     def _add_unread(self, lists: _Lists) -> None:
-        """Whatever manifests add that nobody has met before: more than needed, never less."""
+        """Add all files that unread manifests add: more than needed, never less."""
         self._add_added(
             [each for each in (*lists.base, *lists.delta) if each.file_name not in self._found.read]
         )
@@ -347,7 +347,7 @@ def _state(handle: TableHandle) -> dict[str, _State]:
 
 def _state_of(handle: TableHandle, layout: TableLayout) -> _State:
     storage = handle.storage
-    # Before the snapshots: what is published in between is found in one of both places.
+    # Read before the snapshots: a result published in between is then found in one of both.
     staged = frozenset(staged_names(storage, layout))
     tags = [
         (suffixed(info.name, "tag-"), info.modified_millis)

@@ -1,4 +1,4 @@
-"""Removes files nothing leads to: looks first, says what would go, and deletes last."""
+"""Removes orphan files: search first, report, then delete."""
 
 from __future__ import annotations
 
@@ -34,33 +34,33 @@ __all__ = ["OrphanOptions", "remove_orphans"]
 
 _NAMED_FILES = 1_000
 _FEW_FILES = 100
-"""Of so few orphans no share of the table is suspicious."""
+"""With at most this many orphans, their share is not checked."""
 _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OrphanOptions:
-    """What can be said about a removal."""
+    """Options of a removal."""
 
     older_than: PastTime | None = None
     running_since: Moment | None = None
-    """When the oldest write under way began: its files are not too old, whatever their age."""
+    """Start of the oldest write in progress; its files are kept."""
     allow_younger: bool = False
-    """Set the age floor aside; only while nobody writes."""
+    """Set the age limit aside; only safe while no writer is active."""
     in_use: tuple[CommitMessage, ...] = ()
-    """Prepared and not committed yet: their files stay."""
+    """Uncommitted messages whose files are kept."""
     max_share: float = 0.5
-    """If more than this part of the table's files or bytes would go, something is wrong."""
+    """Largest share of files or bytes to remove; above it the removal is refused."""
     external_paths: bool = False
-    """Look there too; only where no other table keeps files there."""
+    """True to check external paths, too; only safe if no other table keeps files there."""
 
     def __post_init__(self) -> None:
         share: object = self.max_share
         if isinstance(share, bool) or not isinstance(share, int | float) or not 0 < share <= 1:
-            raise InvalidRequestError(f"max_share is a part above 0 and up to 1, got {share!r}")
+            raise InvalidRequestError(f"max_share must be above 0 and at most 1, got {share!r}")
         for message in self.in_use:
             if not isinstance(message, CommitMessage):
-                raise InvalidRequestError(f"in_use holds commit messages, got {message!r}")
+                raise InvalidRequestError(f"in_use must contain CommitMessages, got {message!r}")
 
 
 def remove_orphans(
@@ -72,12 +72,12 @@ def remove_orphans(
     executor: str | Executor | None = None,
     commit_comes_first: bool = False,
 ) -> OrphanReport:
-    """Find the files nothing leads to, and remove them unless it is a dry run.
+    """Find orphan files, and remove them unless it is a dry run.
 
-    An ``executor`` reads manifests and lists directories; what goes is decided and removed here.
-    A dry run with ``commit_comes_first`` reckons as after a commit made now: without it, files
-    written since a day before the newest commit are kept.
-    Killed at any moment it has removed some of them, and the next run removes the rest.
+    An ``executor`` reads manifests and lists directories; the decision and removal happen here. A
+    dry run with ``commit_comes_first`` assumes a commit is made now; otherwise files written since
+    one day before the newest commit are kept. If the removal is killed, the next run removes the
+    rest.
     """
     require_same_table(handle)
     floor = find_floor(
@@ -121,24 +121,24 @@ def remove_orphans(
 
 @dataclass(slots=True)
 class _Plan:
-    """What is to go."""
+    """The planned removals."""
 
     floor: AgeFloor
     times: list[tuple[int, int]]
-    """When each snapshot of the main branch was committed, and its number."""
+    """Commit time and number of each snapshot of the main branch."""
     looked_through: str
     files: int = 0
     bytes: int = 0
     named: list[OrphanFile] = field(default_factory=list)
 
     def removal(self, candidate: Candidate) -> Removal:
-        """A file with the reason why it goes."""
+        """Return the removal of a file with its reason."""
         newest = newest_number_at(self.times, candidate.modified_millis)
         then = (
             f"when snapshot {newest} was the newest" if newest else "before any snapshot still kept"
         )
         reason = (
-            f"nothing leads to it: {self.looked_through} were read; "
+            f"not referenced by {self.looked_through}; "
             f"last changed {moment_text(candidate.modified_millis)}, {then}"
         )
         return Removal(candidate.storage, candidate.path, candidate.kind, reason, candidate.size)
@@ -167,7 +167,7 @@ def _plan(scan: Scan, floor: AgeFloor) -> _Plan:
 
 
 def _remove(handle: TableHandle, plan: _Plan, scan: Scan, deleter: Deleter) -> set[str]:
-    """Look again, then delete, some files at a time; the directories that lost some."""
+    """Check again, then delete, some files at a time; return the directories that lost files."""
     emptied: set[str] = set()
     for candidates in scan.candidates():
         removals = [plan.removal(each) for each in candidates]
@@ -177,22 +177,22 @@ def _remove(handle: TableHandle, plan: _Plan, scan: Scan, deleter: Deleter) -> s
 
 
 def _objection(handle: TableHandle, scan: Scan, plan: _Plan, max_share: float) -> str | None:
-    """Why so much must not go without another word."""
+    """Return the reason to refuse so large a removal, or None."""
     if not plan.files or max_share == 1:
         return None
-    remedy = "look at a dry run, and say max_share=1 if it is right"
+    remedy = "check a dry run, and pass max_share=1 if it is right"
     if scan.references.looked_through.is_nothing:
         return (
-            f"{handle.uri} has no snapshot, tag or changelog, so all its files look as if nothing "
-            f"led to them: {remedy}"
+            f"{handle.uri} has no snapshot, tag or changelog, so all its files look like orphans: "
+            f"{remedy}"
         )
     share = max(plan.files / scan.files, plan.bytes / max(scan.bytes, 1))
     if plan.files <= _FEW_FILES or share <= max_share:
         return None
     return (
-        f"{plan.files} of {counted(scan.files, 'file')} of {handle.uri} would go, {share:.0%} of "
-        f"its files or bytes and more than max_share={max_share:.0%}: something may be wrong; "
-        f"{remedy}"
+        f"{plan.files} of {counted(scan.files, 'file')} of {handle.uri} would be removed, which is "
+        f"{share:.0%} of its files or bytes and more than max_share={max_share:.0%}: something "
+        f"may be wrong; {remedy}"
     )
 
 
@@ -240,7 +240,7 @@ def _reason(plan: _Plan, scan: Scan, deleter: Deleter, *, dry_run: bool) -> str:
     if not plan.files:
         return f"no orphans: each of {files} is referenced or newer than the age limit"
     if dry_run:
-        return f"nothing leads to {plan.files} of {files}; nothing was removed"
+        return f"{plan.files} of {files} are orphans; dry run, so none was removed"
     deleted = deleter.deleted
-    failed = f", {deleted.failures} would not go and are left to the next run"
+    failed = f", could not remove {deleted.failures}, which the next run tries again"
     return f"removed {deleted.total} of {files}{failed if deleted.failures else ''}"

@@ -1,4 +1,4 @@
-"""Goes through a table's directories and tells which files nothing leads to."""
+"""Scans the directories of a table for orphan files."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _AT_A_TIME = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A file that is old and that nothing leads to, as far as was known when it was listed."""
+    """An old file that was unreferenced when it was listed."""
 
     storage: Storage
     path: str
@@ -41,13 +41,13 @@ class Candidate:
 
     @property
     def name(self) -> str:
-        """The last part of its path."""
+        """The file name."""
         return self.path.rpartition("/")[2]
 
 
 @dataclass(slots=True)
 class Scan:
-    """What was found; candidates are kept on disk once there are many."""
+    """The result of a scan; many candidates are kept on disk."""
 
     references: References
     files: int = 0
@@ -56,14 +56,14 @@ class Scan:
     young_bytes: int = 0
     unknown_files: int = 0
     writing_files: int = 0
-    """Candidates that stay because of their writers."""
+    """Candidates that are kept because their writers may be active."""
     writers_at_work: set[int] = field(default_factory=set)
-    """Numbers of writers that have made a young file."""
+    """Numbers of writers with a new file."""
     _storages: list[Storage] = field(default_factory=list)
     _lines: IO[str] = field(default_factory=lambda: _spooled())
 
     def add(self, storage: Storage, info: FileInfo, kind: FileClass) -> None:
-        """A file that may go."""
+        """Add a candidate."""
         if storage not in self._storages:
             self._storages.append(storage)
         place = self._storages.index(storage)
@@ -71,12 +71,12 @@ class Scan:
         self._lines.write(json.dumps(line) + "\n")
 
     def is_at_work(self, name: str) -> bool:
-        """Whether whoever wrote a file has written another one that is young."""
+        """Return True if the writer of a file has written a newer file."""
         writer = writer_of(name)
         return writer is not None and hash(writer) in self.writers_at_work
 
     def candidates(self) -> Iterator[list[Candidate]]:
-        """The files nothing leads to by now either, and whose writers are done; some at a time."""
+        """Yield files that are still unreferenced and whose writers are done, some at a time."""
         self._lines.seek(0)
         self.writing_files = 0
         lines = map(json.loads, self._lines)
@@ -95,7 +95,7 @@ class Scan:
             yield done
 
     def close(self) -> None:
-        """Forget the candidates."""
+        """Drop the candidates."""
         self._lines.close()
 
 
@@ -107,7 +107,7 @@ def _spooled() -> IO[str]:
 def scan_table(
     scan: Scan, handle: TableHandle, directories: TableDirectories, floor_millis: int
 ) -> None:
-    """Look at every file once; what is committed meanwhile is found by ``Scan.candidates``."""
+    """Check every file once; ``Scan.candidates`` finds what is committed meanwhile."""
     for listing in directories.listings(_files_in(scan.references)):
         if listing.area is Area.BRANCH:
             _look_at_branch(scan, listing, floor_millis)
@@ -116,13 +116,13 @@ def scan_table(
 
 
 def _files_in(references: References) -> dict[str, int]:
-    """How many files have been named of each directory of partitions, by its path."""
+    """Return the number of named files by partition directory path."""
     found: Counter[str] = Counter()
     schema = references.handle.schema
     for partition, count in references.files_of.items():
         try:
             parts = partition_path(schema, partition).split("/")
-        except LakeError:  # it only says what is best begun with
+        except LakeError:  # the counts only set the order of work
             continue
         for depth in range(1, len(parts) + 1):
             found["/".join(parts[:depth])] += count
@@ -142,7 +142,7 @@ def _look_at(scan: Scan, handle: TableHandle, listing: Listing, floor_millis: in
     scan.files += len(files)
     scan.bytes += sum(info.size for info in files)
     needed = scan.references.names.contains(numbers_of(encoded(info.name) for info in files))
-    if listing.area is Area.SHARED:  # newer writers put files beside a manifest that is needed
+    if listing.area is Area.SHARED:  # newer writers put extra files beside a referenced manifest
         owners = numbers_of(encoded(info.name.partition(".")[0]) for info in files)
         needed |= scan.references.names.contains(owners)
     for info, is_needed in zip(files, needed.tolist(), strict=True):
@@ -155,7 +155,7 @@ def _look_at(scan: Scan, handle: TableHandle, listing: Listing, floor_millis: in
 def _judge(
     scan: Scan, listing: Listing, info: FileInfo, kind: FileClass, floor_millis: int
 ) -> None:
-    """Of a file that nothing leads to."""
+    """Classify an unreferenced file by age and name."""
     if info.modified_millis >= floor_millis:
         scan.young_files += 1
         scan.young_bytes += info.size
@@ -194,6 +194,6 @@ def _kind(handle: TableHandle, listing: Listing, name: str) -> FileClass:
 
 
 def newest_number_at(times: Sequence[tuple[int, int]], millis: int) -> int | None:
-    """Of snapshots as (time, number), sorted, the newest at some moment."""
+    """Return the newest snapshot at a time, from sorted (time, number) pairs."""
     at = bisect_right(times, millis, key=lambda each: each[0])
     return times[at - 1][1] if at else None

@@ -177,10 +177,10 @@ def _metadata(
     gone: list[str] = []
     for snapshot in (*lost.states, *lost.additions):
         lists = tuple(ListKind) if lost.with_changes else _STATE
-        found.update(metadata_of(handle, snapshot, lists, gone=gone.append))
+        found.update(metadata_of(handle, snapshot, lists, on_missing=gone.append))
     for snapshot in lost.changelogs:
         lists = lists_of_changelog(handle, snapshot)
-        found.update(metadata_of(handle, snapshot, lists, with_index=False, gone=gone.append))
+        found.update(metadata_of(handle, snapshot, lists, with_index=False, on_missing=gone.append))
     for snapshot in _between(handle, lost, protection):
         kept.update(metadata_of(handle, snapshot))
     return metadata_removals(handle, found, kept, reason)

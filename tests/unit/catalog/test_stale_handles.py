@@ -13,8 +13,8 @@ from lakeformat.storage import MemoryStorage
 
 ROWS = pa.table({"id": [1]})
 COLUMNS = [("id", "BIGINT")]
-IS_GONE = "is not there any more: it was renamed or dropped"
-IS_ANOTHER = "is not the table that was opened here"
+IS_GONE = "does not exist any more: it was renamed or dropped"
+IS_ANOTHER = "is not the table that was opened"
 
 
 @pytest.fixture

@@ -59,7 +59,7 @@ def test_asking_shows_each_file_and_removes_none(catalog):
     for words in ([], ["--dry-run"]):
         shown = says(catalog, "orphans", "shop.orders", *words)
         assert orphan.name in shown
-        assert "nothing leads to 1 of 10 files; nothing was removed (6 B)" in shown
+        assert "1 of 10 files are orphans; dry run, so none was removed (6 B)" in shown
         assert "kept 1: newer than the age limit" in shown
         assert orphan.exists()
 
@@ -97,7 +97,7 @@ def test_a_table_that_fails_stops_no_other_and_is_the_exit_code(catalog):
 def test_programs_get_the_whole_report(catalog):
     [report] = json.loads(says(catalog, "orphans", "shop.orders", "--json"))
     assert (report["orphan_files"], report["young_files"], report["dry_run"]) == (1, 1, True)
-    assert report["files"][0]["reason"].startswith("nothing leads to it: 2 snapshots")
+    assert report["files"][0]["reason"].startswith("not referenced by 2 snapshots")
 
 
 def test_every_file_can_be_written_down(catalog, tmp_path):
@@ -115,8 +115,8 @@ def test_every_file_can_be_written_down(catalog, tmp_path):
         (["--older-than", "2099-01-01"], "in the future"),
         (["--older-than", "1 h"], "allow_younger"),
         (["--running-since", "2099-01-01"], "in the future"),
-        (["--older-than", "2 d", "--running-since", "2020-01-01"], "a write has been under way"),
-        (["--max-share", "2"], "max_share is a part"),
+        (["--older-than", "2 d", "--running-since", "2020-01-01"], "a write has been in progress"),
+        (["--max-share", "2"], "max_share must be above 0"),
         (["--older-than", "soon"], "an age such as '7 d'"),
     ],
 )
@@ -152,13 +152,13 @@ def test_missing_files_are_shown_and_taken_out(catalog):
     shown = runner.invoke(app, ["-w", catalog.location, "missing-files", "shop.events"])
     assert shown.exit_code == 1, "rows are lost, and nobody who runs it on a schedule overlooks it"
     assert gone.name in shown.output
-    said = "2 data files of snapshot 2, the newest, looked for: 1 is gone, with 1 row; nothing was"
+    said = "checked 2 data files of the newest snapshot 2: 1 is missing, with 1 row; nothing was"
     assert said in shown.output
     assert "--remove" in shown.output
     [report] = json.loads(says(catalog, "missing-files", "shop.events", "--remove", "--json"))
     assert report["published"] == 3
     assert len(catalog.table("shop.events").scan().to_arrow()) == 1
-    assert "1 data file of snapshot 3, the newest, looked for: none is gone or cut short" in says(
+    assert "checked 1 data file of the newest snapshot 3: none is missing or truncated" in says(
         catalog, "missing-files", "shop.events"
     )
 
@@ -171,7 +171,7 @@ def test_wrong_hints_are_shown_and_put_right(catalog):
     [report] = json.loads(says(catalog, "repair-hints", "shop.orders", "--json"))
     assert report["changes"][0]["after"] == 2
     assert hint.read_text() == "2"
-    assert "every hint says what is there" in says(catalog, "repair-hints", "shop.orders")
+    assert "all hints are correct" in says(catalog, "repair-hints", "shop.orders")
 
 
 def test_the_examples_of_the_page_run(catalog, monkeypatch, tmp_path):

@@ -97,7 +97,7 @@ def test_the_whole_history_is_read_once_however_long_the_commit_takes(orders):
 
 def test_a_commit_out_of_order_is_refused_because_history_cannot_tell(orders):
     orders.write(ROWS, commit=lake.CommitId("run", 5))
-    with pytest.raises(lake.InvalidRequestError, match=r"comes after commit 5 .* only ever grow"):
+    with pytest.raises(lake.InvalidRequestError, match=r"arrived after commit 5 .* must ascend"):
         orders.write(ROWS, commit=lake.CommitId("run", 3))
     assert orders.write(ROWS, commit=lake.CommitId("run", 5)).replayed
     assert orders.write(ROWS, commit=lake.CommitId("run", 6)).snapshot_id == 2
@@ -117,7 +117,7 @@ def test_a_commit_out_of_order_is_refused_because_history_cannot_tell(orders):
     ],
 )
 def test_an_identity_a_snapshot_cannot_hold_is_refused(user, identifier):
-    with pytest.raises(lake.InvalidRequestError, match="CommitId's"):
+    with pytest.raises(lake.InvalidRequestError, match=r"CommitId: (user|identifier) must be"):
         lake.CommitId(user, identifier)
 
 
@@ -169,7 +169,9 @@ def test_messages_of_another_table_or_of_a_writer_that_gave_up_are_refused(catal
     writer = orders.new_writer()
     writer.write(ROWS)
     messages = writer.prepare()
-    with pytest.raises(lake.InvalidRequestError, match="does not exist: the message is of another"):
+    with pytest.raises(
+        lake.InvalidRequestError, match="does not exist: the message belongs to another"
+    ):
         other.commit(messages)
     writer.abort()
     with pytest.raises(lake.InvalidRequestError, match="does not exist"):

@@ -167,7 +167,7 @@ class TestBucketCounts:
         commit(orders, overwrite={})
         with pytest.raises(
             lake.CommitConflictError,
-            match=r"count 4 buckets, but the table has no files any more and new ones count 2",
+            match=r"for 4 buckets, but the table is empty now and new files need 2",
         ):
             commit(orders, message(orders, D, bucket=3, total_buckets=4))
         commit(orders, message(orders, B, total_buckets=2))
@@ -179,7 +179,7 @@ class TestBucketCounts:
         rescaled = replace(orders.schema, id=1, options={"bucket": "4"})
         assert create_schema(orders.storage, orders.layout, rescaled)
         with pytest.raises(
-            lake.CommitConflictError, match=r"new ones count 4 \('bucket' of schema 1\)"
+            lake.CommitConflictError, match=r"new files need 4 \('bucket' of schema 1\)"
         ):
             commit(orders, message(orders, A))
         assert head(orders) is None
@@ -215,7 +215,7 @@ class TestDeletionVectors:
         with pytest.raises(lake.CommitConflictError, match="data file a has a deletion vector"):
             commit(orders, self.marked(orders, "v2", "a"))
         commit(orders, self.marked(orders, "v2", "a", instead_of=["v1"]))
-        with pytest.raises(lake.CommitConflictError, match="vectors v1, which are not there"):
+        with pytest.raises(lake.CommitConflictError, match="vectors v1, which do not exist"):
             commit(orders, self.marked(orders, "v3", "a", instead_of=["v1"]))
 
     def test_in_a_bucket_the_file_that_is_replaced_must_be_the_one_that_is_there(self):
@@ -306,7 +306,7 @@ def test_the_report_says_that_the_compaction_was_refused():
     orders = paper_table(keyed=True)
     both = message(orders, B, compact_before=[A], compact_after=[file("m", level=5)])
     report = commit(orders, both)
-    assert "published as snapshot 1; the compaction that came with it was not" in report.reason
+    assert "published as snapshot 1; its compaction was not" in report.reason
     assert "not in the table any more" in report.reason
 
 
@@ -354,6 +354,6 @@ def test_who_marked_rows_is_named_however_many_came_after():
     commit(orders, message(orders, A), user="writer")
     commit(orders, message(orders, new_index_files=[vectors(orders, "v1", "a")]), user="deleter")
     bystanders(orders, 3)
-    rival = r"against snapshot 2 \(OVERWRITE of user 'deleter'\), takes out a without having read"
+    rival = r"against snapshot 2 \(OVERWRITE of user 'deleter'\), deletes a without having read"
     with pytest.raises(lake.CommitConflictError, match=rival):
         commit(orders, compaction(orders, [A], [file("m")]))

@@ -77,7 +77,7 @@ def test_a_first_try_whose_snapshot_may_have_expired_is_undecidable(orders, cloc
     minute_by_minute(orders, clock, 5)
     for number in (1, 2, 3):
         orders._handle.storage.delete(orders._handle.layout.snapshot(number))
-    with pytest.raises(lake.CommitUndecidableError, match="snapshot 3 and older have expired"):
+    with pytest.raises(lake.CommitUndecidableError, match="snapshot 3 and older ones have expired"):
         orders.write(ROWS, commit=commit)
     assert orders.latest_snapshot().id == 6
     assert not [path for path in orders._handle.storage.files() if path.endswith("-7")]
@@ -134,7 +134,9 @@ class TestTheHeadBeforeTheFirstTry:
         )
 
     def test_it_is_a_text(self):
-        with pytest.raises(lake.InvalidRequestError, match="first_try_head is the identity of"):
+        with pytest.raises(
+            lake.InvalidRequestError, match="first_try_head must be the identity of"
+        ):
             lake.CommitId("run", 1, first_try_head=3)
 
 
@@ -181,12 +183,14 @@ class TestOneIdentityForTwoCommits:
     def test_rows_after_a_truncation(self, orders):
         orders.write(ROWS)
         orders.truncate(commit=self.IDENTITY)
-        with pytest.raises(lake.InvalidRequestError, match=r"as OVERWRITE \(TRUNCATE\); now"):
+        with pytest.raises(
+            lake.InvalidRequestError, match=r"as OVERWRITE \(TRUNCATE\); this commit is"
+        ):
             orders.write(ROWS, commit=self.IDENTITY)
 
     def test_an_overwrite_after_rows(self, orders):
         orders.write(ROWS, commit=self.IDENTITY)
-        with pytest.raises(lake.InvalidRequestError, match="as APPEND; now it comes as OVERWRITE"):
+        with pytest.raises(lake.InvalidRequestError, match="as APPEND; this commit is OVERWRITE"):
             orders.write(ROWS, overwrite={}, commit=self.IDENTITY)
 
     def test_a_truncation_is_repeated_without_harm(self, orders):
@@ -199,7 +203,7 @@ class TestOneIdentityForTwoCommits:
 
 def test_a_first_try_that_is_still_to_come_is_refused(orders, clock):
     later = lake.CommitId("run", 1, first_try_millis=clock.millis + 3_600_000)
-    with pytest.raises(lake.InvalidRequestError, match="which is still to come"):
+    with pytest.raises(lake.InvalidRequestError, match="which is in the future"):
         orders.write(ROWS, commit=later)
 
 

@@ -70,10 +70,10 @@ class TestOtherBranches:
         main = catalog.alter_table("shop.orders", lake.add_column("price", "INT"))
         dev = catalog.table("shop.orders$branch_dev")
         messages = prepared(dev)
-        says = "on branch 'dev'.*this is branch 'main' of .*: schema 1 is not the same there"
+        says = "on branch 'dev'.*this is branch 'main' of .*: schema 1 differs between them"
         with pytest.raises(lake.InvalidRequestError, match=says):
             main.commit(messages)
-        with pytest.raises(lake.InvalidRequestError, match=f"cannot be given up: .*{says}"):
+        with pytest.raises(lake.InvalidRequestError, match=f"cannot be aborted: .*{says}"):
             main.abort(messages)
         dev.commit(messages)
         assert (main.scan().count(), dev.scan().count()) == (0, 2)
@@ -87,7 +87,7 @@ class TestReplays:
         again = prepared(orders)
         report = orders.commit(again, commit=IDENTITY)
         assert (report.replayed, report.unpublished_files) == (True, 1)
-        assert "1 file of these messages is not among those it published" in report.reason
+        assert "1 file of these messages is not part of that snapshot" in report.reason
         assert orders.abort(again) == []
         assert (orders.scan().count(), len(list(tmp_path.rglob("*.parquet")))) == (2, 1)
 
@@ -100,7 +100,7 @@ class TestReplays:
         orders.write(ROWS)
         orders.commit(prepared(orders), overwrite={}, commit=IDENTITY)
         other = prepared(orders, ROWS.slice(1))
-        with pytest.raises(lake.InvalidRequestError, match="with 2 rows, and now it comes with 1"):
+        with pytest.raises(lake.InvalidRequestError, match="with 2 rows, but this attempt has 1"):
             orders.commit(other, overwrite={}, commit=IDENTITY)
 
     def test_files_of_which_some_were_published_are_another_commit(self):
@@ -111,7 +111,7 @@ class TestReplays:
 
     def test_rows_are_counted_where_they_need_not_be_read(self, orders, tmp_path):
         orders.write(ROWS, commit=IDENTITY)
-        with pytest.raises(lake.InvalidRequestError, match="with 2 rows, and now it comes with 1"):
+        with pytest.raises(lake.InvalidRequestError, match="with 2 rows, but this attempt has 1"):
             orders.write(ROWS.slice(1), commit=IDENTITY)
         assert orders.write(iter(ROWS.slice(1).to_batches()), commit=IDENTITY).replayed
         assert len(list(tmp_path.rglob("*.parquet"))) == 1
@@ -156,8 +156,8 @@ def test_the_table_a_message_is_of_is_named_beside_the_one_it_came_to(catalog, o
 
 def test_a_watermark_without_a_row_is_said_to_be_kept_nowhere(orders):
     report = orders.commit([], watermark=9, properties={"job": "nightly"})
-    assert "the watermark 9 and the properties kept nowhere" in report.reason
-    assert orders.commit([]).reason == "no rows were given, so no snapshot was made"
+    assert "the watermark 9 and the properties not stored" in report.reason
+    assert orders.commit([]).reason == "no rows to commit, so no snapshot was published"
 
 
 def test_a_scan_says_which_snapshot_it_reads(orders):

@@ -25,7 +25,7 @@ def test_a_compaction_planned_before_rows_were_deleted_is_refused():
     commit(orders, message(orders, A))
     commit(orders, mark(orders, "v1", "a"), user="deleter")
     late = message(orders, compact_before=[A], compact_after=[B])
-    with pytest.raises(lake.CommitConflictError, match=r"takes out a without having read .* v1"):
+    with pytest.raises(lake.CommitConflictError, match=r"deletes a without having read .* v1"):
         commit(orders, late)
     assert live(orders) == ["a"]
 
@@ -48,7 +48,7 @@ def test_copying_rows_into_a_new_file_needs_the_marks_too():
     orders = paper_table()
     commit(orders, message(orders, A))
     commit(orders, mark(orders, "v1", "a"))
-    with pytest.raises(lake.CommitConflictError, match="takes out a without having read"):
+    with pytest.raises(lake.CommitConflictError, match="deletes a without having read"):
         commit(orders, message(orders, B, deleted_files=[A]))
 
 
@@ -63,7 +63,7 @@ def test_in_a_bucket_marks_of_other_files_are_not_dropped():
         compact_after=[file("c")],
         compact_deleted_index_files=[vectors(orders, "v1", "a")],
     )
-    with pytest.raises(lake.CommitConflictError, match="v1, which are not there any more"):
+    with pytest.raises(lake.CommitConflictError, match="v1, which do not exist any more"):
         commit(orders, stale)
 
 

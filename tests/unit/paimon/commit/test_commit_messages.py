@@ -171,7 +171,7 @@ def test_the_same_identity_makes_the_second_time_harmless(orders):
 def test_one_identity_for_other_rows_is_refused(orders):
     identity = lake.CommitId("run", 1)
     orders.commit(prepared(orders), commit=identity)
-    with pytest.raises(lake.InvalidRequestError, match="with 2 rows, and now it comes with 1"):
+    with pytest.raises(lake.InvalidRequestError, match="with 2 rows, but this attempt has 1"):
         orders.commit(prepared(orders, ROWS.slice(1)), commit=identity)
 
 
@@ -216,7 +216,9 @@ def test_a_bucket_the_table_cannot_have_is_refused(orders, change, says):
 def test_a_schema_the_table_does_not_have_is_refused(orders):
     [message] = prepared(orders)
     newer = replace(message.new_files[0], schema_id=3)
-    with pytest.raises(lake.InvalidRequestError, match=r"with schema 3, and the newest of .* is 0"):
+    with pytest.raises(
+        lake.InvalidRequestError, match=r"with schema 3, but the newest schema of .* is 0"
+    ):
         orders.commit([replace(message, new_files=(newer,))])
     assert orders.latest_snapshot() is None
 
@@ -394,7 +396,7 @@ class TestTheSameMessageTwice:
 def test_files_the_table_has_cannot_be_given_up(orders, tmp_path):
     messages = prepared(orders)
     orders.commit(messages)
-    with pytest.raises(lake.InvalidRequestError, match=r"cannot be given up: .* by snapshot 1"):
+    with pytest.raises(lake.InvalidRequestError, match=r"cannot be aborted: .* by snapshot 1"):
         orders.abort(messages)
     assert len(list(tmp_path.rglob("*.parquet"))) == 1
 
@@ -453,10 +455,10 @@ def test_an_external_file_of_another_bucket_is_refused(orders, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        ({"read_snapshot": "1"}, "read_snapshot is the number of a snapshot"),
-        ({"read_snapshot": True}, "read_snapshot is the number of a snapshot"),
-        ({"commit": "run"}, "commit is a CommitId"),
-        ({"properties": "abc"}, "properties are a mapping"),
+        ({"read_snapshot": "1"}, "read_snapshot must be a snapshot number"),
+        ({"read_snapshot": True}, "read_snapshot must be a snapshot number"),
+        ({"commit": "run"}, "commit must be a CommitId"),
+        ({"properties": "abc"}, "properties must map str to str"),
     ],
 )
 def test_arguments_that_are_none_are_refused_before_anything_is_written(
@@ -531,5 +533,5 @@ def test_properties_are_found_in_the_snapshot():
 def test_a_table_that_numbers_its_rows_does_not_let_files_be_rewritten():
     orders = paper_table(options=OPTIONS)
     commit(orders, message(orders, file("a")))
-    with pytest.raises(lake.UnsupportedError, match="numbers its rows"):
+    with pytest.raises(lake.UnsupportedError, match="tracks row ids"):
         commit(orders, message(orders, compact_before=[file("a")], compact_after=[file("b")]))

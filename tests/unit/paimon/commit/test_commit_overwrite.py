@@ -224,7 +224,7 @@ class TestPinned:
         for name in "cde":
             commit(days, message(days, file(name), dt="2"))
         days.storage.delete(days.layout.snapshot(2))
-        with pytest.raises(lake.CommitConflictError, match="a snapshot after it has expired"):
+        with pytest.raises(lake.CommitConflictError, match="a later snapshot has expired"):
             commit(days, overwrite={"dt": "1"}, read_snapshot=1)
 
     def test_a_snapshot_that_is_newer_than_the_newest_is_a_conflict(self, days):
@@ -237,7 +237,7 @@ class TestPinned:
         option = {"commit.strict-mode.last-safe-snapshot": "0"}
         days = paper_table(partitioned=True, options=option)
         commit(days, message(days, A, dt="1"), user="one")
-        with pytest.raises(lake.CommitConflictError, match="held to snapshot 0"):
+        with pytest.raises(lake.CommitConflictError, match="limited to snapshot 0"):
             commit(days, overwrite={"dt": "1"}, user="two")
 
     def test_the_option_of_the_table_pins_every_commit(self):
@@ -245,7 +245,7 @@ class TestPinned:
         days = paper_table(partitioned=True, options=option)
         commit(days, message(days, A, dt="1"), user="one")
         commit(days, message(days, B, dt="1"), user="two")
-        with pytest.raises(lake.CommitConflictError, match="is held to snapshot 1"):
+        with pytest.raises(lake.CommitConflictError, match="is limited to snapshot 1"):
             commit(days, overwrite={})
 
     def test_the_option_of_the_table_lets_rows_be_added_beside_others(self):
@@ -280,7 +280,7 @@ def test_an_overwrite_of_an_empty_table_has_no_changelog_either():
 
 
 def test_an_overwrite_finds_out_itself_what_goes(days):
-    with pytest.raises(lake.InvalidRequestError, match="finds out itself what it takes out"):
+    with pytest.raises(lake.InvalidRequestError, match="determines itself which files it deletes"):
         commit(days, message(days, C, dt="1", deleted_files=[A]), overwrite={"dt": "1"})
 
 

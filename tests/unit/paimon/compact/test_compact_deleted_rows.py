@@ -92,7 +92,7 @@ def test_a_row_that_is_deleted_meanwhile_does_not_come_back(options):
     heard: list[object] = []
     report = rows.table.compact(executor="serial", on_progress=rival)
     assert [each.outcome for each in report.buckets][:1] == ["refused"]
-    assert "deleted rows would come back" in report.buckets[0].reason
+    assert "deleted rows would reappear" in report.buckets[0].reason
     assert rows.table.scan().count() == 8
     assert vectors(rows.table) == []
 

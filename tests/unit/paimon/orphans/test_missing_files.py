@@ -68,7 +68,7 @@ def test_files_that_are_gone_are_taken_out_and_the_rest_can_be_read(catalog, how
     again = table.remove_missing_files(dry_run=False)
     assert (again.published, again.reason) == (
         None,
-        "3 data files of snapshot 5, the newest, looked for: none is gone or cut short",
+        "checked 3 data files of the newest snapshot 5: none is missing or truncated",
     )
 
 
@@ -84,7 +84,7 @@ def test_files_that_are_cut_short_count_as_well_and_stay_where_they_are(catalog)
     gone.unlink()
     left = cut_short(cut)
     asked = table.remove_missing_files()
-    assert "1 is gone, 1 is cut short, with 2 rows" in asked.reason
+    assert "1 is missing, 1 is truncated, with 2 rows" in asked.reason
     assert [(Path(each.path).name, each.bytes_left) for each in asked.files] == [
         (gone.name, None),
         (cut.name, left),
@@ -119,9 +119,9 @@ def test_asking_first_changes_nothing(catalog):
     next(data_files(table)).unlink()
     report = table.remove_missing_files()
     assert (report.dry_run, report.missing_files, report.published) == (True, 1, None)
-    said = "4 data files of snapshot 4, the newest, looked for: 1 is gone, with 1 row; nothing was"
+    said = "checked 4 data files of the newest snapshot 4: 1 is missing, with 1 row; nothing was"
     assert report.reason.startswith(said)
-    assert "Older snapshots were not looked at" in report.reason
+    assert "Older snapshots were not checked" in report.reason
     assert table.latest_snapshot().id == 4
     assert json.loads(json.dumps(report.to_dict()))["files"][0]["rows"] == 1
 
@@ -131,7 +131,7 @@ def test_more_than_half_of_a_table_needs_another_word(catalog):
     table = made(catalog)
     for path in [*data_files(table)][:3]:
         path.unlink()
-    assert "is the storage mounted" in table.remove_missing_files().objection
+    assert "Check that the storage is mounted" in table.remove_missing_files().objection
     with pytest.raises(lake.InvalidRequestError, match=r"3 of 4 data files .* max_share=50%"):
         table.remove_missing_files(dry_run=False)
     assert table.remove_missing_files(dry_run=False, max_share=1).missing_files == 3

@@ -59,8 +59,8 @@ def test_a_dry_run_says_what_is_lost_and_changes_nothing():
     table = shop().table
     lose_manifest_of(table, 1)
     report = table.remove_missing_manifests()
-    assert "3 manifests of snapshot 3, the newest, looked for: 1 gone" in report.reason
-    assert "with the names of 1 data file: of 3 rows 2 would be left" in report.reason
+    assert "checked 3 manifests of the newest snapshot 3: 1 missing" in report.reason
+    assert "with the names of 1 data file: 2 of 3 rows would remain" in report.reason
     assert (report.published, report.objection) == (None, None)
     assert table.latest_snapshot().id == 3
 
@@ -69,7 +69,7 @@ def test_where_none_is_gone_nothing_is_published():
     table = shop().table
     report = table.remove_missing_manifests(dry_run=False)
     assert (report.published, report.missing_manifests) == (None, ())
-    assert "none is gone" in report.reason
+    assert "none is missing" in report.reason
     assert table.latest_snapshot().id == 3
 
 
@@ -86,7 +86,7 @@ def test_a_manifest_that_took_files_out_is_not_guessed_at():
     rows = shop()
     rows.table.truncate()
     lose_manifest_of(rows.table, 4)
-    assert "took 3 files out of the table" in rows.table.remove_missing_manifests().objection
+    assert "deleted 3 files from the table" in rows.table.remove_missing_manifests().objection
     with pytest.raises(lake.InvalidRequestError, match="nobody knows which those are; go back"):
         rows.table.remove_missing_manifests(dry_run=False)
     assert rows.table.latest_snapshot().id == 4
@@ -103,7 +103,7 @@ def test_the_command_finds_them_by_default_and_removes_them_if_told_to(tmp_path)
     found = runner.invoke(app, ["-w", str(tmp_path), "missing-manifests", "shop.orders"])
     assert found.exit_code == 1
     assert found.output.splitlines()[0] == lost
-    assert "take them out: --remove" in found.output
+    assert "remove them with --remove" in found.output
     done = runner.invoke(
         app, ["-w", str(tmp_path), "missing-manifests", "shop.orders", "--remove", "--json"]
     )

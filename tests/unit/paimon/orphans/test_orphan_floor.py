@@ -28,11 +28,11 @@ def test_a_time_in_the_future_is_refused():
 
 @pytest.mark.parametrize("asked", [NOON, timedelta(hours=23), "23 h", NOON - DAY + 1])
 def test_less_than_a_day_needs_another_word_and_that_is_told(asked, caplog):
-    with pytest.raises(lake.InvalidRequestError, match="files of a day are left to writes under"):
+    with pytest.raises(lake.InvalidRequestError, match="files newer than one day are kept for writes"):
         find_floor(NOON, older_than=asked)
     with caplog.at_level(logging.WARNING):
         floor = find_floor(NOON, older_than=asked, allow_younger=True)
-    assert "the age floor is set aside" in caplog.text
+    assert "the age limit is overridden by allow_younger" in caplog.text
     assert "is after" in floor.override
 
 
@@ -60,5 +60,5 @@ def test_what_is_neither_is_refused():
 
 
 def test_after_a_write_that_began_long_ago_the_same_words_are_needed():
-    with pytest.raises(lake.InvalidRequestError, match="a write has been under way since"):
+    with pytest.raises(lake.InvalidRequestError, match="a write has been in progress since"):
         find_floor(NOON, older_than="2 d", running_since=NOON - 3 * DAY)

@@ -117,7 +117,7 @@ def test_asking_first_changes_nothing_and_says_what_would_go_and_why(warehouse):
     [file] = report.files
     assert (file.kind, file.newest_snapshot, file.modified_millis) == ("data", 1, NOON + HOUR)
     assert file.size == report.orphan_bytes
-    assert file.reason.startswith("nothing leads to it: 1 snapshot, 0 tags, 0 changelogs of 1")
+    assert file.reason.startswith("not referenced by 1 snapshot, 0 tags, 0 changelogs of 1")
     assert file.reason.endswith("when snapshot 1 was the newest")
     plain = json.loads(json.dumps(report.to_dict()))
     assert plain["files"][0]["modified"].startswith("2023-11-14")
@@ -329,7 +329,7 @@ def test_the_oldest_write_under_way_moves_the_floor(warehouse):
     warehouse.now += 9 * DAY
     report = remove(table, running_since=began)
     assert report.removed_files == 0
-    assert "a write has been under way since" in report.older_than_reason
+    assert "a write has been in progress since" in report.older_than_reason
     assert removed(table, running_since=began + 5 * MINUTE) == 0
     assert removed(table, running_since=began + 5 * MINUTE + 1) == 1
 
@@ -359,7 +359,9 @@ def test_a_storage_whose_clock_is_late_gets_as_much_more_time(warehouse):
     warehouse.now += DAY // 2
     report = remove(late)
     assert report.removed_files == 0
-    assert "1 day, 0:00:00 earlier, as the storage's clock is late" in report.older_than_reason
+    assert (
+        "1 day, 0:00:00 earlier, because the storage's clock is behind" in report.older_than_reason
+    )
     warehouse.now += DAY // 2 + 1
     assert removed(late) == 1
 
@@ -400,7 +402,7 @@ def test_a_write_under_way_for_two_days_keeps_its_files(warehouse):
     warehouse.now += 2 * DAY + HOUR
     report = table.remove_orphans(dry_run=False)
     assert report.removed_files == 0
-    assert report.older_than_reason.startswith("snapshot 1 of 2023-11-14 22:13:20.000Z is the new")
+    assert report.older_than_reason.startswith("snapshot 1 from 2023-11-14 22:13:20.000Z is the n")
     table.commit(messages)
     assert sorted(table.scan().to_arrow()["id"].to_pylist()) == [1, 2]
 
@@ -461,7 +463,7 @@ def test_a_share_that_is_none_is_refused(warehouse, share):
 
 
 def test_messages_that_are_none_are_refused(warehouse):
-    with pytest.raises(lake.InvalidRequestError, match="in_use holds commit messages"):
+    with pytest.raises(lake.InvalidRequestError, match="in_use must contain CommitMessages"):
         warehouse.table().remove_orphans(in_use=[b"message"])
 
 

@@ -289,7 +289,7 @@ def test_what_computes_a_value_and_fails_leaves_nothing():
 @pytest.mark.parametrize(
     ("how", "said"),
     [
-        ({"commit": "nightly"}, "commit is a CommitId, got 'nightly'"),
+        ({"commit": "nightly"}, "commit must be a CommitId .*, got 'nightly'"),
         ({"on_progress": 5}, "on_progress must be a function of one argument, got 5"),
     ],
 )

@@ -95,7 +95,9 @@ def test_where_nothing_can_tell_any_more_a_batch_is_refused(orders, dies):
     before = orders.scan().count()
 
     for _ in range(2):
-        with pytest.raises(lake.CommitUndecidableError, match="have expired since its first try"):
+        with pytest.raises(
+            lake.CommitUndecidableError, match="have expired since its first attempt"
+        ):
             copy(orders, 0)
 
     assert orders.scan().count() == before

@@ -71,7 +71,7 @@ def test_writing_nothing_makes_no_snapshot_and_says_so(orders):
     report = orders.write(ROWS.slice(0, 0))
     assert (report.snapshot_id, report.reason) == (
         None,
-        "no rows were given, so no snapshot was made",
+        "no rows to commit, so no snapshot was published",
     )
     assert orders.latest_snapshot() is None
     assert orders.scan().to_arrow().num_rows == 0

@@ -169,7 +169,7 @@ def test_of_two_writers_the_later_one_is_refused_or_writes_again(catalog, monkey
     table.compact()
     rival = table.new_writer()
     rival.write(rows(("wed", 1, 3, "rival")))
-    with pytest.raises(lake.InvalidRequestError, match="of 2 writers"):
+    with pytest.raises(lake.InvalidRequestError, match="from 2 writers"):
         table.commit([*messages, *rival.prepare()])
     table.write(rows(("wed", 1, 3, "rival")))
     with pytest.raises(BucketsChangedError, match="keys may have moved"):
@@ -202,7 +202,7 @@ def test_a_compaction_meanwhile_does_no_harm(catalog):
 def test_a_key_that_is_there_twice_already_is_said_to_be(catalog, monkeypatch):
     table = crossing(catalog)
     with monkeypatch.context() as patch:
-        patch.setattr("lakeformat.paimon.table.writes.find_keys", find_nothing)
+        patch.setattr("lakeformat.paimon.existing_keys.find_keys", find_nothing)
         for day in ("mon", "tue"):
             table.write(rows((day, 1, 1, day)))
     with pytest.raises(CorruptTableError, match="a key twice, in dt=mon and in dt=tue"):

@@ -189,7 +189,7 @@ def test_of_two_writers_the_later_one_is_refused_and_loses_nothing(catalog):
     second.write(rows([3, 2], "second"))
     table.commit(first.prepare())
     late = second.prepare()
-    with pytest.raises(BucketsChangedError, match=r"write the rows again.*one job alone"):
+    with pytest.raises(BucketsChangedError, match=r"write the rows again.*only one job"):
         table.commit(late)
     table.abort(late)
     assert content(table) == {1: "a", 2: "first", 3: "first"}
