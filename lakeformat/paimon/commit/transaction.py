@@ -148,7 +148,7 @@ def _outcome_unknown(attempts: Attempts) -> CommitOutcomeUnknownError:
 
 
 def wait_to_retry(handle: TableHandle, failures: int) -> None:
-    """Sleep before the next attempt, as long as the table's options say."""
+    """Sleep before the next attempt, as the table options configure."""
     handle.environment.back_off(
         failures,
         least_millis=handle.options.commit_min_retry_wait_millis,

@@ -28,7 +28,9 @@ def test_a_time_in_the_future_is_refused():
 
 @pytest.mark.parametrize("asked", [NOON, timedelta(hours=23), "23 h", NOON - DAY + 1])
 def test_less_than_a_day_needs_another_word_and_that_is_told(asked, caplog):
-    with pytest.raises(lake.InvalidRequestError, match="files newer than one day are kept for writes"):
+    with pytest.raises(
+        lake.InvalidRequestError, match="files newer than one day are kept for writes"
+    ):
         find_floor(NOON, older_than=asked)
     with caplog.at_level(logging.WARNING):
         floor = find_floor(NOON, older_than=asked, allow_younger=True)
