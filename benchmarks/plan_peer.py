@@ -29,7 +29,7 @@ from lakeformat.paimon.binary_row import encode_row, hash_row
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.metadata.snapshot_directory import latest_snapshot
 from lakeformat.paimon.read.plan import plan_columns
-from lakeformat.rows.prune import Condition, Op
+from lakeformat.rows.prune import ColumnTest, Op
 from lakeformat.types.types import TypeName, atomic
 
 __all__ = ["SCANS", "PlannedScan", "compare"]
@@ -46,13 +46,13 @@ class PlannedScan:
 
     name: str
     is_keyed: bool
-    conditions: tuple[Condition, ...] = ()
+    conditions: tuple[ColumnTest, ...] = ()
     peer_condition: tuple[str, str, Any] | None = None
     target: float = 4.0
 
 
 def _scan(name: str, column: str, value: int, *, is_keyed: bool) -> PlannedScan:
-    condition = Condition(column, Op.EQUAL, value)
+    condition = ColumnTest(column, Op.EQUAL, value)
     return PlannedScan(name, is_keyed, (condition,), (column, "equal", value))
 
 

@@ -24,7 +24,7 @@ from lakeformat.types.values import Value, values_to_arrow
 __all__ = [
     "Alternatives",
     "Bounds",
-    "Condition",
+    "ColumnTest",
     "Conjunction",
     "Mask",
     "Op",
@@ -52,7 +52,7 @@ class Op(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Condition:
+class ColumnTest:
     """One comparison of a column.
 
     The literal is a value as ``paimon/binary_row/values.py`` lists them.
@@ -68,24 +68,24 @@ class Condition:
 class Alternatives:
     """Conditions of which those of one branch at least must all be true of a row."""
 
-    branches: tuple[tuple[Condition, ...], ...]
+    branches: tuple[tuple[ColumnTest, ...], ...]
     """None of them is empty: what tells nothing of one branch tells nothing of them all."""
 
 
-Conjunction: TypeAlias = "Sequence[Condition | Alternatives]"
+Conjunction: TypeAlias = "Sequence[ColumnTest | Alternatives]"
 """Conditions that must all be true of a row."""
 
 
-def conjunctions(conditions: Conjunction) -> Iterator[list[list[Condition]]]:
+def conjunctions(conditions: Conjunction) -> Iterator[list[list[ColumnTest]]]:
     """Lists without alternatives: of each group that comes, a row meets all of one list."""
-    plain = [each for each in conditions if isinstance(each, Condition)]
+    plain = [each for each in conditions if isinstance(each, ColumnTest)]
     groups = [each.branches for each in conditions if isinstance(each, Alternatives)]
     yield from ([[*plain, *branch] for branch in branches] for branches in groups)
     if not groups:
         yield [plain]
 
 
-def in_any(conditions: Conjunction, ask: Callable[[Sequence[Condition]], Mask]) -> Mask:
+def in_any(conditions: Conjunction, ask: Callable[[Sequence[ColumnTest]], Mask]) -> Mask:
     """What ``ask`` leaves in of conditions without alternatives, for some with them."""
     groups = [[ask(each) for each in lists] for lists in conjunctions(conditions)]
     found: Mask = np.logical_and.reduce([np.logical_or.reduce(masks) for masks in groups])
@@ -94,9 +94,9 @@ def in_any(conditions: Conjunction, ask: Callable[[Sequence[Condition]], Mask]) 
 
 def on_columns(conditions: Conjunction, names: Collection[str]) -> Conjunction:
     """What of them is about some columns alone."""
-    found: list[Condition | Alternatives] = []
+    found: list[ColumnTest | Alternatives] = []
     for each in conditions:
-        if isinstance(each, Condition):
+        if isinstance(each, ColumnTest):
             found += [each] if each.column in names else []
             continue
         branches = [tuple(c for c in branch if c.column in names) for branch in each.branches]
@@ -115,7 +115,7 @@ class Bounds:
     rows: pa.Array
 
 
-def may_meet(condition: Condition, bounds: Bounds, data_type: DataType) -> Mask:
+def may_meet(condition: ColumnTest, bounds: Bounds, data_type: DataType) -> Mask:
     """Where some row may meet a condition; false only where none can."""
     no_nulls = pc.equal(bounds.nulls, 0)
     only_nulls = pc.equal(bounds.nulls, bounds.rows)
@@ -127,7 +127,7 @@ def may_meet(condition: Condition, bounds: Bounds, data_type: DataType) -> Mask:
     return ~ruled_out
 
 
-def _out_of_bounds(condition: Condition, bounds: Bounds, data_type: AtomicType) -> pa.Array:
+def _out_of_bounds(condition: ColumnTest, bounds: Bounds, data_type: AtomicType) -> pa.Array:
     """Where bounds are known and leave no room; null or false where they do not tell."""
     if condition.op is not Op.IN:
         return _beyond(condition.op, condition.literal, bounds, data_type)

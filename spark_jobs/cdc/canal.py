@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 import lakeformat as lake
 from lakeformat.types.types import STRING, DataType, TypeName, atomic
-from spark_jobs.cdc.changes import Changes, SourceTable, field_of
+from spark_jobs.cdc.changes import MessageChanges, SourceTable, field_of
 from spark_jobs.cdc.declared import Declared, declared_of
 from spark_jobs.cdc.maxwell import TABLE_NAMES, keys_of, row_changes, table_names
 
@@ -73,7 +73,7 @@ class Canal:
 
     def changes(
         self, messages: pa.Table, keys: Sequence[str], only: SourceTable, path: str
-    ) -> list[Changes]:
+    ) -> list[MessageChanges]:
         """The rows of some messages."""
         kind, data = field_of(messages, "type"), field_of(messages, "data")
         if kind is None or kind.null_count:

@@ -12,13 +12,13 @@ import pyarrow.compute as pc
 
 import lakeformat as lake
 
-__all__ = ["Changes", "Positions", "SourceTable", "arranged", "field_of", "updates_of"]
+__all__ = ["MessageChanges", "Positions", "SourceTable", "arranged", "field_of", "updates_of"]
 
 Positions = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
-class Changes:
+class MessageChanges:
     """Rows that all do the same, each with its place among all rows of the block."""
 
     kind: str
@@ -26,7 +26,7 @@ class Changes:
     rows: pa.StructArray
 
 
-def arranged(parts: Iterable[Changes]) -> tuple[pa.Array, pa.StructArray] | None:
+def arranged(parts: Iterable[MessageChanges]) -> tuple[pa.Array, pa.StructArray] | None:
     """The kinds and the rows in their order; None if there are none."""
     found = [part for part in parts if len(part.rows)]
     if not found:
@@ -81,12 +81,12 @@ class SourceTable:
 
 def updates_of(
     rows: pa.StructArray, old: pa.StructArray | None, positions: Positions, keys: Sequence[str]
-) -> list[Changes]:
+) -> list[MessageChanges]:
     """Updates that tell of the old row only what has changed: one that moved deletes its old key.
 
     Where a key is the same the new row replaces the old one, and more is not known of that.
     """
-    found = [Changes("+U", positions + 1, rows)]
+    found = [MessageChanges("+U", positions + 1, rows)]
     if old is None or not keys:
         return found
     before = {name: field_of(old, name) for name in keys}
@@ -100,5 +100,5 @@ def updates_of(
         columns[name] = pc.coalesce(value, columns[name])
     if moved.any():
         gone = pa.StructArray.from_arrays([*columns.values()], fields=list(rows.type))
-        found.append(Changes("-D", positions[moved], gone.filter(pa.array(moved))))
+        found.append(MessageChanges("-D", positions[moved], gone.filter(pa.array(moved))))
     return found

@@ -13,17 +13,17 @@ from lakeformat.files.foreign.inferred_columns import rounded_numbers, rounded_r
 from lakeformat.files.foreign.text_checks import times_as_text
 from lakeformat.types.arrow_types import from_arrow_type
 from lakeformat.types.types import AtomicType, DataType, TypeName, atomic
-from spark_jobs.cdc.changes import Changes
+from spark_jobs.cdc.changes import MessageChanges
 from spark_jobs.cdc.declared import Declared, type_text
 from spark_jobs.ingestion.type_widening import widest
 
-__all__ = ["Column", "MessageColumns"]
+__all__ = ["MessageColumn", "MessageColumns"]
 
 _INTEGERS = ((TypeName.TINYINT, 7), (TypeName.SMALLINT, 15), (TypeName.INT, 31))
 
 
 @dataclass(slots=True)
-class Column:
+class MessageColumn:
     """One column of the messages."""
 
     name: str
@@ -74,7 +74,7 @@ class Column:
             self.least, self.most = min(self.least, least), max(self.most, most)
         self.rounded.update(rounded_numbers(values, self.name))
 
-    def merge(self, other: Column) -> None:
+    def merge(self, other: MessageColumn) -> None:
         """What somebody else has met."""
         self._note_type(other.values)
         self.least, self.most = min(self.least, other.least), max(self.most, other.most)
@@ -104,11 +104,11 @@ class Column:
 class MessageColumns:
     """All columns of a batch, in the order in which they were met."""
 
-    by_name: dict[str, Column] = field(default_factory=dict)
+    by_name: dict[str, MessageColumn] = field(default_factory=dict)
     lacks_before: bool = False
     """Whether an update does not tell of the row before it."""
 
-    def note(self, changes: Sequence[Changes]) -> None:
+    def note(self, changes: Sequence[MessageChanges]) -> None:
         """The rows of some messages."""
         after, before = (
             sum(len(part.rows) for part in changes if part.kind == kind) for kind in ("+U", "-U")
@@ -130,8 +130,8 @@ class MessageColumns:
         for name, column in other.by_name.items():
             self._column(name).merge(column)
 
-    def _column(self, name: str) -> Column:
-        return self.by_name.setdefault(name, Column(name))
+    def _column(self, name: str) -> MessageColumn:
+        return self.by_name.setdefault(name, MessageColumn(name))
 
 
 def _shown(values: pa.DataType) -> pa.DataType | None:
@@ -148,7 +148,7 @@ def _shown(values: pa.DataType) -> pa.DataType | None:
     return values
 
 
-def _both(column: Column, said: Declared) -> Declared:
+def _both(column: MessageColumn, said: Declared) -> Declared:
     """A declaration that changes within a batch: the wider one, if one is."""
     before = column.declared
     assert before is not None

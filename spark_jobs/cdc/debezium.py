@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 import lakeformat as lake
 from lakeformat.types.types import BYTES, STRING, AtomicType, TypeName, atomic
-from spark_jobs.cdc.changes import Changes, SourceTable, field_of
+from spark_jobs.cdc.changes import MessageChanges, SourceTable, field_of
 from spark_jobs.cdc.declared import Declared, Decoding, declared_of
 
 __all__ = ["Debezium"]
@@ -92,7 +92,7 @@ class Debezium:
 
     def changes(
         self, messages: pa.Table, keys: Sequence[str], only: SourceTable, path: str
-    ) -> list[Changes]:
+    ) -> list[MessageChanges]:
         """The rows of some messages."""
         body = _body(messages)
         op = field_of(body, "op")
@@ -109,7 +109,7 @@ class Debezium:
 
     def _of(
         self, body: pa.Table | pa.StructArray, op: pa.Array, meant: pa.Array | None, path: str
-    ) -> Iterator[Changes]:
+    ) -> Iterator[MessageChanges]:
         positions = np.arange(len(op)) * 2
         before, after = field_of(body, "before"), field_of(body, "after")
         for letters, side, kind, step, needed in (
@@ -135,7 +135,7 @@ class Debezium:
                 rows = side.filter(mask)
                 if kind == "+U":
                     _require_sent(rows, path)
-                yield Changes(kind, places, rows)
+                yield MessageChanges(kind, places, rows)
 
 
 def _require_sent(rows: pa.StructArray, path: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TypeAlias
 
 import pyarrow as pa
 
@@ -11,20 +12,24 @@ from lakeformat.paimon.schema_changes import SchemaChange, add_column, update_co
 from lakeformat.types.arrow_types import to_arrow_type
 from lakeformat.types.types import (
     STRING,
+    ArrayType,
     AtomicType,
     DataField,
     DataType,
+    MapType,
+    RowType,
     TypeName,
     with_nullability,
 )
-from spark_jobs.cdc.columns import Column, MessageColumns
+from spark_jobs.cdc.columns import MessageColumn, MessageColumns
 from spark_jobs.cdc.declared import type_text
-from spark_jobs.cdc.nested_parts import Path, parts_beside
 from spark_jobs.ingestion.type_widening import widest
 
 __all__ = ["changes_for", "declaration"]
 
 T = TypeName
+_Path: TypeAlias = tuple[str, ...]
+
 _INTEGERS = (T.TINYINT, T.SMALLINT, T.INT, T.BIGINT)
 _OF_NUMBERS = {*_INTEGERS, T.DECIMAL, T.FLOAT, T.DOUBLE}
 _TIMES = {T.DATE, T.TIME, T.TIMESTAMP, T.TIMESTAMP_LTZ}
@@ -71,7 +76,9 @@ class _Difference(Exception):
     """What is wrong with one column."""
 
 
-def _change(column: Column, there: DataField | None, texts_hold_all: bool) -> list[SchemaChange]:
+def _change(
+    column: MessageColumn, there: DataField | None, texts_hold_all: bool
+) -> list[SchemaChange]:
     found = column.type
     if there is None:  # where no value shows the type, it waits for one that does
         return [] if found is None else [_added(column, (column.name,), found)]
@@ -83,9 +90,11 @@ def _change(column: Column, there: DataField | None, texts_hold_all: bool) -> li
     return [update_column_type(column.name, declaration(wanted))]
 
 
-def _changes_inside(column: Column, found: DataType, there: DataType) -> Iterator[SchemaChange]:
+def _changes_inside(
+    column: MessageColumn, found: DataType, there: DataType
+) -> Iterator[SchemaChange]:
     """The same for each part of a nested column; undeclared ones are read as the table has them."""
-    for path, part, old in parts_beside(found, there, (column.name,)):
+    for path, part, old in _parts_beside(found, there, (column.name,)):
         if old is None:
             yield _added(column, path, part)
         elif column.is_declared or type(part) is not type(old):
@@ -96,12 +105,12 @@ def _changes_inside(column: Column, found: DataType, there: DataType) -> Iterato
                 yield update_column_type(path, declaration(wider))
 
 
-def _added(column: Column, path: Path, type: DataType) -> SchemaChange:
+def _added(column: MessageColumn, path: _Path, type: DataType) -> SchemaChange:
     column.require_exact(path)
     return add_column(path, declaration(type))
 
 
-def _wanted(column: Column, there: DataField, texts_hold_all: bool) -> DataType | None:
+def _wanted(column: MessageColumn, there: DataField, texts_hold_all: bool) -> DataType | None:
     """The type the column should have; None for the one it has."""
     if column.declared is not None and column.declared.type is not None:
         if _is_small_number(column.declared.type, there.type, texts_hold_all):
@@ -128,7 +137,7 @@ def _is_decimal(type: DataType) -> bool:
 
 
 def _by_values(
-    column: Column, type: AtomicType, found: DataType, texts_hold_all: bool
+    column: MessageColumn, type: AtomicType, found: DataType, texts_hold_all: bool
 ) -> DataType | None:
     """A column's new type where none is declared: what the values seen in JSON fit into."""
     if not isinstance(found, AtomicType):
@@ -149,7 +158,7 @@ def _by_values(
     return None
 
 
-def _differs(column: Column, name: str, there: DataType, found: DataType) -> _Difference:
+def _differs(column: MessageColumn, name: str, there: DataType, found: DataType) -> _Difference:
     said = "declared as" if column.is_declared else "written as"
     is_time = isinstance(there, AtomicType) and there.name in _TIMES
     hint = " (a number tells no time without the schema beside it)" if is_time else ""
@@ -162,3 +171,27 @@ def _differs(column: Column, name: str, there: DataType, found: DataType) -> _Di
 def declaration(type: DataType) -> str | pa.DataType:
     """A type as schema changes take it."""
     return type_text(type) if isinstance(type, AtomicType) else to_arrow_type(type)
+
+
+def _parts_beside(
+    found: DataType, there: DataType, path: _Path
+) -> Iterator[tuple[_Path, DataType, DataType | None]]:
+    """Yield each part that has no parts both have, by its path; None where ``there`` lacks it.
+
+    Fields are found by name: their numbers mean nothing in messages.
+    """
+    if isinstance(found, ArrayType) and isinstance(there, ArrayType):
+        yield from _parts_beside(found.element, there.element, (*path, "element"))
+    elif isinstance(found, MapType) and isinstance(there, MapType):
+        yield (*path, "key"), found.key, there.key
+        yield from _parts_beside(found.value, there.value, (*path, "value"))
+    elif isinstance(found, RowType) and isinstance(there, RowType):
+        parts = {part.name: part.type for part in there.fields}
+        for part in found.fields:
+            inner = (*path, part.name)
+            if part.name in parts:
+                yield from _parts_beside(part.type, parts[part.name], inner)
+            else:
+                yield inner, part.type, None
+    else:
+        yield path, found, there

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 import lakeformat as lake
-from spark_jobs.cdc.changes import Changes, SourceTable, field_of, updates_of
+from spark_jobs.cdc.changes import MessageChanges, SourceTable, field_of, updates_of
 from spark_jobs.cdc.declared import Declared
 
 __all__ = ["TABLE_NAMES", "Maxwell", "keys_of", "row_changes", "table_names"]
@@ -54,7 +54,7 @@ class Maxwell:
 
     def changes(
         self, messages: pa.Table, keys: Sequence[str], only: SourceTable, path: str
-    ) -> list[Changes]:
+    ) -> list[MessageChanges]:
         """The rows of some messages."""
         kind, data = field_of(messages, "type"), field_of(messages, "data")
         if kind is None or kind.null_count:
@@ -98,7 +98,7 @@ def row_changes(
     old: pa.StructArray | None,
     keys: Sequence[str],
     path: str,
-) -> list[Changes]:
+) -> list[MessageChanges]:
     """What rows do by the words of their messages, whether Canal's or Maxwell's."""
     if rows.null_count:
         raise lake.InvalidRequestError(f"{path} holds a message without its row ('data')")
@@ -109,9 +109,9 @@ def row_changes(
         return mask, positions[mask.to_numpy(zero_copy_only=False)]
 
     inserted, places = part(_INSERTS)
-    found = [Changes("+I", places + 1, rows.filter(inserted))]
+    found = [MessageChanges("+I", places + 1, rows.filter(inserted))]
     deleted, places = part(["delete"])
-    found.append(Changes("-D", places, rows.filter(deleted)))
+    found.append(MessageChanges("-D", places, rows.filter(deleted)))
     updated, places = part(["update"])
     before = None if old is None else old.filter(updated)
     return [*found, *updates_of(rows.filter(updated), before, places, keys)]

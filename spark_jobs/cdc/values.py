@@ -11,7 +11,7 @@ import lakeformat as lake
 from lakeformat.files.foreign.text_checks import cast_text, times_as_text
 from lakeformat.types.types import DataField
 from spark_jobs.cdc.base64_columns import decimals_of, decoded
-from spark_jobs.cdc.columns import Column
+from spark_jobs.cdc.columns import MessageColumn
 from spark_jobs.cdc.declared import Declared, Decoding
 
 __all__ = ["column_values", "read_as"]
@@ -19,7 +19,7 @@ __all__ = ["column_values", "read_as"]
 _UNITS = {Decoding.MILLIS: "ms", Decoding.MICROS: "us", Decoding.NANOS: "ns"}
 
 
-def read_as(column: Column, wanted: pa.DataType) -> pa.DataType:
+def read_as(column: MessageColumn, wanted: pa.DataType) -> pa.DataType:
     """The type a JSON value is read with, on its way to a column's."""
     declared = column.declared or Declared(None)
     if declared.decoding in (Decoding.BASE64, Decoding.BASE64_DECIMAL):
@@ -38,7 +38,9 @@ def read_as(column: Column, wanted: pa.DataType) -> pa.DataType:
     return wanted
 
 
-def column_values(values: pa.Array, column: Column, field: DataField, wanted: pa.Field) -> pa.Array:
+def column_values(
+    values: pa.Array, column: MessageColumn, field: DataField, wanted: pa.Field
+) -> pa.Array:
     """The values of a column, of the type of the table's."""
     declared = column.declared or Declared(None)
     try:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from spark_jobs.frames.parts import tasks_at_once
-from spark_jobs.frames.tables import DEFAULT_WAREHOUSE, Place, remember_place
+from spark_jobs.frames.tables import DEFAULT_WAREHOUSE, Warehouse, remember_place
 from spark_jobs.runtime.spark_session import start_session
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def register(
 
     if ":/" not in warehouse:  # tasks and planners work in other directories
         warehouse = os.path.abspath(os.path.expanduser(warehouse))
-    place = Place(warehouse, dict(catalog_options or {}))
+    place = Warehouse(warehouse, dict(catalog_options or {}))
     remember_place(spark, place)
     source = source_in(place, at_once=tasks_at_once(spark))
     spark.dataSource.register(source)

@@ -13,7 +13,7 @@ from spark_jobs.frames.parts import classic_context
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["Place", "TableName", "find_table", "place_of", "remember_place"]
+__all__ = ["TableName", "Warehouse", "find_table", "place_of", "remember_place"]
 
 TableName: TypeAlias = "str | lake.Table"
 """``database.table``, or a table that is open already."""
@@ -22,7 +22,7 @@ DEFAULT_WAREHOUSE = "warehouse"
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Warehouse:
     """Where tables are found by their names."""
 
     warehouse: str = DEFAULT_WAREHOUSE
@@ -36,28 +36,28 @@ class Place:
 
 
 # In this process's memory alone: what is in Spark's configuration is on its web pages.
-_PLACES: WeakKeyDictionary[SparkSession, Place] = WeakKeyDictionary()
+_PLACES: WeakKeyDictionary[SparkSession, Warehouse] = WeakKeyDictionary()
 
 
-def remember_place(spark: SparkSession, place: Place) -> None:
+def remember_place(spark: SparkSession, place: Warehouse) -> None:
     """Where the tables of a session are, unless a call says otherwise."""
     _PLACES[spark] = place
 
 
 def place_of(
     spark: SparkSession, warehouse: str | None, catalog_options: Mapping[str, str] | None
-) -> Place:
+) -> Warehouse:
     """Where a call finds its tables."""
     known = _remembered(spark)
     if warehouse is None and catalog_options is None:
         return known
     if warehouse is None or warehouse == known.warehouse:
         options = known.catalog_options if catalog_options is None else catalog_options
-        return Place(known.warehouse, options)
-    return Place(warehouse, catalog_options or {})
+        return Warehouse(known.warehouse, options)
+    return Warehouse(warehouse, catalog_options or {})
 
 
-def _remembered(spark: SparkSession) -> Place:
+def _remembered(spark: SparkSession) -> Warehouse:
     """Of the session, or of the one it was cloned from: a stream runs in a clone."""
     if (place := _PLACES.get(spark)) is not None:
         return place
@@ -65,7 +65,7 @@ def _remembered(spark: SparkSession) -> Place:
     clones = [
         p for s, p in _PLACES.items() if context is not None and classic_context(s) is context
     ]
-    return clones[-1] if clones else Place()
+    return clones[-1] if clones else Warehouse()
 
 
 def find_table(

@@ -16,10 +16,10 @@ from spark_jobs.frames.parts import PartWork
 from spark_jobs.frames.worker import prepare_worker
 from spark_jobs.source.read_request import ReadRequest
 
-__all__ = ["LakeReader", "Part"]
+__all__ = ["LakePartition", "LakeReader"]
 
 
-class Part(InputPartition):
+class LakePartition(InputPartition):
     """What one task reads, and how."""
 
     def __init__(self, work: PartWork, part: object) -> None:
@@ -28,7 +28,7 @@ class Part(InputPartition):
         self.part = part
 
     def __repr__(self) -> str:
-        return "Part()"
+        return "LakePartition()"
 
 
 class LakeReader(DataSourceReader):
@@ -40,10 +40,12 @@ class LakeReader(DataSourceReader):
 
     def partitions(self) -> Sequence[InputPartition]:
         plan = self._asked.plan(self._at_once)
-        return [Part(plan.work, part) for part in plan.parts]
+        return [LakePartition(plan.work, part) for part in plan.parts]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        if not isinstance(partition, Part):  # Spark reads one of nothing where there is no part
+        if not isinstance(
+            partition, LakePartition
+        ):  # Spark reads one of nothing where there is no part
             return iter(())
         prepare_worker()
         return iter(partition.work(partition.part))

@@ -21,7 +21,7 @@ from pyspark.sql.types import StructType
 
 import lakeformat as lake
 from spark_jobs.frames.fitting import require_fitting
-from spark_jobs.frames.tables import Place
+from spark_jobs.frames.tables import Warehouse
 from spark_jobs.source.batch_reader import LakeReader
 from spark_jobs.source.options import Use, read_said, require_fit
 from spark_jobs.source.read_request import ReadRequest, request_of_options
@@ -34,7 +34,7 @@ __all__ = ["LakeDataSource", "source_in"]
 class LakeDataSource(DataSource):
     """Tables of one place, by the name ``lake``."""
 
-    place: ClassVar[Place] = Place()
+    place: ClassVar[Warehouse] = Warehouse()
     at_once: ClassVar[int] = 1
     """How many tasks run at a time: what is read has as many parts at least."""
 
@@ -105,14 +105,14 @@ class LakeDataSource(DataSource):
             )
         return name
 
-    def _place(self) -> Place:
+    def _place(self) -> Warehouse:
         warehouse = self._said.get("warehouse")
         if warehouse is None or warehouse == self.place.warehouse:
             return self.place
-        return Place(warehouse)
+        return Warehouse(warehouse)
 
 
-def source_in(place: Place, *, at_once: int) -> type[LakeDataSource]:
+def source_in(place: Warehouse, *, at_once: int) -> type[LakeDataSource]:
     """A class to register: it carries the place, with options no plan may show."""
 
     class RegisteredSource(LakeDataSource):

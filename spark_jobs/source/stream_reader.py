@@ -12,9 +12,9 @@ import lakeformat as lake
 from lakeformat.tables.position import Position
 from spark_jobs.frames.parts import PartWork
 from spark_jobs.frames.plans import ReadPlan, plan_changes, plan_splits
-from spark_jobs.frames.tables import Place
+from spark_jobs.frames.tables import Warehouse
 from spark_jobs.frames.worker import prepare_worker
-from spark_jobs.source.batch_reader import Part
+from spark_jobs.source.batch_reader import LakePartition
 from spark_jobs.source.read_request import ReadRequest, time_of, whole_number
 
 __all__ = ["LakeStreamReader", "RefusedStreamReader"]
@@ -36,7 +36,7 @@ _MODES_AT = {
 """Where a stream begins, and the modes that it is said for."""
 
 
-class StreamPart(Part):
+class StreamPartition(LakePartition):
     """What one task of a batch reads; the batch begins with a snapshot."""
 
     def __init__(self, work: PartWork, part: object, begins_after: Position) -> None:
@@ -48,7 +48,12 @@ class LakeStreamReader(DataSourceStreamReader):
     """Changes, snapshot by snapshot; the table is opened anew for each batch, to see it change."""
 
     def __init__(
-        self, asked: ReadRequest, said: Mapping[str, str], place: Place, name: str, at_once: int
+        self,
+        asked: ReadRequest,
+        said: Mapping[str, str],
+        place: Warehouse,
+        name: str,
+        at_once: int,
     ) -> None:
         self._asked = asked
         self._said = said
@@ -126,10 +131,10 @@ class LakeStreamReader(DataSourceStreamReader):
         except lake.LakeError as error:
             self._stopped(error, begins_after)
             raise
-        return [StreamPart(p.work, part, begins_after) for p in plans for part in p.parts]
+        return [StreamPartition(p.work, part, begins_after) for p in plans for part in p.parts]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        if not isinstance(partition, StreamPart):
+        if not isinstance(partition, StreamPartition):
             return
         prepare_worker()
         try:

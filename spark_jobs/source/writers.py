@@ -45,7 +45,7 @@ class Written:
     """Of a batch."""
 
 
-class Answer(WriterCommitMessage):
+class TaskAnswer(WriterCommitMessage):
     """What a task has written, or why its rows can never be."""
 
     def __init__(
@@ -87,17 +87,19 @@ class _TaskWriter:
         query = None if context is None else context.getLocalProperty("sql.streaming.queryId")
         first = next(iterator, None)
         if first is None:
-            return Answer([], None, query)
+            return TaskAnswer([], None, query)
         prepare_worker()
         how = self._how
         answer = write_in_task(self._table, chain([first], iterator), how.kinds, how.overwrite)
         if isinstance(answer, lake.LakeError):
-            return Answer([], answer, query)
-        return Answer([message.to_bytes() for message in answer], None, query)
+            return TaskAnswer([], answer, query)
+        return TaskAnswer([message.to_bytes() for message in answer], None, query)
 
     def _commit(self, answers: Sequence[WriterCommitMessage | None], commit: lake.CommitId) -> None:
         messages = _messages(answers)
-        refused = [a.refused for a in answers if isinstance(a, Answer) and a.refused is not None]
+        refused = [
+            a.refused for a in answers if isinstance(a, TaskAnswer) and a.refused is not None
+        ]
         if refused:
             raise refused[0]  # Spark aborts then, and the files go
         require_one_writer(self._table, messages)
@@ -152,7 +154,7 @@ class LakeStreamWriter(_TaskWriter, DataSourceStreamArrowWriter):
                 self._commit(messages, noted)
 
     def abort(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:
-        if any(isinstance(answer, Answer) for answer in messages):
+        if any(isinstance(answer, TaskAnswer) for answer in messages):
             self._abort(messages, self._commit_id(messages, batchId))
 
     def _require_columns(self, batch: int) -> None:
@@ -174,7 +176,7 @@ class LakeStreamWriter(_TaskWriter, DataSourceStreamArrowWriter):
     def _commit_id(
         self, messages: Sequence[WriterCommitMessage | None], batch: int
     ) -> lake.CommitId:
-        told = {a.query for a in messages if isinstance(a, Answer) and a.query is not None}
+        told = {a.query for a in messages if isinstance(a, TaskAnswer) and a.query is not None}
         user = self._how.query or next(iter(told), None)
         if user is None:
             raise lake.InvalidRequestError(
@@ -188,7 +190,7 @@ def _messages(answers: Sequence[WriterCommitMessage | None]) -> list[lake.Commit
     return [
         lake.CommitMessage.from_bytes(message)
         for answer in answers
-        if isinstance(answer, Answer)
+        if isinstance(answer, TaskAnswer)
         for message in answer.messages
     ]
 

@@ -11,7 +11,7 @@ from pyspark.sql.datasource import DataSourceReader
 from pyspark.sql.pandas.types import from_arrow_schema
 
 import lakeformat as lake
-from spark_jobs.frames.tables import Place
+from spark_jobs.frames.tables import Warehouse
 from spark_jobs.source.lake_source import source_in
 from tests.spark.orders import data_files
 
@@ -41,7 +41,7 @@ def source(catalog):
     """The data source of a session, with options: ``__`` stands for a hyphen, ``_`` for a dot."""
 
     def build(**options):
-        place = Place(catalog.location, {"table-default.bucket": "1"})
+        place = Warehouse(catalog.location, {"table-default.bucket": "1"})
         kind = source_in(place, at_once=2)
         said = {name.replace("__", "-").replace("_", "."): text for name, text in options.items()}
         return kind({"path": "shop.orders", **said})

@@ -5,7 +5,7 @@ import pytest
 from pyspark.sql.pandas.types import from_arrow_schema
 
 import lakeformat as lake
-from spark_jobs.frames.tables import Place
+from spark_jobs.frames.tables import Warehouse
 from spark_jobs.source.lake_source import source_in
 
 
@@ -23,7 +23,7 @@ def source(catalog, orders):
 
     def build(**options):
         said = {name.replace("__", "-").replace("_", "."): text for name, text in options.items()}
-        return source_in(Place(catalog.location), at_once=1)({"path": "shop.orders", **said})
+        return source_in(Warehouse(catalog.location), at_once=1)({"path": "shop.orders", **said})
 
     return build
 

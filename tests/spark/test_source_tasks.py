@@ -8,7 +8,7 @@ import zipfile
 import pyarrow as pa
 import pytest
 
-from spark_jobs.frames.tables import Place
+from spark_jobs.frames.tables import Warehouse
 from spark_jobs.source.lake_source import source_in
 
 
@@ -16,7 +16,7 @@ from spark_jobs.source.lake_source import source_in
 def opened(catalog):
     table = catalog.create_table("shop.orders", [("id", "BIGINT")])
     table.write(pa.table({"id": [1]}))
-    return source_in(Place(catalog.location), at_once=1)({"path": "shop.orders"})
+    return source_in(Warehouse(catalog.location), at_once=1)({"path": "shop.orders"})
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import pytest
 from pyspark import cloudpickle
 
 import lakeformat as lake
-from spark_jobs.frames.tables import Place
+from spark_jobs.frames.tables import Warehouse
 from spark_jobs.source.lake_source import source_in
 from tests.spark.orders import data_files
 
@@ -21,7 +21,7 @@ def copy(catalog):
 @pytest.fixture
 def writer(catalog, copy):
     """Of a stream that has written a batch, as Spark keeps it."""
-    source = source_in(Place(catalog.location), at_once=1)({"path": "shop.copy", "query": "q"})
+    source = source_in(Warehouse(catalog.location), at_once=1)({"path": "shop.copy", "query": "q"})
     made = pickle.loads(cloudpickle.dumps(source.streamWriter(source.schema(), False)))
     batch(made, 0)
     return made

@@ -23,8 +23,8 @@ from lakeformat.files.parquet.number_chunks import encode_constant, encode_plain
 from lakeformat.files.parquet.pages import PageCodec
 from lakeformat.files.parquet.text_chunks import encode_texts
 from lakeformat.files.parquet.thrift_compact import (
-    Kind,
     StructWriter,
+    ThriftKind,
     serialize_number,
     serialize_structs,
 )
@@ -179,7 +179,7 @@ def _file_of(rows: pa.Table, layout: ParquetLayout) -> pa.Buffer:
 
 def _group(described: Sequence[bytes], rows: int, raw_size: int, start: int, size: int) -> bytes:
     found = StructWriter()
-    found.list(_COLUMNS, Kind.STRUCT, described)
+    found.list(_COLUMNS, ThriftKind.STRUCT, described)
     found.i64(_BYTES, raw_size)
     found.i64(_GROUP_ROWS, rows)
     found.i64(_GROUP_OFFSET, start)

@@ -8,9 +8,9 @@ from typing import cast
 
 from lakeformat.files.parquet.pages import Content, Encoding, PageKind, Pages
 from lakeformat.files.parquet.thrift_compact import (
-    Kind,
     Struct,
     StructWriter,
+    ThriftKind,
     Values,
     parse_struct,
     serialize_number,
@@ -60,7 +60,7 @@ class ColumnChunk:
         """The same pages as those of another column."""
         chunk = parse_struct(self.description)
         described = cast(Struct, chunk[_META_DATA][1])
-        described[_PATH] = Kind.LIST, Values(Kind.BINARY, [column.encode()])
+        described[_PATH] = ThriftKind.LIST, Values(ThriftKind.BINARY, [column.encode()])
         return replace(self, description=serialize_struct(chunk))
 
 
@@ -96,8 +96,8 @@ def made_chunk(
         ]
     described = StructWriter()
     described.i32(_TYPE, physical_type)
-    described.list(_ENCODINGS, Kind.I32, encodings)
-    described.list(_PATH, Kind.BINARY, [column.encode()])
+    described.list(_ENCODINGS, ThriftKind.I32, encodings)
+    described.list(_PATH, ThriftKind.BINARY, [column.encode()])
     described.i32(_CODEC, pages.codec.number)
     described.i64(_VALUES, rows)
     described.i64(_RAW_SIZE, pages.raw_size)
@@ -106,7 +106,7 @@ def made_chunk(
     if pages.dictionary_size:
         described.i64(_DICTIONARY, 0)
     described.struct(_STATISTICS, statistics)
-    described.list(_PAGE_COUNTS, Kind.STRUCT, [_page_count(*each, pages) for each in counts])
+    described.list(_PAGE_COUNTS, ThriftKind.STRUCT, [_page_count(*each, pages) for each in counts])
     if nullable or text_bytes is not None:
         described.struct(_SIZES, _sizes(rows, text_bytes, nullable=nullable))
     chunk = StructWriter()
@@ -127,8 +127,8 @@ def _sizes(rows: int, text_bytes: int | None, *, nullable: bool) -> bytes:
     found = StructWriter()
     if text_bytes is not None:
         found.i64(_TEXT_BYTES, text_bytes)
-    found.list(_REPEATS, Kind.I64, [])
-    found.list(_LEVELS, Kind.I64, [0, rows] if nullable else [])
+    found.list(_REPEATS, ThriftKind.I64, [])
+    found.list(_LEVELS, ThriftKind.I64, [0, rows] if nullable else [])
     return found.close()
 
 

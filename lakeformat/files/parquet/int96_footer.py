@@ -9,8 +9,8 @@ from collections.abc import Iterable
 from typing import cast
 
 from lakeformat.files.parquet.thrift_compact import (
-    Kind,
     Struct,
+    ThriftKind,
     Value,
     parse_struct,
     serialize_struct,
@@ -44,6 +44,6 @@ def with_int96(content: bytes, leaves: Iterable[int]) -> bytes:
 
 
 def _change(members: Struct, number: int) -> None:
-    found: tuple[Kind, Value] = members[number]
-    assert found == (Kind.I32, _FIXED_LEN_BYTE_ARRAY)
-    members[number] = Kind.I32, _INT96
+    found: tuple[ThriftKind, Value] = members[number]
+    assert found == (ThriftKind.I32, _FIXED_LEN_BYTE_ARRAY)
+    members[number] = ThriftKind.I32, _INT96

@@ -14,8 +14,8 @@ from typing import IO, cast
 from lakeformat.files.parquet.end import END_BYTES, MAGIC, footer_length, with_end
 from lakeformat.files.parquet.pages import CODECS
 from lakeformat.files.parquet.thrift_compact import (
-    Kind,
     Struct,
+    ThriftKind,
     Value,
     Values,
     number_in,
@@ -60,7 +60,7 @@ class RowGroups:
         return len(structs_in(self.footer, _ROW_GROUPS))
 
     @property
-    def frame(self) -> dict[int, tuple[Kind, Value]]:
+    def frame(self) -> dict[int, tuple[ThriftKind, Value]]:
         """The rest of the footer, which files must share: schema, who wrote it, how it compares."""
         return {n: each for n, each in self.footer.items() if n not in (_ROWS, _ROW_GROUPS)}
 
@@ -125,8 +125,8 @@ class JoinedParquet:
         assert self._frame is not None
         footer: Struct = {
             **self._frame,
-            _ROWS: (Kind.I64, self._rows),
-            _ROW_GROUPS: (Kind.LIST, Values(Kind.STRUCT, self._groups)),
+            _ROWS: (ThriftKind.I64, self._rows),
+            _ROW_GROUPS: (ThriftKind.LIST, Values(ThriftKind.STRUCT, self._groups)),
         }
         self._stream.write(with_end(serialize_struct(dict(sorted(footer.items())))))
 
@@ -155,7 +155,7 @@ def _move(group: Struct, distance: int, *, ordinal: int) -> None:
     """Say where its pages are now; an index of pages stays behind, as when files are rewritten."""
     _shift(group, _GROUP_OFFSET, distance)
     if _ORDINAL in group:
-        group[_ORDINAL] = Kind.I16, ordinal
+        group[_ORDINAL] = ThriftKind.I16, ordinal
     for chunk in structs_in(group, _COLUMNS):
         _shift(chunk, _FILE_OFFSET, distance)
         for member in (_DATA, _INDEX, _DICTIONARY):

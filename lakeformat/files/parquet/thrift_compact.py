@@ -12,9 +12,9 @@ from enum import IntEnum
 from typing import TypeAlias, cast
 
 __all__ = [
-    "Kind",
     "Struct",
     "StructWriter",
+    "ThriftKind",
     "Value",
     "Values",
     "number_in",
@@ -27,7 +27,7 @@ __all__ = [
 ]
 
 
-class Kind(IntEnum):
+class ThriftKind(IntEnum):
     """The types of values; in a struct a boolean is its own value."""
 
     STOP = 0
@@ -48,17 +48,17 @@ class Kind(IntEnum):
 class Values:
     """A list or set of values of one kind."""
 
-    kind: Kind
+    kind: ThriftKind
     items: list[Value]
 
 
 Value: TypeAlias = "int | float | bytes | Struct | Values"
-Struct: TypeAlias = dict[int, tuple[Kind, Value]]
+Struct: TypeAlias = dict[int, tuple[ThriftKind, Value]]
 """Members by their numbers, in the order they are stored in."""
 
-_NUMBERS = (Kind.I16, Kind.I32, Kind.I64)
-_BOOLEANS = (Kind.TRUE, Kind.FALSE)
-_LISTS = (Kind.LIST, Kind.SET)
+_NUMBERS = (ThriftKind.I16, ThriftKind.I32, ThriftKind.I64)
+_BOOLEANS = (ThriftKind.TRUE, ThriftKind.FALSE)
+_LISTS = (ThriftKind.LIST, ThriftKind.SET)
 _LONG = 15
 """A longer list, or a longer step to the next member, has its number after the header."""
 _DOUBLE = struct.Struct("<d")
@@ -107,7 +107,7 @@ def serialize_unsigned(number: int) -> bytes:
 def serialize_structs(structs: Sequence[bytes]) -> bytes:
     """The bytes of a list of structs that are bytes already."""
     out = bytearray()
-    _put_list_header(out, Kind.STRUCT, len(structs))
+    _put_list_header(out, ThriftKind.STRUCT, len(structs))
     return bytes(out) + b"".join(structs)
 
 
@@ -121,38 +121,38 @@ class StructWriter:
         self._last = 0
 
     def i32(self, member: int, number: int) -> None:
-        self._begin(member, Kind.I32)
+        self._begin(member, ThriftKind.I32)
         _put_signed(self._out, number)
 
     def i64(self, member: int, number: int) -> None:
-        self._begin(member, Kind.I64)
+        self._begin(member, ThriftKind.I64)
         _put_signed(self._out, number)
 
     def flag(self, member: int, *, value: bool) -> None:
-        self._begin(member, Kind.TRUE if value else Kind.FALSE)
+        self._begin(member, ThriftKind.TRUE if value else ThriftKind.FALSE)
 
     def binary(self, member: int, content: bytes) -> None:
-        self._begin(member, Kind.BINARY)
+        self._begin(member, ThriftKind.BINARY)
         _put_unsigned(self._out, len(content))
         self._out += content
 
     def struct(self, member: int, content: bytes) -> None:
         """A struct that is bytes already."""
-        self._begin(member, Kind.STRUCT)
+        self._begin(member, ThriftKind.STRUCT)
         self._out += content
 
-    def list(self, member: int, kind: Kind, items: Sequence[Value | bytes]) -> None:
+    def list(self, member: int, kind: ThriftKind, items: Sequence[Value | bytes]) -> None:
         """A list, of structs that are bytes already or of other values."""
-        self._begin(member, Kind.LIST)
+        self._begin(member, ThriftKind.LIST)
         _put_list_header(self._out, kind, len(items))
         for item in items:
-            if kind is Kind.STRUCT:
+            if kind is ThriftKind.STRUCT:
                 self._out += cast(bytes, item)
             else:
                 _put_value(self._out, kind, item)
 
     def close(self) -> bytes:
-        self._out.append(Kind.STOP)
+        self._out.append(ThriftKind.STOP)
         return bytes(self._out)
 
     def _begin(self, member: int, kind: int) -> None:
@@ -169,24 +169,27 @@ class _Reader:
         members: Struct = {}
         number = 0
         while header := self._byte():
-            kind, step = Kind(header & 15), header >> 4
+            kind, step = ThriftKind(header & 15), header >> 4
             number = number + step if step else self._signed()
-            members[number] = kind, kind is Kind.TRUE if kind in _BOOLEANS else self._value(kind)
+            members[number] = (
+                kind,
+                kind is ThriftKind.TRUE if kind in _BOOLEANS else self._value(kind),
+            )
         return members
 
-    def _value(self, kind: Kind) -> Value:
+    def _value(self, kind: ThriftKind) -> Value:
         if kind in _NUMBERS:
             return self._signed()
-        if kind is Kind.BINARY:
+        if kind is ThriftKind.BINARY:
             return self._bytes(self._unsigned())
-        if kind is Kind.STRUCT:
+        if kind is ThriftKind.STRUCT:
             return self.struct()
         if kind in _LISTS:
             header = self._byte()
-            item, size = Kind(header & 15), header >> 4
+            item, size = ThriftKind(header & 15), header >> 4
             size = self._unsigned() if size == _LONG else size
             return Values(item, [self._value(item) for _ in range(size)])
-        if kind is Kind.DOUBLE:
+        if kind is ThriftKind.DOUBLE:
             return float(_DOUBLE.unpack(self._bytes(_DOUBLE.size))[0])
         return self._byte()
 
@@ -225,10 +228,10 @@ def _put_struct(out: bytearray, members: Struct) -> None:
             _put_signed(out, number)
         if kind not in _BOOLEANS:
             _put_value(out, kind, value)
-    out.append(Kind.STOP)
+    out.append(ThriftKind.STOP)
 
 
-def _put_value(out: bytearray, kind: Kind, value: Value) -> None:
+def _put_value(out: bytearray, kind: ThriftKind, value: Value) -> None:
     match value:
         case Values(kind=item, items=items):
             _put_list_header(out, item, len(items))
@@ -247,7 +250,7 @@ def _put_value(out: bytearray, kind: Kind, value: Value) -> None:
             out.append(value)
 
 
-def _put_list_header(out: bytearray, item: Kind, size: int) -> None:
+def _put_list_header(out: bytearray, item: ThriftKind, size: int) -> None:
     out.append(min(size, _LONG) << 4 | item)
     if size >= _LONG:
         _put_unsigned(out, size)

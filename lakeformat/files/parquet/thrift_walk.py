@@ -6,7 +6,7 @@ skip the rest of a struct is to skip a struct.
 
 from __future__ import annotations
 
-from lakeformat.files.parquet.thrift_compact import Kind
+from lakeformat.files.parquet.thrift_compact import ThriftKind
 
 __all__ = [
     "binary_lengths",
@@ -18,11 +18,11 @@ __all__ = [
     "structs_at",
 ]
 
-_TRUE_OR_FALSE = int(Kind.FALSE)
-_FIRST_NUMBER, _LAST_NUMBER = int(Kind.I16), int(Kind.I64)
-_DOUBLE, _BINARY, _STRUCT = int(Kind.DOUBLE), int(Kind.BINARY), int(Kind.STRUCT)
-_LISTS = (int(Kind.LIST), int(Kind.SET))
-_KNOWN = frozenset(map(int, Kind))
+_TRUE_OR_FALSE = int(ThriftKind.FALSE)
+_FIRST_NUMBER, _LAST_NUMBER = int(ThriftKind.I16), int(ThriftKind.I64)
+_DOUBLE, _BINARY, _STRUCT = int(ThriftKind.DOUBLE), int(ThriftKind.BINARY), int(ThriftKind.STRUCT)
+_LISTS = (int(ThriftKind.LIST), int(ThriftKind.SET))
+_KNOWN = frozenset(map(int, ThriftKind))
 _UUID = 13
 _LONG = 15
 """A longer list has its length after the header."""

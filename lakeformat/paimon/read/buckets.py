@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
+
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from lakeformat.errors import CorruptTableError
+from lakeformat.paimon.binary_row import decode_columns
+from lakeformat.paimon.key_order import orderable
 from lakeformat.paimon.metadata.manifest import ManifestEntry
-from lakeformat.paimon.read.partition_order import partition_ranks
+from lakeformat.paimon.partition import partition_fields
 from lakeformat.paimon.schema import TableSchema
 
 __all__ = ["POSTPONE_BUCKET", "has_unique_rows", "skips_level_zero", "visible_buckets"]
@@ -30,7 +35,7 @@ def visible_buckets(
         if _is_visible(schema, entry, level_zero):
             groups.setdefault((entry.partition, entry.bucket), []).append(entry)
     if schema.table_options.scan_plan_sort_partition and schema.partition_keys:
-        ranks = partition_ranks(schema, {partition for partition, _ in groups})
+        ranks = _partition_ranks(schema, {partition for partition, _ in groups})
         return [tuple(groups[place]) for place in sorted(groups, key=lambda p: ranks[p[0]])]
     return [tuple(group) for group in groups.values()]
 
@@ -65,3 +70,17 @@ def _is_visible(schema: TableSchema, entry: ManifestEntry, level_zero: bool) -> 
             "restore its manifest from a backup or roll the table back to an earlier snapshot"
         )
     return level_zero or not (entry.file.level == 0 and skips_level_zero(schema))
+
+
+def _partition_ranks(schema: TableSchema, partitions: Collection[bytes]) -> dict[bytes, int]:
+    """Return the rank of each partition in ascending order of values, nulls first."""
+    rows = [*partitions]
+    types = [field.type for field in partition_fields(schema)]
+    keys: list[pa.ChunkedArray] = []
+    for values in decode_columns(pa.array(rows, pa.large_binary()), types):
+        column = orderable(pa.chunked_array([values]))
+        keys += [pc.is_valid(column), column]
+    names = [str(number) for number in range(len(keys))]
+    table = pa.table(keys, names=names)
+    order = pc.sort_indices(table, sort_keys=[(name, "ascending") for name in names])
+    return {rows[row]: rank for rank, row in enumerate(order.to_pylist())}

@@ -31,7 +31,7 @@ from lakeformat.paimon.read.pruning.entries import EntryPruner, SchemaReader
 from lakeformat.paimon.read.pruning.file_indexes import IndexPruner
 from lakeformat.paimon.read.row_ranges import joins_columns, shares_rows
 from lakeformat.paimon.schema import TableSchema
-from lakeformat.rows.prune import Condition, Conjunction, Mask, conjunctions
+from lakeformat.rows.prune import ColumnTest, Conjunction, Mask, conjunctions
 
 __all__ = [
     "BucketRows",
@@ -161,7 +161,7 @@ def _in_each(groups: Sequence[Sequence[tuple[Mask, Mask]]], which: int) -> Mask:
 
 
 def _left_in(
-    handle: TableHandle, snapshot: Snapshot, asked: Sequence[Condition], live: ManifestColumns
+    handle: TableHandle, snapshot: Snapshot, asked: Sequence[ColumnTest], live: ManifestColumns
 ) -> tuple[Mask, Mask]:
     """Return masks of the live files kept by statistics, and kept by file indexes too.
 
@@ -190,7 +190,7 @@ def _filtered(columns: ManifestColumns, mask: Mask) -> ManifestColumns:
 
 
 def _by_indexes(
-    handle: TableHandle, snapshot: Snapshot, conditions: Sequence[Condition], plan: FilePlan
+    handle: TableHandle, snapshot: Snapshot, conditions: Sequence[ColumnTest], plan: FilePlan
 ) -> Mask:
     """Return a mask of the files that their own index does not exclude."""
 

@@ -29,7 +29,7 @@ from lakeformat.rows.conditions.predicate import (
     Or,
     Predicate,
 )
-from lakeformat.rows.prune import Alternatives, Condition, Conjunction, Op
+from lakeformat.rows.prune import Alternatives, ColumnTest, Conjunction, Op
 from lakeformat.types.types import AtomicType, DataField, TypeName
 from lakeformat.types.values import Value, values_from_arrow
 
@@ -94,36 +94,36 @@ class PredicateFilter:
     def _conditions(self, part: Predicate) -> Conjunction:
         match part:
             case Compare(column, op, value):
-                return [Condition(column, op, self._value(column, value))]
+                return [ColumnTest(column, op, self._value(column, value))]
             case IsIn(column, values):
-                return [Condition(column, Op.IN, tuple(self._values(column, values)))]
+                return [ColumnTest(column, Op.IN, tuple(self._values(column, values)))]
             case Not(IsIn(column, values)):
                 if any(not value.is_valid for value in values):
-                    return [Condition(column, Op.IN, ())]  # never true: it might be the null
+                    return [ColumnTest(column, Op.IN, ())]  # never true: it might be the null
                 if len(values) > _MOST_NOT_EQUAL:
-                    return [Condition(column, Op.IS_NOT_NULL)]
+                    return [ColumnTest(column, Op.IS_NOT_NULL)]
                 found = self._values(column, values)
-                return [Condition(column, Op.NOT_EQUAL, value) for value in found]
+                return [ColumnTest(column, Op.NOT_EQUAL, value) for value in found]
             case IsNull(column):
-                return [Condition(column, Op.IS_NULL)]
+                return [ColumnTest(column, Op.IS_NULL)]
             case Not(IsNull(column)):
-                return [Condition(column, Op.IS_NOT_NULL)]
+                return [ColumnTest(column, Op.IS_NOT_NULL)]
             case Like(column, pattern, escape):
                 return _of_prefix(column, _prefix(pattern, escape))
             case Not(Like(column)):
-                return [Condition(column, Op.IS_NOT_NULL)]
+                return [ColumnTest(column, Op.IS_NOT_NULL)]
             case Or(parts):
                 return [*self._of_any(parts), *self._alternatives(parts)]
             case Constant(False | None):
-                return [Condition(next(iter(self.fields)), Op.IN, ())]  # no value will do
+                return [ColumnTest(next(iter(self.fields)), Op.IN, ())]  # no value will do
         return []
 
-    def _of_any(self, parts: Sequence[Predicate]) -> list[Condition]:
+    def _of_any(self, parts: Sequence[Predicate]) -> list[ColumnTest]:
         """Of a column that each alternative fixes, the values of them all."""
         fixed = [self._fixed(part) for part in parts]
         columns = [name for name in fixed[0] if all(name in each for each in fixed)]
         return [
-            Condition(name, Op.IN, tuple(value for each in fixed for value in each[name]))
+            ColumnTest(name, Op.IN, tuple(value for each in fixed for value in each[name]))
             for name in columns
         ]
 
@@ -136,7 +136,7 @@ class PredicateFilter:
                 told
                 for each in _conjuncts(part)
                 for told in self._conditions(each)
-                if isinstance(told, Condition)
+                if isinstance(told, ColumnTest)
             )
             for part in parts
         ]
@@ -368,15 +368,15 @@ def _prefix(pattern: str, escape: str) -> str:
     return prefix
 
 
-def _of_prefix(column: str, prefix: str) -> list[Condition]:
+def _of_prefix(column: str, prefix: str) -> list[ColumnTest]:
     """Between the prefix and the next text of its length that begins otherwise."""
     if not prefix:
-        return [Condition(column, Op.IS_NOT_NULL)]
-    from_it = Condition(column, Op.GREATER_EQUAL, prefix)
+        return [ColumnTest(column, Op.IS_NOT_NULL)]
+    from_it = ColumnTest(column, Op.GREATER_EQUAL, prefix)
     kept = prefix.rstrip(chr(_LAST_CHARACTER))
     if not kept:
         return [from_it]
     following = ord(kept[-1]) + 1
     if following in _SURROGATES:
         following = _SURROGATES.stop
-    return [from_it, Condition(column, Op.LESS, kept[:-1] + chr(following))]
+    return [from_it, ColumnTest(column, Op.LESS, kept[:-1] + chr(following))]

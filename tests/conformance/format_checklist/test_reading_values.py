@@ -25,7 +25,7 @@ from lakeformat.paimon.metadata.simple_stats import EMPTY_STATS
 from lakeformat.paimon.partition import partition_path, partition_values
 from lakeformat.paimon.read.plan import plan_columns, plan_files
 from lakeformat.paimon.schema import TableSchema
-from lakeformat.rows.prune import Condition, Op
+from lakeformat.rows.prune import ColumnTest, Op
 from lakeformat.types.type_text import parse_type
 from lakeformat.types.types import DataField
 from lakeformat.types.values import values_from_arrow
@@ -154,7 +154,7 @@ def test_statistics_are_read_whatever_columns_they_cover_and_evolve_with_the_sch
     longest = max(row["s"] for row in java.rows())
     snapshot = lake.open_table(java.location).latest_snapshot()
     for op in (Op.EQUAL, Op.GREATER_EQUAL):
-        plan = plan_columns(handle_of(java), snapshot, conditions=[Condition("s", op, longest)])
+        plan = plan_columns(handle_of(java), snapshot, conditions=[ColumnTest("s", op, longest)])
         assert len(plan.columns) == 1, f"s {op} the longest value"
 
 

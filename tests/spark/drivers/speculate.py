@@ -21,7 +21,7 @@ import lakeformat as lake
 import spark_jobs
 from spark_jobs.frames.publish import publish
 from spark_jobs.frames.spark_write import write_in_tasks
-from spark_jobs.frames.tables import Place
+from spark_jobs.frames.tables import Warehouse
 from spark_jobs.source.batch_reader import LakeReader
 from spark_jobs.source.lake_source import LakeDataSource
 from spark_jobs.source.writers import LakeWriter
@@ -145,7 +145,7 @@ def hold(spark, warehouse, holding):
             made = super().writer(schema, overwrite)
             return HeldWriter(made._table, made._how)
 
-    HeldSource.place = Place(warehouse)
+    HeldSource.place = Warehouse(warehouse)
     HeldSource.at_once = 2
     spark.dataSource.register(HeldSource)
 

@@ -27,7 +27,7 @@ from lakeformat.rows.conditions.predicate import (
     Predicate,
 )
 from lakeformat.rows.conditions.sql import parse_predicate
-from lakeformat.rows.prune import Alternatives, Bounds, Condition, Op, in_any, may_meet
+from lakeformat.rows.prune import Alternatives, Bounds, ColumnTest, Op, in_any, may_meet
 from lakeformat.types.arrow_types import to_arrow_schema
 from lakeformat.types.type_text import parse_type
 from lakeformat.types.types import DataField
@@ -172,10 +172,10 @@ def test_a_file_with_a_row_that_meets_the_condition_is_never_ruled_out(predicate
     if not any(is_met(predicate, row) for row in rows):
         return
 
-    def may_have_one(conditions: list[Condition]):
+    def may_have_one(conditions: list[ColumnTest]):
         return np.array([all(may_meet_one(condition) for condition in conditions)])
 
-    def may_meet_one(condition: Condition) -> bool:
+    def may_meet_one(condition: ColumnTest) -> bool:
         values = [row[condition.column] for row in rows]
         there = [v for v in values if v is not None and not (isinstance(v, float) and v != v)]
         arrow_type = SCHEMA.field(condition.column).type
@@ -234,7 +234,7 @@ def test_what_a_condition_tells_about_bounds(where, conditions):
     assert [told(each) for each in bound(where).conditions()] == conditions
 
 
-def told(condition: Condition | Alternatives):
+def told(condition: ColumnTest | Alternatives):
     """A condition as its parts, alternatives as a list for each branch."""
     if isinstance(condition, Alternatives):
         return [[told(each) for each in branch] for branch in condition.branches]

@@ -16,7 +16,7 @@ from lakeformat.paimon.metadata.manifest_columns import ManifestColumns
 from lakeformat.paimon.metadata.manifest_columns.columns import Positions
 from lakeformat.paimon.read.buckets import has_unique_rows, skips_level_zero
 from lakeformat.paimon.schema import TableSchema
-from lakeformat.rows.prune import Condition, Mask, Op
+from lakeformat.rows.prune import ColumnTest, Mask, Op
 from lakeformat.types.types import AtomicType, DataField, TypeName
 from lakeformat.types.values import Value, values_to_arrow
 
@@ -33,7 +33,7 @@ _EQUAL_WITH_OTHER_BYTES = (TypeName.FLOAT, TypeName.DOUBLE)
 class HashedBuckets:
     """The buckets that can hold the bucket keys of the conditions, if they fix all key columns."""
 
-    def __init__(self, schema: TableSchema, conditions: Sequence[Condition]) -> None:
+    def __init__(self, schema: TableSchema, conditions: Sequence[ColumnTest]) -> None:
         options = schema.table_options
         names = options.bucket_key or tuple(field.name for field in schema.key_fields)
         by_name = {field.name: field for field in schema.fields}
@@ -96,7 +96,7 @@ def _has_each_key_once(schema: TableSchema, levels: Positions) -> bool:
     return has_unique_rows(schema) or bool((levels == levels[0]).all())
 
 
-def _values(field: DataField, conditions: Sequence[Condition]) -> list[Value] | None:
+def _values(field: DataField, conditions: Sequence[ColumnTest]) -> list[Value] | None:
     """Return the values a column may have; None if no condition lists them."""
     if not isinstance(field.type, AtomicType) or field.type.name in _EQUAL_WITH_OTHER_BYTES:
         return None

@@ -22,7 +22,7 @@ from lakeformat.paimon.read.pruning.buckets import HashedBuckets, by_merged_valu
 from lakeformat.paimon.schema import TableSchema
 from lakeformat.rows.prune import (
     Bounds,
-    Condition,
+    ColumnTest,
     Conjunction,
     Mask,
     in_any,
@@ -69,7 +69,7 @@ class EntryPruner:
         return self._in_any(lambda one: one.by_merged_values(places, columns))
 
     def _in_any(self, ask: Callable[[_Pruner], Mask]) -> Mask:
-        def of(conditions: Sequence[Condition]) -> Mask:
+        def of(conditions: Sequence[ColumnTest]) -> Mask:
             return ask(_Pruner(self.schema, conditions, self.buckets, self.read_schema))
 
         return in_any(self.conditions, of)
@@ -80,7 +80,7 @@ class _Pruner:
     """Prunes by conditions without alternatives."""
 
     schema: TableSchema
-    conditions: Sequence[Condition]
+    conditions: Sequence[ColumnTest]
     buckets: Collection[int] | None
     read_schema: SchemaReader
 
@@ -139,17 +139,17 @@ class _Pruner:
         return _named(self.schema.fields, self.schema.partition_keys)
 
     @property
-    def _on_partitions(self) -> list[Condition]:
+    def _on_partitions(self) -> list[ColumnTest]:
         keys = self.schema.partition_keys
         return [condition for condition in self.conditions if condition.column in keys]
 
     @property
-    def _on_keys(self) -> list[Condition]:
+    def _on_keys(self) -> list[ColumnTest]:
         keys = {field.name for field in self.schema.key_fields}
         return [condition for condition in self.conditions if condition.column in keys]
 
     @property
-    def _on_values(self) -> list[Condition]:
+    def _on_values(self) -> list[ColumnTest]:
         keys = self.schema.partition_keys
         return [condition for condition in self.conditions if condition.column not in keys]
 
@@ -192,8 +192,8 @@ class _Pruner:
         return mask
 
     def _usable(
-        self, conditions: Sequence[Condition], covered: Sequence[DataField]
-    ) -> list[Condition]:
+        self, conditions: Sequence[ColumnTest], covered: Sequence[DataField]
+    ) -> list[ColumnTest]:
         """Return the conditions on covered columns, matched by id, that kept their type."""
         stored = {field.id: field.type for field in covered}
         now = {field.name: field for field in self.schema.fields}
@@ -227,7 +227,7 @@ class _Statistics:
 
     def may_meet(
         self,
-        conditions: Sequence[Condition],
+        conditions: Sequence[ColumnTest],
         covered: Sequence[DataField],
         position_of: Callable[[str, Sequence[DataField]], int] = _position,
     ) -> Mask:

@@ -24,7 +24,7 @@ from lakeformat.paimon.partition import partition_path
 from lakeformat.paimon.read.pruning.buckets import by_merged_values
 from lakeformat.paimon.read.pruning.index_rows import Bodies, StoredCondition, rules_out
 from lakeformat.paimon.schema import TableSchema
-from lakeformat.rows.prune import Condition, Mask
+from lakeformat.rows.prune import ColumnTest, Mask
 from lakeformat.storage import Storage
 from lakeformat.types.types import with_nullability
 
@@ -40,7 +40,7 @@ class IndexPruner:
     """Tests the conditions of a scan against file indexes."""
 
     handle: TableHandle
-    conditions: Sequence[Condition]
+    conditions: Sequence[ColumnTest]
     read_schema: Callable[[int], TableSchema]
     """Finds the schema a file was written with."""
     named_by: Callable[[ManifestEntry], str]
@@ -69,7 +69,7 @@ class IndexPruner:
         return by_keys
 
     def _test(
-        self, entries: Sequence[ManifestEntry], asked: Sequence[Sequence[Condition]]
+        self, entries: Sequence[ManifestEntry], asked: Sequence[Sequence[ColumnTest]]
     ) -> list[tuple[bool, ...]]:
         """Return, for each file and each list, True if a row may meet all its conditions."""
 
@@ -86,7 +86,7 @@ class IndexPruner:
             return [*pool.map(test, entries)]
 
     def _test_file(
-        self, entry: ManifestEntry, asked: Sequence[Sequence[Condition]]
+        self, entry: ManifestEntry, asked: Sequence[Sequence[ColumnTest]]
     ) -> tuple[bool, ...]:
         stored = [self._as_stored(entry.file.schema_id, conditions) for conditions in asked]
         columns = {each.stored_name for conditions in stored for each in conditions}
@@ -96,7 +96,7 @@ class IndexPruner:
             for conditions in stored
         )
 
-    def _as_stored(self, schema_id: int, conditions: Sequence[Condition]) -> list[StoredCondition]:
+    def _as_stored(self, schema_id: int, conditions: Sequence[ColumnTest]) -> list[StoredCondition]:
         """Return the conditions on columns the file has, matched by id, that kept their type."""
         now = {field.name: field for field in self.handle.schema.fields}
         then = {field.id: field for field in self.read_schema(schema_id).fields}

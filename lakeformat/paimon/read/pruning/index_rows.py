@@ -18,7 +18,7 @@ from lakeformat.paimon.index.file_index import (
     RowIndex,
     open_column_index,
 )
-from lakeformat.rows.prune import Condition, Op
+from lakeformat.rows.prune import ColumnTest, Op
 from lakeformat.types.types import DataType
 from lakeformat.types.values import values_to_arrow
 
@@ -38,7 +38,7 @@ class StoredCondition:
 
     stored_name: str
     data_type: DataType
-    condition: Condition
+    condition: ColumnTest
 
 
 def rules_out(bodies: Bodies, conditions: Sequence[StoredCondition], source: str) -> bool:

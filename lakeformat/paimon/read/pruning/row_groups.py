@@ -8,7 +8,7 @@ import numpy as np
 
 from lakeformat.files.parquet.row_groups import Footer, PickGroups
 from lakeformat.paimon.read.scan_report import ScanReport
-from lakeformat.rows.prune import Bounds, Condition, Conjunction, Mask, in_any, may_meet
+from lakeformat.rows.prune import Bounds, ColumnTest, Conjunction, Mask, in_any, may_meet
 from lakeformat.types.arrow_types import to_arrow_type
 from lakeformat.types.types import AtomicType, DataField, with_nullability
 
@@ -32,7 +32,7 @@ def group_picker(
     return pick
 
 
-def _may_meet(footer: Footer, asked: Sequence[tuple[Condition, DataField]]) -> Mask:
+def _may_meet(footer: Footer, asked: Sequence[tuple[ColumnTest, DataField]]) -> Mask:
     """Mask the row groups that may hold rows meeting all conditions."""
     mask = np.ones(len(footer), np.bool_)
     for condition, field in asked if len(footer) else ():
@@ -43,8 +43,8 @@ def _may_meet(footer: Footer, asked: Sequence[tuple[Condition, DataField]]) -> M
 
 
 def _usable(
-    conditions: Sequence[Condition], fields: Sequence[DataField], stored: Sequence[DataField]
-) -> list[tuple[Condition, DataField]]:
+    conditions: Sequence[ColumnTest], fields: Sequence[DataField], stored: Sequence[DataField]
+) -> list[tuple[ColumnTest, DataField]]:
     """Return the conditions on columns in the file, matched by id, that kept their type."""
     now = {field.name: field for field in fields}
     then = {field.id: field for field in stored}

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from lakeformat.files.parquet.sound_statistics import SoundStatistics, read_footer
-from lakeformat.files.parquet.thrift_compact import Kind, parse_struct, serialize_struct
+from lakeformat.files.parquet.thrift_compact import ThriftKind, parse_struct, serialize_struct
 
 
 def statistics(cut=None, encryption=None):
@@ -21,9 +21,9 @@ def statistics(cut=None, encryption=None):
     footer = parse_struct(stored[start:-8])
     if cut is not None:
         chunk = footer[4][1].items[0][1][1].items[cut]
-        chunk[3][1][12][1][6] = Kind.BINARY, b"abc"
+        chunk[3][1][12][1][6] = ThriftKind.BINARY, b"abc"
     if encryption:
-        footer[8] = Kind.STRUCT, {1: (Kind.STRUCT, {})}
+        footer[8] = ThriftKind.STRUCT, {1: (ThriftKind.STRUCT, {})}
     changed = serialize_struct(footer)
     end = len(changed).to_bytes(4, "little") + b"PAR1"
     return SoundStatistics(*read_footer(io.BytesIO(stored[:start] + changed + end)))

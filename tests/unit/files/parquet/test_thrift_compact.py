@@ -8,18 +8,23 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lakeformat.files.parquet.thrift_compact import Kind, Values, parse_struct, serialize_struct
+from lakeformat.files.parquet.thrift_compact import (
+    ThriftKind,
+    Values,
+    parse_struct,
+    serialize_struct,
+)
 
 # What a compact stream says of a value, and values it can have; members and lists follow below.
 ATOMIC = {
-    Kind.BYTE: st.integers(0, 255),
-    Kind.I16: st.integers(-(2**15), 2**15 - 1),
-    Kind.I32: st.integers(-(2**31), 2**31 - 1),
-    Kind.I64: st.integers(-(2**63), 2**63 - 1),
-    Kind.DOUBLE: st.floats(allow_nan=False),
-    Kind.BINARY: st.binary(max_size=200),
+    ThriftKind.BYTE: st.integers(0, 255),
+    ThriftKind.I16: st.integers(-(2**15), 2**15 - 1),
+    ThriftKind.I32: st.integers(-(2**31), 2**31 - 1),
+    ThriftKind.I64: st.integers(-(2**63), 2**63 - 1),
+    ThriftKind.DOUBLE: st.floats(allow_nan=False),
+    ThriftKind.BINARY: st.binary(max_size=200),
 }
-BOOLEANS = st.sampled_from([(Kind.TRUE, True), (Kind.FALSE, False)])
+BOOLEANS = st.sampled_from([(ThriftKind.TRUE, True), (ThriftKind.FALSE, False)])
 
 
 def members(values):
@@ -31,7 +36,7 @@ def members(values):
 
 def lists(values):
     """Lists and sets of one kind, the empty and the long ones too."""
-    kinds = st.sampled_from([Kind.LIST, Kind.SET])
+    kinds = st.sampled_from([ThriftKind.LIST, ThriftKind.SET])
     many = values.flatmap(
         lambda one: st.integers(0, 20).map(lambda count: Values(one[0], [one[1]] * count))
     )
@@ -41,7 +46,7 @@ def lists(values):
 atomic = st.one_of(*(st.tuples(st.just(kind), values) for kind, values in ATOMIC.items()))
 anything = st.recursive(
     atomic,
-    lambda inner: lists(inner) | st.tuples(st.just(Kind.STRUCT), members(inner)),
+    lambda inner: lists(inner) | st.tuples(st.just(ThriftKind.STRUCT), members(inner)),
     max_leaves=20,
 )
 

@@ -21,7 +21,7 @@ from lakeformat.paimon.metadata.simple_stats import SimpleStats
 from lakeformat.paimon.metadata.snapshot import CommitKind, Snapshot
 from lakeformat.paimon.read.plan import plan_columns, plan_files
 from lakeformat.paimon.schema import TableSchema
-from lakeformat.rows.prune import Condition, Op
+from lakeformat.rows.prune import ColumnTest, Op
 from lakeformat.storage import MemoryStorage
 from lakeformat.types.types import DataField, TypeName, atomic
 
@@ -79,7 +79,7 @@ def test_the_files_left_are_in_commit_order():
 
 def test_manifests_of_other_partitions_are_not_read():
     table = table_of([entry(1, day=1)], [entry(2, day=2), entry(3, day=4)], [entry(4, day=9)])
-    plan = plan_columns(*table, conditions=[Condition("day", Op.EQUAL, 4)])
+    plan = plan_columns(*table, conditions=[ColumnTest("day", Op.EQUAL, 4)])
     assert names(plan.entries()) == ["data-3"]
     assert plan.manifests_read == 1
 
@@ -123,7 +123,7 @@ def test_files_of_some_columns_are_not_left_out_by_their_statistics():
         )
         return replace(plain, file=file)
 
-    wanted = [Condition("id", Op.EQUAL, 9)]
+    wanted = [ColumnTest("id", Op.EQUAL, 9)]
     whole = table_of([of_value_1(1, None)])
     assert names(plan_columns(*whole, conditions=wanted).entries()) == []
     partial = table_of([of_value_1(1, ("id",)), of_value_1(2, ("id",))])

@@ -20,7 +20,7 @@ from lakeformat.paimon.metadata.manifest_list import ManifestMeta, summarise
 from lakeformat.paimon.metadata.simple_stats import EMPTY_ROW, EMPTY_STATS, SimpleStats
 from lakeformat.paimon.read.pruning.entries import EntryPruner
 from lakeformat.paimon.schema import TableSchema
-from lakeformat.rows.prune import Alternatives, Bounds, Condition, Op, may_meet
+from lakeformat.rows.prune import Alternatives, Bounds, ColumnTest, Op, may_meet
 from lakeformat.types.types import STRING, DataField, TypeName, atomic
 
 INT, BIGINT, DOUBLE = (atomic(name) for name in (TypeName.INT, TypeName.BIGINT, TypeName.DOUBLE))
@@ -48,13 +48,13 @@ def conditions(draw):
     column = draw(st.sampled_from(sorted(DOMAIN)))
     op = draw(st.sampled_from(Op))
     if op in (Op.IS_NULL, Op.IS_NOT_NULL):
-        return Condition(column, op)
+        return ColumnTest(column, op)
     if op is Op.IN:
-        return Condition(column, op, tuple(draw(st.lists(DOMAIN[column], max_size=3))))
-    return Condition(column, op, draw(DOMAIN[column]))
+        return ColumnTest(column, op, tuple(draw(st.lists(DOMAIN[column], max_size=3))))
+    return ColumnTest(column, op, draw(DOMAIN[column]))
 
 
-def is_met(condition: Condition, value) -> bool:
+def is_met(condition: ColumnTest, value) -> bool:
     if condition.op in (Op.IS_NULL, Op.IS_NOT_NULL):
         return (value is None) is (condition.op is Op.IS_NULL)
     if value is None:
@@ -186,20 +186,20 @@ HIGH = file_of(1, [(7, None, Decimal(9)), (9, None, None)], ALL, 2)
 @pytest.mark.parametrize(
     ("condition", "expected"),
     [
-        (Condition("id", Op.EQUAL, 2), ["data-1"]),
-        (Condition("id", Op.EQUAL, 5), []),
-        (Condition("id", Op.LESS, 7), ["data-1"]),
-        (Condition("id", Op.LESS_EQUAL, 7), ["data-1", "data-2"]),
-        (Condition("id", Op.GREATER, 3), ["data-2"]),
-        (Condition("id", Op.GREATER_EQUAL, 3), ["data-1", "data-2"]),
-        (Condition("id", Op.NOT_EQUAL, 2), ["data-1", "data-2"]),
-        (Condition("id", Op.IN, (0, 8)), ["data-2"]),
-        (Condition("id", Op.IN, ()), []),
-        (Condition("id", Op.IS_NULL), []),
-        (Condition("name", Op.IS_NULL), ["data-2"]),
-        (Condition("name", Op.IS_NOT_NULL), ["data-1"]),
-        (Condition("name", Op.NOT_EQUAL, "x"), ["data-1"]),
-        (Condition("price", Op.GREATER, Decimal(2)), ["data-2"]),
+        (ColumnTest("id", Op.EQUAL, 2), ["data-1"]),
+        (ColumnTest("id", Op.EQUAL, 5), []),
+        (ColumnTest("id", Op.LESS, 7), ["data-1"]),
+        (ColumnTest("id", Op.LESS_EQUAL, 7), ["data-1", "data-2"]),
+        (ColumnTest("id", Op.GREATER, 3), ["data-2"]),
+        (ColumnTest("id", Op.GREATER_EQUAL, 3), ["data-1", "data-2"]),
+        (ColumnTest("id", Op.NOT_EQUAL, 2), ["data-1", "data-2"]),
+        (ColumnTest("id", Op.IN, (0, 8)), ["data-2"]),
+        (ColumnTest("id", Op.IN, ()), []),
+        (ColumnTest("id", Op.IS_NULL), []),
+        (ColumnTest("name", Op.IS_NULL), ["data-2"]),
+        (ColumnTest("name", Op.IS_NOT_NULL), ["data-1"]),
+        (ColumnTest("name", Op.NOT_EQUAL, "x"), ["data-1"]),
+        (ColumnTest("price", Op.GREATER, Decimal(2)), ["data-2"]),
     ],
 )
 def test_bounds_and_null_counts_rule_files_out(condition, expected):
@@ -208,24 +208,24 @@ def test_bounds_and_null_counts_rule_files_out(condition, expected):
 
 def test_one_value_everywhere_rules_out_everything_else():
     same = file_of(1, [(4, "a", None), (4, "b", None)], ALL, 3)
-    assert kept_ids(APPEND, Condition("id", Op.NOT_EQUAL, 4), same) == []
+    assert kept_ids(APPEND, ColumnTest("id", Op.NOT_EQUAL, 4), same) == []
 
 
 def test_absent_statistics_rule_nothing_out():
     none = file_of(1, [(1, "a", None)], (), 1)
     old = replace(none, file=replace(none.file, value_stats_cols=None))
-    assert kept_ids(APPEND, Condition("id", Op.EQUAL, 99), none, old) == ["data-1", "data-1"]
+    assert kept_ids(APPEND, ColumnTest("id", Op.EQUAL, 99), none, old) == ["data-1", "data-1"]
 
 
 def test_unknown_null_counts_rule_nothing_out():
     stats = replace(LOW.file.value_stats, null_counts=(None,) * 4)
     entry = replace(LOW, file=replace(LOW.file, value_stats=stats))
-    assert kept_ids(APPEND, Condition("id", Op.IS_NULL), entry) == ["data-1"]
+    assert kept_ids(APPEND, ColumnTest("id", Op.IS_NULL), entry) == ["data-1"]
 
 
 def test_one_bound_alone_is_not_trusted():
     bounds = Bounds(pa.array([5]), pa.array([None], pa.int64()), pa.array([0]), pa.array([9]))
-    assert may_meet(Condition("id", Op.LESS, 3), bounds, BIGINT).tolist() == [True]
+    assert may_meet(ColumnTest("id", Op.LESS, 3), bounds, BIGINT).tolist() == [True]
 
 
 def test_numbers_that_are_none_rule_nothing_out():
@@ -233,9 +233,9 @@ def test_numbers_that_are_none_rule_nothing_out():
         pa.array([1.0, math.nan]), pa.array([2.0, 2.0]), pa.array([0, 0]), pa.array([9, 9])
     )
     for op in (Op.GREATER, Op.GREATER_EQUAL, Op.NOT_EQUAL):
-        assert may_meet(Condition("x", op, 5.0), bounds, DOUBLE).all()
-    assert may_meet(Condition("x", Op.LESS, 0.0), bounds, DOUBLE).tolist() == [False, True]
-    assert may_meet(Condition("x", Op.EQUAL, math.nan), bounds, DOUBLE).all()
+        assert may_meet(ColumnTest("x", op, 5.0), bounds, DOUBLE).all()
+    assert may_meet(ColumnTest("x", Op.LESS, 0.0), bounds, DOUBLE).tolist() == [False, True]
+    assert may_meet(ColumnTest("x", Op.EQUAL, math.nan), bounds, DOUBLE).all()
 
 
 def test_columns_are_found_by_id_and_only_where_their_type_is_the_same():
@@ -251,7 +251,7 @@ def test_columns_are_found_by_id_and_only_where_their_type_is_the_same():
     )
     first = replace(LOW, file=replace(LOW.file, value_stats=stats))
     second = replace(first, file=replace(first.file, schema_id=1, file_name="data-2"))
-    found = kept_ids(schemas[2], Condition("id", Op.EQUAL, 9), first, second, schemas=schemas)
+    found = kept_ids(schemas[2], ColumnTest("id", Op.EQUAL, 9), first, second, schemas=schemas)
     assert found == ["data-2"]
 
 
@@ -264,8 +264,11 @@ def keyed(least, most, number) -> ManifestEntry:
 
 def test_with_a_primary_key_only_the_key_rules_out():
     files = [keyed(1, 5, 1), keyed(6, 9, 2)]
-    assert kept_ids(KEYED, Condition("id", Op.EQUAL, 7), *files) == ["data-2"]
-    assert kept_ids(KEYED, Condition("name", Op.EQUAL, "nobody"), *files) == ["data-1", "data-2"]
+    assert kept_ids(KEYED, ColumnTest("id", Op.EQUAL, 7), *files) == ["data-2"]
+    assert kept_ids(KEYED, ColumnTest("name", Op.EQUAL, "nobody"), *files) == [
+        "data-1",
+        "data-2",
+    ]
 
 
 def test_manifests_are_picked_by_bucket_and_old_ones_say_nothing_about_it():
@@ -282,7 +285,7 @@ def test_manifests_are_picked_by_bucket_and_old_ones_say_nothing_about_it():
 
     manifests = [manifest(0, 1), manifest(2, 5), manifest(None, None)]
     assert pruner(APPEND, buckets={3}).pick_manifests(manifests) == manifests[1:]
-    assert pruner(APPEND, Condition("day", Op.EQUAL, 1)).pick_manifests(manifests) == manifests
+    assert pruner(APPEND, ColumnTest("day", Op.EQUAL, 1)).pick_manifests(manifests) == manifests
 
 
 def test_entries_are_picked_by_bucket_exactly():
