@@ -33,7 +33,7 @@ def source(catalog, orders):
     ("columns", "said"),
     [
         ({"id": [1], "extra": [2]}, "no column 'extra'"),
-        ({"id": ["one"]}, "column 'id' holds string"),
+        ({"id": ["one"]}, "column 'id' has type string"),
         ({"note": ["a"]}, "column 'id' is NOT NULL, but the rows have no such column"),
     ],
 )

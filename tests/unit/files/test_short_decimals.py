@@ -117,7 +117,7 @@ class TestRowsThatComeIn:
             conformed(make(), range(3), short)
 
     def test_texts_as_numbers_are_no_decimals(self, make):
-        with pytest.raises(lake.InvalidRequestError, match=r"'price' holds dictionary.*decimal"):
+        with pytest.raises(lake.InvalidRequestError, match=r"'price' has type dictionary.*decimal"):
             conformed(make(), [1], pa.array(["1.00"]).dictionary_encode())
 
     def test_what_lies_below_a_null_does_not_matter(self, make):
