@@ -158,7 +158,7 @@ def test_a_file_that_would_not_go_is_reported_and_removed_by_the_next_run():
     report = opened(storage).expire_snapshots(retain_max=1, retain_min=1)
     assert not report.is_complete
     assert report.deleted.failed[0].startswith(f"crashable:///{call.path}: ")
-    assert report.reason == "some files would not go: the next run tries them again"
+    assert report.reason == "some files could not be removed: the next run tries again"
     assert storage.exists(call.path)
     again = opened(storage).expire_snapshots(retain_max=1, retain_min=1)
     assert (again.is_complete, again.finished) == (True, 1)

@@ -230,8 +230,11 @@ NO_LISTS = ["x", b"x", {"x": 1}, 3, None]
 @pytest.mark.parametrize(
     ("ask", "named"),
     [
-        (lambda table, name: table.tags.delete(name), "a tag is named by a text"),
-        (lambda table, name: table.tags.delete("a", name, missing_ok=True), "named by a text"),
+        (lambda table, name: table.tags.delete(name), "tag names must be str"),
+        (
+            lambda table, name: table.tags.delete("a", name, missing_ok=True),
+            "tag names must be str",
+        ),
         (lambda table, name: table.tags.rename("a", name), "text"),
         (lambda table, name: table.branches.delete(name), "a branch is named by a text"),
         (lambda table, name: table.branches.rename("b", name), "a branch is named by a text"),
@@ -239,7 +242,7 @@ NO_LISTS = ["x", b"x", {"x": 1}, 3, None]
         (lambda table, name: table.consumers.clear(including=name), "must be a regular expression"),
         (lambda table, name: table.staged.address(name), "a staged result is a text"),
         (lambda table, name: table.system_table(name), "must be text"),
-        (lambda table, name: table.rollback(tag=name or 0), "text"),
+        (lambda table, name: table.rollback(tag=name or 0), "tag must be a str"),
     ],
 )
 def test_a_name_that_is_no_text_is_refused_and_nothing_goes(catalog, ask, named, name):
@@ -260,7 +263,7 @@ def test_names_given_as_a_list_are_refused_with_the_way_to_write_them(catalog):
         table.tags.delete(["x"])
     said = str(refused.value)
     assert said.startswith(f"cannot delete a tag of {table.location}")
-    assert said.endswith("Give each name as an argument of its own: delete('a', 'b')")
+    assert said.endswith("Pass each name as a separate argument: delete('a', 'b')")
 
 
 @pytest.mark.parametrize("value", NO_LISTS)

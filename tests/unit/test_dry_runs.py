@@ -26,15 +26,15 @@ MAKES = "create-database, create-table, rename-table, repair, set-option, unset-
 
 WOULD = {
     "tag create shop.orders v2": "tag 'v2' would be snapshot 3",
-    "tag create shop.orders v1 --exist-ok": "tag 'v1' was there already, of snapshot 1",
+    "tag create shop.orders v1 --exist-ok": "tag 'v1' already existed, of snapshot 1",
     "tag replace shop.orders v1 --snapshot 2": "tag 'v1' is snapshot 1 and would be 2",
-    "tag rename shop.orders v1 v2": "tag 'v1' would be called 'v2'",
+    "tag rename shop.orders v1 v2": "tag 'v1' would be renamed to 'v2'",
     "branch create shop.orders new --tag v1": "branch 'new' would begin at snapshot 1",
     "branch create shop.orders new": "branch 'new' would begin with the columns of main and",
-    "branch rename shop.orders dev new": "branch 'dev' would be called 'new'",
-    "consumer set shop.orders job --next 3": "job would read snapshot 3 next",
-    "consumer reset shop.orders job --next 1": "job would read snapshot 1 next",
-    "consumer reset shop.orders job": "job would be forgotten",
+    "branch rename shop.orders dev new": "branch 'dev' would be renamed to 'new'",
+    "consumer set shop.orders job --next 3": "would keep snapshots from 3 on for consumer 'job'",
+    "consumer reset shop.orders job --next 1": "would keep snapshots from 1 on for consumer 'job'",
+    "consumer reset shop.orders job": "would delete consumer 'job'",
 }
 REFUSED = {
     "tag create shop.orders v1": "choose another name",

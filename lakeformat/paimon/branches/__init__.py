@@ -1,1 +1,1 @@
-"""Branches: other histories over the same data files; made, forwarded, renamed and deleted."""
+"""Branches: separate histories over the same data files."""

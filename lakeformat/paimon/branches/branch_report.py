@@ -1,4 +1,4 @@
-"""What became of branches, for people and programs."""
+"""Reports on branches, for people and programs."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ __all__ = ["BranchInfo", "BranchReport", "FastForwardReport"]
 
 @dataclass(frozen=True, slots=True)
 class BranchInfo:
-    """One branch as it is listed."""
+    """One branch of a listing."""
 
     name: str
     create_millis: int
     snapshots: int
-    """How many it has, those included that it shares with main."""
+    """Number of its snapshots, including those shared with main."""
     first_snapshot: int | None
     last_snapshot: int | None
     tags: int
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON, under the names that ``$branches`` has for them."""
+        """Return plain values, ready for JSON, with the names of ``$branches``."""
         return {
             "branch_name": self.name,
             "create_time": iso_text(self.create_millis),
@@ -36,35 +36,35 @@ class BranchInfo:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BranchReport:
-    """The outcome for one branch."""
+    """The result for one branch."""
 
     table: str
     branch: str
     action: str
-    """``created``, ``kept`` or ``renamed``; in a dry run what it would be."""
+    """``created``, ``kept`` or ``renamed``; in a dry run the planned action."""
     snapshot_id: int | None
-    """Where it begins; None for one without snapshots."""
+    """First snapshot of the branch; None for a branch without snapshots."""
     reason: str
     dry_run: bool = False
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON."""
+        """Return plain values, ready for JSON."""
         return asdict(self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FastForwardReport:
-    """What main took over from a branch."""
+    """The snapshots, schemas and tags that main received from a branch."""
 
     table: str
     branch: str
     snapshots: tuple[int, ...]
-    """The snapshots main has got."""
+    """Snapshots that main received."""
     schemas: tuple[int, ...]
     tags: tuple[str, ...]
     dry_run: bool
     reason: str
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON."""
+        """Return plain values, ready for JSON."""
         return asdict(self)

@@ -1,4 +1,4 @@
-"""Making a branch: empty, or from a tag or snapshot of main."""
+"""Creates a branch: empty, or from a tag or snapshot of main."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ def create(
     exist_ok: bool = False,
     dry_run: bool = False,
 ) -> BranchReport:
-    """Make a branch that begins at a snapshot of main, or with its columns alone.
+    """Create a branch that begins at a snapshot of main, or without rows.
 
-    Repeated after it broke off, it finishes the branch.
+    Repeat the call after an interruption to finish the branch.
     """
     check_branch_name(_text(name))
-    refuse_inside_branch(handle, "made")
+    refuse_inside_branch(handle, "created")
     work = _work(handle, origin)
     target = handle.layout.on_branch(name)
     begun = read_mark(handle, name)
@@ -82,7 +82,7 @@ def _make(
 
 
 def _require_origin(handle: TableHandle, name: str, work: Creation, origin: Origin | None) -> None:
-    """Take the branch back, and say so, if what it begins at went meanwhile."""
+    """Remove the branch and raise if its first snapshot was deleted meanwhile."""
     if origin is None:
         return
     try:
@@ -93,17 +93,17 @@ def _require_origin(handle: TableHandle, name: str, work: Creation, origin: Orig
 
 
 def refuse_inside_branch(handle: TableHandle, what: str) -> None:
-    """Branches belong to the table: they are looked after from main."""
+    """Raise if the table was opened on a branch: branches are managed from main."""
     if handle.layout.metadata_root != handle.layout.root:
         raise InvalidRequestError(
-            f"branches are {what} from main, and this is branch {handle.layout.branch!r} of "
-            f"{handle.uri}: open the table without a branch"
+            f"branches can only be {what} from main, but this is branch {handle.layout.branch!r} "
+            f"of {handle.uri}: open the table without a branch"
         )
 
 
 def _text(name: str) -> str:
     if not isinstance(name, str):
-        raise InvalidRequestError(f"a branch is named by a text, got {name!r}")
+        raise InvalidRequestError(f"branch must be a str, got {name!r}")
     return name
 
 
@@ -116,7 +116,7 @@ def _work(handle: TableHandle, origin: Origin | None) -> Creation:
 def _kept(handle: TableHandle, name: str, exist_ok: bool, dry_run: bool) -> BranchReport:
     if not exist_ok:
         raise AlreadyExistsError(
-            f"{handle.uri} has a branch {name!r} already: choose another name, or delete that "
+            f"{handle.uri} already has a branch {name!r}: choose another name, or delete that "
             "branch first"
         )
     return BranchReport(
@@ -124,13 +124,13 @@ def _kept(handle: TableHandle, name: str, exist_ok: bool, dry_run: bool) -> Bran
         branch=name,
         action="kept",
         snapshot_id=None,
-        reason=f"branch {name!r} was there already",
+        reason=f"branch {name!r} already existed",
         dry_run=dry_run,
     )
 
 
 def _write(handle: TableHandle, target: TableLayout, work: Creation, origin: Origin | None) -> None:
-    """Schemas first, the snapshot last; a file that is there was written by an earlier try."""
+    """Write schemas first, the snapshot last; keep files of an earlier attempt."""
     storage, source = handle.storage, handle.layout
     storage.make_directory(target.metadata_root)
     for schema_id in schema_ids(storage, source):
@@ -148,7 +148,7 @@ def _write(handle: TableHandle, target: TableLayout, work: Creation, origin: Ori
 
 
 def put(handle: TableHandle, path: str, content: bytes) -> None:
-    """Write a file once; another content under the name is of somebody else's branch."""
+    """Write a file once; other content under its name belongs to another program's branch."""
     try:
         if handle.storage.create(path, content):
             return
@@ -157,13 +157,13 @@ def put(handle: TableHandle, path: str, content: bytes) -> None:
             raise
     if handle.storage.read(path, LARGE_FILE) != content:
         raise CommitConflictError(
-            f"{handle.storage.uri(path)} is there with another content: somebody makes a branch "
-            "of that name; look at it and choose another name"
+            f"{handle.storage.uri(path)} exists with other content: another program creates a "
+            "branch of that name; check it and choose another name"
         )
 
 
 def _take_back(handle: TableHandle, name: str, work: Creation) -> None:
-    """Its snapshot went while it was made: nobody can have read it."""
+    """Remove a new branch whose snapshot was deleted; no reader can have seen it."""
     with suppress(LakeError):
         mark(handle, name, work)
         handle.storage.delete_directory(handle.layout.on_branch(name).metadata_root)
@@ -172,6 +172,6 @@ def _take_back(handle: TableHandle, name: str, work: Creation) -> None:
 
 def _other_work(handle: TableHandle, name: str) -> AlreadyExistsError:
     return AlreadyExistsError(
-        f"branch {name!r} of {handle.uri} is being made of something else or removed, or that "
-        f"broke off: wait for it, or delete the branch and create it again"
+        f"branch {name!r} of {handle.uri} is being created from another snapshot or deleted, or "
+        "that was interrupted: wait for it, or delete the branch and create it again"
     )

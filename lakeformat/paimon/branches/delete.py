@@ -1,4 +1,4 @@
-"""Deleting a branch, with the files that only it held."""
+"""Deletes a branch with the files that only it needed."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ _log = logging.getLogger(__name__)
 def delete(
     handle: TableHandle, name: str, *, dry_run: bool = False, on_progress: OnRemoval | None = None
 ) -> DeletionReport:
-    """Delete a branch, and the files no snapshot or tag of main or another branch leads to.
+    """Delete a branch, and the files that no snapshot or tag of main or another branch needs.
 
-    It cannot be read any more before the first file goes; repeated after it broke off, or where
-    files would not go, it removes the rest.
+    The branch becomes unreadable before the first file is removed. Repeat the call after an
+    interruption, or if files could not be removed.
     """
     check_branch_name(name)
     refuse_inside_branch(handle, "deleted")
@@ -40,34 +40,35 @@ def delete(
     begun = read_mark(handle, name)
     if isinstance(begun, Move):
         raise InvalidRequestError(
-            f"branch {begun.old!r} of {handle.uri} is being renamed to {begun.new!r}, or that "
-            "broke off: rename it again, and delete it then"
+            f"branch {begun.old!r} of {handle.uri} is being renamed to {begun.new!r}, or the "
+            "rename was interrupted: repeat the rename, then delete the branch"
         )
     if begun is None:
         require_branch(handle.storage, target)
         refuse_read_through(handle, name, "deleted")
     lost = begun if isinstance(begun, Deletion) else _lost(handle, target)
     if isinstance(begun, Creation):
-        lost = Deletion((), (), ())  # nobody has seen it, so it holds nothing of its own
+        lost = Deletion((), (), ())  # unfinished: no reader has seen it, so it owns no files
     if not dry_run:
         if begun is None and not mark(handle, name, lost):
             raise _meanwhile(handle, name)
-        _log.info("branch %r of %s is gone; removing what only it held", name, handle.uri)
+        _log.info("deleted branch %r of %s; removing files only it needed", name, handle.uri)
         handle.storage.delete_directory(target.metadata_root)
     deleter = Deleter(handle, dry_run=dry_run, on_progress=on_progress)
     done = _remove_files(handle, name, lost, deleter, dry_run)
     if done and not dry_run:
         clear(handle, name)
     deleted = deleter.deleted
-    verb = "would go" if dry_run else "deleted"
+    verb = "would be deleted" if dry_run else "deleted"
     files = (
-        f"{counted(deleted.total, 'file')} that only it led to"
+        f"{counted(deleted.total, 'file')} that only it needed"
         if deleted.total
         else "no other file"
     )
-    said = f"branch {name!r} {verb}, and {files}"
+    reason = f"branch {name!r} {verb}, and {files}"
     if deleted.failures:
-        said += f"; {deleted.failures} would not go: delete the branch again to remove them"
+        failed = counted(deleted.failures, "file")
+        reason += f"; could not remove {failed}: delete the branch again to try again"
     return DeletionReport(
         table=handle.uri,
         deleted=(name,),
@@ -76,12 +77,12 @@ def delete(
         failures=deleted.failures,
         failed=tuple(deleted.failed),
         dry_run=dry_run,
-        reason=said,
+        reason=reason,
     )
 
 
 def refuse_read_through(handle: TableHandle, name: str, what: str) -> None:
-    """Refuse to lose a branch in which main, or another branch, looks for rows."""
+    """Raise InvalidRequestError if main or another branch reads rows from the branch."""
     storage = handle.storage
     for branch in (MAIN_BRANCH, *(each.name for each in branches(storage, handle.layout))):
         layout = handle.layout.on_branch(branch)
@@ -99,14 +100,15 @@ def refuse_read_through(handle: TableHandle, name: str, what: str) -> None:
 
 
 def _lost(handle: TableHandle, target: TableLayout) -> Deletion:
-    """What a branch leads to: its oldest snapshot and tags, and what came after that."""
+    """Return what a branch refers to: its oldest snapshot, its tags, and later snapshots."""
     storage = handle.storage
     found = (read_snapshot_if_present(storage, target, n) for n in snapshot_ids(storage, target))
     snapshots = [snapshot for snapshot in found if snapshot is not None]
     tags = [tag.snapshot for tag in read_tags(storage, target)]
-    told = (read_changelog_if_present(storage, target, n) for n in changelog_ids(storage, target))
-    changelogs = [changelog for changelog in told if changelog is not None]
-    # In a tag of what is a snapshot, too, there is nothing to look for twice.
+    numbers = changelog_ids(storage, target)
+    read = (read_changelog_if_present(storage, target, number) for number in numbers)
+    changelogs = [changelog for changelog in read if changelog is not None]
+    # A tag of the oldest snapshot need not be checked twice.
     known = snapshots[:1]
     return Deletion(
         (*known, *(tag for tag in tags if tag not in known)),
@@ -117,15 +119,15 @@ def _lost(handle: TableHandle, target: TableLayout) -> Deletion:
 
 def _meanwhile(handle: TableHandle, name: str) -> CommitConflictError:
     return CommitConflictError(
-        f"somebody makes or deletes branch {name!r} of {handle.uri} at this moment: look at what "
-        "is there and delete it again"
+        f"another program is creating or deleting branch {name!r} of {handle.uri}: check if it "
+        "still exists, and delete it again"
     )
 
 
 def _remove_files(
     handle: TableHandle, name: str, lost: Deletion, deleter: Deleter, dry_run: bool
 ) -> bool:
-    """Seen from the branch, main and all others are what has to be spared."""
+    """Remove the branch's files that neither main nor another branch needs."""
     branch = replace(handle, layout=handle.layout.on_branch(name))
 
     def remove() -> bool:
@@ -134,7 +136,7 @@ def _remove_files(
             Lost(lost.states, lost.additions, lost.changelogs, with_changes=True),
             find_protection(branch, oldest=None, without_branches=[name]),
             deleter,
-            f"only branch {name!r} led to it",
+            f"only branch {name!r} referred to it",
             dry_run=dry_run,
         )
 

@@ -1,8 +1,8 @@
-"""Moving main forward to where a branch is, if main has not gone another way since.
+"""Fast-forwards main to a branch, if main has not changed since the branch began.
 
-The snapshots that the branch has and main has not are published on main one after the other, each
-like a commit: only if nobody has its number. So main is at a state of the branch, whole, after
-each of them; whoever breaks off leaves it there, and a repeat goes on.
+The snapshots that main lacks are published on main one by one, each like a commit: only if its
+number is free. After each of them main is at a complete state of the branch. Repeat the call after
+an interruption to continue.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class ForwardPlan:
-    """What main lacks; refused before anything is written where main cannot have it."""
+    """The snapshots, schemas and tags that main lacks; an impossible plan is refused."""
 
     snapshots: Sequence[int]
     schemas: Sequence[int]
@@ -55,7 +55,7 @@ class ForwardPlan:
 
 
 def fast_forward(handle: TableHandle, name: str, *, dry_run: bool = False) -> FastForwardReport:
-    """Let main have the snapshots, schemas and tags of a branch that began at its head."""
+    """Publish the snapshots, schemas and tags of a branch that began at main's head on main."""
     refuse_inside_branch(handle, "forwarded")
     check_branch_name(name)
     source = handle.layout.on_branch(name)
@@ -76,7 +76,7 @@ def fast_forward(handle: TableHandle, name: str, *, dry_run: bool = False) -> Fa
 
 
 def plan_forward(handle: TableHandle, source: TableLayout) -> ForwardPlan:
-    """What is to be published on main; an error names the rule that forbids it."""
+    """Plan what to publish on main; raise with the rule that forbids it."""
     storage, main = handle.storage, handle.layout
     theirs = snapshot_ids(storage, source)
     if not theirs:
@@ -89,7 +89,7 @@ def plan_forward(handle: TableHandle, source: TableLayout) -> ForwardPlan:
 def _newer(
     handle: TableHandle, source: TableLayout, theirs: Sequence[int], head: Snapshot | None
 ) -> list[int]:
-    """The numbers behind the head of main, which the branch must have, too."""
+    """Return the snapshot numbers after main's head, which the branch must have without gaps."""
     first = head.id + 1 if head else 1
     newer = [number for number in theirs if number >= first]
     if not newer and _has(handle, source, theirs[-1]):
@@ -103,7 +103,7 @@ def _newer(
         raise _refused(
             handle,
             source,
-            f"main ends at snapshot {first - 1}, and of those behind it the branch has lost "
+            f"main ends at snapshot {first - 1}, and the branch no longer has the later snapshot "
             f"{sorted({*range(first, newer[-1])} - {*newer})[0]}: numbers must have no gap. Keep "
             "snapshots of a branch until it is forwarded",
         )
@@ -111,7 +111,7 @@ def _newer(
 
 
 def _has(handle: TableHandle, source: TableLayout, number: int) -> bool:
-    """Whether a snapshot of the branch is on main."""
+    """Return True if a snapshot of the branch is on main."""
     theirs = read_snapshot_if_present(handle.storage, source, number)
     return theirs is not None and theirs == read_snapshot_if_present(
         handle.storage, handle.layout, number
@@ -119,7 +119,7 @@ def _has(handle: TableHandle, source: TableLayout, number: int) -> bool:
 
 
 def _began_at(handle: TableHandle, source: TableLayout, head: Snapshot) -> bool:
-    """Whether the branch has a tag of the head, whose snapshot has expired there."""
+    """Return True if the branch has a tag of main's head, whose snapshot expired there."""
     tags = (read_tag(handle.storage, source, name) for name in tag_names(handle.storage, source))
     return any(tag.snapshot == head for tag in tags)
 
@@ -136,14 +136,14 @@ def _diverged(
     if not shared:
         return (
             f"its history, from snapshot {theirs[0]} on, does not contain any snapshot of main "
-            f"(up to {head.id}): it was made empty, or what they shared has expired. Write the "
-            "branch's rows to main, or make a branch of the newest snapshot and write them there"
+            f"(up to {head.id}): it began empty, or the shared snapshots have expired. Write the "
+            "branch's rows to main, or create a branch of the newest snapshot and write them there"
         )
     fork = max(shared)
     return (
-        f"both began at snapshot {fork}, and main has gone on since, to snapshot {head.id}: "
-        f"forwarding would lose what was committed there. Roll main back to snapshot {fork} "
-        "first if it shall be lost, or write the branch's rows to main"
+        f"both share snapshot {fork}, but main has later commits up to snapshot {head.id}, which "
+        f"forwarding would lose. To discard them, roll main back to snapshot {fork} "
+        "first; otherwise write the branch's rows to main"
     )
 
 
@@ -155,8 +155,8 @@ def _schemas(handle: TableHandle, source: TableLayout) -> list[int]:
             raise _refused(
                 handle,
                 source,
-                f"schema {number} was changed on main and on the branch, in other ways: make the "
-                "columns of main anew on a branch of the newest snapshot",
+                f"schema {number} was changed differently on main and on the branch: repeat the "
+                "schema change on a new branch of the newest snapshot",
             )
     return [number for number in theirs if number > max(ours)]
 
@@ -172,13 +172,13 @@ def _tags(handle: TableHandle, source: TableLayout) -> list[str]:
             raise _refused(
                 handle,
                 source,
-                f"tag {name!r} is another snapshot on main: rename or delete one of the two",
+                f"tag {name!r} names another snapshot on main: rename or delete one of the two",
             )
     return found
 
 
 def _run(handle: TableHandle, source: TableLayout, plan: ForwardPlan) -> None:
-    """Schemas first: a snapshot needs its own; tags last, which need snapshots."""
+    """Publish schemas first, which snapshots need, then snapshots, then tags."""
     storage, main = handle.storage, handle.layout
     for number in plan.schemas:
         _publish(storage, source.schema(number), main.schema(number))
@@ -189,14 +189,14 @@ def _run(handle: TableHandle, source: TableLayout, plan: ForwardPlan) -> None:
         write_hints(storage, main, plan.snapshots[-1])
     for name in plan.tags:
         _publish_tag(handle, replace(handle, layout=source), name)
-    _log.info("main of %s has %d snapshots of a branch", handle.uri, len(plan.snapshots))
+    _log.info("forwarded main of %s by %d snapshots", handle.uri, len(plan.snapshots))
 
 
 @contextmanager
 def _kept(branch: TableHandle, snapshots: Sequence[int]) -> Iterator[None]:
-    """A consumer keeps the branch from expiring what main is about to get.
+    """Protect the branch's snapshots by a consumer while main receives them.
 
-    An expiry that has looked at main before is seen here; one that comes later sees the consumer.
+    An expiry that started earlier is detected here; a later one sees the consumer.
     """
     storage, layout = branch.storage, branch.layout
     try:
@@ -209,7 +209,7 @@ def _kept(branch: TableHandle, snapshots: Sequence[int]) -> Iterator[None]:
 
 
 def _publish_tag(main: TableHandle, branch: TableHandle, name: str) -> None:
-    """Whoever deletes the tag of the branch takes it away first, and looks at main after that."""
+    """Publish a tag of the branch on main, and remove it again if it was deleted on the branch."""
     tag = read_tag(branch.storage, branch.layout, name)
     _publish(main.storage, branch.layout.tag(name), main.layout.tag(name))
     try:
@@ -220,7 +220,7 @@ def _publish_tag(main: TableHandle, branch: TableHandle, name: str) -> None:
 
 
 def _publish(storage: Storage, old: str, new: str) -> None:
-    """Give main a file of the branch, byte for byte; the same one being there is fine."""
+    """Copy a file of the branch to main unchanged; an equal existing file is accepted."""
     content = storage.read(old)
     try:
         if storage.create(new, content):
@@ -230,9 +230,8 @@ def _publish(storage: Storage, old: str, new: str) -> None:
             raise
     if storage.read(new) != content:
         raise CommitConflictError(
-            f"{storage.uri(new)} was made by somebody else while main was forwarded; main has "
-            "everything before it, whole. Look at it and forward again, which says what is in "
-            "the way"
+            f"another program wrote {storage.uri(new)} while main was forwarded. Main is complete "
+            "up to the snapshot before. Run the fast-forward again: its error names the conflict"
         )
 
 

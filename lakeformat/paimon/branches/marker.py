@@ -1,8 +1,8 @@
-"""``branch/.unfinished-<name>``: a branch that is being made or removed, which nobody may see.
+"""``branch/.unfinished-<name>``: hides a branch that is being created, deleted or renamed.
 
-It is written before the first file of a branch and goes after the last; when a branch is deleted
-it comes first, too, and remembers what has to be removed. So a crash leaves no half branch, and
-whoever repeats the work finishes it.
+It is written before the first file of a branch and removed after the last. When a branch is deleted
+it is written first, too, and lists what has to be removed. So a crash never leaves a visible
+partial branch, and repeating the work finishes it.
 """
 
 from __future__ import annotations
@@ -22,28 +22,28 @@ __all__ = ["Creation", "Deletion", "Move", "Work", "clear", "mark", "read_mark"]
 
 @dataclass(frozen=True, slots=True)
 class Creation:
-    """A branch that is being made, and of what."""
+    """A branch that is being created, with its origin."""
 
     tag: str | None
     snapshot: Snapshot | None
     schema_id: int
 
     def members(self) -> dict[str, Any]:
-        """Its content as JSON has it."""
+        """Return the content for JSON."""
         snapshot = None if self.snapshot is None else self.snapshot.members()
         return {"tag": self.tag, "snapshot": snapshot, "schemaId": self.schema_id}
 
 
 @dataclass(frozen=True, slots=True)
 class Deletion:
-    """A branch that is being removed, and what it led to."""
+    """A branch that is being deleted, with the snapshots it referred to."""
 
     states: Sequence[Snapshot]
     additions: Sequence[Snapshot]
     changelogs: Sequence[Snapshot]
 
     def members(self) -> dict[str, Any]:
-        """Its content as JSON has it."""
+        """Return the content for JSON."""
         return {
             "states": [each.members() for each in self.states],
             "additions": [each.members() for each in self.additions],
@@ -53,13 +53,13 @@ class Deletion:
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """A branch that is getting another name, file by file; both names are hidden in turn."""
+    """A branch that is being renamed file by file; each name is hidden in turn."""
 
     old: str
     new: str
 
     def members(self) -> dict[str, Any]:
-        """Its content as JSON has it."""
+        """Return the content for JSON."""
         return {"old": self.old, "new": self.new}
 
 
@@ -68,10 +68,10 @@ _KEYS = {Creation: "creation", Deletion: "deletion", Move: "move"}
 
 
 def mark(handle: TableHandle, name: str, work: Work) -> bool:
-    """Hide a branch; False, and nothing changed, if it is hidden already."""
+    """Hide a branch; return False without a change if it is hidden already."""
     path = handle.layout.unfinished_branch(name)
     key = _KEYS[type(work)]
-    # Nothing else makes the directory of branches where directories have to be made.
+    # On storages with real directories, no other step creates this one.
     handle.storage.make_directory(handle.layout.branches_directory)
     try:
         return handle.storage.create(path, json.dumps({key: work.members()}).encode())
@@ -82,7 +82,7 @@ def mark(handle: TableHandle, name: str, work: Work) -> bool:
 
 
 def read_mark(handle: TableHandle, name: str) -> Work | None:
-    """What is being done to a branch; None where nothing is."""
+    """Return the unfinished work on a branch; None if there is none."""
     path = handle.layout.unfinished_branch(name)
     try:
         content = handle.storage.read(path)
@@ -92,7 +92,7 @@ def read_mark(handle: TableHandle, name: str) -> Work | None:
 
 
 def clear(handle: TableHandle, name: str) -> None:
-    """The work is done: a branch that is there is seen from now on."""
+    """Remove the mark: the work is complete, and an existing branch becomes visible."""
     handle.storage.delete(handle.layout.unfinished_branch(name))
 
 

@@ -1,4 +1,4 @@
-"""Giving a branch another name."""
+"""Renames a branch."""
 
 from __future__ import annotations
 
@@ -20,28 +20,28 @@ __all__ = ["rename"]
 
 
 def rename(handle: TableHandle, name: str, new_name: str, *, dry_run: bool = False) -> BranchReport:
-    """Move the metadata of a branch; its data files stay where they are.
+    """Move the metadata of a branch; its data files are not moved.
 
-    Whoever has the branch open under its old name is refused by the next commit. Where the
-    storage moves no directories, files are copied: a commit meanwhile is a conflict, and repeating
-    the call after a crash finishes it.
+    A program that has the branch open under its old name fails at its next commit. If the storage
+    cannot move directories, files are copied: then a commit meanwhile is a conflict, and repeating
+    the call after a crash finishes the rename.
     """
     refuse_inside_branch(handle, "renamed")
     for each in (name, new_name):
         check_branch_name(each)
     work = Move(name, new_name)
-    if read_mark(handle, name) != work:  # else only the rest is to be done
+    if read_mark(handle, name) != work:  # otherwise only finish an interrupted rename
         _require_free(handle, work)
     old, new = (handle.layout.on_branch(each) for each in (name, new_name))
     if not dry_run:
         _move(handle, work, old, new)
-    called = f"would be called {new_name!r}" if dry_run else f"is called {new_name!r} now"
+    done = f"would be renamed to {new_name!r}" if dry_run else f"was renamed to {new_name!r}"
     return BranchReport(
         table=handle.uri,
         branch=new_name,
         action="renamed",
         snapshot_id=latest_snapshot_id(handle.storage, old if dry_run else new),
-        reason=f"branch {name!r} {called}",
+        reason=f"branch {name!r} {done}",
         dry_run=dry_run,
     )
 
@@ -64,13 +64,13 @@ def _require_free(handle: TableHandle, work: Move) -> None:
     is_there = storage.directory_exists(handle.layout.on_branch(work.new).metadata_root)
     if work.old == work.new or begun is not None or is_there:
         raise AlreadyExistsError(
-            f"branch {work.old!r} of {handle.uri} cannot be called {work.new!r}: there is such a "
-            "branch already; choose another name, or delete that branch first"
+            f"branch {work.old!r} of {handle.uri} cannot be renamed to {work.new!r}, which already "
+            "exists: choose another name, or delete that branch first"
         )
 
 
 def _copy(handle: TableHandle, work: Move, old: TableLayout, new: TableLayout) -> None:
-    """The new name is hidden until it has everything, the old one from then on."""
+    """Copy the files; the new name is hidden until it is complete, then the old one."""
     storage = handle.storage
     if read_mark(handle, work.old) != work:
         mark(handle, work.new, work)
@@ -88,8 +88,8 @@ def _copy(handle: TableHandle, work: Move, old: TableLayout, new: TableLayout) -
             clear(handle, work.old)
             _give_up(handle, work, new)
             raise CommitConflictError(
-                f"somebody commits to branch {work.old!r} of {handle.uri}, so it was not renamed: "
-                "try again when nobody does"
+                f"another program commits to branch {work.old!r} of {handle.uri}, so it was not "
+                "renamed: try again when no writer is active"
             )
         clear(handle, work.new)
     storage.delete_directory(old.metadata_root)

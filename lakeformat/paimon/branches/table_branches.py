@@ -1,4 +1,4 @@
-"""``table.branches``: the branches of a table, and what can be done with them."""
+"""``table.branches``: lists, creates, renames, forwards and deletes the branches of a table."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ __all__ = ["TableBranches"]
 
 @dataclass(frozen=True, slots=True)
 class TableBranches:
-    """The branches of one table; main is not among them."""
+    """The branches of one table, without main."""
 
     _handle: TableHandle
 
     def list(self) -> Sequence[BranchInfo]:
-        """Every branch, by name."""
+        """Return every branch, sorted by name."""
         storage, found = self._handle.storage, []
         for branch in branches(storage, self._handle.layout):
             layout = self._handle.layout.on_branch(branch.name)
@@ -56,35 +56,36 @@ class TableBranches:
         exist_ok: bool = False,
         dry_run: bool = False,
     ) -> BranchReport:
-        """Make a branch that begins at a tag or snapshot of main; else with its columns alone.
+        """Create a branch from a tag or snapshot of main; without either it begins without rows.
 
-        From a tag is safer where other engines expire this table: they spare a branch's files
-        only as long as main has a tag of where it began.
+        Use a tag if other engines expire this table: they keep a branch's files only while main has
+        a tag of its first snapshot.
         """
-        refuse_inside_branch(self._handle, "made")
+        refuse_inside_branch(self._handle, "created")
         origin = None
         if tag is not None or snapshot is not None:
             origin = find_origin(self._handle, snapshot=snapshot, tag=tag)
         return create(self._handle, name, origin, exist_ok=exist_ok, dry_run=dry_run)
 
     def rename(self, name: str, new_name: str, *, dry_run: bool = False) -> BranchReport:
-        """Give a branch another name."""
+        """Rename a branch."""
         return rename(self._handle, name, new_name, dry_run=dry_run)
 
     @renamed_argument("tell", "on_progress")
     def delete(
         self, name: str, *, dry_run: bool = False, on_progress: OnRemoval | None = None
     ) -> DeletionReport:
-        """Delete a branch and the files that only it led to.
+        """Delete a branch and the files that only it needed.
 
         ``on_progress`` is called with each file that is deleted, or planned by a dry run, and the
-        reason. Call it again after an interruption: it deletes the rest.
+        reason. Call it again after an interruption to delete the rest.
         """
         return delete(self._handle, name, dry_run=dry_run, on_progress=on_progress)
 
     def fast_forward(self, name: str, *, dry_run: bool = False) -> FastForwardReport:
-        """Let main have the snapshots, schemas and tags of a branch.
+        """Publish the snapshots, schemas and tags of a branch on main.
 
-        Only if main has not gone on since the branch began: nothing of main is ever lost.
+        This is refused if main has other commits since the branch began, so main never loses
+        anything.
         """
         return fast_forward(self._handle, name, dry_run=dry_run)

@@ -1,4 +1,4 @@
-"""Expiry: snapshots, and changelogs that outlive them, go with the files nobody else needs."""
+"""Expiry of snapshots, and of changelogs that outlive them, with the files only they need."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Expiry of the changelogs that outlive their snapshots."""
+"""Expiry of changelogs that outlive their snapshots."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from lakeformat.paimon.metadata.snapshot_directory import read_snapshot_if_prese
 __all__ = ["ROUND", "expire_changelogs", "finish_changelogs", "select"]
 
 ROUND = 250
-"""How many expire at a time: what is planned at once is held in memory."""
+"""Number of changelogs or snapshots planned at once, which limits memory."""
 
 
 def select(handle: TableHandle, retention: Retention, guard: Guard | None) -> list[int]:
-    """The numbers of the changelogs that go."""
+    """Return the numbers of the changelogs to expire."""
     storage, layout = handle.storage, handle.layout
     ids, snapshots = changelog_ids(storage, layout), snapshot_ids(storage, layout)
     if not ids or not snapshots:
@@ -43,7 +43,7 @@ def select(handle: TableHandle, retention: Retention, guard: Guard | None) -> li
 
 
 def expire_changelogs(handle: TableHandle, account: Account, numbers: Sequence[int]) -> bool:
-    """Remove changelogs with their files; whether every file went."""
+    """Remove changelogs with their files; return True if every file was removed."""
     for start in range(0, len(numbers), ROUND):
         some = numbers[start : start + ROUND]
         read = in_parallel(
@@ -63,7 +63,7 @@ def expire_changelogs(handle: TableHandle, account: Account, numbers: Sequence[i
 
 
 def finish_changelogs(handle: TableHandle, account: Account) -> bool:
-    """Bring interrupted expiries to their end, as far as their changelogs are gone."""
+    """Finish interrupted expiries whose changelogs are deleted already."""
     storage, layout = handle.storage, handle.layout
     for intent in read_intents(handle, changelogs=True):
         numbers = [each.id for each in intent.snapshots]
@@ -82,7 +82,7 @@ def _expire(
     handle: TableHandle, account: Account, changelogs: Sequence[Snapshot], *, hides: bool
 ) -> bool:
     storage, layout, last = handle.storage, handle.layout, changelogs[-1].id
-    # One that is there already has not the same number only: a rollback has made room for it.
+    # When an expiry is finished, a changelog with one of its numbers is a new one.
     going = {changelog.id for changelog in changelogs if hides}
 
     def look() -> tuple[Plan, int]:

@@ -1,4 +1,4 @@
-"""Expiry of snapshots: selected, announced, made unreachable, and only then removed."""
+"""Expiry of snapshots: selects and announces them, makes them unreachable, then removes files."""
 
 from __future__ import annotations
 
@@ -60,14 +60,14 @@ from lakeformat.types.count_text import counted
 __all__ = ["expire_snapshots"]
 
 _FILES_PER_ROUND = 50_000
-"""Once so many data files are planned a round has no further snapshot: they are held in memory."""
-_NOTHING = "it has no snapshot yet"
-_OVERTAKEN = "another expiry has gone further meanwhile"
+"""Number of data files after which a round takes no further snapshot, to limit memory."""
+_NOTHING = "the table has no snapshot yet"
+_OVERTAKEN = "another expiry expired more snapshots meanwhile"
 _ROLLED_BACK = (
-    "a rollback is under way, or was meanwhile: run it again once that is done. If it was "
-    "interrupted, repeat it to bring it to its end; a day after it nothing waits for it any more"
+    "a rollback is running, or ran meanwhile: run the expiry again after it. If the rollback was "
+    "interrupted, repeat it to finish it; after one day the expiry no longer waits for it"
 )
-_LEFT = "some files would not go: the next run tries them again"
+_LEFT = "some files could not be removed: the next run tries again"
 _log = logging.getLogger(__name__)
 
 
@@ -85,7 +85,7 @@ def expire_snapshots(
     """Remove snapshots that are too old or too many, with the files only they need.
 
     ``consumers_older_than`` also deletes consumers that have made no progress since then. Without
-    it, the table's ``consumer.expiration-time`` alone decides that.
+    it, only the table option ``consumer.expiration-time`` decides that.
     """
     require_allowed(handle, Operation.EXPIRE)
     require_same_table(handle)
@@ -99,11 +99,11 @@ def expire_snapshots(
         limit=limit,
     )
     removals: list[Removal] = []
-    hears = removals.append if dry_run and on_progress is None else on_progress
-    account = Account(Deleter(handle, dry_run=dry_run, on_progress=hears), dry_run)
+    listener = removals.append if dry_run and on_progress is None else on_progress
+    account = Account(Deleter(handle, dry_run=dry_run, on_progress=listener), dry_run)
     run = _Expiry(handle, retention, account)
     if consumers_older_than is not None:
-        run.given_up = past_millis("consumers_older_than", consumers_older_than, now)
+        run.consumers_before = past_millis("consumers_older_than", consumers_older_than, now)
     report = run.run(removals)
     _log.info("expiry of %s: %s", handle.name, _sentence(report))
     for each in report.stalled_consumers:
@@ -112,10 +112,10 @@ def expire_snapshots(
 
 
 def _sentence(report: ExpireReport) -> str:
-    """The numbers of an expiry, for the log."""
+    """Describe an expiry in numbers, for the log."""
     snapshots, changelogs, files = len(report.snapshots), len(report.changelogs), report.deleted
     if not (snapshots or changelogs or files.total):
-        return f"nothing was due; {report.reason}"
+        return f"no action needed; {report.reason}"
     done = "would expire" if report.dry_run else "expired"
     failed = f", {files.failures:,} could not be removed" if files.failures else ""
     return (
@@ -133,21 +133,21 @@ class _Expiry:
     account: Account
     keeps_changelogs: bool = False
     newest: int = 0
-    """The head when it was decided what goes."""
-    given_up: int | None = None
-    """Consumers last written before then are deleted, also where the table keeps them."""
+    """The newest snapshot when the selection was made."""
+    consumers_before: int | None = None
+    """Consumers last updated before this time are deleted, regardless of the table option."""
 
     def run(self, removals: list[Removal]) -> ExpireReport:
         handle, account = self.handle, self.account
         self.keeps_changelogs = is_decoupled(handle.options)
-        forgotten = self._forget_consumers()
+        deleted = self._delete_consumers()
         selection = Selection(0, _LEFT)
         if self._finish():
-            progress = read_progress(handle, without=forgotten)
+            progress = read_progress(handle, without=deleted)
             if self._expire_changelogs(progress):
                 selection = self._expire(progress)
                 if not account.deleter.deleted.failures:
-                    self._finish()  # snapshots of an earlier intent may have gone with ours
+                    self._finish()  # this run may have deleted snapshots of an earlier intent
         if not account.dry_run:
             with suppress(LakeError):  # the next run removes them
                 remove_old_fences(handle.storage, handle.layout, handle.environment.now_millis())
@@ -157,8 +157,8 @@ class _Expiry:
             dry_run=account.dry_run,
             snapshots=tuple(account.snapshots),
             changelogs=tuple(account.changelogs),
-            consumers=tuple(forgotten),
-            stale_consumers=read_progress(handle, without=forgotten).stale,
+            consumers=tuple(deleted),
+            stale_consumers=read_progress(handle, without=deleted).stale,
             earliest_snapshot=min(left, default=None),
             reason=selection.reason,
             limited=selection.limited,
@@ -167,12 +167,12 @@ class _Expiry:
             directories=account.directories,
             spared=account.spared,
             notes=tuple(account.notes),
-            stalled_consumers=self._stalled_consumers(forgotten),
+            stalled_consumers=self._stalled_consumers(deleted),
             removals=tuple(removals),
         )
 
-    def _forget_consumers(self) -> list[str]:
-        bounds = [] if self.given_up is None else [self.given_up]
+    def _delete_consumers(self) -> list[str]:
+        bounds = [] if self.consumers_before is None else [self.consumers_before]
         after = self.handle.options.consumer_expiration_time_millis
         if after is not None:
             bounds.append(self.handle.environment.now_millis() - after)
@@ -182,18 +182,18 @@ class _Expiry:
         report = expire_consumers(self.handle, older_than=older_than, dry_run=self.account.dry_run)
         return [*report.removed]
 
-    def _stalled_consumers(self, forgotten: Sequence[str]) -> tuple[StalledConsumer, ...]:
+    def _stalled_consumers(self, deleted: Sequence[str]) -> tuple[StalledConsumer, ...]:
         options = self.handle.options
         only_changelogs = self.keeps_changelogs and options.consumer_changelog_only
         return find_stalled(
             self.handle,
             snapshots=None if only_changelogs else self.retention,
             changelogs=changelog_rules(options, self.handle.environment.now_millis()),
-            without=forgotten,
+            without=deleted,
         )
 
     def _expire_changelogs(self, progress: Progress) -> bool:
-        """Expire old changelogs first: what outlived its snapshots goes before what is about to."""
+        """Expire old changelogs before this run creates new ones."""
         handle = self.handle
         if not changelog_ids(handle.storage, handle.layout):
             return True
@@ -203,7 +203,7 @@ class _Expiry:
         return expire_changelogs(handle, self.account, numbers)
 
     def _expire(self, progress: Progress) -> Selection:
-        """Select once, then go round by round."""
+        """Select the snapshots once, then expire them round by round."""
         ids = self._ids()
         if not ids:
             return Selection(0, _NOTHING)
@@ -213,7 +213,7 @@ class _Expiry:
         while position < selection.count:
             going = self._read(ids[position : min(position + ROUND, selection.count)])
             position = min(position + ROUND, selection.count)
-            if not going:  # somebody was faster
+            if not going:  # another expiry was faster
                 continue
             oldest = next(filter(None, map(self._snapshot, ids[position:])), None)
             if oldest is None:
@@ -228,7 +228,7 @@ class _Expiry:
         return selection
 
     def _cut(self, snapshots: Sequence[Snapshot]) -> int:
-        """How many snapshots make a round, so that not too many files are planned at once."""
+        """Return the number of snapshots in a round, limited by the number of planned files."""
         files = 0
         for position, manifests in enumerate(deltas_of(self.handle, snapshots[1:])):
             files += sum(manifest.num_deleted_files for manifest in manifests)
@@ -237,7 +237,7 @@ class _Expiry:
         return len(snapshots) - 1
 
     def _round(self, snapshots: Sequence[Snapshot], oldest: Snapshot) -> str | None:
-        """Expire some snapshots, the next of which stays; why the run ends here, if it does."""
+        """Expire some snapshots before ``oldest``; return why the run stops, or None."""
         handle, account, keeps = self.handle, self.account, self.keeps_changelogs
         if account.dry_run:
             try:
@@ -257,7 +257,9 @@ class _Expiry:
                 return stopped
             plan = self._plan_round(snapshots, oldest)
         except LakeError as error:
-            with suppress(LakeError):  # nothing has gone: it would only hold up tags and branches
+            with suppress(
+                LakeError
+            ):  # nothing was deleted, and the intent would block tags and branches
                 withdraw(handle, intent)
             is_gone = isinstance(error, CorruptTableError | NotFoundError)
             if is_gone and self._snapshot(oldest.id) != oldest:
@@ -270,7 +272,7 @@ class _Expiry:
         return None
 
     def _plan_round(self, snapshots: Sequence[Snapshot], oldest: Snapshot) -> Plan:
-        """What goes with some snapshots; an error at once if the one that stays is gone."""
+        """Plan the files to remove with some snapshots; raise if ``oldest`` no longer exists."""
 
         def look() -> Plan:
             return self._plan(snapshots, oldest, self.keeps_changelogs)
@@ -278,11 +280,11 @@ class _Expiry:
         return look_again(self.handle, look)
 
     def _overtaken(self, snapshots: Sequence[Snapshot], oldest: Snapshot) -> str | None:
-        """Whether anybody was first: those who come later see what is announced."""
+        """Return why the run must stop: a consumer or rollback appeared before the announcement."""
         guard = self._guard(read_progress(self.handle))
         if guard is not None and guard.next_snapshot <= snapshots[-1].id:
             return (
-                f"kept snapshots from {guard.next_snapshot} on for {guard.what}, set a moment ago"
+                f"kept snapshots from {guard.next_snapshot} on for {guard.what}, which was just set"
             )
         ids, going = self._ids(), {snapshot.id for snapshot in snapshots}
         newest = self._snapshot(ids[-1]) if ids else None
@@ -290,7 +292,7 @@ class _Expiry:
             return _ROLLED_BACK
         if any(number < oldest.id and number not in going for number in ids):
             return _ROLLED_BACK
-        # Not the newest alone: one that was committed behind a fence is not in it.
+        # Check all of them: a snapshot committed after a fence is not part of the fence.
         now = self.handle.environment.now_millis()
         fenced = (*snapshots, oldest, newest)
         storage, layout = self.handle.storage, self.handle.layout
@@ -299,7 +301,7 @@ class _Expiry:
         return None
 
     def _finish(self) -> bool:
-        """Bring interrupted expiries to their end, as far as their snapshots are gone."""
+        """Finish interrupted expiries whose snapshots are deleted already."""
         if not finish_changelogs(self.handle, self.account):
             return False
         return all(self._finish_one(intent) for intent in read_intents(self.handle))
@@ -316,9 +318,9 @@ class _Expiry:
         return True
 
     def _left_of(self, intent: Intent) -> tuple[Sequence[Snapshot], Plan | None]:
-        """The snapshots of an intent that are gone, and what has to go with them."""
+        """Return the deleted snapshots of an intent, and the plan to remove their files."""
         ids = self._ids()
-        # By more than their numbers: a rollback to a tag makes room for others of the same.
+        # Compare identities, not numbers: a rollback to a tag may reuse the numbers.
         there = {each.identity for each in self._read([each.id for each in intent.snapshots])}
         gone = [each for each in intent.snapshots if each.identity not in there]
         after = [number for number in ids if not gone or number > gone[-1].id] or ids[-1:]
@@ -335,8 +337,11 @@ class _Expiry:
         keeps: bool,
         older: Sequence[Snapshot] | None = None,
     ) -> Plan:
-        """``older`` stay all the same, where an earlier expiry is finished; what went by then may
-        have been brought back since, so that whatever a snapshot consists of is looked for."""
+        """Plan the files to remove.
+
+        ``older`` are kept snapshots when an earlier expiry is finished. A rollback may have
+        restored files since then, so their whole state is checked.
+        """
         protection = find_protection(
             self.handle,
             oldest=oldest,
@@ -348,9 +353,10 @@ class _Expiry:
         return plan_snapshots(self.handle, snapshots, oldest, protection, keeps_changelogs=keeps)
 
     def _changelogs(self, keeps: bool) -> list[Snapshot]:
-        """Changelogs that share files with what goes: without a producer they tell of additions.
+        """Return changelogs that share files with the expired snapshots.
 
-        Left from a time when they outlived their snapshots, or from one when there was no producer.
+        Without a producer a changelog owns the files its commit added. Such changelogs may remain
+        from a time when they outlived their snapshots, or when the table had no producer.
         """
         handle = self.handle
         has_producer = handle.options.changelog_producer != NO_PRODUCER
@@ -374,7 +380,7 @@ class _Expiry:
         return progress.guard
 
     def _ids(self) -> list[int]:
-        """All there are, whatever the hints say: a wrong one hides snapshots for ever."""
+        """Return all snapshot numbers by listing: a wrong hint would hide snapshots for ever."""
         return snapshot_ids(self.handle.storage, self.handle.layout)
 
     def _read(self, ids: Sequence[int]) -> list[Snapshot]:

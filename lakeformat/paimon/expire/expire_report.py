@@ -1,4 +1,4 @@
-"""What an expiry did, or would do."""
+"""The report of an expiry."""
 
 from __future__ import annotations
 
@@ -13,45 +13,45 @@ __all__ = ["ExpireReport"]
 
 @dataclass(frozen=True, slots=True)
 class ExpireReport:
-    """What an expiry did, or in a dry run would do."""
+    """The result of an expiry or of its dry run."""
 
     table: str
     dry_run: bool
     snapshots: tuple[int, ...]
-    """The snapshots that expired."""
+    """Expired snapshots."""
     changelogs: tuple[int, ...]
-    """The changelogs that expired after their snapshots had."""
+    """Changelogs that expired after their snapshots."""
     consumers: tuple[str, ...]
-    """Consumers that were forgotten, having made no progress for ``consumer.expiration-time``."""
+    """Deleted consumers, which had made no progress for ``consumer.expiration-time``."""
     stale_consumers: tuple[str, ...]
-    """Consumers whose next snapshot has expired already: they keep none."""
+    """Consumers whose next snapshot has expired already; they keep no snapshots."""
     earliest_snapshot: int | None
-    """The oldest that stays."""
+    """The oldest kept snapshot."""
     reason: str
-    """Why no more snapshots expired."""
+    """Reason why no more snapshots expired."""
     limited: bool
-    """Whether more could expire but for the limit: run it again."""
+    """True if the limit prevented further expiry: run it again."""
     finished: int
-    """How many interrupted expiries were brought to their end."""
+    """Number of interrupted expiries that were finished."""
     deleted: Deleted
     directories: int
-    """How many empty directories went."""
+    """Number of removed empty directories."""
     spared: int
-    """Data files that stay because a tag, a branch or a later snapshot needs them."""
+    """Data files kept because a tag, a branch or a later snapshot needs them."""
     notes: tuple[str, ...] = ()
-    """What could not be read, or be done: files it leads to are left to the removal of orphans."""
+    """Problems such as unreadable metadata, whose files are left to the removal of orphans."""
     stalled_consumers: tuple[StalledConsumer, ...] = ()
-    """Consumers that have not moved for long, without which more would expire."""
+    """Consumers without recent progress that prevent further expiry."""
     removals: tuple[Removal, ...] = field(default=(), repr=False)
-    """In a dry run, what would go and why, as far as ``expire_snapshots`` collects it."""
+    """In a dry run, the planned removals, as far as ``expire_snapshots`` collects them."""
 
     @property
     def is_complete(self) -> bool:
-        """Whether every file went that should; otherwise the next run tries again."""
+        """True if every planned file was removed; otherwise the next run tries again."""
         return not self.deleted.failures
 
     def to_dict(self) -> dict[str, Any]:
-        """The report as plain values, without the single files."""
+        """Return the report as plain values, without the single files."""
         return {
             "table": self.table,
             "dry_run": self.dry_run,

@@ -1,4 +1,4 @@
-"""Which files go with some snapshots: those that nothing which stays leads to."""
+"""Plans the files to remove with expired snapshots: those that nothing kept refers to."""
 
 from __future__ import annotations
 
@@ -39,48 +39,48 @@ from lakeformat.paimon.metadata.snapshot import Snapshot
 __all__ = ["Plan", "deltas_of", "plan_changelogs", "plan_snapshots"]
 
 _COMPACTED = 1
-"""The source of files that a compaction wrote; of others 0, or nothing in old tables."""
+"""Value of ``_FILE_SOURCE`` for compacted files; appended files have 0, or null in old tables."""
 _TOGETHER = 32
-"""Snapshots whose manifests are listed at a time."""
+"""Number of snapshots whose manifests are listed at a time."""
 _log = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
 class Plan:
-    """Files in the order they go: each step begins when the one before is done."""
+    """The files to remove in steps; each step starts after the previous one is done."""
 
     files: list[Removal] = field(default_factory=list)
     """Data, changelog and index files."""
     manifests: list[Removal] = field(default_factory=list)
-    """What names those, and statistics."""
+    """The manifests that name those files, and statistics."""
     lists: list[Removal] = field(default_factory=list)
-    """What names manifests."""
+    """The lists that name the manifests."""
     spared: int = 0
     notes: list[str] = field(default_factory=list)
 
     def add_metadata(self, removals: Iterable[Removal]) -> None:
-        """Put metadata and index files into the steps they belong to."""
+        """Add metadata and index files to their steps."""
         steps = {FileClass.INDEX: self.files, FileClass.MANIFEST_LIST: self.lists}
         for removal in removals:
             steps.get(removal.kind, self.manifests).append(removal)
 
     @property
     def steps(self) -> tuple[list[Removal], ...]:
-        """The files step by step."""
+        """The steps in order."""
         return (self.files, self.manifests, self.lists)
 
 
 @dataclass(frozen=True, slots=True)
 class _Deletions:
-    """The entries a snapshot takes out."""
+    """The delete entries of a snapshot."""
 
     columns: ManifestColumns
     put_back: frozenset[str] = frozenset()
-    """Files of theirs that it leads to all the same, by other entries."""
+    """Deleted files that the snapshot also adds again by other entries."""
 
 
 def deltas_of(handle: TableHandle, snapshots: Sequence[Snapshot]) -> list[list[ManifestMeta]]:
-    """The manifests of what each snapshot changed; none of those that are gone already."""
+    """Return the delta manifests of each snapshot, without missing ones."""
     return in_parallel(handle, partial(_list_or_gone, handle, ListKind.DELTA), snapshots)
 
 
@@ -92,11 +92,11 @@ def plan_snapshots(
     *,
     keeps_changelogs: bool,
 ) -> Plan:
-    """The files that go with snapshots, of which ``oldest`` is the first after them that stays.
+    """Plan the removal of files of expired snapshots; ``oldest`` is the first kept one after them.
 
-    A file was last needed by the snapshot before the one that deletes it. Which ones that are is
-    read from what each changed, so that it takes as long as there is to remove, however much
-    stays. With ``keeps_changelogs``, what they have changed can still be read afterwards.
+    A file was last needed by the snapshot before the one that deletes it. The plan reads only what
+    each snapshot changed, so its cost depends on what is removed, not on what is kept. With
+    ``keeps_changelogs`` the changes of the snapshots remain readable.
     """
     plan, candidates = Plan(), Candidates(handle)
     has_producer = handle.options.changelog_producer != NO_PRODUCER
@@ -107,7 +107,7 @@ def plan_snapshots(
             columns = found.columns
             if only_compacted:
                 columns = columns.filter(columns.file_source.numbers == _COMPACTED)
-            reason = f"deleted by snapshot {snapshot.id}, and no older one is left"
+            reason = f"deleted by snapshot {snapshot.id}, and no older snapshot is left"
             candidates.add(columns, FileClass.DATA, reason, found.put_back)
     if not keeps_changelogs:
         for snapshot in snapshots:
@@ -125,13 +125,13 @@ def plan_snapshots(
 def plan_changelogs(
     handle: TableHandle, changelogs: Sequence[Snapshot], protection: Protection
 ) -> Plan:
-    """The files that go with changelogs whose snapshots have expired before."""
+    """Plan the removal of files of changelogs whose snapshots expired before."""
     plan, candidates = Plan(), Candidates(handle)
     for changelog in changelogs:
         with _noting(plan, f"changelog {changelog.id}"):
             if changelog.changelog_manifest_list is not None:
                 _add_changelog(handle, candidates, changelog)
-            else:  # with a producer that is gone already
+            else:  # with a producer, these files are already removed
                 found = _deleted_by(handle, candidates, changelog)
                 reason = f"deleted by snapshot {changelog.id}, whose changelog has expired"
                 candidates.add(found.columns, FileClass.DATA, reason, found.put_back)
@@ -156,7 +156,7 @@ def _plan_metadata(
         try:
             return metadata_of(handle, snapshot, lists, with_index=with_index, on_missing=_log_gone)
         except CorruptTableError as damage:
-            return f"the manifests of snapshot {snapshot.id} are left: {damage}"
+            return f"kept the manifests of snapshot {snapshot.id}, which cannot be read: {damage}"
 
     for start in range(0, len(snapshots), _TOGETHER):
         some = snapshots[start : start + _TOGETHER]
@@ -164,15 +164,15 @@ def _plan_metadata(
             if isinstance(found, str):
                 plan.notes.append(found)
                 continue
-            reason = f"expired with snapshot {snapshot.id}, and nothing that stays leads to it"
+            reason = f"expired with snapshot {snapshot.id}, and no longer referenced"
             plan.add_metadata(metadata_removals(handle, found, kept, reason))
             kept.update(found)  # nothing is planned twice
 
 
 def _deleted_by(handle: TableHandle, candidates: Candidates, snapshot: Snapshot) -> _Deletions:
-    """What a snapshot took out and did not put back at once, as it does with one of a new level.
+    """Return the files that a snapshot deleted and did not add again, as on a new level.
 
-    What it has added is needed again if an earlier one took it out: going back does so.
+    Files that it added are dropped from the candidates: a rollback adds earlier files again.
     """
     manifests = _list_or_gone(handle, ListKind.DELTA, snapshot)
     deletes = any(manifest.num_deleted_files for manifest in manifests)
@@ -210,7 +210,7 @@ def _add_changelog(handle: TableHandle, candidates: Candidates, snapshot: Snapsh
 
 
 def _list_or_gone(handle: TableHandle, kind: ListKind, snapshot: Snapshot) -> list[ManifestMeta]:
-    """The manifests of a list; none if it is gone, as after an expiry that was interrupted."""
+    """Return the manifests of a list; empty if it is missing, as after an interrupted expiry."""
     name = getattr(snapshot, kind.value[0])
     if name is None:
         return []
@@ -226,8 +226,8 @@ def _log_gone(path: str) -> None:
 
 @contextmanager
 def _noting(plan: Plan, what: str) -> Iterator[None]:
-    """Leave out what is damaged, and say so: no file goes for one that cannot be read."""
+    """Skip damaged metadata and add a note: its files are not removed."""
     try:
         yield
     except CorruptTableError as damage:
-        plan.notes.append(f"{what} cannot be read, so its files are left: {damage}")
+        plan.notes.append(f"{what} cannot be read, so its files are kept: {damage}")

@@ -1,4 +1,4 @@
-"""Which snapshots and changelogs may go: rules on numbers and times, nothing else."""
+"""Rules that select expired snapshots and changelogs by number and time."""
 
 from __future__ import annotations
 
@@ -28,28 +28,29 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Retention:
-    """How much stays."""
+    """Limits of what is kept."""
 
     retain_max: int
     retain_min: int
     older_than: int
-    """Epoch milliseconds: what was in force then, or later, stays if ``retain_max`` lets it."""
+    """Epoch milliseconds: a snapshot in force at this time or later is kept, up to
+    ``retain_max``."""
     limit: int
-    """How many go at most."""
+    """Largest number to expire."""
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """The oldest of some numbers that go, and why no more of them do."""
+    """The number of oldest ones to expire, and the reason why no more do."""
 
     count: int
     reason: str
     limited: bool = False
-    """Whether more could go but for the limit."""
+    """True if only the limit prevents further expiry."""
 
 
 def is_decoupled(options: TableOptions) -> bool:
-    """Whether changelogs outlive their snapshots."""
+    """Return True if changelogs outlive their snapshots."""
     longest, least = options.changelog_num_retained_max, options.changelog_num_retained_min
     time = options.changelog_time_retained_millis
     return (
@@ -68,7 +69,7 @@ def snapshot_retention(
     older_than: PastTime | None = None,
     limit: int | None = None,
 ) -> Retention:
-    """What the call says, else what the table says; refused where it contradicts itself."""
+    """Return the limits of the call, or else of the table options; raise if they contradict."""
     bound = now_millis - options.snapshot_time_retained_millis
     if older_than is not None:
         bound = past_millis("older_than", older_than, now_millis)
@@ -85,7 +86,7 @@ def snapshot_retention(
 def changelog_retention(
     options: TableOptions, now_millis: int, limit: int | None = None
 ) -> Retention:
-    """Which changelogs stay that outlive their snapshots; only the table says it."""
+    """Return the limits for changelogs that outlive their snapshots, from table options alone."""
     most, least = options.changelog_num_retained_max, options.changelog_num_retained_min
     time = options.changelog_time_retained_millis
     return _checked(
@@ -99,7 +100,7 @@ def changelog_retention(
 
 
 def changelog_rules(options: TableOptions, now_millis: int) -> Retention | None:
-    """As ``changelog_retention``; None where options contradict each other, as expiry will say."""
+    """Return ``changelog_retention``, or None if the options contradict each other."""
     try:
         return changelog_retention(options, now_millis)
     except InvalidRequestError:
@@ -115,28 +116,28 @@ def _checked(
     least: tuple[str, str, int | None],
 ) -> Retention:
     if retain_min > retain_max:
-        names = [option if said is None else name for name, option, said in (least, most)]
-        todo = "lower the one or raise the other"
+        names = [option if value is None else name for name, option, value in (least, most)]
+        todo = "lower the first or raise the second"
         if most[2] is not None and least[2] is None:
-            todo = f"say {least[0]}={retain_max}, too, to keep so few"
+            todo = f"also pass {least[0]}={retain_max}"
         raise InvalidRequestError(
-            f"{names[0]} is {retain_min} and {names[1]} is {retain_max}: no more can be kept at "
-            f"least than at most; {todo}"
+            f"{names[0]} is {retain_min} and {names[1]} is {retain_max}, but the minimum must not "
+            f"exceed the maximum: {todo}"
         )
     return Retention(retain_max, retain_min, older_than, limit)
 
 
-def _count(name: str, said: object, otherwise: int) -> int:
-    if said is None:
-        return otherwise
-    if isinstance(said, bool) or not isinstance(said, int) or said < 1:
+def _count(name: str, value: object, default: int) -> int:
+    if value is None:
+        return default
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
         why = (
-            "leave it out to let go of as many as the table's options say"
+            "leave it out for the limit of the table options"
             if name == "limit"
-            else "the newest snapshot is the table, and never expires"
+            else "the newest snapshot never expires"
         )
-        raise InvalidRequestError(f"{name} is {said!r}, but must be a whole number from 1: {why}")
-    return said
+        raise InvalidRequestError(f"{name} is {value!r}, but must be 1 or more: {why}")
+    return value
 
 
 def select_snapshots(
@@ -145,11 +146,11 @@ def select_snapshots(
     retention: Retention,
     guard: Guard | None = None,
 ) -> Selection:
-    """How many of the oldest snapshots go.
+    """Return how many of the oldest snapshots expire.
 
-    ``ids`` are all there are, ascending. A snapshot was the table until the next one came, so its
-    age is that of the next. ``time_of`` is asked for no more than it takes; None is for one that
-    has gone meanwhile.
+    ``ids`` are all snapshots, ascending. A snapshot was in force until the next one, so its age
+    counts from the commit of the next. ``time_of`` is called as rarely as possible; None means the
+    snapshot has expired meanwhile.
     """
     highest, reason, limited = _bounds(ids, retention, guard)
     by_count = min(max(len(ids) - retention.retain_max, 0), highest)
@@ -159,7 +160,7 @@ def select_snapshots(
             return Selection(
                 position,
                 f"snapshot {ids[position]} was in force until {moment_text(follower)}, which is "
-                f"not before {moment_text(retention.older_than)}",
+                f"not before the age limit {moment_text(retention.older_than)}",
             )
     return Selection(highest, reason, limited)
 
@@ -171,10 +172,14 @@ def select_changelogs(
     retention: Retention,
     guard: Guard | None = None,
 ) -> Selection:
-    """How many of the oldest changelogs go; their own time counts, and the last one stays."""
+    """Return how many of the oldest changelogs expire, by their own time; the last one is kept."""
     highest, reason, limited = _bounds(ids, retention, guard, newest=latest_snapshot)
     if highest >= len(ids):
-        highest, reason, limited = max(len(ids) - 1, 0), "the newest changelog stays", False
+        highest, reason, limited = (
+            max(len(ids) - 1, 0),
+            "the newest changelog is always kept",
+            False,
+        )
     lowest = latest_snapshot - retention.retain_max + 1
     by_count = min(sum(1 for number in ids if number < lowest), highest)
     for position in range(by_count, highest):
@@ -182,8 +187,8 @@ def select_changelogs(
         if time is not None and time >= retention.older_than:
             return Selection(
                 position,
-                f"changelog {ids[position]} is of {moment_text(time)}, which is not before "
-                f"{moment_text(retention.older_than)}",
+                f"changelog {ids[position]} is from {moment_text(time)}, which is not before "
+                f"the age limit {moment_text(retention.older_than)}",
             )
     return Selection(highest, reason, limited)
 
@@ -191,9 +196,9 @@ def select_changelogs(
 def count_overdue(
     ids: Sequence[int], time_of: Callable[[int], int | None], retention: Retention
 ) -> int:
-    """Count the oldest snapshots that are beyond their retention, read by a consumer or not.
+    """Count the oldest snapshots beyond their retention, ignoring consumers.
 
-    The rule of ``select_snapshots`` without its limit. Few times are asked, by a binary search.
+    It applies the rule of ``select_snapshots`` without its limit. A binary search reads few times.
     """
     highest, _, _ = _bounds(ids, _unlimited(retention, ids), None)
     by_count = min(max(len(ids) - retention.retain_max, 0), highest)
@@ -211,7 +216,7 @@ def count_overdue_changelogs(
     time_of: Callable[[int], int | None],
     retention: Retention,
 ) -> int:
-    """Count changelogs that outlived their snapshots in the same way, by ``select_changelogs``."""
+    """Count changelogs beyond their retention, by the rule of ``select_changelogs``."""
     highest, _, _ = _bounds(ids, _unlimited(retention, ids), None, newest=latest_snapshot)
     highest = min(highest, max(len(ids) - 1, 0))
     lowest = latest_snapshot - retention.retain_max + 1
@@ -231,15 +236,15 @@ def _unlimited(retention: Retention, ids: Sequence[int]) -> Retention:
 def _bounds(
     ids: Sequence[int], retention: Retention, guard: Guard | None, newest: int | None = None
 ) -> tuple[int, str, bool]:
-    """How many may go at most, whatever their age, and what it is that keeps the others."""
-    if newest is None:  # snapshots: those that are there count, gaps do not
+    """Return the largest number to expire, regardless of age, and why the rest is kept."""
+    if newest is None:  # for snapshots, existing ones count, gaps do not
         highest = max(len(ids) - retention.retain_min, 0)
     else:
         highest = sum(1 for number in ids if number <= newest - retention.retain_min)
     least = retention.retain_min
-    reason = f"the newest {least} stay whatever their age"
+    reason = f"the newest {least} are always kept"
     if least == 1:
-        reason = "the newest stays whatever its age"
+        reason = "the newest is always kept"
     if guard is not None:
         guarded = sum(1 for number in ids if number < guard.next_snapshot)
         if guarded < highest:
@@ -248,5 +253,5 @@ def _bounds(
     limited = retention.limit < highest
     if limited:
         highest = retention.limit
-        reason = f"{highest} go at a time: run it again for more, or raise --limit"
+        reason = f"the limit is {highest}: run it again for more, or raise --limit"
     return highest, reason, limited

@@ -1,7 +1,7 @@
-"""Carrying an expiry out, some snapshots at a time: unreachable first, removed after.
+"""Carries out an expiry, some snapshots at a time: first unreachable, then removed.
 
-Each round leaves nothing half-done that the next run could not finish: what goes is announced,
-then it is made unreachable, then its files are removed, and only then the intent is withdrawn.
+The next run can finish an interrupted round: the snapshots are announced, then made unreachable,
+then their files are removed, and only then the intent is withdrawn.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class Account:
-    """What the rounds of a run come to."""
+    """The results of the rounds of a run."""
 
     deleter: Deleter
     dry_run: bool
@@ -52,11 +52,11 @@ def hide_snapshots(
     *,
     keeps_changelogs: bool,
 ) -> None:
-    """Make snapshots unreachable, the oldest first, so that those left have no gap."""
+    """Make snapshots unreachable, oldest first, so that the kept ones have no gap."""
     layout, storage = handle.layout, handle.storage
     for position, snapshot in enumerate(snapshots):
-        is_told = position > 0 or not has_expired_changes(storage, layout, snapshot)
-        if keeps_changelogs and is_told and not account.dry_run:
+        has_changes = position > 0 or not has_expired_changes(storage, layout, snapshot)
+        if keeps_changelogs and has_changes and not account.dry_run:
             write_changelog(storage, layout, snapshot)
         _hide(handle, account, layout.snapshot(snapshot.id), "snapshot", snapshot)
         account.snapshots.append(snapshot.id)
@@ -66,7 +66,7 @@ def hide_snapshots(
 def hide_changelogs(
     handle: TableHandle, account: Account, changelogs: Sequence[Snapshot], end: int
 ) -> None:
-    """Make changelogs unreachable that have outlived their snapshots, the oldest first."""
+    """Make changelogs that outlived their snapshots unreachable, oldest first."""
     layout, storage = handle.layout, handle.storage
     for changelog in changelogs:
         _hide(handle, account, layout.changelog(changelog.id), "changelog", changelog)
@@ -75,9 +75,10 @@ def hide_changelogs(
 
 
 def remove_files(handle: TableHandle, account: Account, plan: Plan) -> bool:
-    """Remove the files of a plan step by step; whether all went.
+    """Remove the files of a plan step by step; return True if all were removed.
 
-    Where one would not go, no later step is begun: what names it must stay for the next run.
+    If a file cannot be removed, later steps are skipped: the files that name it are needed by the
+    next run.
     """
     account.spared += plan.spared
     account.notes += plan.notes
@@ -99,9 +100,9 @@ def _hide(handle: TableHandle, account: Account, path: str, what: str, snapshot:
 
 
 def _point_at(handle: TableHandle, account: Account, files: NumberedFiles, end: int) -> None:
-    """Write the hint after the files are gone: one that is too high would hide those before it.
+    """Write the hint after the files are removed: a hint that is too high hides existing files.
 
-    That it is durable makes what went before it durable too.
+    Making the hint durable also makes the removals durable.
     """
     if account.dry_run:
         return

@@ -1,4 +1,4 @@
-"""The table a user holds: ``table.py``; what it can do stands beside it, subject by subject."""
+"""The table that users hold (``table.py``), with its operations grouped by subject."""
 
 from lakeformat.paimon.table.table import (
     Overwritten,

@@ -1,14 +1,14 @@
-"""What a stream notes beside its table, so that a batch is published once, whatever expires.
+"""The log of a stream's newest batch, so that each batch is published exactly once.
 
-Who reads a stream writes down that a batch is done after the commit. If it dies in between, it
-commits the batch again when it is started, which may be after the snapshot of the first commit
-has expired. So before a batch is published
+A streaming reader records a finished batch after the commit. If it dies in between, it repeats the
+batch when it restarts, perhaps after the snapshot of the first commit has expired. So before a
+batch is published
 
-1. a consumer keeps all snapshots from here on, in this engine and in others, and
-2. ``stream/stream-<name>`` says that the batch has begun, and when: if the consumer was taken away,
-   a commit that is not found is refused where it may have expired (see ``CommitId``).
+1. a consumer keeps all snapshots from here on, in every engine, and
+2. ``stream/stream-<name>`` records that the batch began, and when. If the consumer was deleted, a
+   commit that is not found is refused if it may have expired (see ``CommitId``).
 
-Afterwards the same file says that it is published, and the consumer goes.
+Afterwards the file records that the batch is published, and the consumer is deleted.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _MEMBERS = (
 
 @dataclass(frozen=True, slots=True)
 class _Note:
-    """The newest batch of a stream; without the time of its first try it is published."""
+    """The newest batch of a stream; without a first attempt it is published."""
 
     identifier: int
     first_try_millis: int | None = None
@@ -85,15 +85,15 @@ class _Batch:
     is_first_try: bool = False
 
     def begun(self) -> CommitId | None:
-        """Note that it begins; None if it is done."""
+        """Record that the batch begins; return None if it is already published."""
         note, commit = self._read(), self.commit
         if note is not None and note.identifier > commit.identifier:
             if find_commit(self.handle, commit) is None:
-                raise self._comes_late(note)
+                raise self._out_of_order(note)
             return None
         if note is not None and note.identifier == commit.identifier:
             if note.first_try_millis is None:
-                self._forget_consumer()  # which is there if the last step was not taken
+                self._forget_consumer()  # left behind if the last step was interrupted
                 return None
             commit = replace(
                 commit,
@@ -104,7 +104,7 @@ class _Batch:
                 self.done()
                 return None
             return commit
-        # Before a stream noted anything; or what it noted was cut short, and the consumer is there.
+        # No record yet, or a truncated one; in that case the consumer exists.
         if note is None and find_commit(self.handle, commit) is not None:
             self.done()
             return None
@@ -115,7 +115,10 @@ class _Batch:
         self._forget_consumer()
 
     def forget_unless_published(self, noted: CommitId) -> None:
-        """After what failed, before or behind the commit; of an earlier try nobody knows that."""
+        """Remove the record of a failed first attempt, unless it was published.
+
+        The state of earlier attempts is unknown, so their record is kept.
+        """
         if not self.is_first_try or find_commit(self.handle, noted) is not None:
             return
         self.handle.storage.delete(self._path)
@@ -126,7 +129,7 @@ class _Batch:
         head = latest_snapshot(handle.storage, handle.layout)
         now = handle.environment.now_millis()
         identity = None if head is None else head.identity
-        # The head stays, too: as long as it is there, what has expired before it decides nothing.
+        # Keep the head, too: while it exists, expired older snapshots do not matter.
         kept = FIRST_SNAPSHOT_ID if head is None else head.id
         TableConsumers(handle).set(self.name, next_snapshot=kept)
         self._write(_Note(self.commit.identifier, now, identity))
@@ -142,7 +145,7 @@ class _Batch:
             content = storage.read(self._path)
         except NotFoundError:
             return None
-        if not content:  # a crash has cut it short
+        if not content:  # truncated by a crash
             return None
         return decode_json_file(content, storage.uri(self._path), _Note.from_json, Remedy.STREAM)
 
@@ -153,10 +156,10 @@ class _Batch:
     def _forget_consumer(self) -> None:
         delete_consumer(self.handle.storage, self.handle.layout, self.name)
 
-    def _comes_late(self, note: _Note) -> InvalidRequestError:
+    def _out_of_order(self, note: _Note) -> InvalidRequestError:
         return InvalidRequestError(
-            f"{self.commit} comes after commit {note.identifier} of the same stream into "
-            f"{self.handle.uri}, and nothing was published now: was its checkpoint removed, or "
-            "put back to an older state? A stream that begins anew has another name, and a "
-            "checkpoint of its own"
+            f"{self.commit} arrived after commit {note.identifier} of the same stream into "
+            f"{self.handle.uri}, so nothing was published: its checkpoint may have been removed "
+            "or restored to an older state. To restart the stream, use another name and a new "
+            "checkpoint"
         )

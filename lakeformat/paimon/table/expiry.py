@@ -1,4 +1,4 @@
-"""How a table forgets: expiry of its snapshots, and the consumers that keep them."""
+"""Expiry of a table's snapshots, and the consumers that keep them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["TableExpiry"]
 
 
 class TableExpiry(TableReads):
-    """The part of a table that removes what nobody reads any more."""
+    """The part of a table that expires snapshots."""
 
     @renamed_argument("tell", "on_progress")
     def expire_snapshots(
@@ -30,12 +30,12 @@ class TableExpiry(TableReads):
         dry_run: bool = False,
         on_progress: OnRemoval | None = None,
     ) -> ExpireReport:
-        """Remove old snapshots with the files only they need; the newest always stays.
+        """Remove old snapshots with the files only they need; the newest is always kept.
 
-        At least ``retain_min`` of the newest stay, and at most ``retain_max``; between those, what
-        was replaced before ``older_than`` goes: a time, or an age such as ``"2 d"``. What is not
-        said is as the table's options have it.
-        Nothing goes that a tag, a branch or a consumer needs. ``limit`` is how many go at most.
+        At least ``retain_min`` and at most ``retain_max`` of the newest are kept. Between those,
+        snapshots that were replaced before ``older_than`` expire: a time, or an age such as ``"2
+        d"``. Missing arguments default to the table options. Snapshots that a tag, a branch or a
+        consumer needs are kept. ``limit`` is the largest number to expire.
 
         A ``dry_run`` deletes nothing, and its report has each file with the reason. With
         ``on_progress`` the report has none: it is called with each file, deleted or planned. The
@@ -56,7 +56,7 @@ class TableExpiry(TableReads):
 
     @property
     def consumers(self) -> TableConsumers:
-        """Readers of changes, and how far each has come."""
+        """The consumers of the table: readers of changes and their progress."""
         from lakeformat.paimon.consumers import TableConsumers
 
         return TableConsumers(self._handle)

@@ -1,4 +1,4 @@
-"""What a table does about files nothing leads to, files that are gone, and wrong hints."""
+"""Removal of orphan files and missing files, and repair of hints."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ __all__ = ["TableOrphans"]
 
 
 class TableOrphans(TableReads):
-    """The part of a table that tidies its files."""
+    """The part of a table that cleans up files."""
 
     @renamed_argument("tell", "on_progress")
     def remove_orphans(
@@ -41,20 +41,23 @@ class TableOrphans(TableReads):
         on_progress: OnRemoval | None = None,
         executor: str | Executor | None = None,
     ) -> OrphanReport:
-        """Remove files that no snapshot, tag, branch or changelog leads to; ask first what goes.
+        """Remove orphan files: no snapshot, tag, branch or changelog refers to them.
 
-        Only files last changed before ``older_than`` go: a time, or an age such as ``"2 d"``; by
-        default a day before now or the newest commit, whichever is older. Writes under way make
-        files nothing leads to yet, so a time within a day, or after ``running_since``, when the
-        oldest of them began, is refused unless ``allow_younger`` says that nobody writes. Files of
-        a writer that has made another one since stay, as do those of the messages ``in_use``. More
-        than ``max_share`` of the table's files or bytes is refused. ``external_paths`` looks
-        outside of the table too, where no other table may keep files. ``on_progress`` is called
-        with every file. Files under names no writer gives stay.
+        Dry run by default.
 
-        ``executor`` reads manifests and lists directories: ``"threads"`` as many as the option
-        ``file-operation.thread-num`` says, ``"serial"``, or an object such as
-        ``spark_jobs.SparkExecutor``. What goes is decided, and removed, in this process.
+        Only files last changed before ``older_than`` are removed: a time, or an age such as ``"2
+        d"``; by default one day before now or before the newest commit, whichever is earlier.
+        Writes in progress have unreferenced files, so a time within one day, or after
+        ``running_since``, the start of the oldest such write, is refused unless ``allow_younger``
+        confirms that no writer is active. Files whose writer has written a newer file are kept, as
+        are those of the messages ``in_use`` and files with unknown names. Removing more than
+        ``max_share`` of the table's files or bytes is refused. ``external_paths`` also checks
+        external paths, where no other table may keep files. ``on_progress`` is called with every
+        file.
+
+        ``executor`` reads manifests and lists directories: ``"threads"`` (as many as the option
+        ``file-operation.thread-num``), ``"serial"``, or an object such as
+        ``spark_jobs.SparkExecutor``. The decision and the removal happen in this process.
         """
         from lakeformat.paimon.orphans.remove import OrphanOptions, remove_orphans
 
@@ -78,10 +81,10 @@ class TableOrphans(TableReads):
         max_share: float = 0.5,
         commit: CommitId | None = None,
     ) -> MissingFilesReport:
-        """Take data files out of the table that are gone or cut short; ask first which.
+        """Remove missing and truncated data files from the table. Dry run by default.
 
-        Their rows are lost, and every read of them fails until this is done. More than
-        ``max_share`` of the files is refused: rather the storage is not the right one then.
+        Their rows are lost, and every read of them fails until this is done. Removing more than
+        ``max_share`` of the files is refused, because then the storage is probably wrong.
         """
         from lakeformat.paimon.orphans.missing import remove_missing_files
 
@@ -90,18 +93,17 @@ class TableOrphans(TableReads):
         )
 
     def remove_missing_manifests(self, dry_run: bool = True) -> MissingManifestsReport:
-        """Take manifests out of the table that are not there any more; ask first which.
+        """Remove missing manifests from the table. Dry run by default.
 
-        The rows of the files that only they named are lost, and no snapshot can be read until
-        this is done. Refused where one of them took files out, too: go back to a snapshot that is
-        whole instead.
+        The rows of files that only they named are lost, and no snapshot can be read until this is
+        done. It is refused if one of them deleted files: roll back to a complete snapshot instead.
         """
         from lakeformat.paimon.orphans.missing_manifests import remove_missing_manifests
 
         return remove_missing_manifests(self._handle, dry_run=dry_run)
 
     def repair(self, dry_run: bool = False) -> RepairHintsReport:
-        """Let the hints of every branch say which snapshots there are, and name missing ones."""
+        """Correct the hints of every branch, and report missing snapshots."""
         from lakeformat.paimon.orphans.hints import repair_hints
 
         return repair_hints(self._handle, dry_run=dry_run)

@@ -1,4 +1,4 @@
-"""What is done to whole partitions, statistics of all rows, and metadata made anew."""
+"""Operations on whole partitions, statistics, file indexes and manifests."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ __all__ = ["TablePartitions"]
 
 
 class TablePartitions(TableReads):
-    """The part of a table that looks after partitions, statistics, indexes and manifests."""
+    """The part of a table that maintains partitions, statistics, indexes and manifests."""
 
     def expire_partitions(
         self,
@@ -46,11 +46,10 @@ class TablePartitions(TableReads):
     ) -> ExpirePartitionsReport:
         """Delete the rows of partitions older than ``expiration_time``: ``"7 d"``, or a time.
 
-        What is not said comes from the options ``partition.expiration-time`` and its siblings.
-        With the strategy ``values-time`` the values of a partition tell its age, with
-        ``update-time`` the time of its last write. A partition whose age nobody can tell stays.
-        Snapshots before this one keep the rows until they expire; a run that is interrupted is
-        finished by the next.
+        Missing arguments default to the options ``partition.expiration-time`` and its siblings.
+        With the strategy ``values-time`` the age of a partition comes from its values, with
+        ``update-time`` from its last write. Partitions of unknown age are kept. Earlier snapshots
+        keep the rows until they expire. The next run finishes an interrupted one.
         """
         from lakeformat.paimon.partitions.expire import ExpireRequest, expire_partitions
 
@@ -67,9 +66,10 @@ class TablePartitions(TableReads):
     def touched_partitions(
         self, *, after: AnyPosition, upto: AnyPosition
     ) -> list[dict[str, str | None]]:
-        """The partitions that the snapshots after one and up to another added or deleted files in.
+        """Return the partitions with added or deleted files between two snapshots.
 
-        A compaction touches those it has rewritten.
+        The snapshots are those after ``after`` up to and including ``upto``. A compaction touches
+        the partitions it rewrote.
         """
         from lakeformat.paimon.partitions.touched import touched_partitions
 
@@ -79,7 +79,7 @@ class TablePartitions(TableReads):
         return touched_partitions(handle, first, last)
 
     def plan_drop_partitions(self, partitions: Sequence[PartitionSpec]) -> DropPartitionsPlan:
-        """What ``drop_partitions`` would delete now; nothing is changed."""
+        """Plan ``drop_partitions``; nothing is changed."""
         from lakeformat.paimon.partitions.drop import plan_drop_partitions
 
         return plan_drop_partitions(self._handle, partitions)
@@ -92,11 +92,11 @@ class TablePartitions(TableReads):
         allow_empty: bool = False,
         dry_run: bool = False,
     ) -> MarkDoneReport:
-        """Mark partitions as done, each named by all its values; marking again is harmless.
+        """Mark partitions as done, each named by all its values; repeating it is harmless.
 
         ``actions`` are those of the option ``partition.mark-done-action``: ``"success-file"``
-        writes ``_SUCCESS`` into the directory of the partition, ``"done-partition"`` makes a
-        directory of its name and ``.done``. A partition without rows is refused unless
+        writes ``_SUCCESS`` into the directory of the partition, ``"done-partition"`` creates a
+        directory with its name and ``.done``. A partition without rows is refused unless
         ``allow_empty``.
         """
         from lakeformat.paimon.partitions.mark_done import mark_partitions_done
@@ -114,11 +114,11 @@ class TablePartitions(TableReads):
         dry_run: bool = False,
         on_progress: OnRows | None = None,
     ) -> AnalyzeReport:
-        """Count the rows and, of some columns or of ``"all"``, their values, for query planners.
+        """Count the rows and the values of some columns, or of ``"all"``, for query planners.
 
-        Everything is read once. The result is published as a snapshot of kind ANALYZE, which
-        ``$statistics`` shows and later snapshots inherit until the schema changes.
-        ``on_progress`` is called with the number of rows read so far.
+        The table is read once. The result is published as a snapshot of kind ANALYZE, which
+        ``$statistics`` shows and later snapshots inherit until the schema changes. ``on_progress``
+        is called with the number of rows read so far.
         """
         from lakeformat.paimon.analyze.analyze import analyze
 
@@ -127,7 +127,7 @@ class TablePartitions(TableReads):
         )
 
     def compact_manifests(self, *, dry_run: bool = False) -> CompactManifestsReport:
-        """Merge small manifests and drop deleted files from them; no row and no file changes."""
+        """Merge small manifests and drop entries of deleted files; data files do not change."""
         from lakeformat.paimon.commit.compact_manifests import compact_manifests
 
         return compact_manifests(self._handle, dry_run=dry_run)
@@ -142,10 +142,10 @@ class TablePartitions(TableReads):
         dry_run: bool = False,
         on_progress: OnFiles | None = None,
     ) -> FileIndexReport:
-        """Give existing files the indexes that the options ``file-index.*`` name.
+        """Create the indexes of the options ``file-index.*`` for existing files.
 
-        Data files stay as they are. ``force`` builds indexes anew that are there already.
-        ``on_progress`` is called with the number of files, and how many of them are done.
+        Data files do not change. ``force`` also rebuilds existing indexes. ``on_progress`` is
+        called with the number of files, and how many of them are done.
         """
         from lakeformat.paimon.compact.partition_choice import Chosen
         from lakeformat.paimon.file_indexes.rewrite import rewrite_file_indexes

@@ -1,4 +1,4 @@
-"""What a user reads of a table: rows of a snapshot, changes between two, a stream of them."""
+"""Reads of a table: rows of a snapshot, changes between two, a stream of changes."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class TableReads:
 
     @property
     def location(self) -> str:
-        """Where the table lies, for people and other programs."""
+        """The URI of the table."""
         return self._handle.uri
 
     @property
@@ -58,10 +58,10 @@ class TableReads:
         return self._handle.options
 
     def latest_snapshot(self, known: Snapshot | None = None) -> Snapshot | None:
-        """The newest snapshot; None before the first commit.
+        """Return the newest snapshot; None before the first commit.
 
-        Whoever looks again and again says which it was when last looked: where it still is, this
-        costs two small requests and no listing.
+        For polling, pass the snapshot seen last as ``known``: if it is still the newest, this costs
+        two small requests and no listing.
         """
         storage, layout = self._handle.storage, self._handle.layout
         if known is not None and is_still_newest(storage, layout, known):
@@ -69,10 +69,10 @@ class TableReads:
         return latest_snapshot(storage, layout)
 
     def position(self, named: AnyPosition | str | Mapping[str, Any] | None = None) -> Position:
-        """Return the position of the newest snapshot, or the beginning of a table without any.
+        """Return the position of the newest snapshot, or the start of an empty table.
 
-        ``named`` is a position as it was kept, or a snapshot number: it becomes a position of this
-        table. One that was kept from another branch or table is refused.
+        ``named`` is a stored position or a snapshot number, converted to a position of this table.
+        A position of another branch or table is refused.
         """
         if named is None:
             head = self.latest_snapshot()
@@ -84,9 +84,10 @@ class TableReads:
     def positions(
         self, *, after: AnyPosition | None = None, upto: AnyPosition | None = None, limit: int
     ) -> list[Position]:
-        """Return the newest positions after one and up to another, oldest first, without reading.
+        """Return the newest positions after one and up to another, oldest first.
 
-        Snapshots of some may have expired. Without ``upto`` the newest snapshot is looked for.
+        They are computed, not read, so some of their snapshots may have expired. Without ``upto``
+        the newest snapshot is used.
         """
         handle = self._handle
         end = self.position() if upto is None else upto
@@ -99,7 +100,7 @@ class TableReads:
     def advance(self, after: AnyPosition, limit: int | None = None) -> Position:
         """Return the newest position, at most ``limit`` snapshots after another.
 
-        It lies before ``after`` if the table was rolled back.
+        It is before ``after`` if the table was rolled back.
         """
         newest = self.position()
         if limit is None:
@@ -110,19 +111,19 @@ class TableReads:
     def since(self, after: AnyPosition, upto: AnyPosition | None = None) -> Since[Snapshot]:
         """Return the snapshots after a position, oldest first, up to another or to the newest.
 
-        The result says whether some have expired unseen, and whether a rollback took away the
-        history that ``after`` belongs to.
+        The result shows if some have expired unseen, and if a rollback removed the history of
+        ``after``.
         """
         from lakeformat.paimon.read.since import find_since
 
         return find_since(self._handle, after, upto)
 
     def snapshots(self, *, after: AnyPosition = 0) -> list[Snapshot]:
-        """Every snapshot that has not expired, oldest first; or those after a position."""
+        """Return every existing snapshot, oldest first, or those after a position."""
         return [*self.since(after).snapshots]
 
     def snapshot(self, number: AnyPosition) -> Snapshot | None:
-        """One snapshot by its number or position; None if it has expired, or is still to come."""
+        """Return a snapshot by number or position; None if it has expired or does not exist yet."""
         handle = self._handle
         wanted = snapshot_number(handle, "a snapshot is named by its number", number)
         if wanted < FIRST_SNAPSHOT_ID:
@@ -130,9 +131,9 @@ class TableReads:
         return read_snapshot_if_present(handle.storage, handle.layout, wanted)
 
     def snapshot_change(self, number: AnyPosition) -> SnapshotChange | None:
-        """Which files one snapshot added and deleted, by partition; None if it has expired.
+        """Return the files one snapshot added and deleted by partition; None if it has expired.
 
-        Read from the snapshot's own manifests, however large the table is.
+        It reads only the snapshot's own manifests, however large the table is.
         """
         from lakeformat.paimon.read.changes.snapshot_change import snapshot_change
 
@@ -153,13 +154,13 @@ class TableReads:
         newest: bool = False,
         limit: int | None = None,
     ) -> Scan:
-        """Rows of the newest snapshot, or of the one named by number, tag, time or watermark.
+        """Scan the rows of the newest snapshot, or of one chosen by number, tag, time or watermark.
 
-        ``where`` is a SQL condition or one made with ``lake.col``; ``partitions`` names some by
+        ``where`` is a SQL condition or one made with ``lake.col``. ``partitions`` chooses some by
         their values, ``{"dt": "2024-01-01"}`` or a list of such. ``as_of`` is the newest snapshot
-        of that time (UTC unless it says a zone), ``watermark`` the oldest that has reached it. A
-        snapshot that is named is read with the columns the table had then. If none is named, the
-        options ``scan.*`` of the table may name one; ``newest`` reads the newest in spite of them.
+        at that time (UTC unless it has a zone), ``watermark`` the oldest that has reached it. A
+        chosen snapshot is read with the columns the table had then. Otherwise the table options
+        ``scan.*`` may choose one; ``newest`` ignores them.
         """
         from lakeformat.paimon.read.scan import Scan
         from lakeformat.paimon.read.where import check_limit, row_filter
@@ -186,14 +187,15 @@ class TableReads:
         where: Where | None = None,
         partitions: Partitions | None = None,
     ) -> Changes:
-        """What changed after one snapshot and up to another, this included; ``upto`` is the newest.
+        """Return the changes after one snapshot up to and including another, by default the newest.
 
-        Both are positions, numbers of snapshots, names of tags or datetimes; ``after=0`` is before
-        the first.
-        ``mode="delta"`` gives the rows as they were written, ``"changelog"`` those of changelog
-        files, ``"diff"`` compares two states by key; ``"auto"`` compares two tags, and otherwise
-        reads the changelog where the table keeps one, else the delta. The first column,
-        ``rowkind``, says what each row does; ``where`` may ask for it too.
+        Both are positions, snapshot numbers, tag names or datetimes; ``after=0`` is before the
+        first.
+
+        ``mode="delta"`` returns the rows as they were written, ``"changelog"`` those of changelog
+        files, ``"diff"`` compares two states by key. ``"auto"`` compares two tags; otherwise it
+        reads the changelog if the table keeps one, else the delta. The first column, ``rowkind``,
+        is the kind of each row; ``where`` may use it, too.
         """
         from lakeformat.paimon.read.changes.changes import Changes
         from lakeformat.paimon.read.changes.rows import changed_rows
@@ -213,13 +215,12 @@ class TableReads:
         where: Where | None = None,
         partitions: Partitions | None = None,
     ) -> ChangeStream:
-        """Changes as they are committed, snapshot after snapshot; it never waits for the next.
+        """Stream changes, one snapshot after another; the stream never waits for the next.
 
-        ``mode`` says where it starts: with all rows and then what follows (``latest-full``,
-        ``compacted-full``, ``from-snapshot-full``), or with changes alone (``latest``,
-        ``from-snapshot`` with ``snapshot=``, ``from-timestamp`` with ``as_of=``). With a
-        ``consumer`` it goes on where that one last acknowledged; from the first time on, what is
-        not acknowledged is kept from expiring.
+        ``mode`` chooses the start: all rows and then the changes (``latest-full``,
+        ``compacted-full``, ``from-snapshot-full``), or changes alone (``latest``, ``from-snapshot``
+        with ``snapshot=``, ``from-timestamp`` with ``as_of=``). With a ``consumer`` the stream
+        resumes after the last acknowledged snapshot, and unacknowledged snapshots do not expire.
         """
         from lakeformat.paimon.read.changes.rows import changed_rows
         from lakeformat.paimon.read.changes.streaming import ChangeStream, StreamStart
@@ -237,7 +238,10 @@ class TableReads:
         columns: Sequence[str] | None = None,
         where: Where | None = None,
     ) -> Scan:
-        """The rows a stream begins with at a snapshot: those its changes will not tell of."""
+        """Scan the rows with which a stream starts at a snapshot.
+
+        Rows that the later changes of the stream deliver are left out.
+        """
         from lakeformat.paimon.read.changes.streaming import least_told_level
         from lakeformat.paimon.read.scan import Scan
         from lakeformat.paimon.read.time_travel import find_snapshot
@@ -257,7 +261,7 @@ class TableReads:
         *,
         newest: bool,
     ) -> tuple[TableHandle, ShownState]:
-        """The state asked for, or named by the options; with the table of then if one was named."""
+        """Return the requested snapshot or that of the options, with the schema to read it."""
         from lakeformat.paimon.read.shown_state import ShownState, find_shown_state
         from lakeformat.paimon.read.time_travel import find_snapshot
 
@@ -265,7 +269,7 @@ class TableReads:
         chosen = find_snapshot(handle, snapshot=snapshot, tag=tag, as_of=as_of, watermark=watermark)
         if newest and chosen is not None:
             raise InvalidRequestError(
-                "newest=True reads the newest snapshot, and another argument names one: leave out "
+                "newest=True reads the newest snapshot, but another argument chooses one: remove "
                 "one of them"
             )
         if chosen is not None:

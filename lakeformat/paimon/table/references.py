@@ -1,4 +1,4 @@
-"""What gives snapshots of a table names and histories: tags, branches, rollback."""
+"""Tags, branches and rollback of a table."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ __all__ = ["TableReferences"]
 
 
 class TableReferences(TableReads):
-    """The part of a table that keeps snapshots, and goes back to them."""
+    """The part of a table that names snapshots and rolls back to them."""
 
     @property
     def tags(self) -> TableTags:
-        """The tags: snapshots kept under a name."""
+        """The tags of the table: named snapshots."""
         from lakeformat.paimon.tags.table_tags import TableTags
 
         return TableTags(self._handle)
 
     @property
     def branches(self) -> TableBranches:
-        """The branches: other histories over the same data files."""
+        """The branches of the table: separate histories over the same data files."""
         from lakeformat.paimon.branches.table_branches import TableBranches
 
         return TableBranches(self._handle)
@@ -47,17 +47,17 @@ class TableReferences(TableReads):
         commit: CommitId | None = None,
         dry_run: bool = False,
     ) -> RollbackReport:
-        """Go back to a snapshot: by number, by tag, or the last of a time or watermark.
+        """Roll back to a snapshot: by number, by tag, or the last at a time or watermark.
 
-        A new snapshot with the rows of the old one is published: nothing is lost, and it can be
-        taken back the same way. ``as_latest=False`` cuts history instead: every newer snapshot
-        goes, with tags of them, and their numbers are used again; where tags or branches began
-        there, that is refused without ``force``. Files that nothing leads to any more are then
-        left to ``remove_orphans``; commits under way are tried again on what is left.
+        A new snapshot with the rows of the old one is published. Nothing is lost, and the rollback
+        can be undone the same way. ``as_latest=False`` cuts history instead: every newer snapshot
+        and its tags are deleted, and their numbers are reused. That is refused without ``force`` if
+        tags or branches depend on them. Files left without references are removed by
+        ``remove_orphans``; commits in progress retry on the remaining history.
 
-        With ``commit`` a repetition finds what the first try has done and does nothing: rows that
-        were committed since stay. Such a rollback publishes a snapshot also where the table has
-        the rows already; and one that cuts history is remembered for 7 days.
+        With ``commit`` a repeated rollback finds the first one and does nothing, so rows committed
+        since are kept. Such a rollback publishes a snapshot even if the rows are equal already. A
+        rollback that cuts history is recognised for 7 days.
         """
         from lakeformat.paimon.rollback.rollback import rollback
 

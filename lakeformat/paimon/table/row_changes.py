@@ -1,4 +1,4 @@
-"""Rows of a table that are deleted or get new values."""
+"""Deletes and updates of single rows."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ class TableRowChanges(TableReads):
     ) -> RowChangeReport:
         """Delete the rows that meet a condition, in one commit.
 
-        Without a primary key their positions are marked where the table has
-        ``deletion-vectors.enabled``; else the files they are in are written again without them,
-        and no other file is. With a primary key rows are written that delete them.
+        With a primary key, delete rows are written. Without one, the rows are marked by deletion
+        vectors if the table has ``deletion-vectors.enabled``; otherwise only the files that hold
+        them are rewritten.
 
-        Rows that others add meanwhile stay. If somebody else changes the same files first, or the
-        same partitions of a table with a primary key, the rows are looked for anew. ``dry_run``
-        counts them and stops. Snapshots before this one keep them until they expire.
+        Rows that other writers add meanwhile are kept. If another commit changes the same files
+        first, or the same partitions of a table with a primary key, the rows are searched again.
+        ``dry_run`` only counts them. Earlier snapshots keep them until they expire.
         """
         from lakeformat.paimon.row_changes.change import delete_rows
 
@@ -55,13 +55,13 @@ class TableRowChanges(TableReads):
         dry_run: bool = False,
         on_progress: OnProgress | None = None,
     ) -> RowChangeReport:
-        """Give columns of the rows that meet a condition new values; ``where=None`` is all rows.
+        """Set columns of the rows that meet a condition; ``where=None`` means all rows.
 
-        ``set={"price": 1}`` puts the same value into each row; what computes them is called with
-        rows as they were, ``{"price": lambda rows: pc.add(rows["price"], 1)}``, and again after a
-        conflict. No value is rounded or cut. Without a primary key rows are taken out as by
-        ``delete`` and added with their new values; with one, which no update changes, they are
-        written once more. The rest is as with ``delete``.
+        ``set={"price": 1}`` stores one value in each row. A function is called with the old rows,
+        ``{"price": lambda rows: pc.add(rows["price"], 1)}``, and again after a conflict. No value
+        is rounded or truncated. Without a primary key, rows are deleted as by ``delete`` and added
+        with their new values. With one, whose columns cannot be updated, they are written again.
+        Otherwise it behaves as ``delete``.
         """
         from lakeformat.paimon.row_changes.change import update_rows
 

@@ -1,4 +1,4 @@
-"""The table a user holds: thin, every method hands over to the package that does the work."""
+"""The table that users hold: every method delegates to the package that does the work."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ if TYPE_CHECKING:
 __all__ = ["Overwritten", "ReadOnlyTable", "SystemTable", "Table", "load_table"]
 
 Overwritten: TypeAlias = PartitionSpec | Literal["dynamic"]
-"""What rows are put in place of: ``{}`` is the whole table."""
+"""Partitions to replace; ``{}`` is the whole table."""
 
 _Shown = TypeVar("_Shown", bound="ReadOnlyTable")
 
@@ -72,7 +72,7 @@ def load_table(
     environment: Environment,
     external_roots: ExternalRoots = NO_ROOTS,
 ) -> Table:
-    """The table whose files lie under ``layout``, with the newest schema of its branch."""
+    """Load the table under ``layout`` with the newest schema of its branch."""
     storage = within(storage, layout.root)
     if layout.branch != MAIN_BRANCH:
         check_branch_name(layout.branch)
@@ -92,7 +92,7 @@ def load_table(
 class Table(
     TableUpkeep, TableExpiry, TableOrphans, TablePartitions, TableReferences, TableRowChanges
 ):
-    """One table; it sees its schema as of the moment it was opened, and always new snapshots."""
+    """One table: its schema is fixed when it is opened, its snapshots are always current."""
 
     def __repr__(self) -> str:
         return f"<Table {self.location}>"
@@ -108,41 +108,38 @@ class Table(
         properties: Mapping[str, str] | None = None,
         read_snapshot: int | None = None,
     ) -> CommitReport:
-        """Add rows in one commit, or put them in place of others; the same ``commit`` twice
-        publishes once.
+        """Add rows in one commit, or replace partitions; the same ``commit`` publishes only once.
 
-        ``data`` is a pyarrow, pandas or polars object, or an iterable of those; a column that is
-        left out holds its default or nulls. In a table with a primary key a row replaces, or
-        otherwise meets, the row of its key: ``kinds`` says for each row whether it is inserted
-        ('+I'), taken back ('-U') and put in again ('+U'), or deleted ('-D'), as one value per row
-        or as the name of a column of ``data``. Other tables take inserts only.
+        ``data`` is a pyarrow, pandas or polars object, or an iterable of those; missing columns get
+        their default or nulls. With a primary key, a row is merged with the row of its key.
+        ``kinds`` is the kind of each row: insert ('+I'), before and after an update ('-U', '+U'),
+        or delete ('-D'), as one value per row or as the name of a column of ``data``. Other tables
+        accept inserts only.
 
         ``overwrite={}`` replaces the whole table, ``{"dt": "2024-01-01"}`` some partitions and
-        ``"dynamic"`` those that get rows. With ``read_snapshot``, the snapshot the rows were
-        computed from, the commit is refused if somebody has changed these partitions since.
+        ``"dynamic"`` those that get rows. ``read_snapshot`` is the snapshot the rows were computed
+        from: the commit is refused if these partitions have changed since. With dynamic buckets,
+        the rows are written again if another writer has assigned buckets to keys meanwhile; if
+        ``data`` is an iterator, which can be read only once, the commit is refused.
 
-        With dynamic buckets rows are written again where another writer has given keys their
-        bucket meanwhile; of an iterator, which can be read only once, the commit is refused.
+        If ``commit`` was published before, nothing is written and the rows are not compared. On an
+        append table another number of rows is refused, if ``data`` shows it without being read.
 
-        With a ``commit`` that was published before nothing is written. The rows are not compared
-        then; of an append table another number of them is refused, where ``data`` tells it without
-        being read.
+        Rows of a primary-key table go to level 0, as with ``write-only``: where reads skip level 0
+        (``first-row``, deletion vectors) they become visible by a compaction.
 
-        Rows of a primary-key table become files of level 0, as with ``write-only``: where reads
-        leave those out (``first-row``, deletion vectors) they are seen after a compaction.
-
-        When this raises a ``LakeError``, nothing was published and nothing is left behind; only
-        with ``CommitOutcomeUnknownError`` look first: repeat the call with the same ``commit``.
+        If this raises a ``LakeError``, nothing was published and no file is left behind. The
+        exception is ``CommitOutcomeUnknownError``: then repeat the call with the same ``commit``.
         """
         options = _commit_options(commit, watermark, properties, read_snapshot)
         return RowsWrite(self._handle, data, kinds, options, self._replaced(overwrite)).run()
 
     def new_writer(self, *, overwrite: Overwritten | None = None) -> TableWriter:
-        """A writer whose messages are committed later, here or in another process.
+        """Return a writer whose messages are committed later, here or in another process.
 
-        Messages for a commit with ``overwrite`` come from a writer made with the same. In a table
-        with buckets the rows of a bucket go to one writer at a time: two that do not know of each
-        other number rows alike, and which of two rows with one key is newer is anybody's guess.
+        For a commit with ``overwrite``, create the writer with the same ``overwrite``. In a table
+        with buckets, write each bucket with only one writer at a time: independent writers assign
+        the same sequence numbers, so it is undefined which of two rows with one key is newer.
         """
         return new_writer(self._handle, self._replaced(overwrite), is_committed_here=False)
 
@@ -156,11 +153,11 @@ class Table(
         properties: Mapping[str, str] | None = None,
         read_snapshot: int | None = None,
     ) -> CommitReport:
-        """Publish prepared files, as ``write`` would have; commit each message once.
+        """Publish prepared files, as ``write`` does; commit each message only once.
 
-        What a compaction made becomes a snapshot of its own, after the one of new rows. An
-        ``overwrite`` deletes what it finds, also rows that came in after the messages were
-        prepared: name the snapshot they were computed from as ``read_snapshot`` to have it refused.
+        Compacted files become a separate snapshot after the one of new rows. An ``overwrite`` also
+        deletes rows added after the messages were prepared. To refuse it in that case, pass the
+        snapshot they were computed from as ``read_snapshot``.
         """
         from lakeformat.paimon.commit.foreign_messages import check_foreign_messages
 
@@ -187,26 +184,27 @@ class Table(
         )
 
     def abort(self, messages: Iterable[CommitMessage]) -> list[str]:
-        """Remove the files of messages that are given up; the URIs of those that would not go.
+        """Remove the files of messages that will not be committed.
 
-        Refused if the table has one of the files, or if none of them is here. Only once no commit
-        of them is under way: not right after ``CommitOutcomeUnknownError``.
+        Return the URIs of files that could not be removed. Raise InvalidRequestError if the table
+        refers to one of the files, or none of them exists. Call it only when no commit of them is
+        in progress: not right after ``CommitOutcomeUnknownError``.
         """
         from lakeformat.paimon.commit.abort import abort_messages
 
         return abort_messages(self._handle, check_messages(messages))
 
     def find_commit(self, commit: CommitId) -> CommitReport | None:
-        """The result of a commit of any kind that was made before; None if it was not."""
+        """Return the result of an earlier commit of any kind; None if there is none."""
         return find_commit(self._handle, commit)
 
     def stream_batch(self, commit: CommitId) -> AbstractContextManager[CommitId | None]:
-        """For a batch of a stream, which may be committed again at any later time.
+        """Commit one batch of a stream exactly once, however late it is repeated.
 
-        ``with table.stream_batch(CommitId("my-stream", 7)) as commit``: None if the batch is done,
-        else what to commit it as; who leaves the block without an exception has. One batch comes
-        after the other, and their identifiers grow. What is published in the block is known
-        afterwards, too: until its end a consumer of the stream's name keeps the snapshots.
+        ``with table.stream_batch(CommitId("my-stream", 7)) as commit``: ``commit`` is None if the
+        batch is already published; otherwise commit with it. Leaving the block without an exception
+        marks the batch as published. Batches follow each other with ascending identifiers. While
+        the block runs, a consumer with the stream's name keeps the snapshots.
         """
         from lakeformat.paimon.table.batch_log import stream_batch
 
@@ -219,7 +217,7 @@ class Table(
 
     @property
     def staged(self) -> TableStaged:
-        """Results that were written and wait for their publication."""
+        """The staged results of the table: written but not yet published."""
         from lakeformat.paimon.staged import TableStaged
 
         return TableStaged(self._handle, self.commit)
@@ -227,7 +225,7 @@ class Table(
     def truncate(
         self, *, commit: CommitId | None = None, read_snapshot: int | None = None
     ) -> CommitReport:
-        """Delete all rows; snapshots before this one keep them until they expire."""
+        """Delete all rows; earlier snapshots keep them until they expire."""
         return self._delete([{}], commit, read_snapshot)
 
     def drop_partitions(
@@ -241,13 +239,13 @@ class Table(
         specs = list(partitions) if is_list(partitions) else []
         if not specs or not all(specs):
             raise InvalidRequestError(
-                "say which partitions to drop, as in [{'dt': '2024-01-01'}]; truncate() deletes "
-                f"all rows. Got {partitions!r}"
+                "partitions must list the partitions to drop, as in [{'dt': '2024-01-01'}]; to "
+                f"delete all rows, use truncate(). Got {partitions!r}"
             )
         return self._delete(specs, commit, read_snapshot)
 
     def system_table(self, name: str) -> ReadOnlyTable:
-        """Metadata as rows, ``system_table("files")``, or rows seen otherwise: ``("ro")``."""
+        """Return a system table: metadata such as ``"files"``, or rows such as ``"ro"``."""
         from lakeformat.paimon.system_tables import find_row_table, find_system_table
 
         rows = find_row_table(name)
@@ -272,8 +270,8 @@ class Table(
             return DYNAMIC
         if not isinstance(overwrite, Mapping):
             raise InvalidRequestError(
-                "overwrite is {} for the whole table, {'dt': '2024-01-01'} for some partitions or "
-                f"'dynamic' for those that get rows, got {overwrite!r}"
+                "overwrite must be {} for the whole table, {'dt': '2024-01-01'} for some "
+                f"partitions or 'dynamic' for those that get rows, got {overwrite!r}"
             )
         return some_partitions(self.schema, [overwrite])
 
@@ -293,7 +291,7 @@ def _commit_options(
 
 
 def _only_reads(shown: type[_Shown]) -> type[_Shown]:
-    """Refuse what changes a table; also what comes to ``Table`` after this was written."""
+    """Replace the changing methods by refusals, including methods added to ``Table`` later."""
     rows_of_its_own = {"changes", "stream", "state_scan"}
     readable = {*dir(TableReads)} - rows_of_its_own
     for name in dir(Table):
@@ -304,9 +302,10 @@ def _only_reads(shown: type[_Shown]) -> type[_Shown]:
 
 def _refusal(member: object) -> object:
     def refuse(self: ReadOnlyTable, *_: Any, **__: Any) -> NoReturn:
-        """Refused: a system table changes only with its table."""
+        """Raise UnsupportedError: a system table changes only with its table."""
         raise UnsupportedError(
-            f"${self._name} of {self.location} is a system table: it can only be read"
+            f"${self._name} of {self.location} is a system table, which is read-only: use the "
+            "table itself"
         )
 
     return property(refuse) if isinstance(member, property) else refuse
@@ -314,7 +313,7 @@ def _refusal(member: object) -> object:
 
 @_only_reads
 class ReadOnlyTable(Table):
-    """A table that shows another one: it changes only with that."""
+    """A read-only table that shows data of another table."""
 
     def __init__(self, handle: TableHandle, name: str) -> None:
         super().__init__(handle)
@@ -325,7 +324,7 @@ class ReadOnlyTable(Table):
 
 
 class SystemTable(ReadOnlyTable):
-    """A table's own metadata as rows, such as ``shop.orders$files``; it can only be read."""
+    """A table's metadata as rows, such as ``shop.orders$files``; read-only."""
 
     def __init__(self, handle: TableHandle, declaration: SystemTableDeclaration[Any]) -> None:
         super().__init__(handle, declaration.name)
@@ -336,7 +335,7 @@ class SystemTable(ReadOnlyTable):
         """The columns of the metadata."""
         return self._declaration.schema
 
-    # A scan with the same face: what it cannot do, such as splits for many readers, it has not.
+    # This scan has fewer arguments and results: for example, it has no splits.
     def scan(  # type: ignore[override]
         self,
         columns: Sequence[str] | None = None,
@@ -347,7 +346,7 @@ class SystemTable(ReadOnlyTable):
         watermark: int | None = None,
         newest: bool = False,
     ) -> SystemScan:
-        """The rows now or, where one snapshot is shown, at the one named as in a table's scan."""
+        """Scan the current metadata or, if it depends on a snapshot, that of the chosen one."""
         from lakeformat.paimon.read.shown_state import find_shown_state
         from lakeformat.paimon.read.time_travel import find_snapshot
         from lakeformat.paimon.system_tables import Source, SystemScan
@@ -360,13 +359,14 @@ class SystemTable(ReadOnlyTable):
             chosen = None if state is None else state.snapshot
         if chosen is not None and not self._declaration.of_snapshot:
             raise InvalidRequestError(
-                f"${self._declaration.name} shows what is there now: it takes no snapshot or tag"
+                f"${self._declaration.name} shows the current state only: remove snapshot, tag, "
+                "as_of and watermark"
             )
         return SystemScan(self._declaration, Source(self._handle, chosen), columns)
 
 
 class RowSystemTable(ReadOnlyTable):
-    """A table's rows seen otherwise, such as ``shop.orders$audit_log``; it can only be read."""
+    """Another view of a table's rows, such as ``shop.orders$audit_log``; read-only."""
 
     def __init__(self, handle: TableHandle, declaration: RowTable) -> None:
         super().__init__(handle, declaration.name)
@@ -390,15 +390,15 @@ class RowSystemTable(ReadOnlyTable):
         newest: bool = False,
         limit: int | None = None,
     ) -> Scan | Rows:
-        """The rows of a snapshot, named as in the scan of the table."""
+        """Scan the rows of a snapshot, chosen as in the scan of the table."""
         from lakeformat.paimon.read.where import check_limit
         from lakeformat.paimon.system_tables import RowSelection
 
         handle, state = self._state(snapshot, tag, as_of, watermark, newest=newest)
         if state.created_from_millis is not None:
             raise UnsupportedError(
-                f"{self.location} sets {state.decided_by}, which leaves out older files, and "
-                f"${self._rows.name} is read whole: name a snapshot in the call, or newest=True"
+                f"{self.location} sets {state.decided_by}, which skips older files, but "
+                f"${self._rows.name} needs all files: pass a snapshot, or newest=True"
             )
         asked = RowSelection(columns, where, partitions, check_limit(limit))
         return self._rows.scan(handle, state.snapshot, asked)
@@ -413,13 +413,14 @@ class RowSystemTable(ReadOnlyTable):
         where: Where | None = None,
         partitions: Partitions | None = None,
     ) -> Rows:
-        """What changed after one snapshot and up to another, as in the changes of the table."""
+        """Return the changes after one snapshot up to another, as ``changes`` of the table."""
         from lakeformat.paimon.read.changes.window import find_window
         from lakeformat.paimon.system_tables import RowSelection
 
         if self._rows.changes is None:
             raise UnsupportedError(
-                f"${self._rows.name} of {self.location} has no changes: ask the table itself"
+                f"${self._rows.name} of {self.location} has no changes: read those of the table "
+                "itself"
             )
         window = find_window(self._handle, after, upto, mode)
         return self._rows.changes(self._handle, window, RowSelection(columns, where, partitions))

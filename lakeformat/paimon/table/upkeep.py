@@ -1,4 +1,4 @@
-"""What keeps a table in shape: compaction, and how it fares."""
+"""Maintenance of a table: health, compaction, rescaling."""
 
 from __future__ import annotations
 
@@ -29,14 +29,13 @@ __all__ = ["TableUpkeep"]
 
 
 class TableUpkeep(TableReads):
-    """The half of a table that nobody asks for rows."""
+    """The part of a table that maintains it."""
 
     def health(self, *, time_travel: bool = True, unknown: bool = False) -> HealthReport:
-        """Facts about the newest snapshot, a score, and a verdict with reasons and advice.
+        """Check the health: facts about the newest snapshot, a score, and reasons with advice.
 
-        ``time_travel`` looks at every snapshot, tag and branch for the bytes they alone keep,
-        ``unknown`` lists the directories for files nothing refers to, and for such as are gone or
-        cut short.
+        ``time_travel`` checks every snapshot, tag and branch for the bytes that only they keep.
+        ``unknown`` lists the directories to find orphan files, and missing or truncated files.
         """
         from lakeformat.paimon.health import check_health
 
@@ -50,18 +49,18 @@ class TableUpkeep(TableReads):
         executor: str | Executor | None = None,
         on_progress: OnProgress | None = None,
     ) -> MaintainReport:
-        """Bring the table into good health: partitions, compaction, expiry, orphan files.
+        """Maintain the table: expire partitions, compact, expire snapshots, remove orphan files.
 
-        Each step does what is due by the table's own options, and a step that fails stops no
-        other; the report has its error. Full compaction of the buckets that are due; expiry
-        without ``snapshot.expire.limit``; only files older than a day are orphans. Partitions
-        expire only where ``partition.expiration-time`` is set. Consumers are deleted only after
+        Each step does what is due by the table options. A failed step does not stop the next; the
+        report has its error. The steps are: full compaction of due buckets, expiry without
+        ``snapshot.expire.limit``, and removal of orphan files older than one day. Partitions expire
+        only with the option ``partition.expiration-time``. Consumers are deleted only after
         ``consumer.expiration-time``, or if they have not moved since ``expire_consumers``: a time,
         or an age such as ``"2 d"``.
 
-        ``obstacles`` of the report says what still stands in the way, and what to do about it.
-        A ``dry_run`` changes nothing and reports what each step would do. Repeat an interrupted
-        run to do the rest.
+        ``obstacles`` of the report lists what still prevents good health, and what to do about it.
+        A ``dry_run`` changes nothing and reports what each step would do. Repeat an interrupted run
+        to do the rest.
         """
         from lakeformat.paimon.maintain import maintain
         from lakeformat.paimon.maintain.request import MaintainRequest
@@ -85,7 +84,7 @@ class TableUpkeep(TableReads):
         order_by: Sequence[str] | None = None,
         order_strategy: str | None = None,
     ) -> CompactPlan:
-        """What ``compact`` would do now, bucket by bucket, and why; nothing is changed."""
+        """Plan ``compact`` bucket by bucket with reasons; nothing is changed."""
         from lakeformat.paimon.compact.other_compactor import find_other_compactor
         from lakeformat.paimon.compact.partition_choice import Chosen
         from lakeformat.paimon.compact.plan import plan_compaction, under_schema
@@ -100,10 +99,10 @@ class TableUpkeep(TableReads):
         return replace(plan, other_compactor=find_other_compactor(newest))
 
     def other_compactor(self) -> OtherCompactor | None:
-        """Return the program that compacts the table besides this one, None if there is none.
+        """Return the other program that compacts the table; None if there is none.
 
-        It is found by a recent compaction without the mark of ours, on a table that is not
-        ``write-only``. Where both compact, the commits of that writer conflict and its job fails.
+        It is recognised by a recent compaction without the mark of this library, on a table that is
+        not ``write-only``. If both compact, the commits of that writer conflict and its job fails.
         """
         from lakeformat.paimon.compact.other_compactor import find_other_compactor
         from lakeformat.paimon.compact.plan import newest_schema
@@ -120,14 +119,14 @@ class TableUpkeep(TableReads):
         dry_run: bool = False,
         executor: str | Executor | None = None,
     ) -> RescaleReport:
-        """Write partitions anew with another number of buckets, each in an overwrite of its own.
+        """Rewrite partitions with another bucket count, each in a separate overwrite.
 
-        Without ``bucket`` it is that of the table's options: set option ``bucket``, then rescale.
-        ``where`` and ``partitions`` choose partitions; ``dry_run`` says what would be done.
-        Rows that come in meanwhile are not lost: their partition is written once more. Writers
-        with the old number are refused from then on; older snapshots stay readable.
-        ``executor`` is ``"serial"``, which is the default, ``"threads"``, or an object such as
-        ``spark_jobs.SparkExecutor``; buckets that share no row are written at the same time.
+        Without ``bucket`` the count of the table options is used: set option ``bucket``, then
+        rescale. ``where`` and ``partitions`` choose partitions; ``dry_run`` only reports the plan.
+        Rows added meanwhile are not lost: their partition is written again. Writers with the old
+        count are refused from then on; older snapshots remain readable. ``executor`` is
+        ``"serial"`` (the default), ``"threads"``, or an object such as
+        ``spark_jobs.SparkExecutor``; independent buckets are written in parallel.
         """
         from lakeformat.paimon.compact.partition_choice import Chosen
         from lakeformat.paimon.compact.rescaling.rescale import rescale
@@ -155,22 +154,22 @@ class TableUpkeep(TableReads):
         executor: str | Executor | None = None,
         on_progress: OnUnit | None = None,
     ) -> CompactReport:
-        """Merge files into fewer and larger ones; the rows of the table stay as they are.
+        """Merge files into fewer and larger ones; the rows of the table do not change.
 
-        ``full`` brings every bucket into its best shape, ``minor`` does what is due, as often as
-        something is. ``where`` and ``partitions`` choose partitions, ``idle`` those nobody has
-        written to for so long (``"1 h"``), always in full, ``buckets`` some buckets of them.
-        Writers go on meanwhile; what they overtake is planned again. ``executor`` is
-        ``"threads"``, a bucket per CPU at a time, ``"serial"``, or an object such as
+        ``full`` brings every bucket into its best shape, ``minor`` does what is due, repeatedly.
+        ``where`` and ``partitions`` choose partitions. ``idle`` chooses partitions without writes
+        for that time (``"1 h"``), always for a full compaction. ``buckets`` limits it to some
+        buckets. Writers are not blocked; units that conflict are planned again. ``executor`` is
+        ``"threads"``, one bucket per CPU at a time, ``"serial"``, or an object such as
         ``spark_jobs.SparkExecutor``; ``on_progress`` is called after each unit.
 
-        ``order_by`` sorts rows without primary key, so that queries open fewer files:
+        ``order_by`` sorts rows without a primary key, so that queries open fewer files:
         ``order_strategy`` is ``"order"``, column after column, ``"zorder"`` or ``"hilbert"``.
-        A bucket that fails stops no other: its error is raised when the others are published, and
-        its ``report`` says what became of each.
 
-        A compaction publishes several snapshots. Tried again with the same ``commit``, it goes on
-        where the earlier try ended, and reports that one's snapshots as ``earlier_snapshot_ids``.
+        A bucket that fails does not stop the next: its error is raised after the rest is published,
+        and its ``report`` has the result of each bucket. A compaction publishes several snapshots.
+        A retry with the same ``commit`` resumes where the earlier attempt ended, and reports that
+        attempt's snapshots as ``earlier_snapshot_ids``.
         """
         from lakeformat.paimon.compact.compact import compact
         from lakeformat.paimon.compact.partition_choice import Chosen

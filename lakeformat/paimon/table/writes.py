@@ -1,4 +1,4 @@
-"""The whole of a write: rows to files, files to a snapshot, and again if keys changed buckets."""
+"""Writes rows to files and publishes them; repeats the write if keys changed buckets."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ Replaced = PartitionFilter | Dynamic | None
 
 
 def new_writer(handle: TableHandle, replaced: Replaced, *, is_committed_here: bool) -> TableWriter:
-    """A writer of rows that are added, or put in place of others."""
+    """Return a writer of rows that are added or replace partitions."""
     within = replaced if isinstance(replaced, PartitionFilter) else None
     if replaced is not None and crosses_partitions(handle):
         _require_whole(handle, within)
@@ -61,11 +61,11 @@ class RowsWrite:
     replaced: Replaced
 
     def run(self) -> CommitReport:
-        """Write and publish; nothing is left behind if this raises, see ``Table.write``."""
+        """Write and publish the rows; no files are left behind if this raises."""
         handle, commit = self.handle, self.options.commit
         replaced = self.replaced
         earlier = None if commit is None else earlier_tries(handle, commit, overwrite=replaced)
-        # Rows of one key are merged before they are counted.
+        # With a primary key, merging changes the number of rows.
         rows = None if handle.schema.primary_keys else known_rows(self.data)
         if earlier and (done := find_replay(handle, earlier, overwrite=replaced, rows=rows)):
             return done
@@ -92,7 +92,7 @@ class RowsWrite:
             if not isinstance(error, CommitOutcomeUnknownError):
                 writer.abort()
             raise
-        if report.replayed:  # a twin with the same identity was faster: its files are the table's
+        if report.replayed:  # another attempt with the same identity was faster: drop our files
             writer.abort()
         return report
 
@@ -104,17 +104,17 @@ def _find_keys(handle: TableHandle, snapshot: Snapshot | None, keys: pa.Array) -
 
 
 def _require_whole(handle: TableHandle, within: PartitionFilter | None) -> None:
-    """A key of a new row might be in a partition that stays."""
+    """Raise if an overwrite of some partitions could leave a key in two partitions."""
     if within is None or not within.is_everything:
         raise UnsupportedError(
-            f"keys of {handle.uri} may be in any partition, so rows cannot be put in place of some "
-            "partitions: a key could then be in two. Add the rows, which moves their keys, or "
-            "overwrite the whole table"
+            f"keys of {handle.uri} may be in any partition, so an overwrite of some partitions "
+            "could leave a key in two. Add the rows, which moves their keys, or overwrite the "
+            "whole table"
         )
 
 
 def _can_be_read_again(data: Any) -> bool:
-    """Whether a second look gives the same rows: an iterator has been used up."""
+    """Return True if the data can be read again; an iterator is consumed by the first read."""
     if isinstance(data, pa.RecordBatchReader):
         return False
     return hasattr(data, "__arrow_c_stream__") or isinstance(data, Collection)

@@ -1,1 +1,1 @@
-"""Tags: snapshots kept under a name; made, moved, and deleted with what only they held."""
+"""Tags: named snapshots that do not expire; created, moved, and deleted with their files."""

@@ -1,4 +1,4 @@
-"""Automatic tags: one per period by commit time or watermark, or one of the newest snapshot."""
+"""Automatic tags: one per period of commit time or watermark, or one of the newest snapshot."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _BATCH = "batch"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AutomaticTagsReport:
-    """Which tags were due, and which had to go for them."""
+    """Created automatic tags, and the tags deleted for them."""
 
     table: str
     created: tuple[str, ...]
@@ -43,23 +43,23 @@ class AutomaticTagsReport:
     reason: str
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON."""
+        """Return plain values, ready for JSON."""
         return asdict(self)
 
 
 def create_due(
     handle: TableHandle, *, dry_run: bool = False, on_progress: OnRemoval | None = None
 ) -> AutomaticTagsReport:
-    """Make the tags that are due, then delete the oldest beyond ``tag.num-retained-max``.
+    """Create the tags that are due, then delete the oldest beyond ``tag.num-retained-max``.
 
-    Done again, it makes no tag twice; a schedule may call it as often as it likes.
+    Repeating it creates no tag twice, so a schedule may call it at any rate.
     """
     mode = handle.options.tag_automatic_creation
     if mode == "none":
         raise InvalidRequestError(
-            f"{handle.uri} makes no tags by itself: create a tag by name, or set the option to "
-            "'process-time', 'watermark' or 'batch', such as by alter_table(…, "
-            "set_option('tag.automatic-creation', 'process-time'))"
+            f"{handle.uri} has no automatic tags ('tag.automatic-creation' is 'none'): create a "
+            "tag by name, or set the option to 'process-time', 'watermark' or 'batch', for example "
+            "with alter_table(…, set_option('tag.automatic-creation', 'process-time'))"
         )
     require_allowed(handle, Operation.TAG)
     made = _batch(handle, dry_run) if mode == _BATCH else _periodic(handle, mode, dry_run)
@@ -76,7 +76,7 @@ def create_due(
 
 
 def _batch(handle: TableHandle, dry_run: bool) -> list[DueTag]:
-    """One tag of the newest snapshot, which takes the place of that of the same day."""
+    """Create one tag of the newest snapshot, replacing the tag of the same day."""
     head = latest_snapshot(handle.storage, handle.layout)
     if head is None:
         return []
@@ -128,7 +128,7 @@ def _tag(handle: TableHandle, name: str, snapshot: Snapshot) -> Tag:
 
 
 def _automatic(handle: TableHandle, period: Period) -> list[tuple[datetime, Tag]]:
-    """The automatic tags, by their period."""
+    """Return the automatic tags with their periods, oldest first."""
     found = []
     for tag in read_tags(handle.storage, handle.layout):
         start = period.start_of(tag.name)
@@ -138,7 +138,7 @@ def _automatic(handle: TableHandle, period: Period) -> list[tuple[datetime, Tag]
 
 
 def _surplus(handle: TableHandle, mode: str, coming: Sequence[DueTag]) -> list[str]:
-    """Tags beyond the number kept, ``coming`` counted in; those that are in use do not go."""
+    """Return the tags beyond the kept number, counting ``coming``; tags in use are kept."""
     most = handle.options.tag_num_retained_max
     if most is None:
         return []
@@ -179,18 +179,18 @@ def _local(millis: int, zone: tzinfo) -> datetime:
         moment = _EPOCH + timedelta(milliseconds=millis)
     except OverflowError:
         raise InvalidRequestError(
-            f"a watermark of {millis} ms is no time a tag can be named by; give watermarks in "
+            f"a watermark of {millis} ms is outside the range of tag names; write watermarks in "
             "milliseconds since 1970"
         ) from None
     return moment.astimezone(zone).replace(tzinfo=None)
 
 
 def _reason(made: Sequence[DueTag], gone: Sequence[str], dry_run: bool) -> str:
-    would = "would be " if dry_run else ""
+    verb = "would be " if dry_run else ""
     if not made and not gone:
         return "no tag is due"
-    said = [f"{each.name!r} of snapshot {each.snapshot_id}" for each in made]
-    parts = [f"{would}created {', '.join(said)}"] if made else []
+    names = [f"{each.name!r} of snapshot {each.snapshot_id}" for each in made]
+    parts = [f"{verb}created {', '.join(names)}"] if made else []
     if gone:
-        parts.append(f"{would}deleted {', '.join(map(repr, gone))}, the oldest beyond the number")
+        parts.append(f"{verb}deleted {', '.join(map(repr, gone))}, the oldest beyond the number")
     return "; ".join(parts)

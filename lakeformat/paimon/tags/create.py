@@ -1,4 +1,4 @@
-"""Making tags, and letting a tag mean another snapshot or have another name."""
+"""Creates, replaces and renames tags."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ __all__ = [
 ]
 
 Retain = timedelta | str
-"""For how long a tag is kept: ``"7 d"``."""
+"""The time a tag is kept, such as ``"7 d"``."""
 
 _REPLACING = "replacing-"
 _REPLACING_TIME = timedelta(days=1)
@@ -62,7 +62,7 @@ def create(
     exist_ok: bool = False,
     dry_run: bool = False,
 ) -> TagReport:
-    """Give a snapshot a name; with ``exist_ok`` a tag that is there stays as it is."""
+    """Create a tag; with ``exist_ok`` an existing tag of this name is kept."""
     check_new_file_name_part("tag name", name)
     require_allowed(handle, Operation.TAG)
     there = read_tag_if_present(handle.storage, handle.layout, name)
@@ -71,18 +71,18 @@ def create(
         tag = _tag(handle, name, origin, retention(handle, retain))
         if dry_run:
             origin.require_kept(handle, f"tag {name!r}")
-            said = f"tag {name!r} would be snapshot {tag.snapshot.id}{_shadowing(name)}"
-            return _report(handle, tag, "created", said, dry_run=True)
+            reason = f"tag {name!r} would be snapshot {tag.snapshot.id}{_shadowing(name)}"
+            return _report(handle, tag, "created", reason, dry_run=True)
         if publish_tag(handle, tag, origin):
-            said = f"tag {name!r} is snapshot {tag.snapshot.id}{_shadowing(name)}"
-            return _report(handle, tag, "created", said)
+            reason = f"tag {name!r} is snapshot {tag.snapshot.id}{_shadowing(name)}"
+            return _report(handle, tag, "created", reason)
         there = read_tag(handle.storage, handle.layout, name)
     if not exist_ok:
         raise AlreadyExistsError(
-            f"{handle.uri} has a tag {name!r} already, of snapshot {there.snapshot.id}: choose "
-            "another name, or replace the tag if it shall mean another snapshot"
+            f"{handle.uri} already has a tag {name!r} of snapshot {there.snapshot.id}: choose "
+            "another name, or replace the tag to move it"
         )
-    reason = f"tag {name!r} was there already, of snapshot {there.snapshot.id}"
+    reason = f"tag {name!r} already existed, of snapshot {there.snapshot.id}"
     return _report(handle, there, "kept", reason, dry_run=dry_run)
 
 
@@ -95,9 +95,9 @@ def replace_with(
     force: bool = False,
     dry_run: bool = False,
 ) -> TagReport:
-    """Let a tag mean another snapshot, or be kept for another time.
+    """Move a tag to another snapshot, or change the time it is kept.
 
-    Nothing is deleted: files that only the old snapshot led to are orphans afterwards.
+    Nothing is deleted: files that only the old snapshot needed become orphans.
     """
     require_allowed(handle, Operation.TAG)
     before = read_tag(handle.storage, handle.layout, name)
@@ -108,8 +108,8 @@ def replace_with(
     tag = _tag(handle, name, origin, retention(handle, retain))
     if dry_run:
         origin.require_kept(handle, f"tag {name!r}")
-        said = f"tag {name!r} is snapshot {before.snapshot.id} and would be {tag.snapshot.id}"
-        return _report(handle, tag, "replaced", said, dry_run=True)
+        reason = f"tag {name!r} is snapshot {before.snapshot.id} and would be {tag.snapshot.id}"
+        return _report(handle, tag, "replaced", reason, dry_run=True)
     if before.snapshot == origin.snapshot:
         replace_tag(handle.storage, handle.layout, tag)
     else:
@@ -122,10 +122,10 @@ def replace_with(
 
 @contextmanager
 def _kept_meanwhile(handle: TableHandle, tag: Tag, origin: Origin) -> Iterator[None]:
-    """A tag of its own keeps the new snapshot before the old one is given up.
+    """Protect the new snapshot by a temporary tag until the old one is released.
 
-    So whoever is refused has lost nothing: both are kept until it is certain. One that a crash
-    leaves goes with the next ``expire`` after a day.
+    If the replacement is refused, both snapshots are still protected. ``expire`` deletes a
+    temporary tag that a crash left behind after one day.
     """
     name = f"{_REPLACING}{tag.name}-{handle.environment.new_id()}"
     held = Tag(name, tag.snapshot, utc_now(handle), _REPLACING_TIME)
@@ -138,7 +138,7 @@ def _kept_meanwhile(handle: TableHandle, tag: Tag, origin: Origin) -> Iterator[N
 
 
 def rename(handle: TableHandle, name: str, new_name: str, *, dry_run: bool = False) -> TagReport:
-    """Give a tag another name; for a moment it has both, and repeating the call ends that."""
+    """Rename a tag; for a moment it has both names. After a crash, repeat the call."""
     storage, layout = handle.storage, handle.layout
     check_new_file_name_part("tag name", new_name)
     require_allowed(handle, Operation.TAG)
@@ -147,18 +147,18 @@ def rename(handle: TableHandle, name: str, new_name: str, *, dry_run: bool = Fal
     tag = replace(old, name=new_name)
     if name == new_name or (there is not None and there != tag):
         raise AlreadyExistsError(
-            f"tag {name!r} of {handle.uri} cannot be called {new_name!r}: there is such a tag "
-            "already; choose another name, or delete that tag first"
+            f"tag {name!r} of {handle.uri} cannot be renamed to {new_name!r}, which already "
+            "exists: choose another name, or delete that tag first"
         )
     if dry_run:
-        said = f"tag {name!r} would be called {new_name!r}{_shadowing(new_name)}"
-        return _report(handle, tag, "renamed", said, dry_run=True)
+        reason = f"tag {name!r} would be renamed to {new_name!r}{_shadowing(new_name)}"
+        return _report(handle, tag, "renamed", reason, dry_run=True)
     if there is None and not _create_once(handle, tag):
         raise CommitConflictError(
-            f"somebody made a tag {new_name!r} of {handle.uri} while {name!r} was renamed: look "
-            "at it and choose another name"
+            f"another program created tag {new_name!r} of {handle.uri} while {name!r} was renamed: "
+            "check it and choose another name"
         )
-    try:  # whoever deletes the old one looks for others after that
+    try:  # a deletion of the old tag looks for other tags after this
         Origin(old.snapshot, name).require_kept(handle, f"tag {new_name!r}")
     except LakeError:
         if there is None:
@@ -167,12 +167,12 @@ def rename(handle: TableHandle, name: str, new_name: str, *, dry_run: bool = Fal
     write_success_file(handle, new_name)
     delete_tag(storage, layout, name)
     remove_success_file(handle, name)
-    said = f"tag {name!r} is called {new_name!r} now{_shadowing(new_name)}"
-    return _report(handle, tag, "renamed", said)
+    reason = f"renamed tag {name!r} to {new_name!r}{_shadowing(new_name)}"
+    return _report(handle, tag, "renamed", reason)
 
 
 def publish_tag(handle: TableHandle, tag: Tag, origin: Origin) -> bool:
-    """Write the file of a tag; False if its name is taken, an error if its snapshot goes."""
+    """Write a tag file; return False if the name exists, raise if its snapshot is being deleted."""
     if not _create_once(handle, tag):
         return False
     try:
@@ -186,7 +186,7 @@ def publish_tag(handle: TableHandle, tag: Tag, origin: Origin) -> bool:
 
 
 def _create_once(handle: TableHandle, tag: Tag) -> bool:
-    """A lost answer is resolved by reading back."""
+    """Create the tag file; a lost answer is resolved by reading the file back."""
     try:
         return create_tag(handle.storage, handle.layout, tag)
     except UnavailableError:
@@ -196,7 +196,7 @@ def _create_once(handle: TableHandle, tag: Tag) -> bool:
 
 
 def retention(handle: TableHandle, retain: Retain | None) -> timedelta | None:
-    """How long a tag is kept: what was said, or what the table says of all tags."""
+    """Return the time a tag is kept, from the call or the table options; None for ever."""
     if retain is None:
         millis = handle.options.tag_default_time_retained_millis
         return None if millis is None else timedelta(milliseconds=millis)
@@ -210,17 +210,18 @@ def retention(handle: TableHandle, retain: Retain | None) -> timedelta | None:
     elif isinstance(retain, timedelta):
         found = retain
     else:
-        raise InvalidRequestError(f"retain is a timedelta or a text such as '7 d', got {retain!r}")
+        raise InvalidRequestError(
+            f"retain must be a timedelta or a text such as '7 d', got {retain!r}"
+        )
     if found <= timedelta(0):
         raise InvalidRequestError(
-            f"retain is {retain!r}, but must be longer than nothing: leave it out to keep the tag "
-            "for ever"
+            f"retain is {retain!r}, but must be above 0: leave it out to keep the tag for ever"
         )
     return found
 
 
 def utc_now(handle: TableHandle) -> datetime:
-    """The wall clock that tags carry: without a zone, in UTC."""
+    """Return the current time as tags store it: in UTC without a zone."""
     now = _EPOCH + timedelta(milliseconds=handle.environment.now_millis())
     return now.replace(tzinfo=None)
 
@@ -231,7 +232,7 @@ def _tag(handle: TableHandle, name: str, origin: Origin, retained: timedelta | N
 
 
 def _refuse_second_automatic(handle: TableHandle, name: str, origin: Origin) -> None:
-    """Whoever restores automatic tags from their names expects one per snapshot."""
+    """Raise for a second automatic tag of a snapshot: programs expect one per snapshot."""
     if handle.options.tag_automatic_creation not in ("process-time", "watermark"):
         return
     period = period_of(handle.options)
@@ -240,17 +241,17 @@ def _refuse_second_automatic(handle: TableHandle, name: str, origin: Origin) -> 
     for tag in read_tags(handle.storage, handle.layout):
         if tag.snapshot.id == origin.snapshot.id and period.start_of(tag.name) is not None:
             raise InvalidRequestError(
-                f"{name!r} is a name of an automatic tag ('tag.automatic-creation'), and snapshot "
-                f"{tag.snapshot.id} of {handle.uri} has one already, {tag.name!r}: choose a name "
+                f"{name!r} is a name for automatic tags ('tag.automatic-creation'), and snapshot "
+                f"{tag.snapshot.id} of {handle.uri} already has one, {tag.name!r}: choose a name "
                 "of another form"
             )
 
 
 def _shadowing(name: str) -> str:
-    """What to know of a name that could be the number of a snapshot."""
+    """Return a note for a tag name that looks like a snapshot number."""
     if not (name.isascii() and name.isdigit()):
         return ""
-    return f"; where SQL asks for VERSION AS OF '{name}', it is this tag and not snapshot {name}"
+    return f"; in SQL, VERSION AS OF '{name}' now means this tag, not snapshot {name}"
 
 
 def _report(

@@ -1,4 +1,4 @@
-"""Deleting tags, with the files that only they held."""
+"""Deletes tags with the files that only they needed."""
 
 from __future__ import annotations
 
@@ -42,17 +42,17 @@ def delete(
     on_progress: OnRemoval | None = None,
     why: str = "",
 ) -> DeletionReport:
-    """Delete tags, and the files no snapshot, other tag or branch leads to.
+    """Delete tags, and the files that no snapshot, other tag or branch refers to.
 
-    Whatever a deletion that broke off has left is removed first. ``force`` also deletes tags that
-    are in use; what others still need stays all the same.
+    The rest of an interrupted deletion is removed first. ``force`` also deletes tags in use; files
+    that other snapshots, tags or branches need are kept.
     """
     require_allowed(handle, Operation.TAG)
     for name in names:
         if not isinstance(name, str):
             raise InvalidRequestError(
-                f"cannot delete a tag of {handle.uri}: a tag is named by a text, got {name!r}. "
-                "Give each name as an argument of its own: delete('a', 'b')"
+                f"cannot delete a tag of {handle.uri}: tag names must be str, got {name!r}. "
+                "Pass each name as a separate argument: delete('a', 'b')"
             )
     deletion = _Deletion(handle, Deleter(handle, dry_run=dry_run, on_progress=on_progress), dry_run)
     pending = _pending(handle)
@@ -71,10 +71,10 @@ def _missing(handle: TableHandle, names: Sequence[str]) -> set[str]:
 
 
 def _chosen(handle: TableHandle, name: str, gone: Collection[str], *, force: bool) -> Tag | None:
-    """The tag; None if it may be gone, and is."""
+    """Return the tag; None if it is missing and may be."""
     tag = read_tag_if_present(handle.storage, handle.layout, name)
     if tag is None and name not in gone:
-        return read_tag(handle.storage, handle.layout, name)  # raises, and says which there are
+        return read_tag(handle.storage, handle.layout, name)  # raises an error that lists the tags
     if tag is not None and not force:
         require_unneeded(handle, tag, "deleting")
     if tag is not None:
@@ -84,7 +84,7 @@ def _chosen(handle: TableHandle, name: str, gone: Collection[str], *, force: boo
 
 @dataclass(slots=True)
 class _Deletion:
-    """Tags that go one after the other: each is protected by those whose turn is still to come."""
+    """Deletes tags one after the other; each is protected by the later ones."""
 
     handle: TableHandle
     deleter: Deleter
@@ -92,7 +92,7 @@ class _Deletion:
     gone: list[str] = field(default_factory=list)
 
     def delete(self, tag: Tag) -> None:
-        """First the tag, so that nobody reads it any more or makes something of it."""
+        """Delete the tag first, so that no reader or new tag uses it, then its files."""
         storage, layout = self.handle.storage, self.handle.layout
         self.gone.append(tag.name)
         if self._is_live(tag):
@@ -101,16 +101,16 @@ class _Deletion:
                 remove_success_file(self.handle, tag.name)
             return
         if not self.dry_run:
-            storage.delete(layout.deleted_tag(tag.name))  # left by an earlier tag of the name
+            storage.delete(layout.deleted_tag(tag.name))  # left by an earlier tag of this name
             storage.create(layout.deleted_tag(tag.name), tag.to_json())
             delete_tag(storage, layout, tag.name)
             remove_success_file(self.handle, tag.name)
         self._remove_files(tag)
 
     def finish(self, name: str, tag: Tag) -> None:
-        """What a deletion has left that broke off after it had taken the tag away."""
+        """Finish an interrupted deletion that had already deleted its tag."""
         there = read_tag_if_present(self.handle.storage, self.handle.layout, name)
-        if there == tag:  # it had not come so far: the tag stays
+        if there == tag:  # the tag was not deleted yet: keep it
             if not self.dry_run:
                 self.handle.storage.delete(self.handle.layout.deleted_tag(name))
             return
@@ -118,11 +118,11 @@ class _Deletion:
 
     def _remove_files(self, tag: Tag) -> None:
         handle = self.handle
-        _log.info("tag %r of %s is gone; removing what only it held", tag.name, handle.uri)
-        if look_again(handle, lambda: self._remove_held(tag)) and not self.dry_run:
+        _log.info("deleted tag %r of %s; removing files only it needed", tag.name, handle.uri)
+        if look_again(handle, lambda: self._remove_exclusive(tag)) and not self.dry_run:
             handle.storage.delete(handle.layout.deleted_tag(tag.name))
 
-    def _remove_held(self, tag: Tag) -> bool:
+    def _remove_exclusive(self, tag: Tag) -> bool:
         protection = find_protection(
             self.handle,
             oldest=self._oldest(),
@@ -135,12 +135,12 @@ class _Deletion:
             Lost([tag.snapshot]),
             protection,
             self.deleter,
-            f"only tag {tag.name!r} (snapshot {tag.snapshot.id}) led to it",
+            f"only tag {tag.name!r} (snapshot {tag.snapshot.id}) referred to it",
             dry_run=self.dry_run,
         )
 
     def _is_live(self, tag: Tag) -> bool:
-        """Whether its snapshot is there: a number alone may be that of another, later one."""
+        """Return True if the tagged snapshot still exists; its number may have been reused."""
         number = tag.snapshot.id
         found = read_snapshot_if_present(self.handle.storage, self.handle.layout, number)
         return found == tag.snapshot
@@ -160,16 +160,17 @@ class _Deletion:
         ]
 
     def report(self, names: Sequence[str], why: str) -> DeletionReport:
-        """What went."""
+        """Build the report."""
         deleted, count = self.deleter.deleted, len(names)
         tags = f"{count} tags" if count > 1 else f"tag {names[0]!r}" if names else "no tag"
-        verb = "would go" if self.dry_run else "deleted"
+        verb = "would be deleted" if self.dry_run else "deleted"
         whose = "they" if count > 1 else "it"
-        files = f"{counted(deleted.total, 'file')} that only {whose} led to"
+        files = f"{counted(deleted.total, 'file')} that only {whose} needed"
         files = files if deleted.total else "no other file"
-        said = [f"{tags} {verb}{why}, and {files}"]
+        parts = [f"{tags} {verb}{why}, and {files}"]
         if deleted.failures:
-            said.append(f"{deleted.failures} would not go: delete any tag, or expire, to try again")
+            failed = counted(deleted.failures, "file")
+            parts.append(f"could not remove {failed}: delete any tag, or expire, to try again")
         return DeletionReport(
             table=self.handle.uri,
             deleted=tuple(names),
@@ -178,12 +179,12 @@ class _Deletion:
             failures=deleted.failures,
             failed=tuple(deleted.failed),
             dry_run=self.dry_run,
-            reason="; ".join(said),
+            reason="; ".join(parts),
         )
 
 
 def _pending(handle: TableHandle) -> dict[str, Tag]:
-    """Tags that were taken away while their files were not all removed."""
+    """Return deleted tags whose files are not all removed yet."""
     found: dict[str, Tag] = {}
     for info in handle.storage.list(handle.layout.tag_directory):
         name = suffixed(info.name, _DELETED)

@@ -1,4 +1,4 @@
-"""Which automatic tags are due: decided from commit times or watermarks alone."""
+"""Finds the automatic tags that are due, from commit times or watermarks alone."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["DueTag", "Timed", "Timeline", "surplus"]
 
 @dataclass(frozen=True, slots=True)
 class Timed:
-    """A snapshot, and the local time that counts for it; None if it says none."""
+    """A snapshot and its local commit time or watermark; None if it has none."""
 
     snapshot_id: int
     moment: datetime | None
@@ -21,7 +21,7 @@ class Timed:
 
 @dataclass(frozen=True, slots=True)
 class DueTag:
-    """A tag to be made."""
+    """A tag to create."""
 
     name: str
     snapshot_id: int
@@ -29,20 +29,20 @@ class DueTag:
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """How far automatic tags have come."""
+    """The progress of automatic tags."""
 
     period: Period
     delay: timedelta
     completes: bool
-    """Whether periods without a commit get a tag, too."""
+    """True if periods without a commit get a tag, too."""
     next_start: datetime | None = None
-    """Where the next period begins; None before the first tag."""
+    """Start of the next period; None before the first tag."""
 
     def due(self, snapshots: Iterable[Timed], taken: Iterable[str] = ()) -> list[DueTag]:
-        """The tags to be made for snapshots in the order of their numbers.
+        """Return the tags to create for snapshots in ascending order.
 
-        A tag is made by the first commit after its period and the delay are over: then nothing
-        more comes for that period. ``taken`` are names that exist.
+        A tag is created for the first commit after the end of its period plus the delay: no later
+        commit belongs to that period. ``taken`` are existing names.
         """
         found, names, upcoming = [], set(taken), self.next_start
         for each in snapshots:
@@ -63,5 +63,5 @@ class Timeline:
 
 
 def surplus(oldest_first: Sequence[str], most: int | None) -> list[str]:
-    """The tags beyond the number that is kept: the oldest of them."""
+    """Return the oldest tags beyond the kept number."""
     return [] if most is None else list(oldest_first[: max(0, len(oldest_first) - most)])

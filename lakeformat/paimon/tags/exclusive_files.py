@@ -1,4 +1,4 @@
-"""Files that nothing leads to any more once tags, or a branch, are gone."""
+"""Removes files that only deleted tags or a deleted branch needed."""
 
 from __future__ import annotations
 
@@ -39,42 +39,42 @@ _STATE = (ListKind.BASE, ListKind.DELTA)
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """What cannot be reached any more."""
+    """Snapshots that become unreachable."""
 
     states: Sequence[Snapshot]
-    """With all they consist of."""
+    """Snapshots whose whole state is lost."""
     additions: Sequence[Snapshot] = ()
-    """With what they add."""
+    """Snapshots whose added files are lost."""
     changelogs: Sequence[Snapshot] = ()
-    """With what they tell; where they have no changelog, with what they add."""
+    """Changelogs whose files are lost; without changelog files, the files their commit added."""
     with_changes: bool = False
-    """Whether the changelog files of states and additions are lost, too."""
+    """True if the changelog files of states and additions are lost, too."""
 
     @property
     def all(self) -> tuple[Snapshot, ...]:
-        """Every one of them."""
+        """All these snapshots."""
         return (*self.states, *self.additions, *self.changelogs)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeletionReport:
-    """What went with tags or a branch."""
+    """The result of deleting tags or a branch."""
 
     table: str
     deleted: tuple[str, ...]
-    """The tags, or the branch."""
+    """The deleted tags or branch."""
     files: dict[str, int]
-    """How many files went, by what they were."""
+    """Number of removed files by kind."""
     bytes: int
-    """As far as metadata says how large they were."""
+    """Removed bytes, as far as metadata knows the sizes."""
     failures: int
     failed: tuple[str, ...]
-    """The first files that would not go; the next deletion tries them again."""
+    """The first files that could not be removed; the next deletion tries again."""
     dry_run: bool
     reason: str
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON."""
+        """Return plain values, ready for JSON."""
         return {
             "table": self.table,
             "deleted": [*self.deleted],
@@ -96,10 +96,10 @@ def remove_exclusive_files(
     *,
     dry_run: bool,
 ) -> bool:
-    """Remove what is lost and not protected; whether all of it went.
+    """Remove lost files that are not protected; return True if all were removed.
 
-    Data files go before the manifests that name them and lists last, so that whoever comes after
-    a crash finds the rest: manifests that are gone had no data files left.
+    Data files are removed before the manifests that name them, and lists last, so that the next run
+    finds the rest after a crash: a missing manifest had no data files left.
     """
     data = _data_files(handle, lost, reason)
     protection.spare(data)
@@ -123,8 +123,7 @@ def _data_files(handle: TableHandle, lost: Lost, reason: str) -> Candidates:
         add_candidates(found, _entries(handle, snapshot, ListKind.DELTA), FileClass.DATA, reason)
     for snapshot in lost.changelogs:
         for which in lists_of_changelog(handle, snapshot):
-            tells = which is ListKind.CHANGELOG
-            kind = FileClass.CHANGELOG if tells else FileClass.DATA
+            kind = FileClass.CHANGELOG if which is ListKind.CHANGELOG else FileClass.DATA
             if which is not ListKind.BASE:
                 add_candidates(found, _entries(handle, snapshot, which), kind, reason)
     if lost.with_changes:
@@ -135,10 +134,13 @@ def _data_files(handle: TableHandle, lost: Lost, reason: str) -> Candidates:
 
 
 def _add_live(found: Candidates, entries: Iterable[ManifestColumns], reason: str) -> None:
-    """Files of a state, in any order of its entries; where manifests are gone, perhaps more."""
+    """Add the live files of a state; entries may come in any order.
+
+    If manifests are missing, more files may be added than were live.
+    """
     net: dict[str, int] = {}
     fresh: set[str] = set()
-    """Files that no other state has brought: what one of them has deleted another may hold."""
+    """Files of this state alone: a file it deleted may be live in another lost state."""
     for columns in entries:
         keys = found.keys(columns)
         fresh.update(key for key in chain.from_iterable(keys) if key not in found)
@@ -155,7 +157,7 @@ def _entries(
     gone: list[str] = []
     yield from manifest_batches(handle, _manifests(handle, snapshot, *which), gone.append)
     if gone:
-        _log.info("%d manifests of snapshot %d are gone already", len(gone), snapshot.id)
+        _log.info("%d manifests of snapshot %d were removed before", len(gone), snapshot.id)
 
 
 def _manifests(handle: TableHandle, snapshot: Snapshot, *which: ListKind) -> list[ManifestMeta]:
@@ -187,7 +189,7 @@ def _metadata(
 
 
 def _between(handle: TableHandle, lost: Lost, protection: Protection) -> Iterator[Snapshot]:
-    """Snapshots that may share manifests with what is lost, though their oldest does not."""
+    """Yield snapshots that may share manifests with lost ones, unlike the oldest kept one."""
     if protection.oldest is None:
         return
     newest = max((snapshot.id for snapshot in lost.all), default=0)

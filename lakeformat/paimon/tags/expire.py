@@ -1,4 +1,4 @@
-"""Deleting tags whose time is over."""
+"""Deletes tags whose retention time has passed."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ def expire(
     dry_run: bool = False,
     on_progress: OnRemoval | None = None,
 ) -> DeletionReport:
-    """Delete the tags whose time is over, and with ``older_than`` those made before then.
+    """Delete tags whose retention time has passed, and with ``older_than`` older tags.
 
-    Tags a branch began at stay. Those that protect a rollback go once nothing needs them any more,
-    and are spared by ``older_than``.
+    Tags at which a branch began are kept. Tags that protect a rollback are deleted once they are no
+    longer needed, regardless of ``older_than``.
     """
     before = _bound(handle, older_than)
     over = [
@@ -38,14 +38,14 @@ def expire(
         if _is_over(handle, tag, before) and not branches_from(handle, tag.snapshot)
     ]
     many = len(over) != 1
-    why = f" because {'their' if many else 'its'} time is over"
+    why = f" because {'their' if many else 'its'} retention time has passed"
     if before is not None:
         why += f" or {'they are' if many else 'it is'} older than {moment_text(before)}"
     return delete(handle, over, force=True, dry_run=dry_run, on_progress=on_progress, why=why)
 
 
 def expires_at(tag: Tag) -> datetime | None:
-    """When the time of a tag is over; None for never."""
+    """Return the time when a tag expires; None for never."""
     if tag.create_time is None or tag.time_retained is None:
         return None
     try:

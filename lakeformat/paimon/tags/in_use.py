@@ -1,4 +1,4 @@
-"""Who needs a tag: branches that began at its snapshot, and what a rollback brought back."""
+"""Finds out if a tag is in use: by branches that began at it, or by a rollback."""
 
 from __future__ import annotations
 
@@ -25,22 +25,22 @@ __all__ = [
 
 _PROTECTION = "rollback-to-as-latest-"
 _CLOCK_SKEW_MILLIS = 10 * 60 * 1000
-"""How far the clocks of committers and of the storage may be apart."""
+"""Largest assumed difference of clocks of committers and the storage."""
 _PROTECTION_NAME = re.compile(rf"{_PROTECTION}\d+-.+")
 
 
 def protection_name(snapshot_id: int, unique: str) -> str:
-    """The tag that keeps what a rollback has made live again; other engines call it the same."""
+    """Return the name of the tag that protects files a rollback restored, as in other engines."""
     return f"{_PROTECTION}{snapshot_id}-{unique}"
 
 
 def is_protection(name: str) -> bool:
-    """Whether a tag is such a one."""
+    """Return True if a tag protects a rollback."""
     return _PROTECTION_NAME.fullmatch(name) is not None
 
 
 def branches_from(handle: TableHandle, snapshot: Snapshot) -> list[str]:
-    """The branches that began at a snapshot, or have a tag of it."""
+    """Return the branches that began at a snapshot, or have a tag of it."""
     storage, found = handle.storage, []
     for branch in branches(storage, handle.layout):
         if branch.name == handle.layout.branch:
@@ -53,31 +53,31 @@ def branches_from(handle: TableHandle, snapshot: Snapshot) -> list[str]:
 
 
 def _require_unused(handle: TableHandle, tag: Tag, doing: str) -> None:
-    """Refuse to lose a tag that branches rely on."""
+    """Raise InvalidRequestError if branches rely on a tag."""
     names = branches_from(handle, tag.snapshot)
     if names:
         raise InvalidRequestError(
             f"tag {tag.name!r} of {handle.uri} is in use: branch {', '.join(map(repr, names))} "
-            f"began at its snapshot {tag.snapshot.id}, and other engines' expiry spares the "
-            f"files of a branch only as long as that tag is there. Delete the branch before "
-            f"{doing} the tag, or pass force=True: what is deleted here spares branches"
+            f"began at its snapshot {tag.snapshot.id}, and the expiry of other engines keeps the "
+            f"files of a branch only while that tag exists. Delete the branch before "
+            f"{doing} the tag, or pass force=True: this library keeps the files of branches"
         )
 
 
 def require_unneeded(handle: TableHandle, tag: Tag, doing: str) -> None:
-    """Refuse to lose a tag that a branch or a rollback relies on."""
+    """Raise InvalidRequestError if a branch or a rollback relies on a tag."""
     _require_unused(handle, tag, doing)
     if is_protection(tag.name) and not is_over(handle, tag):
         raise InvalidRequestError(
-            f"tag {tag.name!r} of {handle.uri} is in use: a rollback has brought files of its "
-            f"snapshot {tag.snapshot.id} back, which other engines' expiry spares only as long as "
-            "that tag is there. `tags.expire` deletes it once the snapshots before that rollback "
+            f"tag {tag.name!r} of {handle.uri} is in use: a rollback restored files of its "
+            f"snapshot {tag.snapshot.id}, which the expiry of other engines keeps only while "
+            "that tag exists. `tags.expire` deletes it once the snapshots before that rollback "
             "have expired; pass force=True if no other engine expires this table"
         )
 
 
 def require_found_again(handle: TableHandle, tag: Tag) -> None:
-    """Refuse to lose, whoever insists, what even our own expiry would not find out without it."""
+    """Raise, even with ``force``, if our own expiry needs the tag to protect a rollback."""
     if not is_protection(tag.name) or is_over(handle, tag):
         return
     most = protection.LATER_SNAPSHOTS
@@ -85,17 +85,17 @@ def require_found_again(handle: TableHandle, tag: Tag) -> None:
     count = len({*ids, *changelog_ids(handle.storage, handle.layout)})
     if count > most:
         raise InvalidRequestError(
-            f"tag {tag.name!r} of {handle.uri} is in use: a rollback has brought files of its "
-            f"snapshot {tag.snapshot.id} back, and expiry looks through {most} snapshots or "
-            f"changelogs for such files, but there are {count}. `tags.expire` deletes the tag once "
+            f"tag {tag.name!r} of {handle.uri} is in use: a rollback restored files of its "
+            f"snapshot {tag.snapshot.id}. The expiry checks only {most} snapshots or changelogs "
+            f"for such files, but there are {count}. `tags.expire` deletes the tag once "
             "the snapshots before that rollback have expired"
         )
 
 
 def is_over(handle: TableHandle, tag: Tag) -> bool:
-    """Whether every snapshot from before the rollback, with which a tag came, has expired.
+    """Return True if every snapshot from before the tag's rollback has expired.
 
-    So must its changelog have, if it outlives it: its expiry, too, goes by what was deleted.
+    Longer-lived changelogs must have expired, too: their expiry also removes deleted files.
     """
     made = tag_made_millis(handle, tag.name)
     oldest = _oldest(handle)
@@ -105,7 +105,7 @@ def is_over(handle: TableHandle, tag: Tag) -> bool:
 
 
 def _oldest(handle: TableHandle) -> Snapshot | None:
-    """The oldest changelog, or else snapshot; None if there is none, or it has just expired."""
+    """Return the oldest changelog or snapshot; None if there is none, or it just expired."""
     storage, layout = handle.storage, handle.layout
     changelogs, snapshots = changelog_ids(storage, layout), snapshot_ids(storage, layout)
     if not snapshots:
@@ -116,7 +116,7 @@ def _oldest(handle: TableHandle) -> Snapshot | None:
 
 
 def tag_made_millis(handle: TableHandle, name: str) -> int | None:
-    """When the file of a tag was written, as the storage says; None if it is gone."""
+    """Return the storage's time of a tag file; None if it is missing."""
     path = handle.layout.tag(name)
     for info in handle.storage.list(handle.layout.tag_directory):
         if info.path == path:

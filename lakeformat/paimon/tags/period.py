@@ -1,4 +1,4 @@
-"""Periods of automatic tags: where one begins, and how it is written in a name."""
+"""Periods of automatic tags: their start and their name."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ _START = datetime(1970, 1, 1)  # noqa: DTZ001 - names hold local times without a
 
 @dataclass(frozen=True, slots=True)
 class Period:
-    """A length of time that divides all time, counted from 1970 in local time."""
+    """A fixed length of time, counted from 1970 in local time."""
 
     length: timedelta
     name_format: str
 
     def floor(self, moment: datetime) -> datetime:
-        """The beginning of the period a local time is in."""
+        """Return the start of the period of a local time."""
         return moment - (moment - _START) % self.length
 
     def name(self, start: datetime) -> str:
-        """The tag of the period that begins then."""
+        """Return the tag name of the period with this start."""
         return start.strftime(self.name_format)
 
     def start_of(self, name: str) -> datetime | None:
-        """When the period of a tag begins; None if the name is no automatic one."""
+        """Return the start of a tag's period; None if the name is not automatic."""
         if not re.match(r"\d{4}", name):
             return None
         try:
@@ -52,7 +52,7 @@ class Period:
 
 
 def period_of(options: TableOptions) -> Period:
-    """The period a table asks for; refuses a delay that is as long."""
+    """Return the period set by table options; raise if the delay is not shorter."""
     millis, formatter = options.tag_creation_period_duration_millis, options.tag_period_formatter
     if millis is not None:
         period = Period(timedelta(milliseconds=_positive(millis)), _MINUTE)
@@ -65,12 +65,12 @@ def period_of(options: TableOptions) -> Period:
     if timedelta(milliseconds=options.tag_creation_delay_millis) >= period.length:
         raise InvalidRequestError(
             f"option 'tag.creation-delay' is {options.tag_creation_delay_millis} ms, but must be "
-            f"shorter than the period of the tags, {period.length}: else the next one is over too"
+            f"shorter than the period of the tags, {period.length}; lower it"
         )
     return period
 
 
 def _positive(millis: int) -> int:
     if not millis:
-        raise InvalidRequestError("option 'tag.creation-period-duration' must be longer than 0 ms")
+        raise InvalidRequestError("option 'tag.creation-period-duration' must be above 0 ms")
     return millis

@@ -1,4 +1,4 @@
-"""Which snapshot a new tag or branch is made of, and whether it is still kept by something."""
+"""Finds the snapshot for a new tag or branch, and checks that it is still protected."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ _NO_WATERMARK = -(2**63)
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """A snapshot and what keeps it: its own file or, where that has expired, a tag."""
+    """A snapshot and its protection: its own file or, if that has expired, a tag."""
 
     snapshot: Snapshot
     tag: str | None = None
 
     def require_kept(self, handle: TableHandle, what: str) -> None:
-        """Raise ``CommitConflictError`` unless that still is so; ``what`` was made of it.
+        """Raise ``CommitConflictError`` if the snapshot is no longer protected.
 
-        Whoever makes something new asks this once it is there. Expiry announces what it takes and
-        a tag's file goes before anything else of it; both look at everything that is there after
-        that. So one of both sides sees the other.
+        Call it after writing ``what``, the new tag or branch. An expiry announces its snapshots,
+        and a tag deletion removes the tag file, before either looks for new tags and branches. So
+        one of both sides sees the other.
         """
         storage, layout, number = handle.storage, handle.layout, self.snapshot.id
         if self.tag is None:
@@ -51,7 +51,8 @@ class Origin:
                 return
             gone = f"tag {self.tag!r} of {handle.uri} was deleted or replaced"
         raise CommitConflictError(
-            f"{gone} while {what} was made of it, so nothing was made; take another snapshot"
+            f"{gone} while {what} was created from it, so nothing was created; choose another "
+            "snapshot"
         )
 
 
@@ -63,13 +64,13 @@ def find_origin(
     at_or_after: Moment | None = None,
     watermark: int | None = None,
 ) -> Origin:
-    """The snapshot asked for; the newest one if nobody asks for any."""
-    said = {"snapshot": snapshot, "tag": tag, "at_or_after": at_or_after, "watermark": watermark}
-    given = [f"{name}={value!r}" for name, value in said.items() if value is not None]
+    """Find the requested snapshot; the newest if no argument is given."""
+    all_of = {"snapshot": snapshot, "tag": tag, "at_or_after": at_or_after, "watermark": watermark}
+    given = [f"{name}={value!r}" for name, value in all_of.items() if value is not None]
     if len(given) > 1:
-        raise InvalidRequestError(f"say {' or '.join(given)}, not both: each names a snapshot")
+        raise InvalidRequestError(f"pass only one of {', '.join(given)}: each chooses a snapshot")
     if snapshot is not None:
-        number = snapshot_number(handle, "a snapshot is named by its number", snapshot)
+        number = snapshot_number(handle, "snapshot must be a snapshot number", snapshot)
         return _numbered(handle, number)
     if tag is not None:
         return _tagged(handle, tag)
@@ -78,10 +79,10 @@ def find_origin(
         return _first(
             handle,
             lambda each: each.time_millis >= millis,
-            f"of {moment_text(millis)} or later",
+            f"from {moment_text(millis)} or later",
         )
     if watermark is not None:
-        require_number("a watermark is a number of milliseconds", watermark)
+        require_number("watermark must be a number of milliseconds", watermark)
         return _first(
             handle,
             lambda each: (
@@ -96,8 +97,7 @@ def _newest(handle: TableHandle) -> Origin:
     found = latest_snapshot(handle.storage, handle.layout)
     if found is None:
         raise NotFoundError(
-            f"{handle.uri} has no snapshot yet, so there is nothing to give a name: write to it "
-            "first"
+            f"{handle.uri} has no snapshot yet to tag or branch from: write to it first"
         )
     return Origin(found)
 
@@ -110,17 +110,19 @@ def _numbered(handle: TableHandle, number: int) -> Origin:
     for tag in read_tags(storage, layout):
         if tag.snapshot.id == number:
             return Origin(tag.snapshot, tag.name)
-    return Origin(read_snapshot(storage, layout, number))  # raises, and says which there are
+    return Origin(
+        read_snapshot(storage, layout, number)
+    )  # raises an error that lists the snapshots
 
 
 def _tagged(handle: TableHandle, name: str) -> Origin:
     if not isinstance(name, str):
-        raise InvalidRequestError(f"a tag is named by a text, got {name!r}")
+        raise InvalidRequestError(f"tag must be a str, got {name!r}")
     return Origin(read_tag(handle.storage, handle.layout, name).snapshot, name)
 
 
 def _first(handle: TableHandle, fits: Callable[[Snapshot], bool], what: str) -> Origin:
-    """The first that fits, of snapshots and of tags whose snapshot has expired."""
+    """Return the first match among snapshots, and tags whose snapshot has expired."""
     found = min(
         (origin for origin in _all(handle) if fits(origin.snapshot)),
         key=lambda origin: (origin.snapshot.id, origin.tag is not None),
@@ -130,7 +132,7 @@ def _first(handle: TableHandle, fits: Callable[[Snapshot], bool], what: str) -> 
         newest = latest_snapshot(handle.storage, handle.layout)
         there = f"the newest is {newest.id}" if newest else "it has none yet"
         if newest is not None:
-            there += f" of {moment_text(newest.time_millis)}, {watermark_text(newest)}"
+            there += f" from {moment_text(newest.time_millis)}, {watermark_text(newest)}"
         raise NotFoundError(f"{handle.uri} has no snapshot {what}; {there}")
     return found
 

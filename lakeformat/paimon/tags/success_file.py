@@ -1,4 +1,4 @@
-"""``tag/tag-success-file/<tag>_SUCCESS``: tells programs that wait for a tag that it is there."""
+"""``tag/tag-success-file/<tag>_SUCCESS``: the file that signals a tag to waiting programs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _log = logging.getLogger(__name__)
 
 
 def write_success_file(handle: TableHandle, tag: str) -> None:
-    """Say that a tag is there, if the table wants that; when it was first said stays."""
+    """Write the success file of a tag if the table option asks for it; keep its creation time."""
     if not handle.options.tag_create_success_file:
         return
     path, now = handle.layout.tag_success_file(tag), handle.environment.now_millis()
@@ -26,16 +26,16 @@ def write_success_file(handle: TableHandle, tag: str) -> None:
     except NotFoundError:
         pass
     except (TooLargeError, *NO_JSON, KeyError, TypeError):
-        _log.warning("%s was damaged and is written anew", handle.storage.uri(path))
+        _log.warning("%s was damaged and is written again", handle.storage.uri(path))
     content = {"creationTime": created, "modificationTime": now}
     handle.storage.overwrite(path, json.dumps(content).encode())
 
 
 def remove_success_file(handle: TableHandle, tag: str) -> None:
-    """Say no more that a tag is there."""
+    """Remove the success file of a deleted tag."""
     if not handle.options.tag_create_success_file:
         return
     try:
         handle.storage.delete(handle.layout.tag_success_file(tag))
-    except LakeError as error:  # the tag is gone, and that is what was asked for
-        _log.warning("success file of tag %r was not removed: %s", tag, error)
+    except LakeError as error:  # the tag itself is deleted, so this is no failure
+        _log.warning("could not remove the success file of tag %r: %s", tag, error)

@@ -1,4 +1,4 @@
-"""``table.tags``: the tags of a table, and what can be done with them."""
+"""``table.tags``: lists, creates, replaces, renames and deletes the tags of a table."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class TableTags:
     _handle: TableHandle
 
     def list(self) -> Sequence[TagInfo]:
-        """Every tag, by name."""
+        """Return every tag, sorted by name."""
         return [_info(tag) for tag in read_tags(self._handle.storage, self._handle.layout)]
 
     def create(
@@ -45,11 +45,11 @@ class TableTags:
         exist_ok: bool = False,
         dry_run: bool = False,
     ) -> TagReport:
-        """Give a snapshot a name that keeps it from expiring; the newest, if nothing is said.
+        """Create a tag, which keeps a snapshot from expiring; without arguments the newest.
 
-        ``snapshot`` may be one that only a tag keeps, ``tag`` is another name of it;
-        ``at_or_after`` is the first one committed then or later, ``watermark`` the first that has
-        reached it. ``retain`` (``"7 d"``) is after how long ``expire`` deletes the tag.
+        ``snapshot`` may be one that only a tag keeps; ``tag`` is another tag of it. ``at_or_after``
+        chooses the first snapshot committed at that time or later, ``watermark`` the first that
+        reached it. ``expire`` deletes the tag after the time ``retain`` (``"7 d"``).
         """
         origin = find_origin(
             self._handle, snapshot=snapshot, tag=tag, at_or_after=at_or_after, watermark=watermark
@@ -66,15 +66,15 @@ class TableTags:
         force: bool = False,
         dry_run: bool = False,
     ) -> TagReport:
-        """Let a tag mean another snapshot: the newest, if nothing is said.
+        """Move a tag to another snapshot; without arguments to the newest.
 
-        One that a branch began at is refused without ``force``.
+        A tag at which a branch began is refused without ``force``.
         """
         origin = find_origin(self._handle, snapshot=snapshot, tag=tag)
         return replace_with(self._handle, name, origin, retain=retain, force=force, dry_run=dry_run)
 
     def rename(self, name: str, new_name: str, *, dry_run: bool = False) -> TagReport:
-        """Give a tag another name."""
+        """Rename a tag."""
         return rename(self._handle, name, new_name, dry_run=dry_run)
 
     @renamed_argument("tell", "on_progress")
@@ -86,12 +86,12 @@ class TableTags:
         dry_run: bool = False,
         on_progress: OnRemoval | None = None,
     ) -> DeletionReport:
-        """Delete tags and the files that only they led to.
+        """Delete tags and the files that only they needed.
 
-        A tag that a branch began at, or that protects a rollback, is refused without ``force``;
-        one that is not there without ``missing_ok``, before any other is deleted.
-        ``on_progress`` is called with each file that is deleted, or planned by a dry run, and the
-        reason. The next deletion removes files that could not be deleted.
+        A tag at which a branch began, or that protects a rollback, is refused without ``force``. A
+        missing tag is refused without ``missing_ok``, before any tag is deleted. ``on_progress`` is
+        called with each file that is deleted, or planned by a dry run, and the reason. The next
+        deletion removes files that could not be deleted.
         """
         return delete(
             self._handle,
@@ -110,9 +110,9 @@ class TableTags:
         dry_run: bool = False,
         on_progress: OnRemoval | None = None,
     ) -> DeletionReport:
-        """Delete the tags whose time is over; with ``older_than`` all that were made before.
+        """Delete tags whose retention time has passed; with ``older_than`` all older tags.
 
-        Those a branch began at stay.
+        Tags at which a branch began are kept.
         """
         return expire(self._handle, older_than=older_than, dry_run=dry_run, on_progress=on_progress)
 
@@ -120,7 +120,7 @@ class TableTags:
     def create_due(
         self, *, dry_run: bool = False, on_progress: OnRemoval | None = None
     ) -> AutomaticTagsReport:
-        """Make the tags that ``tag.automatic-creation`` asks for, as far as they are due."""
+        """Create the due tags of the option ``tag.automatic-creation``."""
         return create_due(self._handle, dry_run=dry_run, on_progress=on_progress)
 
 

@@ -1,4 +1,4 @@
-"""What became of tags, for people and programs."""
+"""Reports on tags, for people and programs."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ __all__ = ["TagInfo", "TagReport"]
 
 @dataclass(frozen=True, slots=True)
 class TagInfo:
-    """One tag as it is listed."""
+    """One tag of a listing."""
 
     name: str
     snapshot_id: int
     schema_id: int
     commit_millis: int
-    """When its snapshot was committed."""
+    """Commit time of its snapshot."""
     rows: int
     created: str | None = None
-    """When it was made, in UTC; known only of tags that are kept for a time."""
+    """Creation time in UTC; known only for tags with a retention time."""
     retained: timedelta | None = None
     expires: str | None = None
-    """When its time is over, in UTC; None for never."""
+    """Expiry time in UTC; None for never."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON, under the names that ``$tags`` has for them."""
+        """Return plain values, ready for JSON, with the names of ``$tags``."""
         return {
             "tag_name": self.name,
             "snapshot_id": self.snapshot_id,
@@ -44,18 +44,18 @@ class TagInfo:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TagReport:
-    """The outcome for one tag."""
+    """The result for one tag."""
 
     table: str
     tag: str
     action: str
-    """``created``, ``kept``, ``replaced`` or ``renamed``; in a dry run what it would be."""
+    """``created``, ``kept``, ``replaced`` or ``renamed``; in a dry run the planned action."""
     snapshot_id: int
     retained_seconds: float | None = None
     reason: str = field(default="")
-    """One sentence for the log."""
+    """The outcome in one sentence, for the log."""
     dry_run: bool = False
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON."""
+        """Return plain values, ready for JSON."""
         return asdict(self)

@@ -73,7 +73,7 @@ def test_a_tag_is_made_of_another_one_by_either_spelling(catalog):
 
 def test_who_names_a_tag_like_a_snapshot_is_told_which_of_them_sql_takes(catalog):
     said = lake_says(catalog, "tag", "create", "shop.orders", "3", "--snapshot", "1")
-    assert "VERSION AS OF '3', it is this tag and not snapshot 3" in said
+    assert "VERSION AS OF '3' now means this tag, not snapshot 3" in said
 
 
 def test_deleting_a_tag_says_which_files_go_and_why(catalog):
@@ -82,8 +82,8 @@ def test_deleting_a_tag_says_which_files_go_and_why(catalog):
     table.truncate()
     table.expire_snapshots(retain_max=1, retain_min=1)
     shown = lake_says(catalog, "tag", "delete", "shop.orders", "v1", "--dry-run")
-    assert "only tag 'v1' (snapshot 1) led to it" in shown
-    assert "tag 'v1' would go, and 3 files that only it led to" in shown
+    assert "only tag 'v1' (snapshot 1) referred to it" in shown
+    assert "tag 'v1' would be deleted, and 3 files that only it needed" in shown
     delete = ("tag", "delete", "shop.orders", "v1")
     assert "deleting tag 'v1' of shop.orders with 3 files cannot be undone" in refuses(
         catalog, *delete
@@ -96,7 +96,7 @@ def test_deleting_a_tag_says_which_files_go_and_why(catalog):
 
 
 def test_tags_expire_and_are_made_on_a_schedule(catalog):
-    assert "no tag deleted because their time is over, and no other file" in lake_says(
+    assert "no tag deleted because their retention time has passed, and no other file" in lake_says(
         catalog, "tag", "expire", "shop.orders"
     )
     catalog.alter_table("shop.orders", lake.set_option("tag.automatic-creation", "batch"))

@@ -86,7 +86,7 @@ def test_a_branch_outlives_the_expiry_of_main_and_main_that_of_the_branch():
 def test_a_name_that_is_taken_or_impossible_is_refused():
     branches = shop().table.branches
     branches.create("dev")
-    with pytest.raises(lake.AlreadyExistsError, match="has a branch 'dev' already"):
+    with pytest.raises(lake.AlreadyExistsError, match="already has a branch 'dev'"):
         branches.create("dev")
     assert branches.create("dev", exist_ok=True).action == "kept"
     for name in ("main", "12", " ", "a/b"):
@@ -142,7 +142,7 @@ def test_a_branch_main_has_gone_on_from_cannot_be_forwarded():
     commit_on(rows, "dev", ("+I", 9, "dev"))
     with pytest.raises(
         lake.InvalidRequestError,
-        match="cannot be fast-forwarded: both began at snapshot 2, and main has gone on since, to "
+        match="cannot be fast-forwarded: both share snapshot 2, but main has later commits up to "
         "snapshot 3",
     ):
         rows.table.branches.fast_forward("dev")
@@ -157,7 +157,7 @@ def test_a_branch_of_another_beginning_cannot_be_forwarded():
     with pytest.raises(lake.InvalidRequestError, match="the branch has no snapshot"):
         rows.table.branches.fast_forward("dev")
     commit_on(rows, "dev", ("+I", 9, "dev"))
-    with pytest.raises(lake.InvalidRequestError, match="it was made empty, or what they shared"):
+    with pytest.raises(lake.InvalidRequestError, match="it began empty, or the shared snapshots"):
         rows.table.branches.fast_forward("dev")
 
 
@@ -176,7 +176,7 @@ def test_a_branch_that_has_lost_snapshots_main_needs_cannot_be_forwarded():
     for number in (4, 5):
         commit_on(rows, "dev", ("+I", number, "dev"))
     branch_of(rows, "dev").expire_snapshots(retain_max=1, retain_min=1)
-    with pytest.raises(lake.InvalidRequestError, match="the branch has lost 4"):
+    with pytest.raises(lake.InvalidRequestError, match="no longer has the later snapshot 4"):
         rows.table.branches.fast_forward("dev")
 
 
@@ -186,7 +186,9 @@ def test_a_branch_whose_schema_main_has_changed_otherwise_cannot_be_forwarded():
     commit_on(rows, "dev", ("+I", 9, "dev"))
     rows.catalog.alter_table("shop.t$branch_dev", lake.add_column("a", "INT"))
     rows.catalog.alter_table("shop.t", lake.add_column("b", "INT"))
-    with pytest.raises(lake.InvalidRequestError, match="schema 1 was changed on main and on"):
+    with pytest.raises(
+        lake.InvalidRequestError, match="schema 1 was changed differently on main and on"
+    ):
         rows.table.branches.fast_forward("dev")
 
 
@@ -196,7 +198,7 @@ def test_a_branch_with_another_tag_of_the_same_name_cannot_be_forwarded():
     commit_on(rows, "dev", ("+I", 9, "dev"))
     branch_of(rows, "dev").tags.create("v")
     rows.table.tags.create("v")
-    with pytest.raises(lake.InvalidRequestError, match="tag 'v' is another snapshot on main"):
+    with pytest.raises(lake.InvalidRequestError, match="tag 'v' names another snapshot on main"):
         rows.table.branches.fast_forward("dev")
     rows.table.tags.delete("v", force=True)
     assert rows.table.branches.fast_forward("dev").tags == ("v",)
@@ -234,10 +236,10 @@ def test_a_commit_to_main_while_it_is_forwarded_is_kept_and_ends_the_forwarding(
         return create(storage, path, content)
 
     monkeypatch.setattr(MemoryStorage, "create", with_rival)
-    with pytest.raises(lake.CommitConflictError, match="made by somebody else while main was"):
+    with pytest.raises(lake.CommitConflictError, match=r"another program wrote .* while main was"):
         rows.table.branches.fast_forward("dev")
     assert values(rows.table) == ["dev", "rival", "v1", "v2", "v3"]
-    with pytest.raises(lake.InvalidRequestError, match="both began at snapshot 4"):
+    with pytest.raises(lake.InvalidRequestError, match="both share snapshot 4"):
         rows.table.branches.fast_forward("dev")
 
 
@@ -337,7 +339,7 @@ def test_a_branch_that_is_being_made_is_not_there_yet():
     assert rows.table.branches.list() == []
     with pytest.raises(lake.NotFoundError, match="being made or removed"):
         branch_of(rows, "dev")
-    with pytest.raises(lake.AlreadyExistsError, match="of something else"):
+    with pytest.raises(lake.AlreadyExistsError, match="created from another snapshot"):
         rows.table.branches.create("dev", snapshot=1)
     rows.table.branches.create("dev", snapshot=2)
     assert values(branch_of(rows, "dev")) == ["v1", "v2"]

@@ -384,7 +384,7 @@ def test_requests_that_cannot_be_right_are_refused():
         keyed.table.compact(idle=5)
     with pytest.raises(lake.InvalidRequestError, match="idle is how long ago"):
         keyed.table.compact(idle=timedelta(hours=-1))
-    with pytest.raises(lake.UnsupportedError, match="can only be read"):
+    with pytest.raises(lake.UnsupportedError, match="is read-only"):
         keyed.catalog.table("shop.t$files").compact()
 
 

@@ -140,7 +140,7 @@ def test_a_dry_run_names_what_would_go_and_why_and_removes_nothing():
     assert files_of_tables(table) == before
     assert ids(table) == [1, 2, 3, 4, 5]
     reasons = {removal.path: removal.reason for removal in planned.removals}
-    assert reasons[names["a"]] == "deleted by snapshot 4, and no older one is left"
+    assert reasons[names["a"]] == "deleted by snapshot 4, and no older snapshot is left"
     done = table.expire_snapshots(**ALL)
     assert done.to_dict() == {**planned.to_dict(), "dry_run": False}
     directory = f"{handle_of(table).layout.root}/"
@@ -157,7 +157,7 @@ def test_what_is_removed_is_told_of_file_by_file():
 
 def test_nothing_goes_from_a_table_nobody_has_written_to():
     report = KeyedRows().table.expire_snapshots(**ALL)
-    assert (report.snapshots, report.reason) == ((), "it has no snapshot yet")
+    assert (report.snapshots, report.reason) == ((), "the table has no snapshot yet")
 
 
 def test_the_options_of_the_table_decide_where_the_call_says_nothing():
@@ -173,7 +173,7 @@ def test_the_limit_is_how_many_go_at_most_and_the_report_says_that_there_are_mor
     rows, _ = example()
     first = rows.table.expire_snapshots(**ALL, limit=3)
     assert (first.snapshots, first.limited) == ((1, 2, 3), True)
-    assert first.reason == "3 go at a time: run it again for more, or raise --limit"
+    assert first.reason == "the limit is 3: run it again for more, or raise --limit"
     last = rows.table.expire_snapshots(**ALL, limit=3)
     assert (last.snapshots, last.limited) == ((4,), False)
     assert not unneeded(rows.table)
@@ -298,7 +298,7 @@ def test_nothing_goes_while_a_rollback_takes_snapshots_away():
     write_fence(handle.storage, handle.layout, "x", [snapshot(rows.table, n) for n in (4, 5)])
     report = rows.table.expire_snapshots(**ALL)
     assert (report.snapshots, ids(rows.table)) == ((), [1, 2, 3, 4, 5])
-    assert report.reason.startswith("a rollback is under way")
+    assert report.reason.startswith("a rollback is running")
 
 
 class TwoDaysAgo(MemoryStorage):
@@ -363,7 +363,7 @@ def test_a_dry_run_that_another_expiry_overtakes_says_so_and_is_no_damage():
     table = load_table(storage, handle.layout, handle.environment)
     report = table.expire_snapshots(retain_max=3, retain_min=3, dry_run=True)
     assert met
-    assert report.reason == "another expiry has gone further meanwhile"
+    assert report.reason == "another expiry expired more snapshots meanwhile"
 
 
 def test_a_snapshot_that_was_brought_back_keeps_its_files_from_an_interrupted_expiry():
@@ -476,10 +476,10 @@ def test_a_tag_that_cannot_be_read_stops_everything_before_anything_goes():
     [
         ({"older_than": 10**15}, "older_than is .* in the future"),
         ({"retain_min": 3, "retain_max": 2}, "retain_min is 3 and retain_max is 2"),
-        ({"retain_max": 5}, "min is 10 and retain_max is 5: .*; say retain_min=5, too"),
-        ({"retain_min": 0}, "retain_min is 0, but must be a whole number from 1"),
-        ({"retain_max": "2"}, "retain_max is '2', but must be a whole number"),
-        ({"limit": 0}, "limit is 0, but must be a whole number from 1: leave it out"),
+        ({"retain_max": 5}, "min is 10 and retain_max is 5, .*: also pass retain_min=5"),
+        ({"retain_min": 0}, "retain_min is 0, but must be 1 or more"),
+        ({"retain_max": "2"}, "retain_max is '2', but must be 1 or more"),
+        ({"limit": 0}, "limit is 0, but must be 1 or more: leave it out"),
         ({"older_than": "yesterday"}, "yesterday"),
     ],
 )

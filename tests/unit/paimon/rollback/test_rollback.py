@@ -222,7 +222,7 @@ def test_files_brought_back_stay_when_what_deleted_them_expires():
     tag = report.protection_tag
     assert [each.name for each in table.tags.list()] == [tag]
     rows.commit(("+I", 1, "more"))
-    with pytest.raises(lake.InvalidRequestError, match="in use: a rollback has brought files"):
+    with pytest.raises(lake.InvalidRequestError, match="in use: a rollback restored files"):
         table.tags.delete(tag)
     for keep in (2, 1):
         table.expire_snapshots(retain_max=keep, retain_min=keep)
@@ -478,7 +478,7 @@ def test_an_expiry_behind_the_fence_lets_the_target_live_whoever_commits_meanwhi
 
     roll_back_meeting(rows, after=commits_and_expires)
     assert reports[0].snapshots == ()
-    assert "a rollback is under way" in reports[0].reason
+    assert "a rollback is running" in reports[0].reason
     assert (ids(rows.table), value(rows.table)) == ([1, 2], "v2")
 
 

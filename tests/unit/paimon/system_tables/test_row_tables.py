@@ -92,7 +92,7 @@ def test_the_read_optimised_append_table_is_the_table():
 def test_such_a_table_can_only_be_read_and_is_there_before_any_row(name):
     table = opened(KeyedRows(), name)
     assert listed(table.scan()) == []
-    with pytest.raises(lake.UnsupportedError, match=rf"\${name} .* can only be read"):
+    with pytest.raises(lake.UnsupportedError, match=rf"\${name} .* is read-only"):
         table.write(pa.table({"k": [1]}))
 
 

@@ -169,7 +169,9 @@ def test_an_older_batch_than_the_last_one_is_refused(orders):
     copy(orders, 1)
     others_commit(orders)
 
-    with pytest.raises(lake.InvalidRequestError, match=r"comes after commit 1 of the same stream"):
+    with pytest.raises(
+        lake.InvalidRequestError, match=r"arrived after commit 1 of the same stream"
+    ):
         copy(orders, 0)
 
     assert orders.scan().count() == 5

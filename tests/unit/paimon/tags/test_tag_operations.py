@@ -64,7 +64,7 @@ def test_a_snapshot_is_named_by_time_watermark_or_another_tag():
     assert tags.create("c", tag="a").snapshot_id == 2
     with pytest.raises(lake.NotFoundError, match="no snapshot with watermark 99 or later"):
         tags.create("d", watermark=99)
-    with pytest.raises(lake.InvalidRequestError, match="not both"):
+    with pytest.raises(lake.InvalidRequestError, match="pass only one of snapshot=1, tag='a'"):
         tags.create("d", snapshot=1, tag="a")
 
 
@@ -80,7 +80,7 @@ def test_a_snapshot_that_only_a_tag_keeps_can_be_tagged_again():
 def test_a_name_that_is_taken_is_refused_or_kept():
     table = shop().table
     table.tags.create("v", snapshot=1)
-    with pytest.raises(lake.AlreadyExistsError, match="has a tag 'v' already, of snapshot 1"):
+    with pytest.raises(lake.AlreadyExistsError, match="already has a tag 'v' of snapshot 1"):
         table.tags.create("v", snapshot=2)
     assert table.tags.create("v", snapshot=2, exist_ok=True).action == "kept"
     assert table.tags.replace("v", snapshot=2).reason == "tag 'v' was snapshot 1 and is 2 now"
@@ -100,7 +100,7 @@ def test_a_tag_gets_another_name():
 
 @pytest.mark.parametrize("retain", ["soon", "0 s", timedelta(0), 7, "-1 d"])
 def test_a_time_to_keep_a_tag_that_is_none_is_refused(retain):
-    with pytest.raises(lake.InvalidRequestError, match="retain is"):
+    with pytest.raises(lake.InvalidRequestError, match=r"retain (is|must be)"):
         shop().table.tags.create("v", retain=retain)
 
 
@@ -303,7 +303,7 @@ def test_one_snapshot_has_one_automatic_tag():
     rows = KeyedRows({"tag.automatic-creation": "process-time"})
     hourly(rows, 25)
     rows.table.tags.create_due()
-    with pytest.raises(lake.InvalidRequestError, match="a name of an automatic tag"):
+    with pytest.raises(lake.InvalidRequestError, match="a name for automatic tags"):
         rows.table.tags.create("1971-01-01", snapshot=1)
     rows.table.tags.create("mine", snapshot=1)
 
@@ -316,7 +316,7 @@ def test_a_table_without_automatic_tags_says_so():
 def test_metadata_has_no_tags_of_its_own():
     table = shop().table
     for ask in (lambda t: t.tags, lambda t: t.branches, lambda t: t.rollback(snapshot=1)):
-        with pytest.raises(lake.UnsupportedError, match="can only be read"):
+        with pytest.raises(lake.UnsupportedError, match="is read-only"):
             ask(table.system_table("files"))
 
 
@@ -364,7 +364,7 @@ def test_among_more_it_would_not_so_the_protection_stays_whoever_insists(lose, m
     monkeypatch.setattr(protection_of_files, "LATER_SNAPSHOTS", 1)
     table = returned(3).table
     [protection] = names(table)
-    with pytest.raises(lake.InvalidRequestError, match="looks through 1 snapshots or changelogs"):
+    with pytest.raises(lake.InvalidRequestError, match="checks only 1 snapshots or changelogs"):
         lose(table.tags, protection)
     table.expire_snapshots(retain_max=5, retain_min=5, limit=2)
     assert values(table, snapshot=3) == ["old"]
@@ -373,7 +373,7 @@ def test_among_more_it_would_not_so_the_protection_stays_whoever_insists(lose, m
 def test_the_protection_of_a_rollback_is_not_replaced_by_the_way():
     table = returned(1).table
     [protection] = names(table)
-    with pytest.raises(lake.InvalidRequestError, match="a rollback has brought files"):
+    with pytest.raises(lake.InvalidRequestError, match="a rollback restored files"):
         table.tags.replace(protection)
 
 
