@@ -99,7 +99,7 @@ class Groups:
             return self._conflict(
                 CommitConflictError(
                     f"another try of this compaction has published snapshot {report.snapshot_id} "
-                    f"of {self.handle.uri} in its place; what it left is planned again"
+                    f"of {self.handle.uri} in its place; the rest is planned again"
                 )
             )
         if identity is not None:

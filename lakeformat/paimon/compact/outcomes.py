@@ -109,7 +109,7 @@ def report_of(
 
 def _reason(buckets: Sequence[BucketOutcome], snapshots: Sequence[int]) -> str:
     if not buckets:
-        return "nothing to do: what was asked for has no data file"
+        return "nothing to do: the chosen buckets have no data file"
     counts = {each.outcome: 0 for each in buckets}
     for each in buckets:
         counts[each.outcome] += 1

@@ -168,5 +168,5 @@ def idle_millis(idle: Idle) -> int:
     except ValueError as reason:
         raise InvalidRequestError(f"idle is a time such as '1 h', got {idle!r}: {reason}") from None
     if millis < 0:
-        raise InvalidRequestError(f"idle is how long ago, got {idle!r}")
+        raise InvalidRequestError(f"idle must not be negative, got {idle!r}")
     return millis

@@ -146,8 +146,7 @@ def _written_since(
         partition: (now - made) // timedelta(milliseconds=1) for partition, made in written.items()
     }
     return {
-        partition: f"written to {duration(age)} ago, asked for are partitions idle for "
-        f"{duration(millis)}"
+        partition: f"written to {duration(age)} ago, less than the {duration(millis)} of idle"
         for partition, age in ages.items()
         if age < millis
     }

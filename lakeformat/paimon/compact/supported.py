@@ -25,8 +25,7 @@ def require_strategy(strategy: str) -> None:
     """Refuse an unknown strategy."""
     if strategy not in STRATEGIES:
         raise InvalidRequestError(
-            f"strategy is 'full', everything into few large files, or 'minor', what is due; got "
-            f"{strategy!r}"
+            f"strategy is 'full' (all files) or 'minor' (only what is due), got {strategy!r}"
         )
 
 

@@ -116,7 +116,7 @@ class CompactUnit:
             else "",
             f"queries by {', '.join(self.order.columns)} skip files" if self.order else "",
         ]
-        return ", ".join(filter(None, found)) or "the shape that is asked for"
+        return ", ".join(filter(None, found)) or "the requested shape"
 
     @property
     def _ends_merging(self) -> bool:

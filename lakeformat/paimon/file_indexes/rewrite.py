@@ -56,8 +56,8 @@ def rewrite_file_indexes(
     require_allowed(handle, Operation.COMPACT)
     if handle.options.row_tracking_enabled:
         raise UnsupportedError(
-            f"{handle.uri} numbers its rows ('row-tracking.enabled'): this version adds files to "
-            "it and does not rewrite what is known of them"
+            f"{handle.uri} numbers its rows ('row-tracking.enabled'): this version only adds "
+            "files to it"
         )
     if force and not indexed_columns(handle.options):
         raise InvalidRequestError(

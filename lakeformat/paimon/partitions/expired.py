@@ -83,9 +83,9 @@ def _time_of(
         return partition.updated or "one of its files has no creation time"
     text = fill_pattern(rules.pattern, dict(zip(schema.partition_keys, values, strict=True)))
     if text is None:
-        return "a value that its time is made of is null"
+        return "a value in 'partition.timestamp-pattern' is null"
     time = rules.format.parse(text)
-    return time or f"{text!r} is no time that 'partition.timestamp-formatter' reads"
+    return time or f"{text!r} does not match 'partition.timestamp-formatter'"
 
 
 def partition_value_texts(

@@ -250,8 +250,8 @@ def require_newest(handle: TableHandle, head: Snapshot, target: Origin) -> None:
 def _overtaken(handle: TableHandle, head: Snapshot, target: Origin) -> CommitConflictError:
     return CommitConflictError(
         f"the rollback of {handle.uri} to snapshot {target.snapshot.id} was planned on snapshot "
-        f"{head.id}, and another snapshot is the newest since: nothing was changed. Look at what "
-        "came in, and call it again if that shall go, too"
+        f"{head.id}, and another snapshot is the newest since: nothing was changed. Look at the "
+        "new snapshot, and repeat the rollback if its rows are to be removed, too"
     )
 
 

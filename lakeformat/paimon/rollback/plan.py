@@ -53,8 +53,8 @@ def plan_rollback(
     if target.tag is not None and (number in ids or (ids and number > ids[-1])):
         raise InvalidRequestError(
             f"tag {target.tag!r} of {handle.uri} is of a history that was rolled back, in which "
-            f"snapshot {number} was another one: leave as_latest=False (--cut-history) out to have "
-            "its rows again"
+            f"snapshot {number} was another one: leave as_latest=False (--cut-history) out to "
+            "restore its rows"
         )
     behind = [each for each in ids if each > number]
     return RollbackPlan(

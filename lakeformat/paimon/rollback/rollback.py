@@ -115,7 +115,7 @@ def _as_latest(
         found = str(damage).removesuffix(".")
         raise CorruptTableError(
             f"{found}. Snapshot {target.snapshot.id} was compared with the newest, {head.id}, to "
-            "go back to it. If only newer ones are damaged, take them out of history: repeat the "
+            "go back to it. If only newer ones are damaged, delete them: repeat the "
             "rollback with as_latest=False (--cut-history)"
         ) from damage
     if plan.is_empty and earlier is None:  # else a repetition would take out what came since

@@ -89,7 +89,7 @@ def _column(name: str, value: Any, rows: pa.RecordBatch) -> pa.Array:
     if not isinstance(found, pa.Array) or len(found) != rows.num_rows:
         had = f"{len(found)} values" if isinstance(found, pa.Array) else repr(found)[:100]
         raise InvalidRequestError(
-            f"what computes column {name!r} was given {rows.num_rows} rows and answered {had}: it "
-            "returns an Arrow array with a value for each row, or one scalar"
+            f"the function for column {name!r} was called with {rows.num_rows} rows and returned "
+            f"{had}: return an Arrow array with a value for each row, or one scalar"
         )
     return found

@@ -44,14 +44,14 @@ def require_updatable(handle: TableHandle, assignments: Assignments) -> None:
     reason = None
     if options.merge_engine != "deduplicate":
         reason = (
-            f"merge engine {options.merge_engine!r} makes something else of a row that is written "
-            "again: write rows that merge into what you want"
+            f"merge engine {options.merge_engine!r} merges new values with earlier ones: write "
+            "rows that merge into the values you want"
         )
     named = [name for name in schema.primary_keys if name in assignments.values]
     if named:
         reason = (
-            f"{named[0]!r} is part of the primary key, which names a row: delete the row and write "
-            "another"
+            f"{named[0]!r} is part of the primary key, which cannot change: delete the row and "
+            "write another"
         )
     named = [name for name in options.sequence_field if name in assignments.values]
     if named:

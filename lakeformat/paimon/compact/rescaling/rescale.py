@@ -109,22 +109,22 @@ def _require_count(handle: TableHandle, bucket: object) -> int:
     option = int(handle.options.bucket)
     if option == POSTPONE_BUCKET and bucket is None:
         raise InvalidRequestError(
-            f"partitions of {handle.uri} have each their own number of buckets ('bucket' = '-2'): "
+            f"each partition of {handle.uri} has its own number of buckets ('bucket' = '-2'): "
             "give the number as bucket="
         )
     if option < 0 and option != POSTPONE_BUCKET:
         raise UnsupportedError(
-            f"{handle.uri} has as many buckets as it needs ('bucket' = '-1'): there is no number "
-            "to change"
+            f"{handle.uri} has dynamic buckets ('bucket' = '-1'), which cannot be rescaled: they "
+            "grow by themselves"
         )
     if handle.options.row_tracking_enabled:
         raise UnsupportedError(
-            f"{handle.uri} numbers its rows ('row-tracking.enabled'): this version would lose the "
-            "numbers"
+            f"{handle.uri} numbers its rows ('row-tracking.enabled'), and this version would lose "
+            "the numbers: rewrite it with another engine"
         )
     count = option if bucket is None else bucket
     if isinstance(count, bool) or not isinstance(count, int) or count < 1:
-        raise InvalidRequestError(f"bucket is how many buckets there are to be, got {bucket!r}")
+        raise InvalidRequestError(f"bucket must be a number of buckets, at least 1; got {bucket!r}")
     return count
 
 
@@ -288,14 +288,14 @@ def _require_seen(unit: _Unit) -> None:
     options = unit.handle.options
     waiting = None
     if skips_level_zero(unit.handle.schema) and 0 in levels:
-        waiting = "rows on level 0, which are seen after a compaction only"
+        waiting = "rows on level 0, which only a compaction makes visible"
     elif makes_changelog(options) and min(levels) <= _untold_level(options, levels):
         waiting = f"rows that its changelog ({options.changelog_producer!r}) does not contain yet"
     if waiting is not None:
         place = partition_path(unit.handle.schema, unit.partition)
         raise InvalidRequestError(
             f"{f'partition {place} of ' if place else ''}{unit.handle.uri} has {waiting}: compact "
-            "it first. Nothing was changed of it"
+            "it first. This partition was not changed"
         )
 
 

@@ -77,7 +77,7 @@ def _reason(
     if option in (bucket, -2):
         return what
     return (
-        f"{what}; option 'bucket' is '{option}', and writers are refused where another number of "
-        "buckets is: once no partition has the old number, alter_table(…, "
+        f"{what}; option 'bucket' is '{option}', and writers are refused in partitions with "
+        "another number. Once no partition has the old number, call alter_table(…, "
         f"set_option('bucket', '{bucket}'))"
     )

@@ -142,7 +142,7 @@ def _unit(
 def _require_sortable(handle: TableHandle) -> None:
     reason = None
     if handle.schema.primary_keys:
-        reason = "has a primary key, so its rows lie in the order of that; compact it without order"
+        reason = "has a primary key, which sorts its rows already; compact it without order_by"
     elif not is_unaware(handle) and handle.options.bucket_append_ordered:
         reason = (
             f"has {handle.options.bucket} buckets whose rows keep the order they were written in; "

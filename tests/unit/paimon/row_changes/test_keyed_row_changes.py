@@ -82,7 +82,7 @@ def test_engines_that_remove_records_delete_rows(engine):
     rows.commit(("+I", 1, "a"), ("+I", 2, "b"))
     assert rows.table.delete("k = 1").rows == 1
     assert listed(rows.table.scan()) == [(2, "b")]
-    with pytest.raises(lake.InvalidRequestError, match="makes something else of a row"):
+    with pytest.raises(lake.InvalidRequestError, match="merges new values with earlier ones"):
         rows.table.update("k = 2", {"v": "c"})
 
 

@@ -256,8 +256,8 @@ def test_a_column_that_others_added_meanwhile_is_kept(tmp_path):
         ({"unknown": 1}, "the columns are p, k, v"),
         ({"k": 2**31}, "no value of column 'k', which is INT"),
         ({"k": 1.5}, "no value of column 'k'"),
-        ({"k": lambda rows: pa.array([1])}, "4 rows and answered 1 values"),
-        ({"k": lambda rows: 7}, "answered 7: it returns an Arrow array"),
+        ({"k": lambda rows: pa.array([1])}, "4 rows and returned 1 values"),
+        ({"k": lambda rows: 7}, "returned 7: return an Arrow array"),
         ({"k": lambda rows: rows["v"]}, "column 'k' has type string, but the table needs int32"),
     ],
 )
