@@ -57,11 +57,6 @@ def test_a_quote_that_is_never_closed_is_refused_by_its_line(read, content, line
         read("rows.csv", content)
 
 
-def test_a_quote_inside_a_plain_value_opens_nothing(read):
-    content = 'k,s\n1,5" pipe\n2,""\n3,"say ""hi"""\n'
-    assert [row["s"] for row in read("rows.csv", content)] == ['5" pipe', "", 'say "hi"']
-
-
 @pytest.mark.parametrize(
     ("content", "line"),
     [
@@ -75,19 +70,6 @@ def test_a_quote_inside_a_plain_value_opens_nothing(read):
 def test_a_line_of_json_that_is_no_object_is_refused_by_its_number(read, content, line):
     with pytest.raises(lake.InvalidRequestError, match=rf"line {line} of .* is one JSON object"):
         read("rows.json", content)
-
-
-def test_a_mark_of_utf_8_and_blank_lines_are_no_rows(read):
-    rows = read("rows.json", '\ufeff{"k": 1}\n\n{"k": 2}\n')
-    assert [row["k"] for row in rows] == [1, 2]
-
-
-def test_a_value_longer_than_a_block_is_read(read):
-    wide = "x" * 20_000_000
-    rows = ["k,s", "1,a", f'2,"{wide}"', "3,b"]
-    assert [row["s"] for row in read("rows.csv", "\n".join(rows))] == ["a", wide, "b"]
-    lines = [json.dumps({"k": k, "s": s}) for k, s in enumerate(["a", wide, "b"])]
-    assert [row["s"] for row in read("rows.json", "\n".join(lines))] == ["a", wide, "b"]
 
 
 @pytest.mark.parametrize(
