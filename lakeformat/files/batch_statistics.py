@@ -8,19 +8,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakeformat.files.column_statistics import ColumnStatistics, bounded_by, merge_bounds
-from lakeformat.types.types import AtomicType, DataField, DataType, TypeName
+from lakeformat.types.types import DataField, DataType
 from lakeformat.types.values import Value, values_from_arrow
 
-__all__ = ["BatchStatistics", "column_bounds", "has_order"]
+__all__ = ["BatchStatistics", "column_bounds"]
 
 Bounds = tuple[Value, Value]
-
-_WITHOUT_ORDER = {TypeName.VARIANT, TypeName.BLOB, TypeName.GEOMETRY, TypeName.GEOGRAPHY}
-
-
-def has_order(data_type: DataType) -> bool:
-    """Whether values of the type have a minimum and a maximum."""
-    return isinstance(data_type, AtomicType) and data_type.name not in _WITHOUT_ORDER
 
 
 def column_bounds(values: pa.ChunkedArray, data_type: DataType) -> Bounds | None:

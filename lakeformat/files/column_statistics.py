@@ -5,14 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from enum import Enum
 
-from lakeformat.files.statistics_modes import Detail, StatisticsMode
+from lakeformat.types.types import AtomicType, DataType, TypeName
 from lakeformat.types.values import Value
 
 __all__ = [
     "NO_STATISTICS",
     "ColumnStatistics",
+    "Detail",
+    "StatisticsMode",
     "bounded_by",
+    "has_order",
     "merge_bounds",
     "reduce_statistics",
 ]
@@ -101,3 +105,35 @@ def _next_text(text: str) -> str | None:
 def _next_bytes(content: bytes) -> bytes | None:
     kept = content.rstrip(b"\xff")
     return kept[:-1] + bytes([kept[-1] + 1]) if kept else None
+
+
+class Detail(Enum):
+    """How much is kept of a column; what a level keeps, the levels after it keep too."""
+
+    NONE = 0
+    COUNTS = 1
+    BOUNDS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class StatisticsMode:
+    """Of one column; ``length`` is what strings and bytes are cut to, None leaves them whole."""
+
+    detail: Detail
+    length: int | None = None
+
+    @classmethod
+    def parse(cls, text: str) -> StatisticsMode:
+        """Read a mode that the options have checked, such as ``truncate(16)``."""
+        plain = {"none": Detail.NONE, "counts": Detail.COUNTS, "full": Detail.BOUNDS}
+        if text in plain:
+            return cls(plain[text])
+        return cls(Detail.BOUNDS, int(text.removeprefix("truncate(").removesuffix(")")))
+
+
+_WITHOUT_ORDER = {TypeName.VARIANT, TypeName.BLOB, TypeName.GEOMETRY, TypeName.GEOGRAPHY}
+
+
+def has_order(data_type: DataType) -> bool:
+    """Whether values of the type have a minimum and a maximum."""
+    return isinstance(data_type, AtomicType) and data_type.name not in _WITHOUT_ORDER

@@ -8,8 +8,7 @@ from typing import Protocol
 
 import pyarrow as pa
 
-from lakeformat.files.column_statistics import ColumnStatistics
-from lakeformat.files.statistics_modes import StatisticsMode
+from lakeformat.files.column_statistics import ColumnStatistics, StatisticsMode
 from lakeformat.types.types import DataField
 
 __all__ = ["FileContent", "FileSettings", "FileWriter"]

@@ -19,7 +19,7 @@ from urllib.parse import quote
 import pyarrow as pa
 
 from lakeformat.environment import SYSTEM
-from lakeformat.errors import NotFoundError, UnsupportedError
+from lakeformat.errors import InvalidRequestError, NotFoundError, UnsupportedError
 from lakeformat.storage.base import (
     SMALL_FILE,
     FileInfo,
@@ -29,12 +29,11 @@ from lakeformat.storage.base import (
     vanished,
 )
 from lakeformat.storage.creation_proof import REMEDY
-from lakeformat.storage.durable_directory import make_durable_directory, sync_directory
 from lakeformat.storage.links import FollowsNoLinks, refuse_link, refuse_way_out
 from lakeformat.storage.os_errors import DISK_ERRORS, reading, translated
 from lakeformat.storage.turns import directory_turn
 
-__all__ = ["LocalStorage"]
+__all__ = ["LocalStorage", "make_durable_directory", "sync_directory"]
 
 _NO_HARD_LINKS = frozenset(
     {errno.EPERM, errno.EOPNOTSUPP, errno.ENOTSUP, errno.ENOSYS, errno.EXDEV}
@@ -342,3 +341,42 @@ def _disk_errors_translated(path: str) -> Iterator[None]:
             raise
         with translated("write", path):
             raise
+
+
+_NO_DIRECTORY_SYNC = frozenset({errno.EINVAL, errno.ENOTSUP})
+
+
+def make_durable_directory(path: str, *, levels: int | None = None) -> None:
+    """Create a directory and its parents; each new name is synced before the next one.
+
+    ``FileNotFoundError``, and nothing is created, if more than ``levels`` of them are missing.
+    """
+    if not path.startswith("/"):
+        raise InvalidRequestError("local paths must be absolute: open the path with open_storage")
+    missing: list[str] = []
+    while not os.path.isdir(path):
+        if len(missing) == levels and not os.path.lexists(path):
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
+        missing.append(path)
+        path = os.path.dirname(path)
+    for directory in reversed(missing):
+        try:
+            os.mkdir(directory)
+        except FileExistsError:
+            if not os.path.isdir(directory):
+                raise NotADirectoryError(errno.ENOTDIR, "Not a directory", directory) from None
+        # Also if another process created it: that process may not have synced it yet.
+        sync_directory(os.path.dirname(directory))
+
+
+def sync_directory(path: str) -> None:
+    """Make the names in a directory survive a power cut."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        # Some network file systems cannot sync a directory: their server keeps its entries.
+        if error.errno not in _NO_DIRECTORY_SYNC:
+            raise
+    finally:
+        os.close(descriptor)

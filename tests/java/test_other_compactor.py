@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 import lakeformat as lake
-from lakeformat.paimon.metadata.compaction_mark import COMPACTION_MARK
+from lakeformat.paimon.metadata.snapshot import COMPACTION_MARK
 from tests.java.peer_process import JavaPeer
 from tests.java.wire import assert_same, json_rows
 

@@ -12,12 +12,11 @@ import pyarrow as pa
 from lakeformat.errors import UnsupportedError
 from lakeformat.files.avro.schema import avro_columns, plain_record
 from lakeformat.files.avro.types import avro_record, to_stored
-from lakeformat.files.batch_statistics import BatchStatistics, has_order
+from lakeformat.files.batch_statistics import BatchStatistics
 from lakeformat.files.codecs import codec_of
-from lakeformat.files.column_statistics import ColumnStatistics
+from lakeformat.files.column_statistics import ColumnStatistics, Detail, has_order
 from lakeformat.files.file_format import FileFormat
 from lakeformat.files.file_writer import FileContent
-from lakeformat.files.statistics_modes import Detail
 
 __all__ = ["AvroFileWriter"]
 

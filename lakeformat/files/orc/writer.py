@@ -10,15 +10,14 @@ import pyarrow.compute as pc
 import pyarrow.orc as orc
 
 from lakeformat.errors import InvalidRequestError
-from lakeformat.files.batch_statistics import BatchStatistics, has_order
+from lakeformat.files.batch_statistics import BatchStatistics
 from lakeformat.files.codecs import codec_of
-from lakeformat.files.column_statistics import ColumnStatistics
+from lakeformat.files.column_statistics import ColumnStatistics, Detail, has_order
 from lakeformat.files.field_ids import orc_schema
 from lakeformat.files.file_format import FileFormat
 from lakeformat.files.file_writer import FileContent
 from lakeformat.files.nested_arrays import map_entries
 from lakeformat.files.orc.patient_stream import PatientStream
-from lakeformat.files.statistics_modes import Detail
 from lakeformat.types.types import AtomicType, DataType, TypeName
 
 __all__ = ["OrcFileWriter"]

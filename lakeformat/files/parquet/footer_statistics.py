@@ -9,15 +9,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from lakeformat.files.batch_statistics import column_bounds, has_order
+from lakeformat.files.batch_statistics import column_bounds
 from lakeformat.files.column_statistics import (
     NO_STATISTICS,
     ColumnStatistics,
+    Detail,
+    StatisticsMode,
     bounded_by,
+    has_order,
     merge_bounds,
 )
 from lakeformat.files.parquet.int96_arrays import leaf_columns
-from lakeformat.files.statistics_modes import Detail, StatisticsMode
 from lakeformat.types.arrow_types import to_arrow_schema, to_arrow_type
 from lakeformat.types.types import AtomicType, DataField, DataType, TypeName
 from lakeformat.types.values import Value

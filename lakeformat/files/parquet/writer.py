@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from functools import partial
 from typing import IO, TypeAlias
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from lakeformat.files.column_statistics import ColumnStatistics
 from lakeformat.files.decimal_range import refuse_beyond_int32
 from lakeformat.files.field_ids import parquet_schema
 from lakeformat.files.file_writer import FileContent
-from lakeformat.files.null_rows import with_values_below_nulls
 from lakeformat.files.parquet.arrow_file import ArrowFile
 from lakeformat.files.parquet.assembled_file import AssembledFile, is_worth_assembling
 from lakeformat.files.parquet.dictionary_columns import pick_dictionary_columns
@@ -27,7 +28,7 @@ from lakeformat.files.parquet.int96_footer import with_int96
 from lakeformat.files.parquet.layout import ParquetLayout
 from lakeformat.types.arrow_types import in_full
 
-__all__ = ["ParquetFileWriter"]
+__all__ = ["ParquetFileWriter", "with_values_below_nulls"]
 
 _File: TypeAlias = ArrowFile | AssembledFile
 
@@ -103,3 +104,32 @@ def _keeping_numbers(schema: pa.Schema, given: pa.Schema) -> pa.Schema:
         ],
         schema.metadata,
     )
+
+
+def with_values_below_nulls(rows: pa.Table) -> pa.Table:
+    """The same rows, with some value in each NOT NULL member of a ROW that is null."""
+    for number, field in enumerate(rows.schema):
+        if _has_required_members(field.type):
+            parts = [_filled(part) for part in rows.column(number).chunks]
+            rows = rows.set_column(number, field, pa.chunked_array(parts, field.type))
+    return rows
+
+
+def _has_required_members(kind: pa.DataType) -> bool:
+    if not pa.types.is_struct(kind):
+        return False
+    return any(not field.nullable or _has_required_members(field.type) for field in kind)
+
+
+def _filled(values: pa.StructArray) -> pa.StructArray:
+    kind, is_null = values.type, values.is_null()
+    if values.null_count:
+        # Arrow's builder puts the least value of its type below a null.
+        with_one = pa.concat_arrays([values, pa.array([None], kind)])
+        places = pa.array(np.arange(len(values)))
+        values = with_one.take(pc.if_else(is_null, len(values), places))
+    members = [
+        _filled(member) if _has_required_members(field.type) else member
+        for field, member in ((field, values.field(n)) for n, field in enumerate(kind))
+    ]
+    return pa.StructArray.from_arrays(members, fields=list(kind), mask=is_null)

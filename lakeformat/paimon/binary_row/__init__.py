@@ -11,7 +11,7 @@ from lakeformat.paimon.binary_row.column_decoder import FramedRows, decode_colum
 from lakeformat.paimon.binary_row.column_encoder import encode_columns
 from lakeformat.paimon.binary_row.decode import decode_row
 from lakeformat.paimon.binary_row.encode import encode_row
-from lakeformat.paimon.binary_row.frame import frame_row, unframe_row
+from lakeformat.paimon.binary_row.layout import frame_row, unframe_row
 from lakeformat.paimon.binary_row.murmur import hash_row
 
 __all__ = [

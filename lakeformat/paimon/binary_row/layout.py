@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import struct
 
+from lakeformat.errors import CorruptTableError
 from lakeformat.types.type_kinds import COMPACT_DECIMAL_PRECISION
 from lakeformat.types.types import AtomicType, DataType, TypeName
 
@@ -24,10 +25,12 @@ __all__ = [
     "VECTOR_ELEMENTS",
     "element_size",
     "fixed_size",
+    "frame_row",
     "header_size",
     "number_code",
     "padded",
     "reserved_size",
+    "unframe_row",
 ]
 
 FRAME_SIZE = 4
@@ -96,3 +99,20 @@ def element_size(data_type: DataType) -> int:
     """Bytes of one element of an array."""
     code = number_code(data_type)
     return 8 if code is None else struct.calcsize(f"<{code}")
+
+
+def frame_row(row: bytes, arity: int) -> bytes:
+    """Put the arity before a row."""
+    return arity.to_bytes(FRAME_SIZE, "big") + row
+
+
+def unframe_row(framed: bytes) -> tuple[int, bytes]:
+    """The arity, and the row that has room for that many fields."""
+    arity = int.from_bytes(framed[:FRAME_SIZE], "big", signed=True)
+    row = framed[FRAME_SIZE:]
+    if len(framed) < FRAME_SIZE or arity < 0 or len(row) < fixed_size(arity):
+        raise CorruptTableError(
+            f"{len(framed)} bytes are not a framed binary row of {arity} fields; "
+            "restore the file they come from, or roll the table back to an earlier snapshot"
+        )
+    return arity, bytes(row)

@@ -24,10 +24,9 @@ from lakeformat.paimon.commit.row_tracking import number_rows
 from lakeformat.paimon.commit.same_table import SameTable
 from lakeformat.paimon.handle import TableHandle, is_unaware
 from lakeformat.paimon.index.combination import VectorFiles, combine
-from lakeformat.paimon.metadata.compaction_mark import marked
 from lakeformat.paimon.metadata.index_manifest import read_index_manifest
 from lakeformat.paimon.metadata.schema_file import read_schema
-from lakeformat.paimon.metadata.snapshot import CommitKind, Snapshot
+from lakeformat.paimon.metadata.snapshot import CommitKind, Snapshot, marked
 from lakeformat.paimon.metadata.snapshot_directory import (
     FIRST_SNAPSHOT_ID,
     read_snapshot_if_present,

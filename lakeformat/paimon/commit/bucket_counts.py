@@ -14,6 +14,7 @@ from lakeformat.paimon.commit.changes import Changes
 from lakeformat.paimon.commit.conflict_text import Committer, place
 from lakeformat.paimon.commit.conflicts import check_buckets
 from lakeformat.paimon.commit.hash_conflicts import require_nobody_wrote, require_same_index
+from lakeformat.paimon.handle import crosses_partitions, has_hash_index
 from lakeformat.paimon.metadata.commit_message import CommitMessage
 from lakeformat.paimon.metadata.manifest import ManifestColumns, read_manifests
 from lakeformat.paimon.metadata.manifest_columns import columns_of
@@ -43,8 +44,10 @@ class BucketCounts:
 
     def check(self, head: Snapshot | None, changes: Changes) -> None:
         """Raise CommitConflictError if a partition of ``head`` has another bucket count."""
-        require_same_index(self.who, head, self.messages)
-        require_nobody_wrote(self.who, head, self.messages)
+        if has_hash_index(self.who.handle):
+            require_same_index(self.who, head, self.messages)
+        if crosses_partitions(self.who.handle):
+            require_nobody_wrote(self.who, head, self.messages)
         check_buckets(self.who, head, changes.table)
         require_current_counts(self.who, head, changes)
         current, totals = _current(self.who), _totals(changes.table)

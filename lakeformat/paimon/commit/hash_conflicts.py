@@ -20,7 +20,6 @@ from lakeformat.paimon.file_places import index_file_place
 from lakeformat.paimon.handle import (
     TableHandle,
     crosses_partitions,
-    has_hash_index,
 )
 from lakeformat.paimon.index.hash_index import names_digest, read_hash_index
 from lakeformat.paimon.metadata.commit_message import CommitMessage
@@ -40,7 +39,7 @@ def require_same_index(
 ) -> None:
     """Raise BucketsChangedError if writers read other index files than ``head`` has."""
     read = {(each.partition, each.assigned_by) for each in messages if each.assigned_by is not None}
-    if not read or not has_hash_index(who.handle):
+    if not read:
         return
     names: dict[bytes, list[str]] = {}
     for entry in _index_files(who.handle, head):
@@ -62,7 +61,7 @@ def require_nobody_wrote(
     who: Committer, head: Snapshot | None, messages: Sequence[CommitMessage]
 ) -> None:
     """Raise BucketsChangedError if rows were added since and keys may change partitions."""
-    if not messages or head is None or not crosses_partitions(who.handle):
+    if not messages or head is None:
         return
     base = min(message.base_snapshot or 0 for message in messages)
     for found in newest_first(who.handle, head, base):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Container, Sequence
 
+from lakeformat.files.column_statistics import Detail, StatisticsMode
 from lakeformat.files.field_ids import parquet_schema
 from lakeformat.files.file_writer import FileContent, FileSettings
-from lakeformat.files.statistics_modes import Detail, StatisticsMode
 from lakeformat.paimon.datafile.system_fields import KEY_PREFIX, is_system_column
 from lakeformat.paimon.options import TableOptions
 from lakeformat.types.types import DataField

@@ -10,12 +10,10 @@ from typing import IO
 import pyarrow as pa
 
 from lakeformat.errors import LakeError
-from lakeformat.files.column_statistics import ColumnStatistics, reduce_statistics
-from lakeformat.files.dictionary_texts import table_of
+from lakeformat.files.column_statistics import ColumnStatistics, StatisticsMode, reduce_statistics
 from lakeformat.files.file_format import FileFormat
 from lakeformat.files.file_writer import FileContent, FileWriter
 from lakeformat.files.parquet.writer import ParquetFileWriter
-from lakeformat.files.statistics_modes import StatisticsMode
 from lakeformat.paimon.datafile.external_paths import ExternalPaths, FilePlace
 from lakeformat.paimon.datafile.file_content import file_content
 from lakeformat.paimon.datafile.file_index_writer import (
@@ -29,9 +27,10 @@ from lakeformat.paimon.datafile.key_rows import KeyRows
 from lakeformat.paimon.options import TableOptions
 from lakeformat.paimon.schema_changes.format_rules import require_format_holds
 from lakeformat.storage import Storage
+from lakeformat.types.arrow_types import in_full
 from lakeformat.types.types import DataField
 
-__all__ = ["RollingWriter", "WrittenFile"]
+__all__ = ["RollingWriter", "WrittenFile", "table_of"]
 
 ROW_GROUP_ROWS = 128 * 1024
 ROW_GROUP_BYTES = 64 << 20
@@ -89,7 +88,9 @@ class RollingWriter:
         self._next_name = next_name
         self._key_order = key_order
         self._external = external
-        self._indexes = wanted_indexes(fields, options) if indexed else []
+        self._indexes: list[WantedIndex] = []
+        if indexed and options.asks_for_file_indexes:
+            self._indexes = wanted_indexes(fields, options)
         self._held: list[pa.RecordBatch] = []
         self._held_rows = 0
         self._held_bytes = 0
@@ -167,7 +168,7 @@ class _OpenFile:
         self._place, self._name, self._rows = place, name, 0
         self._modes, self._key_order = content.modes, key_order
         self._keys = KeyRows(key_order.columns) if key_order is not None else None
-        self._index = FileIndexWriter(indexes)
+        self._index = FileIndexWriter(indexes) if indexes else None
         self._most_embedded = options.file_index_in_manifest_threshold_bytes
         self._stack = ExitStack()
         self._stream: IO[bytes] = self._stack.enter_context(place.storage.open_output(place.path))
@@ -188,7 +189,8 @@ class _OpenFile:
             self._writer.write(rows)
         if self._keys is not None:
             self._keys.add(rows)
-        self._index.add(rows)
+        if self._index is not None:
+            self._index.add(rows)
 
     def close(self) -> WrittenFile:
         with self._stack:
@@ -214,7 +216,7 @@ class _OpenFile:
 
     def _place_index(self) -> tuple[bytes | None, tuple[str, ...]]:
         """What of the index goes into the manifest, and the names of files written beside."""
-        content = self._index.encode()
+        content = None if self._index is None else self._index.encode()
         if content is None or len(content) <= self._most_embedded:
             return content, ()
         place = self._place
@@ -252,3 +254,18 @@ def _writer(
             from lakeformat.files.avro.writer import AvroFileWriter
 
             return AvroFileWriter(stream, content, name)
+
+
+def table_of(batches: Sequence[pa.RecordBatch]) -> pa.Table:
+    """All rows; a column is a dictionary, and one and the same, if it is one in every batch."""
+    schema = batches[0].schema
+    if any(batch.schema != schema for batch in batches):
+        batches = [_in_full(batch) for batch in batches]
+    rows = pa.Table.from_batches(batches)
+    if any(map(pa.types.is_dictionary, rows.schema.types)):
+        return rows.unify_dictionaries()
+    return rows
+
+
+def _in_full(rows: pa.RecordBatch) -> pa.RecordBatch:
+    return rows.cast(pa.schema([field.with_type(in_full(field.type)) for field in rows.schema]))

@@ -15,8 +15,13 @@ from lakeformat.environment import Environment
 from lakeformat.errors import CorruptTableError, NotFoundError
 from lakeformat.paimon.layout import TableLayout, suffixed
 from lakeformat.paimon.metadata.file_name_part import check_file_name_part
-from lakeformat.paimon.metadata.json_file import Remedy, decode_json_file
-from lakeformat.paimon.metadata.json_member import Member, read_members, write_members
+from lakeformat.paimon.metadata.json_file import (
+    Member,
+    Remedy,
+    decode_json_file,
+    read_members,
+    write_members,
+)
 from lakeformat.storage import Storage
 
 __all__ = [

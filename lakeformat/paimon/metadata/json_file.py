@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, TypeVar
 
 from lakeformat.errors import CorruptTableError, InvalidRequestError, UnsupportedError
 
-__all__ = ["NO_JSON", "Remedy", "decode_json_file", "newer_version"]
+__all__ = [
+    "NO_JSON",
+    "Member",
+    "Remedy",
+    "decode_json_file",
+    "newer_version",
+    "read_members",
+    "write_members",
+]
 
 T = TypeVar("T")
 
@@ -73,3 +82,41 @@ def newer_version(kind: str, found: int, known: int) -> UnsupportedError:
         f"its {kind} version is {found}, this version reads up to {known}: "
         "it was written by a newer version; upgrade this one"
     )
+
+
+_LONG = range(-(1 << 63), 1 << 63)
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """One member: its key in the file, its name here, and the type of its value."""
+
+    key: str
+    name: str
+    type: type
+    required: bool = False
+
+    def checked(self, value: Any) -> Any:
+        """The value, or ``ValueError`` when no writer can have meant it."""
+        if not isinstance(value, self.type) or isinstance(value, bool):
+            raise ValueError(f"{self.key} is {value!r}, not {self.type.__name__}")
+        if isinstance(value, int) and value not in _LONG:
+            raise ValueError(f"{self.key} is {value}, which does not fit 64 bits")
+        if isinstance(value, str):
+            value.encode()  # half of a surrogate pair is no text
+        return value
+
+
+def read_members(declared: Sequence[Member], members: Mapping[str, Any]) -> dict[str, Any]:
+    """Values by name; null counts as absent, whatever is not declared is ignored."""
+    return {
+        member.name: member.checked(members[member.key])
+        for member in declared
+        if member.required or members.get(member.key) is not None
+    }
+
+
+def write_members(declared: Sequence[Member], values: object) -> dict[str, Any]:
+    """What a file holds of an object; absent members are left out, Java reads null as text."""
+    members = {member.key: getattr(values, member.name) for member in declared}
+    return {key: value for key, value in members.items() if value is not None}

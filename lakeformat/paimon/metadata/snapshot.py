@@ -10,12 +10,18 @@ from functools import partial
 from typing import Any
 
 from lakeformat.paimon.layout import TableLayout
-from lakeformat.paimon.metadata.json_file import newer_version
-from lakeformat.paimon.metadata.json_member import Member, read_members, write_members
+from lakeformat.paimon.metadata.json_file import Member, newer_version, read_members, write_members
 from lakeformat.storage import Storage
 from lakeformat.tables.position import MAIN_BRANCH, Position
 
-__all__ = ["CommitKind", "Snapshot", "snapshot_reader"]
+__all__ = [
+    "COMPACTION_MARK",
+    "CommitKind",
+    "Snapshot",
+    "is_foreign_compaction",
+    "marked",
+    "snapshot_reader",
+]
 
 CURRENT_VERSION = 3
 
@@ -150,3 +156,21 @@ _MEMBERS = (
     Member("operation", "operation", str),
     Member("writerVersion", "writer_version", str),
 )
+
+
+COMPACTION_MARK = "lake.compaction"
+_MADE_BY = "lakeformat"
+
+
+def marked(kind: CommitKind, properties: Mapping[str, str]) -> Mapping[str, str]:
+    """The properties of a snapshot to publish: those given, and the mark if it is a compaction."""
+    if kind is not CommitKind.COMPACT:
+        return properties
+    return {**properties, COMPACTION_MARK: _MADE_BY}
+
+
+def is_foreign_compaction(snapshot: Snapshot) -> bool:
+    """Return True for a compaction that does not bear the mark."""
+    if snapshot.commit_kind is not CommitKind.COMPACT:
+        return False
+    return COMPACTION_MARK not in (snapshot.properties or {})

@@ -13,8 +13,13 @@ from typing import Any
 
 from lakeformat.errors import CorruptTableError, NotFoundError
 from lakeformat.paimon.layout import TableLayout
-from lakeformat.paimon.metadata.json_file import Remedy, decode_json_file
-from lakeformat.paimon.metadata.json_member import Member, read_members, write_members
+from lakeformat.paimon.metadata.json_file import (
+    Member,
+    Remedy,
+    decode_json_file,
+    read_members,
+    write_members,
+)
 from lakeformat.storage import Storage
 from lakeformat.storage.base import LARGE_FILE
 

@@ -305,6 +305,11 @@ class TableOptions(
             or self.force_lookup
         )
 
+    @property
+    def asks_for_file_indexes(self) -> bool:
+        """True if the table sets any option about the index that each data file may have."""
+        return any(key.startswith("file-index.") for key in self._raw)
+
     def __init__(self, raw: Mapping[str, str] | None = None) -> None:
         self._raw = dict(raw or {})
 

@@ -31,8 +31,13 @@ from lakeformat.paimon.commit.identity import CommitId, require_commit_id
 from lakeformat.paimon.consumers import TableConsumers
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.metadata.consumer import delete_consumer
-from lakeformat.paimon.metadata.json_file import Remedy, decode_json_file
-from lakeformat.paimon.metadata.json_member import Member, read_members, write_members
+from lakeformat.paimon.metadata.json_file import (
+    Member,
+    Remedy,
+    decode_json_file,
+    read_members,
+    write_members,
+)
 from lakeformat.paimon.metadata.snapshot_directory import FIRST_SNAPSHOT_ID, latest_snapshot
 
 __all__ = ["stream_batch"]

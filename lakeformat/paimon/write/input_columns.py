@@ -5,13 +5,15 @@ Raises an error that names the column otherwise. Missing values become the defau
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakeformat.errors import InvalidRequestError
 from lakeformat.files.check_values import is_ascii
+from lakeformat.paimon.aggregate_rules import counted_columns
+from lakeformat.paimon.schema import TableSchema
 from lakeformat.paimon.write.defaults import default_value
 from lakeformat.paimon.write.limits import check_limits
 from lakeformat.paimon.write.lossless_cast import means_the_same
@@ -20,7 +22,7 @@ from lakeformat.paimon.write.rounding import check_rounding
 from lakeformat.types.arrow_types import in_full, to_arrow_schema
 from lakeformat.types.types import DataField
 
-__all__ = ["TEXTS_AS_NUMBERS", "InputColumns"]
+__all__ = ["TEXTS_AS_NUMBERS", "InputColumns", "input_columns_of"]
 
 TEXTS_AS_NUMBERS = pa.dictionary(pa.int32(), pa.string())
 _INTEGER_DIGITS = 20
@@ -223,3 +225,31 @@ def _cast(values: pa.Array, name: str, target: pa.DataType) -> pa.Array:
         ) from None
     check_rounding(values, stored, name)  # Arrow does not report floats that lose digits
     return stored
+
+
+def input_columns_of(schema: TableSchema) -> InputColumns:
+    """Return the converter of rows to the columns of a table."""
+    counted = counted_columns(schema)
+    return _Counting(schema.fields, counted) if counted else InputColumns(schema.fields)
+
+
+class _Counting(InputColumns):
+    """Replaces values by counts before any merge, because merges add up stored counts."""
+
+    def __init__(self, fields: tuple[DataField, ...], counted: Sequence[str]) -> None:
+        super().__init__(fields)
+        self._counted = counted
+
+    def __call__(self, batch: pa.RecordBatch, first_row: int = 0) -> pa.RecordBatch:
+        return self._as_counts(super().__call__(batch, first_row))
+
+    def again(self, batch: pa.RecordBatch, first_row: int = 0) -> pa.RecordBatch:
+        return self._as_counts(super().again(batch, first_row))
+
+    def _as_counts(self, rows: pa.RecordBatch) -> pa.RecordBatch:
+        for name in self._counted:
+            position = rows.schema.get_field_index(name)
+            field = rows.schema.field(position)
+            ones = pc.is_valid(rows.column(position)).cast(field.type)
+            rows = rows.set_column(position, field, ones)
+        return rows

@@ -27,13 +27,16 @@ def bucket_places(handle: TableHandle, place: Place) -> tuple[str, ExternalPaths
     """Return the directory of a bucket, and the external paths that replace it, if any."""
     layout = handle.layout
     partition = partition_path(handle.schema, place.partition)
+    directory = layout.bucket_directory(place.bucket, partition)
+    if handle.options.data_file_external_paths_strategy == "none":
+        return directory, None
     external = external_paths(
         handle.options,
         layout.bucket_below_root(place.bucket, partition),
         TablePlace(handle.storage, handle.uri, handle.external_roots),
         handle.environment.random_fraction,
     )
-    return layout.bucket_directory(place.bucket, partition), external
+    return directory, external
 
 
 def file_origin(handle: TableHandle) -> FileOrigin:

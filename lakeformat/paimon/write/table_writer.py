@@ -22,7 +22,7 @@ from lakeformat.paimon.partition_filter import PartitionFilter
 from lakeformat.paimon.write.append_bucket import AppendBuckets
 from lakeformat.paimon.write.assign import PartitionNumbers
 from lakeformat.paimon.write.batches import to_batches
-from lakeformat.paimon.write.count_columns import input_columns_of
+from lakeformat.paimon.write.input_columns import input_columns_of
 from lakeformat.paimon.write.key_value_bucket import KeyValueBuckets
 from lakeformat.paimon.write.new_files import NewFiles
 from lakeformat.paimon.write.placement import FindExistingKeys, placement_of

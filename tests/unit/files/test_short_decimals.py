@@ -13,10 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import lakeformat as lake
-from lakeformat.files.dictionary_texts import table_of
 from lakeformat.files.parquet import writer as parquet_writer
 from lakeformat.files.parquet.writer import ParquetFileWriter
 from lakeformat.paimon.datafile.file_content import file_content
+from lakeformat.paimon.datafile.rolling_writer import table_of
 from lakeformat.paimon.options import TableOptions
 from lakeformat.paimon.write.input_columns import InputColumns
 from lakeformat.paimon.write.passthrough_columns import (

@@ -14,7 +14,7 @@ import lakeformat as lake
 from lakeformat.cli.app import app
 from lakeformat.environment import SYSTEM
 from lakeformat.paimon.compact.run import UnitWork
-from lakeformat.paimon.metadata.compaction_mark import COMPACTION_MARK
+from lakeformat.paimon.metadata.snapshot import COMPACTION_MARK
 from spark_jobs import changelog as changelog_job
 from spark_jobs import compact as compact_job
 from spark_jobs import compact_database as compact_database_job

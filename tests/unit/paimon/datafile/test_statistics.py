@@ -16,9 +16,10 @@ from lakeformat.errors import CorruptTableError, InvalidRequestError
 from lakeformat.files.column_statistics import (
     NO_STATISTICS,
     ColumnStatistics,
+    Detail,
+    StatisticsMode,
     reduce_statistics,
 )
-from lakeformat.files.statistics_modes import Detail, StatisticsMode
 from lakeformat.paimon.datafile.file_content import column_modes
 from lakeformat.paimon.datafile.file_description import FileOrigin, describe_append_file
 from lakeformat.paimon.datafile.file_statistics import file_statistics
