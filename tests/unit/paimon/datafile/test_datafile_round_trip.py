@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from lakeformat.files.batch_statistics import has_order
+from lakeformat.files.column_statistics import has_order
 from lakeformat.paimon.datafile.file_statistics import encode_value_statistics, file_statistics
 from lakeformat.paimon.datafile.reader import read_batches
 from lakeformat.paimon.datafile.rolling_writer import RollingWriter
