@@ -1,4 +1,4 @@
-"""The page about jobs, made of the declarations of their requests."""
+"""The page about jobs, generated from the declarations of their requests."""
 
 from __future__ import annotations
 
@@ -21,49 +21,53 @@ __all__ = ["jobs_page"]
 _SHARED = (JobRequest, TableRequest, CommitKeys)
 
 _HEAD = """\
-A job is a function and a command: `spark_jobs.compact.run(request)` in a process that is there
-already, `python -m spark_jobs.compact --request …` or `spark-submit … compact --request …` as one
-of its own. [Shipping](shipping.md) says how it comes to a cluster.
+A job is a function and a command: call `spark_jobs.compact.run(request)` in your process, or run
+`python -m spark_jobs.compact --request …` or `spark-submit … compact --request …`.
+[Shipping](shipping.md) explains how to run it on a cluster.
 
-The request is a JSON object, or the path or URI of a file with one. A key that is not declared
-below is refused by name, and everything wrong with a request is said at once. `--result-uri`
-leaves the result as a file, also that of a failure (`error`, `message`, `exit_code`, and where a
-compaction failed at some buckets or tables, what became of the others).
-`--catalog-options-env NAME` takes `catalog_options` from an environment variable, so that no
-argument shows a secret, and `--source-options-env` does so for `source_options`.
-`--watch-parent`, or `LAKE_WATCH_PARENT=1`, ends the job when the process that started it has died.
+The request is a JSON object, or the path or URI of a file with one. An unknown key is refused by
+name, and one error lists everything that is wrong with a request.
 
-Standard output has `LAKE_PROGRESS {"done": …, "total": …, "unit": …}` while a job is at work, and
-at its end one line `LAKE_REPORT {…}` with the result:
-
-| member | what it says |
+| option | effect |
 |---|---|
-| `job`, `table` or `database` | what was done to what |
-| `skipped` | nothing was to be done |
-| `reason` | one sentence for the log: what happened, or why nothing did |
-| `snapshot_id` | the last snapshot published; null if none was |
-| `previous_snapshot_id` | the one before the first that was published; else the newest |
-| `replayed` | an earlier try with the same commit pair had done it: this is what it did |
-| `seconds` | how long it took |
-| `report` | the library's own report; a list of more than 100 members is cut, and counted in \
-`left_out` |
+| `--result-uri` | writes the result to a file, also after a failure (`error`, `message`, \
+`exit_code` and, if a compaction failed at some buckets or tables, the results of the rest) |
+| `--catalog-options-env NAME` | reads `catalog_options` from an environment variable, so that no \
+argument shows a secret |
+| `--source-options-env NAME` | the same for `source_options` |
+| `--watch-parent`, or `LAKE_WATCH_PARENT=1` | ends the job when its parent process has died |
+
+During the work a job prints `LAKE_PROGRESS {"done": …, "total": …, "unit": …}` lines to standard
+output, and at its end one line `LAKE_REPORT {…}` with the result:
+
+| member | meaning |
+|---|---|
+| `job`, `table` or `database` | the operation and its target |
+| `skipped` | true if there was nothing to do |
+| `reason` | one sentence for the log: the result, or the reason for none |
+| `snapshot_id` | the last published snapshot; null if there is none |
+| `previous_snapshot_id` | the snapshot before the first published one; else the newest |
+| `replayed` | true if an earlier attempt with the same commit pair did it; its report follows |
+| `seconds` | the duration |
+| `report` | the library's own report; a list of more than 100 members is cut, and `left_out` has \
+the number of omitted members |
 
 | exit code | meaning |
 |---|---|
-| 0 | done, or found done by an earlier try |
-| 10 | nothing was to be done |
-| 20 | other writers were first, again and again: run it again |
-| 30 | the request is wrong: the same one will never work |
-| 1 | anything else; what was done before is in the result if there is one |
-| 143 | the process was told to end, or its parent had died |
+| 0 | done, now or by an earlier attempt |
+| 10 | nothing to do |
+| 20 | repeated conflicts with other writers: run it again |
+| 30 | wrong request: a retry cannot help |
+| 1 | any other error; the result, if there is one, has the finished work |
+| 143 | stopped by SIGTERM, or the parent process had died |
 
-Times are ISO-8601 texts (UTC unless they say a zone) or epoch milliseconds, and where an age makes
-sense also texts as `"7 d"`.
+Times are ISO-8601 text (UTC unless they have a zone) or epoch milliseconds. Write an age as
+`"7 d"`.
 """
 
 
 def jobs_page(generated: str) -> str:
-    """Every job with its keys, and an example that a test runs."""
+    """Return the page: every job with its keys, and an example that a test runs."""
     lines = ["# Jobs", "", generated, "", _HEAD]
     for kind, of in zip(_SHARED, _OF, strict=True):
         lines += [f"## Keys {of}", "", *_table(kind, kind), ""]
@@ -85,7 +89,7 @@ def _job(job: Job[Any]) -> Iterator[str]:
 
 
 def _table(request: type[Any], only: type[Any] | None) -> list[str]:
-    """The keys a class declares itself, and those of parents that have no table of their own."""
+    """Return the keys of a class, and those of parents without a table of their own."""
     rows = ["| key | takes | default | meaning |", "|---|---|---|---|"]
     hints = key_hints(request)
     for key in declared_keys(request):
@@ -107,7 +111,7 @@ def _owner(request: type[Any], name: str) -> type[Any]:
 
 @cache
 def _meaning(kind: type[Any]) -> dict[str, str]:
-    """The sentence below each key in the source."""
+    """Return the sentence below each key in the source."""
     [declaration] = ast.parse(textwrap.dedent(inspect.getsource(kind))).body
     assert isinstance(declaration, ast.ClassDef)
     found = {}

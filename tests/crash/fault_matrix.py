@@ -1,4 +1,4 @@
-"""The faults a table has to survive: what must be true after each, and which tests show it.
+"""The faults that a table must survive, with the required outcome and the tests of each.
 
 Numbers up to 86 are those of the specification's fault matrix. ``docs/generate.py`` makes a page.
 """
@@ -24,22 +24,22 @@ AREAS = {
 
 
 def rows_of_the_specification() -> list[str]:
-    """Every number; 66 comes after the two rows that were put before it."""
+    """Return every number; 66 follows 66a and 66b."""
     numbers = [str(number) for number in range(1, 87)]
     numbers[65:65] = ["66a", "66b"]
     return numbers
 
 
 def page() -> str:
-    """The matrix for readers."""
+    """Return the matrix as Markdown."""
     shown = sum(1 for row in ROWS if row.tests)
     lines = [
-        "| fault | must be true afterwards | shown by |",
+        "| fault | required outcome | tests |",
         "|---|---|---|",
     ]
     text = [
-        f"{len(ROWS)} faults: {shown} are shown by tests, in whole or in part; "
-        f"{len(ROWS) - shown} wait for what they are about.",
+        f"{len(ROWS)} faults: {shown} have tests of the whole outcome or a part of it; "
+        f"{len(ROWS) - shown} have none yet.",
     ]
     for area, numbers in AREAS.items():
         text += ["", f"## {area}", "", *lines]

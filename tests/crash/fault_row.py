@@ -1,4 +1,4 @@
-"""One fault a table has to survive."""
+"""One fault that a table must survive."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ class Row:
     number: str
     fault: str
     truth: str
-    """What must hold afterwards."""
+    """The required outcome."""
     tests: tuple[str, ...] = ()
-    """Tests that show it, as ``bin/test`` takes them after ``--``."""
+    """Tests of the outcome, as ``bin/test`` takes them after ``--``."""
     later: str = ""
-    """What is not shown yet, why, and the step that brings it."""
+    """The part without a test, and the reason."""

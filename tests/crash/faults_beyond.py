@@ -1,4 +1,4 @@
-"""Faults 87 and following: of what this project has and the specification does not count."""
+"""Faults from 87 on, which the specification does not have."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ ROWS = (
     Row(
         "87",
         "killed while a result is staged, or while it is published",
-        "the next try publishes it, once",
+        "the next attempt publishes it, once",
         (
             f"{_STAGED}test_a_fault_at_any_call_of_staging_is_made_good_by_the_next",
             f"{_STAGED}test_a_fault_at_any_call_of_a_publication_is_made_good_by_the_next",
@@ -20,50 +20,50 @@ ROWS = (
     ),
     Row(
         "88",
-        "one publishes a staged result while another gives it up",
-        "one of both, whole",
+        "one process publishes a staged result while another discards it",
+        "one of the two, completely",
         (f"{_STAGED}test_who_publishes_and_who_gives_up_never_both_succeed",),
     ),
     Row(
         "89",
-        "killed while changes of another table are brought in",
-        "each change is there once",
+        "killed while changes of another table are ingested",
+        "each change arrives once",
         (f"{_STAGED}test_a_fault_at_any_call_brings_each_change_once",),
     ),
     Row(
         "90",
-        "a commit sleeps until its number was published by others and has expired",
-        "it is in the table once, behind what others have published",
+        "a commit sleeps until its number was published by another writer and has expired",
+        "it is in the table once, after the commits of the other writer",
         (
             "tests/crash/test_expired_numbers.py::test_a_commit_that_slept_at_any_call_is_in_the_table_once",
         ),
     ),
     Row(
         "91",
-        "a branch is deleted or renamed, and that is killed",
-        "there or not; a repeat ends it and leaves no file behind",
+        "the deletion or renaming of a branch is killed",
+        "the branch exists or not; a retry finishes and leaves no file behind",
         (
             f"{_REFERENCES}test_after_a_fault_at_any_storage_call_what_stays_reads_as_before_and_a_repeat_ends_it",
         ),
     ),
     Row(
         "92",
-        "a branch expires while main is forwarded to it",
-        "main has whole snapshots without a gap, or the forwarding says why not",
+        "a branch expires while main is fast-forwarded to it",
+        "main has complete snapshots without a gap, or the fast-forward fails with the reason",
         (f"{_MEETINGS}test_a_branch_that_expires_while_main_gets_it_leaves_main_whole",),
     ),
     Row(
         "93",
         "a branch is renamed before a commit to it has written its hint",
-        "no branch without a schema stays under the old name",
+        "no branch without a schema remains under the old name",
         (
             "tests/unit/paimon/branches/test_branch_operations.py::test_a_branch_that_is_renamed_before_a_commit_has_written_its_hint_leaves_its_old_place",
         ),
     ),
     Row(
         "94",
-        "a stream dies around its commit, which has expired when it is back",
-        "each row is there once; or a refusal, if the consumer that keeps it was taken away",
+        "a stream dies during its commit, which has expired when the stream restarts",
+        "each row arrives once; or a refusal, if the consumer that keeps it was deleted",
         (
             "tests/spark/test_stream_faults.py::test_a_fault_at_any_storage_call_costs_no_row_and_makes_none_twice",
             "tests/crash/test_killed_file_streams.py::test_a_stream_of_files_that_dies_anywhere_takes_each_file_once",
@@ -73,7 +73,7 @@ ROWS = (
     ),
     Row(
         "95",
-        "driver, JVM or both killed while rows wait in files for the tasks that write them",
+        "driver, JVM or both are killed while rows wait in temporary files",
         "nothing is published; no temporary file outlives the next run; a retry publishes once",
         (
             "tests/spark/test_killed_handover.py::test_a_retry_publishes_once_and_no_temporary_file_stays",

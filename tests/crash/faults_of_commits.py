@@ -23,14 +23,14 @@ _SNAPSHOTS = "tests/unit/paimon/metadata/test_snapshots.py::"
 _BUCKET = "tests/conformance/test_storage_s3.py::"
 _ANSWERS = "tests/conformance/test_storage_publication.py::"
 _SQL_LOCK = "tests/conformance/test_sql_lock.py::"
-_NO_CALLBACKS = "a commit calls nobody back; whatever will be called comes with its step"
+_NO_CALLBACKS = "commits have no callbacks; the step that adds them brings the tests"
 _ORPHANS = "tests/unit/paimon/orphans/test_orphans.py::"
 
 _WRITING = (
     Row(
         "1",
         "killed while data files are written",
-        "no snapshot; what is there are orphans; a retry uses new names",
+        "no snapshot, only orphans; a retry uses new names",
         (
             f"{_APPEND}test_a_fault_at_any_storage_call_loses_and_doubles_nothing",
             f"{_APPEND}test_repeating_an_interrupted_run_publishes_every_commit_once",
@@ -54,8 +54,8 @@ _WRITING = (
     ),
     Row(
         "4",
-        "a write task runs twice, and both tries succeed",
-        "the reported try is committed; files of the other are orphans",
+        "a write task runs twice, and both attempts succeed",
+        "the reported attempt is committed; files of the other are orphans",
         (
             f"{_RECOVERY}test_of_a_task_that_ran_twice_only_the_try_that_was_reported_is_in_the_table",
         ),
@@ -63,7 +63,7 @@ _WRITING = (
     Row(
         "5",
         "killed while manifests are merged or written",
-        "no snapshot; orphans only; the base is as it was",
+        "no snapshot, only orphans; the base is unchanged",
         (
             f"{_MERGE}test_a_fault_at_any_call_of_a_merging_append_loses_and_doubles_nothing",
             f"{_MERGE}test_repeating_an_interrupted_run_publishes_every_commit_once",
@@ -78,7 +78,7 @@ _WRITING = (
     Row(
         "7",
         "killed with the temporary file written, before its link",
-        "as 5; nobody takes it for a snapshot; old ones are cleaned",
+        "as 5; no reader treats it as a snapshot; old ones are deleted",
         (
             f"{_PUBLICATION}test_a_file_prepared_for_publication_is_no_snapshot_and_in_nobodys_way",
             f"{_SNAPSHOTS}test_strangers_in_the_snapshot_directory_are_no_snapshots",
@@ -98,14 +98,14 @@ _WRITING = (
     Row(
         "9",
         "killed after publication, before callbacks",
-        "the snapshot is there; callbacks run again and do no harm",
+        "the snapshot exists; callbacks run again without harm",
         (f"{_EVERY}test_repeating_the_step_publishes_it_once",),
         _NO_CALLBACKS,
     ),
     Row(
         "10",
         "killed between the two snapshots of one commit",
-        "the append is there once, its compaction's inputs are live, a later one works",
+        "the append is in the table once; the inputs of its compaction are live for a later one",
         (
             f"{_RECOVERY}test_a_commit_that_died_before_its_compaction_is_whole_and_can_be_compacted_later",
             f"{_RECOVERY}test_the_same_commit_repeated_after_it_died_half_way_is_finished",
@@ -115,13 +115,13 @@ _WRITING = (
     Row(
         "11",
         "the hint cannot be written after publication",
-        "the commit is a success; readers do without the hint",
+        "the commit succeeds; readers need no hint",
         (f"{_PUBLICATION}test_hints_that_cannot_be_written_cost_no_commit_and_no_answer",),
     ),
     Row(
         "12",
         "a hint is damaged, empty, too high or too low",
-        "newest and oldest are found all the same",
+        "the newest and oldest snapshots are still found",
         (
             f"{_SNAPSHOTS}test_the_newest_snapshot_is_found_whatever_the_hint_says",
             f"{_PUBLICATION}test_the_oldest_snapshot_is_found_by_listing_whatever_its_hint_says",
@@ -130,19 +130,19 @@ _WRITING = (
     Row(
         "13",
         "an error in a callback before the commit",
-        "nothing is visible, nothing stays",
+        "nothing is visible, no file remains",
         later=_NO_CALLBACKS,
     ),
     Row(
         "14",
         "an error in a callback after the commit",
-        "visible, the error says so, a retry doubles nothing",
+        "visible; the error reports it; a retry publishes nothing twice",
         later=_NO_CALLBACKS,
     ),
     Row(
         "15",
         "the disk is full while manifests or the snapshot are written",
-        "as 5; own metadata is removed, data files stay until they are given up",
+        "as 5; the metadata is deleted, data files are kept until they are discarded",
         (
             f"{_RECOVERY}test_a_snapshot_a_full_disk_has_no_room_for_is_certainly_not_published",
             f"{_RECOVERY}test_on_a_full_disk_the_prepared_files_stay_until_somebody_gives_them_up",
@@ -155,7 +155,7 @@ _OUTCOMES = (
     Row(
         "16",
         "2 to 32 writers publish the same number",
-        "one wins each number; every commit is there once; no gaps",
+        "one writer gets each number; every commit is in the table once; no gaps",
         (
             f"{_PUBLICATION}test_of_many_writers_for_one_number_each_gets_one_of_its_own",
             f"{_PROCESSES}test_eight_processes_append_side_by_side",
@@ -166,7 +166,7 @@ _OUTCOMES = (
     Row(
         "17",
         "a conditional PUT succeeds, the client repeats it and is refused",
-        "recognised as ours",
+        "recognised as its own",
         (
             f"{_PUBLICATION}test_whatever_the_store_says_a_publication_is_made_once_with_the_same_body",
             f"{_APPEND}test_a_lost_answer_of_the_publication_is_resolved_by_reading_back",
@@ -184,7 +184,7 @@ _OUTCOMES = (
     Row(
         "19",
         "a conditional PUT times out and lands late",
-        "one body wins; the old one is known as ours and its manifests are there",
+        "one body wins; the old one is recognised and its manifests exist",
         (
             f"{_RACING}test_a_publication_that_arrives_late_is_recognised_as_ours",
             f"{_RACING}test_a_failure_after_a_doubtful_attempt_removes_no_file_that_may_be_published",
@@ -193,7 +193,7 @@ _OUTCOMES = (
     Row(
         "20",
         "two PUTs overlap and get 409",
-        "both try again; one wins",
+        "both retry; one wins",
         (
             f"{_ANSWERS}test_a_conflict_is_repeated_after_a_pause",
             f"{_ANSWERS}test_a_conflict_with_a_winner_is_lost",
@@ -202,7 +202,7 @@ _OUTCOMES = (
     Row(
         "21",
         "the store ignores the condition",
-        "noticed before the first write, which is refused without a lock",
+        "detected before the first write, which is refused without a lock",
         (
             f"{_ANSWERS}test_a_store_without_a_guarantee_is_refused_with_the_remedies",
             f"{_ANSWERS}test_under_a_lock_such_a_store_publishes",
@@ -219,13 +219,13 @@ _OUTCOMES = (
     ),
     Row(
         "23",
-        "NFS: the link was made, the answer is an error",
-        "recognised as ours",
+        "NFS: the link was created, but the answer is an error",
+        "recognised as its own",
         (f"{_LOCAL}test_a_link_that_was_made_twice_by_the_server_is_a_win",),
     ),
     Row(
         "24",
-        "a reader meets a snapshot that is half there",
+        "a reader finds a truncated snapshot",
         "a clear error, no wrong rows",
         (f"{_PUBLICATION}test_a_snapshot_that_is_half_there_is_an_error_and_no_wrong_rows",),
     ),
@@ -238,7 +238,7 @@ _OUTCOMES = (
     Row(
         "26",
         "a lock holder dies",
-        "others go on after the lease",
+        "other writers continue after the lease",
         (f"{_SQL_LOCK}test_the_lock_of_a_dead_process_is_free_after_its_lease",),
     ),
     Row(
@@ -253,7 +253,7 @@ _OUTCOMES = (
     Row(
         "28",
         "hosts and databases in other time zones",
-        "a lock's age is by the database's clock, in UTC",
+        "the age of a lock is measured by the database's clock, in UTC",
         (
             f"{_SQL_LOCK}test_hosts_in_other_time_zones_agree_on_how_old_a_lock_is",
             f"{_SQL_LOCK}test_a_row_of_ours_expires_by_the_clock_of_the_database",
@@ -270,8 +270,8 @@ _OUTCOMES = (
     ),
     Row(
         "30",
-        "no answer, then no retries left",
-        "the error says so; no file is removed; a repeat decides",
+        "no answer, and no retries left",
+        "the error reports it; no file is deleted; a retry decides",
         (f"{_RACING}test_while_the_outcome_is_unknown_every_file_stays",),
     ),
 )
@@ -280,7 +280,7 @@ _TOGETHER = (
     Row(
         "31",
         "two appends",
-        "two snapshots with both",
+        "two snapshots with the rows of both",
         (
             f"{_RACING}test_a_rival_at_any_moment_costs_nobody_a_row",
             f"{_INTERLEAVED}test_every_snapshot_of_an_append_table_holds_what_the_dict_holds",
@@ -289,7 +289,7 @@ _TOGETHER = (
     Row(
         "32",
         "two compactions of the same files",
-        "one wins; the other is refused and its files go",
+        "one wins; the other is refused and its files are deleted",
         (
             f"{_CONFLICTS}test_a_compaction_of_files_that_are_gone_is_refused_with_both_users_and_the_files",
             f"{_CONCURRENT}test_the_files_of_a_compaction_that_lost_are_removed_and_no_others",
@@ -313,7 +313,7 @@ _TOGETHER = (
     Row(
         "35",
         "a compaction while its partition is overwritten, dropped or expired",
-        "the compaction is refused; no row comes back",
+        "the compaction is refused; no deleted row reappears",
         (
             f"{_CONCURRENT}test_rows_that_were_replaced_do_not_come_back_by_a_compaction",
             "tests/crash/test_partition_upkeep.py::test_a_compaction_of_a_partition_that_expires_meanwhile_is_told_who_was_first",
@@ -321,8 +321,8 @@ _TOGETHER = (
     ),
     Row(
         "36",
-        "an overwrite of what it has read, and an append",
-        "the overwrite is refused and planned again; the append stays",
+        "an overwrite of rows that it has read, and an append",
+        "the overwrite is refused and planned again; the append is kept",
         (
             f"{_CONCURRENT}test_an_overwrite_of_what_it_has_read_is_planned_again_and_keeps_what_came_in",
             f"{_OVERWRITE}TestPinned::test_an_overwrite_notices_rows_that_came_in",
@@ -331,20 +331,20 @@ _TOGETHER = (
     Row(
         "37",
         "dynamic overwrites of other partitions",
-        "both are there",
+        "both are in the table",
         (f"{_CONCURRENT}test_two_dynamic_overwrites_of_other_partitions_are_both_there",),
     ),
     Row(
         "38",
         "a rescale and a stream of appends",
-        "the rescale is refused; rows and bucket counts stay",
+        "the rescale is refused; rows and bucket counts are unchanged",
         (
             f"{_CONCURRENT}test_a_rescale_that_has_not_read_what_came_in_is_refused_and_can_be_planned_again",
         ),
     ),
     Row(
         "39",
-        "an append with the bucket count of before a rescale",
+        "an append with the bucket count before a rescale",
         "refused with both counts",
         (f"{_CONFLICTS}TestBucketCounts::test_an_append_with_an_old_number_is_refused",),
     ),
@@ -359,7 +359,7 @@ _TOGETHER = (
     Row(
         "41",
         "two processes make the same commit",
-        "it is there once",
+        "it is in the table once",
         (
             f"{_RACING}test_a_twin_at_any_moment_publishes_nothing_twice",
             f"{_RACING}test_a_twin_behind_a_rival_is_still_found",
@@ -367,8 +367,8 @@ _TOGETHER = (
     ),
     Row(
         "42",
-        "more rivals than retries",
-        "a clean failure; a rerun publishes once",
+        "more conflicting writers than retries",
+        "a certain failure; a retry publishes once",
         (
             f"{_RECOVERY}test_whoever_ran_out_of_attempts_publishes_once_when_it_is_run_again",
             f"{_RACING}test_a_commit_that_always_loses_leaves_nothing_behind",
@@ -377,7 +377,7 @@ _TOGETHER = (
     Row(
         "43",
         "the schema changes between write and commit",
-        "the snapshot has the newest, each file its own; readable",
+        "the snapshot has the newest schema, each file its own; the table can be read",
         (
             f"{_CONCURRENT}test_a_schema_that_changes_at_any_moment_is_the_one_of_the_snapshot_or_the_one_before",
             "tests/unit/paimon/commit/test_commit.py::test_the_snapshot_names_the_schema_in_force_and_drops_statistics_of_an_older_one",
@@ -386,7 +386,7 @@ _TOGETHER = (
     Row(
         "44",
         "appends with row ids race",
-        "ids are unique and without gaps, found anew per attempt",
+        "ids are unique and without gaps, computed again for each attempt",
         (f"{_CONCURRENT}test_racing_appends_number_their_rows_without_gap_and_overlap",),
     ),
 )
@@ -394,8 +394,8 @@ _TOGETHER = (
 _RECOVERIES = (
     Row(
         "45",
-        "recovery while the user's last snapshot is there",
-        "exactly what is missing is committed",
+        "recovery while the user's last snapshot exists",
+        "exactly the missing commits are published",
         (
             f"{_APPEND}test_repeating_an_interrupted_run_publishes_every_commit_once",
             f"{_KILLED}test_killed_and_repeated_writers_publish_every_commit_once",
@@ -403,7 +403,7 @@ _RECOVERIES = (
     ),
     Row(
         "46",
-        "recovery with the user's snapshots expired, files compacted but there",
+        "recovery after the user's snapshots expired and its files were compacted",
         "refused or recognised, never added twice",
         (
             f"{_RECOVERY}test_files_that_were_compacted_away_are_not_committed_again",
@@ -413,8 +413,8 @@ _RECOVERIES = (
     ),
     Row(
         "47",
-        "recovery with the files gone",
-        "a clear error; nothing committed",
+        "recovery after the files were deleted",
+        "a clear error; nothing is committed",
         (f"{_RECOVERY}test_files_that_are_gone_are_not_committed",),
     ),
     Row(
@@ -429,7 +429,7 @@ _RECOVERIES = (
     Row(
         "49",
         "one identity for other content",
-        "refused with what differs",
+        "refused, with the differences",
         (f"{_MESSAGES}test_one_identity_for_other_rows_is_refused",),
     ),
 )

@@ -27,7 +27,7 @@ ROWS = (
     Row(
         "50",
         "expiry killed between data files",
-        "no live file is gone; a rerun finishes",
+        "no live file is deleted; a retry finishes",
         (
             f"{_EXPIRY}test_a_fault_at_any_call_leaves_what_stays_readable_and_the_next_run_finishes",
         ),
@@ -43,7 +43,7 @@ ROWS = (
     Row(
         "52",
         "expiry killed between snapshot files or before EARLIEST",
-        "no gap from the oldest on; a rerun finishes",
+        "no gap after the oldest snapshot; a retry finishes",
         (
             f"{_EXPIRY}test_a_fault_at_any_call_leaves_what_stays_readable_and_the_next_run_finishes",
         ),
@@ -56,13 +56,13 @@ ROWS = (
     ),
     Row(
         "54",
-        "two expire at once",
+        "two expiries at once",
         "no damage; the work is done once",
         (f"{_EXPIRY}test_of_two_expiries_at_once_none_does_damage_and_the_work_is_done",),
     ),
     Row(
         "55",
-        "expiry and a new tag",
+        "an expiry and a new tag",
         "the tag fails or is complete",
         (
             f"{_EXPIRY}test_a_tag_made_while_its_snapshot_expires_is_refused_or_complete",
@@ -73,7 +73,7 @@ ROWS = (
     ),
     Row(
         "56",
-        "expiry and a new branch, consumer or lease",
+        "an expiry and a new branch, consumer or lease",
         "as 55",
         (
             f"{_EXPIRY}test_a_consumer_set_while_its_snapshot_expires_is_refused_or_finds_all_it_has_not_read",
@@ -83,7 +83,7 @@ ROWS = (
     Row(
         "57",
         "expiry under a long read",
-        "the reader is told to retry; no wrong rows",
+        "the reader gets an error that advises a retry; no wrong rows",
         (
             f"{_INTERLEAVED}test_every_snapshot_of_a_keyed_table_holds_what_the_dict_holds",
             f"{_EXPIRE}test_a_reader_whose_snapshot_expires_is_told_to_scan_again_and_gets_no_wrong_rows",
@@ -102,13 +102,13 @@ ROWS = (
     Row(
         "59",
         "expiry over a missing snapshot",
-        "goes on behind it",
+        "continues after it",
         (f"{_EXPIRE}test_a_gap_in_the_numbers_is_passed_over",),
     ),
     Row(
         "60",
-        "expiry of files two branches share",
-        "shared files stay",
+        "expiry of files that two branches share",
+        "shared files are kept",
         (
             f"{_EXPIRE}test_a_branch_keeps_what_it_has_written_since_it_was_made_and_shares_by_now",
             "tests/conformance/test_expiry_property.py::test_what_stays_reads_as_before_and_nothing_is_left_over",
@@ -117,7 +117,7 @@ ROWS = (
     Row(
         "61",
         "a tag is deleted beside snapshots and other tags",
-        "exactly what nobody refers to goes",
+        "exactly the unreferenced files are deleted",
         (
             f"{_TAGS}test_deleting_a_tag_removes_exactly_what_only_it_held",
             f"{_TAGS}test_deleting_a_tag_whose_snapshot_is_there_removes_no_other_file",
@@ -127,15 +127,15 @@ ROWS = (
     Row(
         "62",
         "deletion of a tag is killed",
-        "the tag is gone, the rest are orphans",
+        "the tag is deleted, remaining files are orphans",
         (
             f"{_REFERENCES}test_after_a_fault_at_any_storage_call_what_stays_reads_as_before_and_a_repeat_ends_it",
         ),
     ),
     Row(
         "63",
-        "a file moves up a level inside what expires",
-        "the file stays",
+        "a file changes its level within the expired snapshots",
+        "the file is kept",
         (
             f"{_INTERLEAVED}test_every_snapshot_of_a_keyed_table_holds_what_the_dict_holds",
             f"{_EXPIRE}test_a_file_that_moves_up_a_level_inside_what_expires_stays",
@@ -144,12 +144,12 @@ ROWS = (
     Row(
         "64",
         "changelogs that live longer, killed at each step",
-        "consumers read everything within their time",
+        "consumers can read everything within its retention",
         (f"{_EXPIRY}test_changelogs_that_live_longer_can_be_read_whatever_call_an_expiry_dies_at",),
     ),
     Row(
         "65",
-        "a consumer's file goes while it reads",
+        "a file is deleted while a consumer reads it",
         "a clear error",
         (
             "tests/unit/paimon/consumers/test_table_consumers.py::test_a_stream_whose_consumer_fell_behind_is_told_the_earliest_there_is",
@@ -157,8 +157,8 @@ ROWS = (
     ),
     Row(
         "66a",
-        "a rollback adds files again that expire meanwhile",
-        "they stay as long as anybody needs them",
+        "a rollback restores files that expire meanwhile",
+        "they are kept as long as they are referenced",
         (
             f"{_ROLLBACK}test_files_brought_back_stay_when_what_deleted_them_expires",
             "tests/conformance/test_references_property.py::test_whatever_happens_everything_with_a_name_reads_as_it_did",
@@ -166,8 +166,8 @@ ROWS = (
     ),
     Row(
         "66b",
-        "another program adds a file twice, then expiry",
-        "it stays",
+        "another program adds a file twice, then an expiry",
+        "the file is kept",
         (
             f"{_EXPIRE}test_a_file_that_was_added_again_after_its_deletion_stays_while_it_is_needed",
             f"{_EXPIRE}test_a_file_that_is_added_again_behind_the_oldest_that_stays_is_found",
@@ -176,7 +176,7 @@ ROWS = (
     Row(
         "66",
         "clocks jump or differ",
-        "never more expires than the counts allow",
+        "never more snapshots expire than the counts allow",
         (
             "tests/unit/paimon/expire/test_expire_retention.py::test_whatever_clocks_say_the_numbers_hold",
         ),
@@ -184,7 +184,7 @@ ROWS = (
     Row(
         "67",
         "rollback under a commit",
-        "a fence: no gap, nothing comes back",
+        "a fence: no gap, no deleted row reappears",
         (
             f"{_ROLLBACK}test_a_commit_whose_base_is_rolled_back_before_it_publishes_is_made_again_on_what_is_left",
             f"{_ROLLBACK}test_a_commit_that_was_published_on_what_is_rolled_back_goes_with_it_and_is_made_again",
@@ -196,7 +196,7 @@ ROWS = (
     Row(
         "68",
         "rollback is killed",
-        "some complete state; a rerun finishes",
+        "a complete state; a retry finishes",
         (
             f"{_REFERENCES}test_after_a_fault_at_any_storage_call_what_stays_reads_as_before_and_a_repeat_ends_it",
             f"{_ROLLBACK}test_a_rollback_that_was_suspended_for_a_day_removes_nothing",
@@ -207,8 +207,8 @@ ROWS = (
     ),
     Row(
         "69",
-        "numbers are used again after a rollback",
-        "caches go by uuid",
+        "numbers are reused after a rollback",
+        "caches use the uuid",
         (
             f"{_ROLLBACK}test_what_comes_after_a_rollback_uses_the_numbers_again",
             f"{_ROLLBACK}test_numbers_used_again_below_a_commit_under_way_bring_nothing_back",
@@ -219,7 +219,7 @@ ROWS = (
     Row(
         "70",
         "fast-forward is killed",
-        "it can be taken up again",
+        "a retry resumes it",
         (
             f"{_REFERENCES}test_after_a_fault_at_any_storage_call_what_stays_reads_as_before_and_a_repeat_ends_it",
             f"{_BRANCHES}test_a_commit_to_main_while_it_is_forwarded_is_kept_and_ends_the_forwarding",
@@ -236,8 +236,8 @@ ROWS = (
     ),
     Row(
         "72",
-        "removal of orphans under a very long write",
-        "the write's files are known and stay",
+        "orphan removal during a very long write",
+        "the files of the write are known and kept",
         (
             f"{_ORPHANS}test_the_files_of_a_write_that_takes_days_stay_if_they_are_known",
             "tests/unit/paimon/orphans/test_orphans.py::test_a_writer_that_is_still_at_work_keeps_all_its_files",
@@ -246,19 +246,19 @@ ROWS = (
     ),
     Row(
         "73",
-        "removal of orphans under fast expiry",
-        "right, or given up",
+        "orphan removal during fast expiry",
+        "correct, or stopped",
         (f"{_ORPHANS}test_beside_a_fast_expiry_a_removal_is_right_or_gives_up",),
     ),
     Row(
         "74",
-        "removal of orphans, a listing fails",
+        "orphan removal, and a listing fails",
         "nothing is deleted",
         (f"{_ORPHANS}test_nothing_goes_when_a_directory_cannot_be_listed_or_a_manifest_not_read",),
     ),
     Row(
         "75",
-        "removal of orphans killed and run later",
+        "orphan removal is killed and run later",
         "the plan is checked again",
         (
             f"{_ORPHANS}test_a_removal_that_dies_at_any_call_harms_nobody_and_the_next_one_finishes",
@@ -267,8 +267,8 @@ ROWS = (
     ),
     Row(
         "76",
-        "a partition expires under its writer",
-        "the writer is told; no other partition changes",
+        "a partition expires while it is written",
+        "the writer gets an error; no other partition changes",
         (
             f"{_PARTITIONS}test_a_compaction_of_a_partition_that_expires_meanwhile_is_told_who_was_first",
             "tests/unit/paimon/partitions/test_partition_expiry.py::test_a_partition_somebody_writes_to_meanwhile_is_looked_at_again",
@@ -277,19 +277,19 @@ ROWS = (
     Row(
         "77",
         "expiry of partitions is killed between batches",
-        "the rest go next time",
+        "the next run deletes the rest",
         (f"{_PARTITIONS}test_a_fault_at_any_call_of_an_expiry_leaves_partitions_whole_or_gone",),
     ),
     Row(
         "78",
         "a partition is marked done twice or half",
-        "all is done in the end, nothing harms",
+        "the mark is complete in the end, without harm",
         (f"{_PARTITIONS}test_a_fault_at_any_call_of_a_mark_is_made_good_by_the_next",),
     ),
     Row(
         "79",
         "renaming a table on an object store is killed",
-        "refused unless insisted on; then the source stays until all is there",
+        "refused without force; with it the source is kept until the copy is complete",
         (
             "tests/conformance/test_catalogs.py::test_where_directories_cannot_be_renamed_somebody_has_to_insist",
             f"{_SQL}test_without_a_database_a_power_cut_leaves_the_old_table_or_the_whole_new_one",
@@ -308,14 +308,14 @@ ROWS = (
     ),
     Row(
         "81",
-        "two create one table",
-        "one is told that it exists",
+        "two processes create one table",
+        "one gets the error that it exists",
         (f"{_PUBLICATION}test_of_two_who_create_a_table_one_is_told_that_it_exists",),
     ),
     Row(
         "82",
         "two schema changes",
-        "both in turn, or one refused",
+        "both in turn, or one is refused",
         (
             f"{_SCHEMAS}test_a_lost_race_is_checked_again_on_the_schema_of_the_winner",
             f"{_SCHEMAS}test_races_lost_without_end_are_a_conflict",
@@ -325,7 +325,7 @@ ROWS = (
     Row(
         "83",
         "migration or cloning is killed",
-        "the source is whole; a rerun does no harm",
+        "the source is complete; a retry does no harm",
         (
             f"{_TRANSFER}test_a_clone_is_not_there_or_whole_and_repeating_it_ends_it",
             f"{_TRANSFER}test_a_migration_comes_in_once_and_whole_and_the_source_stays_as_it_is",
@@ -333,8 +333,8 @@ ROWS = (
     ),
     Row(
         "84",
-        "manifests are merged under appends",
-        "every file stays; the content is the same",
+        "manifests are merged during appends",
+        "every file is kept; the content is the same",
         (
             f"{_CONCURRENT}test_manifests_merged_while_others_append_hold_every_file",
             f"{_MERGE}test_a_rival_that_commits_first_leaves_the_merge_usable",
@@ -345,7 +345,7 @@ ROWS = (
     Row(
         "85",
         "a task is killed late and its retry runs beside it",
-        "as 41; none deletes files of the other",
+        "as 41; neither deletes files of the other",
         (
             f"{_RACING}test_a_twin_at_any_moment_publishes_nothing_twice",
             "tests/airflow/test_identity.py::test_a_retry_is_the_same_user",
@@ -354,7 +354,7 @@ ROWS = (
     Row(
         "86",
         "an old run is cleared and run again",
-        "another run is another user; the same one finds its commit",
+        "another run is another user; the same run finds its commit",
         (
             "tests/airflow/test_identity.py::test_other_work_is_another_user",
             f"{_MESSAGES}test_the_same_identity_makes_the_second_time_harmless",
