@@ -81,7 +81,7 @@ class _Deletions:
 
 def deltas_of(handle: TableHandle, snapshots: Sequence[Snapshot]) -> list[list[ManifestMeta]]:
     """Return the delta manifests of each snapshot, without missing ones."""
-    return in_parallel(handle, partial(_list_or_gone, handle, ListKind.DELTA), snapshots)
+    return in_parallel(handle, partial(_list_or_empty, handle, ListKind.DELTA), snapshots)
 
 
 def plan_snapshots(
@@ -154,7 +154,9 @@ def _plan_metadata(
 
     def read(snapshot: Snapshot) -> MetadataFiles | str:
         try:
-            return metadata_of(handle, snapshot, lists, with_index=with_index, on_missing=_log_gone)
+            return metadata_of(
+                handle, snapshot, lists, with_index=with_index, on_missing=_log_missing
+            )
         except CorruptTableError as damage:
             return f"kept the manifests of snapshot {snapshot.id}, which cannot be read: {damage}"
 
@@ -174,11 +176,11 @@ def _deleted_by(handle: TableHandle, candidates: Candidates, snapshot: Snapshot)
 
     Files that it added are dropped from the candidates: a rollback adds earlier files again.
     """
-    manifests = _list_or_gone(handle, ListKind.DELTA, snapshot)
+    manifests = _list_or_empty(handle, ListKind.DELTA, snapshot)
     deletes = any(manifest.num_deleted_files for manifest in manifests)
     if not deletes and not len(candidates):
         return _Deletions(ManifestColumns.concat([]))
-    batches = list(manifest_batches(handle, manifests, _log_gone))
+    batches = list(manifest_batches(handle, manifests, _log_missing))
     deleted = ManifestColumns.concat([deleted_rows(columns) for columns in batches])
     added = [columns.filter(~columns.is_delete) for columns in batches]
     for columns in added:
@@ -203,13 +205,13 @@ def _numpy(mask: pa.BooleanArray) -> Mask:
 
 
 def _add_changelog(handle: TableHandle, candidates: Candidates, snapshot: Snapshot) -> None:
-    manifests = _list_or_gone(handle, ListKind.CHANGELOG, snapshot)
-    for columns in manifest_batches(handle, manifests, _log_gone):
+    manifests = _list_or_empty(handle, ListKind.CHANGELOG, snapshot)
+    for columns in manifest_batches(handle, manifests, _log_missing):
         reason = f"the changes of snapshot {snapshot.id}, which have expired"
         candidates.add(columns.filter(~columns.is_delete), FileClass.CHANGELOG, reason)
 
 
-def _list_or_gone(handle: TableHandle, kind: ListKind, snapshot: Snapshot) -> list[ManifestMeta]:
+def _list_or_empty(handle: TableHandle, kind: ListKind, snapshot: Snapshot) -> list[ManifestMeta]:
     """Return the manifests of a list; empty if it is missing, as after an interrupted expiry."""
     name = getattr(snapshot, kind.value[0])
     if name is None:
@@ -217,10 +219,10 @@ def _list_or_gone(handle: TableHandle, kind: ListKind, snapshot: Snapshot) -> li
     read: Callable[[], list[ManifestMeta]] = partial(
         manifests_of, handle.storage, handle.layout, snapshot, kind
     )
-    return none_if_missing(handle, handle.layout.manifest(name), read, _log_gone) or []
+    return none_if_missing(handle, handle.layout.manifest(name), read, _log_missing) or []
 
 
-def _log_gone(path: str) -> None:
+def _log_missing(path: str) -> None:
     _log.debug("%s has been removed before", path)
 
 

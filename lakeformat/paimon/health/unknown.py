@@ -55,7 +55,7 @@ def find_unknown(handle: TableHandle, found: pa.Table, references: References) -
         handle,
         find_floor(handle.environment.now_millis()),
         references.newest.get(MAIN_BRANCH),
-        is_told=False,
+        is_explicit=False,
         may_write=False,
     )
     old = (modified < floor.millis) & removable

@@ -18,13 +18,13 @@ def by_storage_clock(
     floor: AgeFloor,
     newest: Snapshot | None,
     *,
-    is_told: bool,
+    is_explicit: bool,
     may_write: bool,
 ) -> AgeFloor:
     """Adjust the age limit so that a fast local clock cannot endanger a write in progress.
 
     If the storage's clock is behind this machine's, the age is measured by the storage's clock.
-    Unless the caller gave an age or the oldest write (``is_told``), files written since one day
+    Unless the caller gave an age or the oldest write (``is_explicit``), files written since one day
     before the newest commit are kept. Without ``may_write``, as in a dry run, the storage's clock
     is only known from the file of the newest snapshot.
     """
@@ -38,7 +38,7 @@ def by_storage_clock(
         lag = max(lag, committed - changed)
         committed = min(committed, changed)
     floor = floor.behind(lag)
-    return floor if is_told else floor.before_commit(newest.id, committed)
+    return floor if is_explicit else floor.before_commit(newest.id, committed)
 
 
 def _file_times(

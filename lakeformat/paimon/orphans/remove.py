@@ -94,7 +94,7 @@ def remove_orphans(
         handle,
         floor,
         references.newest.get(MAIN_BRANCH),
-        is_told=(
+        is_explicit=(
             options.older_than is not None
             or options.running_since is not None
             or (dry_run and commit_comes_first)

@@ -74,7 +74,7 @@ def _require_nullable(schema: TableSchema, field: DataField, group: Group) -> No
 def _side_by_side(streams: list[Iterator[pa.RecordBatch]]) -> Iterator[list[pa.RecordBatch]]:
     """Yield batches of equal length from all streams, cut wherever one stream ends a batch."""
     rows = [_Rows(stream) for stream in streams]
-    while count := min([each.waiting() for each in rows]):
+    while count := min([each.buffered() for each in rows]):
         yield [each.take(count) for each in rows]
 
 
@@ -85,7 +85,7 @@ class _Rows:
         self._batches = batches
         self._batch: pa.RecordBatch | None = None
 
-    def waiting(self) -> int:
+    def buffered(self) -> int:
         """Return the number of buffered rows; 0 at the end of the file."""
         while not self._batch and (batch := next(self._batches, None)) is not None:
             self._batch = batch

@@ -55,20 +55,20 @@ class Scan(Results):
         limit: int | None = None,
         *,
         least_level: int = 0,
-        is_told: bool = False,
+        with_streamed: bool = False,
         created_from_millis: int | None = None,
         decided_by: str | None = None,
     ) -> None:
         """Keep the arguments of the scan.
 
-        ``least_level``: files below it are skipped, as in the read-optimised table. ``is_told``:
-        level-0 and postponed rows that a change stream has delivered are included.
-        ``created_from_millis``: files written before are skipped. ``decided_by``: the option that
-        chose the snapshot, if not the call.
+        ``least_level``: files below it are skipped, as in the read-optimised table.
+        ``with_streamed``: include level-0 and postponed rows that a change stream has delivered.
+        ``created_from_millis``: skip files written before. ``decided_by``: the option that chose
+        the snapshot, if not the call.
         """
         self._handle = handle
         self._least_level = least_level
-        self._is_told = is_told
+        self._with_streamed = with_streamed
         self._created_from = created_from_millis
         self._decided_by = decided_by
         self._snapshot = snapshot
@@ -189,12 +189,12 @@ class Scan(Results):
         )  # also for an empty table: it may read from other branches
         if snapshot is None or self._limit == 0:
             return []
-        is_told = self._is_told
-        merges = reports_postponed_rows if is_told else merges_postponed_rows
-        merges_waiting = self._least_level == 0 and merges(handle.schema)
+        with_streamed = self._with_streamed
+        merges = reports_postponed_rows if with_streamed else merges_postponed_rows
+        merges_postponed = self._least_level == 0 and merges(handle.schema)
         filters = self._filters
         # A postponed or level-0 row may change any non-key column of a visible row.
-        if merges_waiting or (is_told and skips_level_zero(handle.schema)):
+        if merges_postponed or (with_streamed and skips_level_zero(handle.schema)):
             keys = {*handle.schema.partition_keys}
             filters = [each for each in filters if each.columns <= keys]
         conditions = [c for each in filters for c in each.conditions()]
@@ -202,11 +202,11 @@ class Scan(Results):
         found = [entry for entry in found if entry.file.level >= self._least_level]
         if self._created_from is not None:
             found = [entry for entry in found if _is_from(entry.file, self._created_from)]
-        group = merged_buckets if merges_waiting else visible_buckets
+        group = merged_buckets if merges_postponed else visible_buckets
         vectors = find_vectors(handle, snapshot)
         splits = [
             split
-            for files in group(handle.schema, found, level_zero=is_told)
+            for files in group(handle.schema, found, level_zero=with_streamed)
             for split in self._splits_of(files, snapshot, vectors)
         ]
         return splits if self._limit is None or self._filters else self._enough(splits)

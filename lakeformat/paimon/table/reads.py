@@ -242,15 +242,15 @@ class TableReads:
 
         Rows that the later changes of the stream deliver are left out.
         """
-        from lakeformat.paimon.read.changes.streaming import least_told_level
+        from lakeformat.paimon.read.changes.streaming import lowest_streamed_level
         from lakeformat.paimon.read.scan import Scan
         from lakeformat.paimon.read.time_travel import find_snapshot
         from lakeformat.paimon.read.where import row_filter
 
         handle, chosen = self._handle, find_snapshot(self._handle, snapshot=snapshot)
         asked = row_filter(handle.schema, where, None)
-        least = least_told_level(handle)
-        return Scan(handle, chosen, columns, asked, least_level=least, is_told=True)
+        least = lowest_streamed_level(handle)
+        return Scan(handle, chosen, columns, asked, least_level=least, with_streamed=True)
 
     def _state(
         self,

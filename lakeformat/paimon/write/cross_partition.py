@@ -54,7 +54,7 @@ class CrossPartitionRows:
         self._types = [by_name[name].type for name in schema.primary_keys]
         self._moved = [schema.column_names.index(name) for name in schema.partition_keys]
         self._moved_types = [field.type for field in partition_fields(schema)]
-        self._waiting = HeldRows(handle.options)
+        self._held = HeldRows(handle.options)
         self._met: list[pa.DictionaryArray] = []
         self._places: KeyPlaces | None = None
 
@@ -64,7 +64,7 @@ class CrossPartitionRows:
         self._met.append(keys.cast(pa.large_binary()).dictionary_encode())
         # Columns of the table may have these names, too; readers use the last two by position.
         held = rows.append_column("kind", pa.array(kinds))
-        self._waiting.add(held.append_column("partition", pa.array(partitions)))
+        self._held.add(held.append_column("partition", pa.array(partitions)))
 
     def settle(self) -> Iterator[tuple[pa.RecordBatch, Kinds, Places]]:
         """Yield all rows and the deletions of older rows, with the place number of each."""
@@ -76,7 +76,7 @@ class CrossPartitionRows:
         self._met = []
         self._places = places = KeyPlaces.of(self._partitions, room_of(self._handle), found)
         schema, start = self._handle.schema.arrow_schema(), 0
-        for batch in self._waiting:
+        for batch in self._held:
             of_rows = keys[start : start + batch.num_rows].astype(np.int64)
             start += batch.num_rows
             *columns, kinds, partitions = batch.columns
@@ -85,7 +85,7 @@ class CrossPartitionRows:
             settled = self._settled(piece, places)
             if settled[0].num_rows:
                 yield settled
-        self._waiting.clear()
+        self._held.clear()
 
     def place(self, number: int) -> Place:
         """Return the place of a number."""
@@ -95,7 +95,7 @@ class CrossPartitionRows:
     def clear(self) -> None:
         """Drop all rows, including those on disk."""
         self._met = []
-        self._waiting.clear()
+        self._held.clear()
 
     def _settled(self, piece: _Piece, places: KeyPlaces) -> tuple[pa.RecordBatch, Kinds, Places]:
         engine = self._handle.options.merge_engine

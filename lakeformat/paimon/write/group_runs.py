@@ -25,7 +25,7 @@ class _UngroupedRun:
     """One run: its unread rest, and the rows that are read but not yet returned."""
 
     source: Iterator[pa.RecordBatch]
-    waiting: list[pa.RecordBatch] = field(default_factory=list)
+    held: list[pa.RecordBatch] = field(default_factory=list)
     rows: int = 0
     is_over: bool = False
     _piece: int = 1
@@ -41,13 +41,13 @@ class _UngroupedRun:
         if batch is None:
             self.is_over = True
             return
-        self.waiting.append(batch)
+        self.held.append(batch)
         self.rows += batch.num_rows
         self._piece = max(self._piece, batch.num_rows)
 
     def drop(self, rows: int) -> None:
         """Drop the first held rows."""
-        self.waiting = _without(self.waiting, rows)
+        self.held = _without(self.held, rows)
         self.rows -= rows
 
 
@@ -62,10 +62,10 @@ def group_runs(
     while True:
         for run in runs:
             run.fill()
-        runs = [run for run in runs if run.waiting]
+        runs = [run for run in runs if run.held]
         if not runs:
             return
-        batches = [batch for run in runs for batch in run.waiting]
+        batches = [batch for run in runs for batch in run.held]
         rows = pa.Table.from_batches(batches).combine_chunks()
         groups = order.group(rows, numbered=False)
         whole = _cut(runs, groups)

@@ -32,7 +32,7 @@ class StateRows:
     asked: ChangedRows
     least_level: int = 0
     """Files below this level are skipped."""
-    is_told: bool = False
+    with_streamed: bool = False
     """True to include level-0 and postponed rows that a stream has delivered as changes already."""
     keep_retracts: bool = False
     """True to keep the delete row of a deleted key instead of dropping the key."""
@@ -46,22 +46,26 @@ class StateRows:
 
     def _read(self, snapshot: Snapshot) -> Iterator[pa.RecordBatch]:
         files = DataFiles(self.handle, snapshot, find_deleted_rows(self.handle, snapshot))
-        group = merged_buckets if self._merges_waiting else visible_buckets
+        group = merged_buckets if self._merges_postponed else visible_buckets
         live = self._live_files(snapshot)
-        for bucket in group(self.handle.schema, live, level_zero=self.is_told):
+        for bucket in group(self.handle.schema, live, level_zero=self.with_streamed):
             for batch in self._of_bucket(files, bucket):
                 if batch.num_rows:
                     yield batch
 
     @property
-    def _merges_waiting(self) -> bool:
-        return self.is_told and not self.least_level and reports_postponed_rows(self.handle.schema)
+    def _merges_postponed(self) -> bool:
+        return (
+            self.with_streamed
+            and not self.least_level
+            and reports_postponed_rows(self.handle.schema)
+        )
 
     def _live_files(self, snapshot: Snapshot) -> list[ManifestEntry]:
         schema, where = self.handle.schema, self.asked.where
         conditions = () if where is None else where.conditions()
         if schema.primary_keys:  # values of other columns are only known after the merge
-            keys = schema.partition_keys if self._merges_waiting else schema.primary_keys
+            keys = schema.partition_keys if self._merges_postponed else schema.primary_keys
             conditions = on_columns(conditions, keys)
         found = plan_files(self.handle, snapshot, conditions=conditions)
         return [entry for entry in found if entry.file.level >= self.least_level]

@@ -39,7 +39,7 @@ from lakeformat.tables.position import Position
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["ChangeStream", "StreamBegin", "StreamStart", "StreamedChanges", "least_told_level"]
+__all__ = ["ChangeStream", "StreamBegin", "StreamStart", "StreamedChanges", "lowest_streamed_level"]
 
 _MODES = (
     "latest-full",
@@ -274,12 +274,12 @@ class ChangeStream:
 
     def _state(self, snapshot: Snapshot) -> Iterator[pa.RecordBatch]:
         """Read the full state without rows that a later compaction delivers as changelog."""
-        least = least_told_level(self._handle)
-        rows = StateRows(self._handle, snapshot, self._asked, least_level=least, is_told=True)
+        least = lowest_streamed_level(self._handle)
+        rows = StateRows(self._handle, snapshot, self._asked, least_level=least, with_streamed=True)
         return rows.read()
 
 
-def least_told_level(handle: TableHandle) -> int:
+def lowest_streamed_level(handle: TableHandle) -> int:
     """Return the lowest level whose rows the changelog has delivered already."""
     if not handle.schema.primary_keys:
         return 0
