@@ -62,7 +62,6 @@ PENDING = (
     "lakeformat/paimon/key_order.py",
     "lakeformat/paimon/layout.py",
     "lakeformat/paimon/maintain/",
-    "lakeformat/paimon/merge/",
     "lakeformat/paimon/metadata/",
     "lakeformat/paimon/options/",
     "lakeformat/paimon/partition.py",

@@ -1,1 +1,1 @@
-"""What becomes of several rows with one key: the order they come in, and the engines."""
+"""Merging of rows with one key: their order, and the merge engines."""

@@ -28,17 +28,17 @@ Kinds = npt.NDArray[np.int8]
 
 @dataclass(frozen=True, slots=True)
 class Aggregation:
-    """Adds are aggregated, retracts taken back, column by column; the result is an insert."""
+    """Aggregates adds and subtracts retracts, column by column; the result is an insert."""
 
     keys: tuple[str, ...]
     """The columns that identify a row, for errors."""
     functions: Mapping[str, AggregateFunction]
     removes_on_delete: bool = False
-    """Whether a delete removes the row, instead of being taken back."""
+    """True if a delete removes the row instead of being subtracted."""
 
     @classmethod
     def of_schema(cls, schema: TableSchema) -> Aggregation:
-        """The engine with the functions that the options of a table give its columns."""
+        """Return the engine with the function that the table's options give each column."""
         options = schema.table_options
         functions: dict[str, AggregateFunction] = {}
         sequence = {name.strip() for name in options.sequence_field}
@@ -62,7 +62,7 @@ class Aggregation:
 
 @dataclass(frozen=True)
 class _Merge:
-    """One merge: keys whose rows are all added are reduced, others walked row by row."""
+    """One merge: keys with adds alone are reduced at once, the rest row by row."""
 
     engine: Aggregation
     rows: pa.Table
@@ -127,12 +127,12 @@ class _Merge:
 
     @cached_property
     def _several(self) -> Mask:
-        """Which keys are merged: a row alone is kept as it is, unless rows are looked up."""
+        """Mask the keys to merge: a single row is kept unless the engine looks rows up."""
         return self.groups.meets
 
     @cached_property
     def _walked(self) -> Positions:
-        """The keys with several rows, some of which are retracts."""
+        """Return the keys with several rows of which some are retracts."""
         if not self._retracts.any():
             return np.empty(0, np.int64)
         has_retract = np.zeros(len(self.groups), bool)
@@ -141,7 +141,7 @@ class _Merge:
 
     @cached_property
     def _reduced(self) -> Positions:
-        """The keys with several rows, all of which are adds."""
+        """Return the keys with several rows, all of them adds."""
         is_reduced = self._several.copy()
         is_reduced[self._walked] = False
         return np.flatnonzero(is_reduced)
@@ -162,7 +162,7 @@ class _Merge:
     def _result_kinds(self) -> Kinds:
         newest = self._kinds[self._newest]
         removed = (newest == DELETE) & self.engine.removes_on_delete
-        # A retract that met another row comes out as an insert: so Java has it.
+        # As in Java, a retract that met another row becomes an insert.
         merged = np.where(removed, np.int8(DELETE), np.int8(INSERT))
         kinds: Kinds = np.where(self._several, merged, newest)
         return kinds

@@ -1,4 +1,4 @@
-"""Engine ``deduplicate``: the last row of a key wins, whole."""
+"""Engine ``deduplicate``: the last row of a key replaces all older ones."""
 
 from __future__ import annotations
 

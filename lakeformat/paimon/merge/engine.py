@@ -1,4 +1,4 @@
-"""What every merge engine does: from the rows of each key to the one row that replaces them."""
+"""The interface of merge engines: the rows of each key become one row."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ class MergeEngine(Protocol):
     """Merges rows wherever rows of one key meet: in a write buffer, a compaction or a read.
 
     Rows are tables of ``_SEQUENCE_NUMBER``, ``_VALUE_KIND`` and columns of the table. A key with
-    one row keeps that row unchanged, kind and all, whatever the engine does to rows that meet.
+    one row keeps that row and its kind unchanged in every engine.
     """
 
     def needs(self, columns: Sequence[str]) -> tuple[str, ...]:
-        """The columns to read so that ``columns`` come out right, these among them."""
+        """Return the columns that a merge of ``columns`` reads, including these."""
         ...
 
     def merge(self, rows: pa.Table, groups: KeyGroups) -> pa.Table:
-        """One row per key, in key order, with the columns of ``rows``.
+        """Return one row per key, in key order, with the columns of ``rows``.
 
-        A result may be a retract; who reads leaves it out, who writes keeps it. The sequence
-        number is that of the last row that was looked at. A key is missing if all of its rows
-        were looked past, as ``ignore-delete`` asks.
+        A result may be a retract: reads leave it out, writers keep it. Its sequence number is
+        that of the last row that was not ignored. A key is absent if all of its rows were
+        ignored because of ``ignore-delete``.
         """
         ...

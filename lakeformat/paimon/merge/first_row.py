@@ -1,4 +1,4 @@
-"""Engine ``first-row``: the first row of a key stays, whatever comes later."""
+"""Engine ``first-row``: the first row of a key is kept, later ones are ignored."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Deletes that an engine looks past, as ``ignore-delete`` asks: old files may still have them."""
+"""Deletes that ``ignore-delete`` makes an engine ignore; older files may still hold some."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["meeting_retracts", "without"]
 
 
 def meeting_retracts(rows: pa.Table, groups: KeyGroups) -> Mask:
-    """Which places of ``groups.order`` hold a retract that meets another row of its key."""
+    """Mask the places of ``groups.order`` with a retract that meets another row of its key."""
     retracts = is_retract(rows[VALUE_KIND.name].to_numpy())
     if not retracts.any():
         return np.zeros(len(groups.order), dtype=bool)
@@ -22,7 +22,7 @@ def meeting_retracts(rows: pa.Table, groups: KeyGroups) -> Mask:
 
 
 def without(groups: KeyGroups, ignored: Mask) -> KeyGroups:
-    """The groups as if some of their rows were not there; a key that has no row left is none."""
+    """Return the groups without some rows; a key without rows is left out."""
     if not ignored.any():
         return groups
     kept = np.flatnonzero(~ignored)

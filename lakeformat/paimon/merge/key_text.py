@@ -1,4 +1,4 @@
-"""The key of a row as errors name it."""
+"""The key of a row in error messages."""
 
 from __future__ import annotations
 
@@ -10,6 +10,6 @@ __all__ = ["key_text"]
 
 
 def key_text(rows: pa.Table, keys: Sequence[str], row: int) -> str:
-    """Such as ``key id = 7``; without the columns that are not read."""
+    """Return the key as in ``key id = 7``; columns that were not read are left out."""
     known = [key for key in keys if key in rows.column_names]
     return "key " + ", ".join(f"{key} = {rows[key][row].as_py()!r}" for key in known)

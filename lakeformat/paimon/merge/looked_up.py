@@ -1,6 +1,6 @@
-"""Tables whose compactions look rows up: what is above level 0 has met all older rows already.
+"""Tables whose compactions look up older rows: rows above level 0 already include them.
 
-Of the rows of a key above level 0 the one of the lowest level is what the others came to; merging
+Of the rows of a key above level 0, the one of the lowest level includes all higher ones; merging
 it with them again would count them twice.
 """
 
@@ -31,7 +31,7 @@ __all__ = [
 ]
 
 LEVEL = "_LEVEL"
-"""The column that says which level of its bucket a row comes from."""
+"""The column with the level of the file that a row was read from."""
 
 NOWHERE = -1
 
@@ -39,20 +39,20 @@ Levels = npt.NDArray[np.int32]
 
 
 def looks_up(options: TableOptions) -> bool:
-    """Whether compactions of a table with a primary key merge new rows with all older ones."""
+    """Return True if compactions of the table merge new rows with all older ones."""
     return options.looks_up
 
 
 def supersedes(options: TableOptions) -> bool:
-    """Whether a read must leave out rows of higher levels that a lower one has in it already.
+    """Return True if reads must leave out rows that a row of a lower level already includes.
 
-    The engines that take a whole row from somewhere come to the same either way.
+    Engines that keep one whole row give the same result either way.
     """
     return looks_up(options) and options.merge_engine in ("aggregation", "partial-update")
 
 
 def with_level(batch: pa.RecordBatch, level: int) -> pa.RecordBatch:
-    """Rows of a file with the level of that file."""
+    """Add the level of their file to rows."""
     levels = pa.array(np.full(batch.num_rows, level, np.int32))
     return pa.RecordBatch.from_arrays(
         [*batch.columns, levels], schema=batch.schema.append(pa.field(LEVEL, pa.int32()))
@@ -61,17 +61,17 @@ def with_level(batch: pa.RecordBatch, level: int) -> pa.RecordBatch:
 
 @dataclass(frozen=True, slots=True)
 class CurrentRows:
-    """The rows of each key without those that a lower level has superseded."""
+    """The rows of each key without those that a row of a lower level includes."""
 
     groups: KeyGroups
     compacted: Positions
     """The one row of each key that is above level 0, else ``NOWHERE``."""
     is_fresh: Mask
-    """Which keys have a row of level 0."""
+    """Mask of the keys with a row of level 0."""
 
 
 def current_rows(groups: KeyGroups, levels: Levels) -> CurrentRows:
-    """What is left to merge of each key."""
+    """Return the rows of each key that are still to be merged."""
     found = levels[groups.order]
     places = np.flatnonzero(found > 0)
     is_fresh = np.zeros(len(groups), np.bool_)
@@ -85,7 +85,7 @@ def current_rows(groups: KeyGroups, levels: Levels) -> CurrentRows:
 def _without_superseded(
     groups: KeyGroups, levels: Levels, places: Positions
 ) -> tuple[KeyGroups, Positions]:
-    """The groups with one row above level 0 for each key, and where in their order those are.
+    """Keep one row above level 0 of each key; return the groups and the places of those rows.
 
     ``places`` are those of all rows above level 0.
     """
@@ -99,13 +99,13 @@ def _without_superseded(
     ignored = np.zeros(len(levels), np.bool_)
     ignored[places[is_superseded]] = True
     left = places[~is_superseded]
-    # Every ignored row before a place brings it one further to the front.
+    # A place moves forward by the number of ignored rows before it.
     return without(groups, ignored), left - np.cumsum(ignored)[left]
 
 
 @dataclass(frozen=True, slots=True)
 class LookedUp:
-    """An engine for reads: rows come with their level, which is left out of the result."""
+    """An engine for reads: its input has the level of each row, its result has not."""
 
     engine: MergeEngine
 

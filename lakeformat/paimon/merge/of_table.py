@@ -1,4 +1,4 @@
-"""The engine and the order of a table's options."""
+"""The merge engine and the merge order that a table's options define."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ __all__ = ["merge_engine", "merge_order", "read_engine"]
 
 
 def merge_order(schema: TableSchema) -> MergeOrder:
-    """How the rows of a bucket compare."""
+    """Return the order in which the rows of a bucket are merged."""
     options = schema.table_options
     sequence = tuple(name.strip() for name in options.sequence_field)
-    check_sequence_columns(schema, sequence)  # other engines may name any column
+    check_sequence_columns(schema, sequence)  # another engine may have set any column
     return MergeOrder(
         tuple(field.name for field in schema.key_fields),
         sequence,
@@ -31,7 +31,7 @@ def merge_order(schema: TableSchema) -> MergeOrder:
 
 
 def merge_engine(schema: TableSchema) -> MergeEngine:
-    """What merges the rows of a key; raises where columns and functions do not go together."""
+    """Return the merge engine; raise if a column and its function do not fit together."""
     options = schema.table_options
     match options.merge_engine:
         case "aggregation":
@@ -53,7 +53,7 @@ def merge_engine(schema: TableSchema) -> MergeEngine:
 
 
 def read_engine(schema: TableSchema) -> MergeEngine:
-    """What merges the rows of a key in a read; where ``supersedes`` says so, rows have levels."""
+    """Return the merge engine for reads; its rows have levels if ``supersedes`` is True."""
     engine = merge_engine(schema)
     return LookedUp(engine) if supersedes(schema.table_options) else engine
 
@@ -64,7 +64,7 @@ def _partial_update_rules(schema: TableSchema) -> PartialUpdateRules:
     from lakeformat.paimon.schema_changes.partial_update_rules import check_partial_update
     from lakeformat.paimon.schema_changes.sequence_groups import sequence_groups
 
-    check_partial_update(schema)  # other writers may have made the table otherwise
+    check_partial_update(schema)  # another writer may have created the table
     options = schema.table_options
     groups = sequence_groups(schema)
     protected = {name for group in groups for name in group.protected}

@@ -1,4 +1,4 @@
-"""The order rows are merged in: by key, then the user's sequence, then the sequence number."""
+"""The order of rows in a merge: by key, then ``sequence.field``, then sequence number."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ __all__ = ["MergeOrder"]
 
 @dataclass(frozen=True, slots=True)
 class MergeOrder:
-    """How the rows of a table compare."""
+    """The order of a table's rows."""
 
     keys: tuple[str, ...]
     """The primary key without partition columns, in its own order."""
     sequence: tuple[str, ...] = ()
     """The columns of ``sequence.field``."""
     descending: bool = False
-    """Whether the smallest value of those is the newest; null is the oldest either way."""
+    """True if the smallest value of those is the newest; null is always the oldest."""
 
     def group(self, rows: pa.Table, *, numbered: bool = True) -> KeyGroups:
         """Put rows in order; of rows that compare equal the later one in ``rows`` is newer.
 
-        ``numbered=False``: the sequence numbers of a key's rows rise with their positions, or are
-        not there, so nobody needs to look at them.
+        ``numbered=False``: the sequence numbers of a key's rows are absent or rise with their
+        positions, so they are not compared.
         """
         words = chain.from_iterable(column_words(rows[key]) for key in self.keys)
         groups = sort_by_words(words, rows.num_rows)
@@ -48,7 +48,7 @@ class MergeOrder:
             column = rows[name]
             words = column_words(column)
             if column.null_count:
-                yield next(words)  # null is older than any value, whichever way those compare
+                yield next(words)  # null is older than any value in both directions
             for word in words:
                 yield partial(_reversed, word) if self.descending else word
         if numbered:
@@ -61,13 +61,13 @@ def _reversed(word: KeyWord, rows: Positions | None) -> Words:
 
 
 def _adds(rows: pa.Table, positions: Positions | None) -> Words:
-    """Of rows with one number, as two writers may give it, those that add are newer."""
+    """Sort adds after retracts among rows with one number, which two writers may have given."""
     kinds = rows[VALUE_KIND.name].to_numpy()
     return (~is_retract(kinds if positions is None else kinds[positions])).astype(np.uint64)
 
 
 def _in_sequence(groups: KeyGroups, words: list[KeyWord]) -> KeyGroups:
-    """Sort the rows of the keys whose rows do not come in sequence already."""
+    """Sort the rows of each key that are not in sequence yet."""
     order = groups.order
     falls = _falls(groups, words)
     if not falls.any():
@@ -83,7 +83,7 @@ def _in_sequence(groups: KeyGroups, words: list[KeyWord]) -> KeyGroups:
 
 
 def _falls(groups: KeyGroups, words: list[KeyWord]) -> Mask:
-    """Where in the order a row comes whose key's row before is newer."""
+    """Mask the places whose row is older than the row before it of the same key."""
     pairs = np.ones(len(groups.order), np.bool_)
     pairs[groups.starts] = False
     falls = np.zeros(len(groups.order), np.bool_)

@@ -1,4 +1,4 @@
-"""Where rows are only added: the row each column of a key is taken from, for all keys at once."""
+"""Keys with adds alone: the source row of each column, for all keys at once."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ NOWHERE = -1
 """The position of a null that no row holds."""
 _BITS = 8
 _STEPS = 8
-"""How many rows of each key are tried one by one before all rows are looked at."""
+"""The number of rows of each key that are tried singly before all rows are compared."""
 
 
 def newest_valid(
     validity: Mapping[str, Mask], groups: KeyGroups, newest: Positions
 ) -> dict[str, Positions]:
-    """The last row of each key that is valid, else ``NOWHERE``, for every column.
+    """Return the last valid row of each key for every column, else ``NOWHERE``.
 
     ``newest`` is the last row of each key, valid or not.
     """
@@ -36,7 +36,7 @@ def newest_valid(
 def _newest_valid(
     validity: Mapping[str, Mask], groups: KeyGroups, newest: Positions
 ) -> dict[str, Positions]:
-    """As ``newest_valid``, of so few columns that a byte has a bit for each: one look per row."""
+    """Do the same for at most eight columns, which share one byte per row."""
     bits = {name: np.uint8(1 << number) for number, name in enumerate(validity)}
     valid = np.bitwise_or.reduce(
         [validity[name].view(np.uint8) * bit for name, bit in bits.items()]
@@ -47,7 +47,7 @@ def _newest_valid(
     ages = {name: (seen & bit == 0).astype(np.uint8) for name, bit in bits.items()}
     steps = min(_STEPS, int((ends - starts).max(initial=1)))
     for step in range(1, steps):
-        # Where a key has no more rows its oldest is looked at again, which changes nothing.
+        # A key without further rows repeats its oldest, which changes nothing.
         seen |= valid[groups.order[np.maximum(ends - 1 - step, starts)]]
         for name, bit in bits.items():
             ages[name] += seen & bit == 0
@@ -65,7 +65,7 @@ def _newest_valid(
 
 
 def _slices(groups: KeyGroups, keys: Positions, sizes: Positions) -> KeyGroups:
-    """The first rows of some keys, so many of each."""
+    """Return the first rows of some keys, ``sizes`` of each."""
     ends = np.cumsum(sizes)
     starts = ends - sizes
     places = np.arange(sizes.sum()) + np.repeat(groups.starts[keys] - starts, sizes)
@@ -73,7 +73,7 @@ def _slices(groups: KeyGroups, keys: Positions, sizes: Positions) -> KeyGroups:
 
 
 def newest_by_sequence(sequences: Sequences, groups: KeyGroups) -> Positions:
-    """The row of each key with the largest sequence, of equal ones the last, else ``NOWHERE``."""
+    """Return the row of each key with the largest sequence, the last of equals, or ``NOWHERE``."""
     numbers = sequences.numbers[groups.order]
     largest = np.maximum.reduceat(numbers, groups.starts)
     wins = numbers == np.repeat(largest, groups.sizes)
@@ -83,7 +83,7 @@ def newest_by_sequence(sequences: Sequences, groups: KeyGroups) -> Positions:
 
 
 def _last(marked: Mask, groups: KeyGroups) -> Positions:
-    """The last row of each key whose place in order is marked."""
+    """Return the last marked row of each key."""
     if not len(groups):
         return groups.order
     places = np.where(marked, np.arange(len(marked)), NOWHERE)

@@ -1,7 +1,7 @@
-"""Any rows, record by record, for all keys at once: the first of each, then the second, and so on.
+"""Merges any rows for all keys at once: the first row of each key, then the second, and so on.
 
-What a column comes to is the value of one row, unless it is aggregated. So the state is positions
-of rows: for every group of columns that always change together, the row they are taken from.
+A column that is not aggregated gets the value of one row. So the state is row positions: for each
+group of columns that change together, the row they are taken from.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ class RowByRow:
         sequences: Sequence[Sequences],
         slots: int,
     ) -> None:
-        """``validity`` has the columns outside of groups that are null in some row."""
+        """Start with no row; ``validity`` has the columns outside groups that have nulls."""
         self._rules, self._rows, self._kinds = rules, rows, kinds
         self._validity, self._sequences = validity, sequences
         self._is_filled = np.zeros(slots, dtype=bool)
         self._has_added = np.zeros(slots, dtype=bool)
         self._is_deleted = np.zeros(slots, dtype=bool)
         self.last = np.full(slots, NOWHERE)
-        """The last row that was not looked past."""
+        """The last row that was not ignored."""
         self._newest_add = np.full(slots, NOWHERE)
         self._values = {name: np.full(slots, NOWHERE) for name in validity}
         self._reached = [np.full(slots, NEVER) for _ in rules.groups]
@@ -72,15 +72,15 @@ class RowByRow:
                 raise InvalidRequestError(f"{refused.reason} ({where})") from refused
         self.last = np.where(self.last == NOWHERE, groups.newest[keys], self.last)
 
-    # ------------------------------------------------------------------ what came out
+    # ------------------------------------------------------------------ the result
 
     @property
     def kinds(self) -> npt.NDArray[np.int8]:
-        """A delete where the last row removed the key, or no row ever added to it."""
+        """Return DELETE for keys that the last row removed or no row added to, else INSERT."""
         return np.where(self._is_deleted | ~self._has_added, DELETE, INSERT).astype(np.int8)
 
     def positions(self, name: str) -> Positions:
-        """The row a column is taken from in each slot."""
+        """Return the source row of a column in each slot."""
         number = self._rules.group_of.get(name)
         if number is None:
             return self._values.get(name, self._newest_add)
@@ -89,7 +89,7 @@ class RowByRow:
         return self._protected_rows[number]
 
     def aggregated(self) -> Iterator[tuple[str, pa.Array]]:
-        """The columns that are no row's value, and their values in each slot."""
+        """Yield the aggregated columns with their values in each slot."""
         for accumulators in self._aggregated:
             for name, accumulator in accumulators.items():
                 yield name, accumulator.result()
@@ -135,9 +135,9 @@ class RowByRow:
         elif len(rows):
             raise InvalidRequestError(
                 f"a delete or update-before of {self._key(int(rows[0]))} meets another row, which "
-                "merge engine 'partial-update' does not take; set 'ignore-delete' or "
-                "'partial-update.remove-record-on-delete' to 'true', or say with "
-                "'fields.<column>.sequence-group' which columns a delete sets to null"
+                "merge engine 'partial-update' does not accept; set 'ignore-delete' or "
+                "'partial-update.remove-record-on-delete' to 'true', or name with "
+                "'fields.<column>.sequence-group' the columns that a delete sets to null"
             )
 
     def _retract_in_groups(self, slots: Positions, rows: Positions) -> None:
@@ -153,7 +153,7 @@ class RowByRow:
         self._remove(slots[removed], rows[removed])
 
     def _removal_places(self, compared: Sequence[tuple[Mask, Mask]], deletes: Mask) -> Positions:
-        """The column at which each row's columns are not looked at any further."""
+        """Return the column from which on a row that removes its key is ignored."""
         places = np.full(len(deletes), len(self._rules.columns))
         for group, (present, late) in zip(self._rules.groups, compared, strict=True):
             if self._rules.removes(group):
@@ -168,19 +168,19 @@ class RowByRow:
     # ------------------------------------------------------------------ the state
 
     def _compare(self, number: int, slots: Positions, rows: Positions) -> tuple[Mask, Mask]:
-        """Which rows take part in a group, and which of them are older than the state."""
+        """Mask the rows that take part in a group, and those older than the state."""
         present = self._sequences[number].present[rows]
         late = present & (self._sequences[number].numbers[rows] < self._reached[number][slots])
         return present, late
 
     def _move(self, number: int, slots: Positions, rows: Positions, protected: Positions) -> None:
-        """Let a group be as new as ``rows``."""
+        """Set a group's source to ``rows``."""
         self._reached[number][slots] = self._sequences[number].numbers[rows]
         self._sequence_rows[number][slots] = rows
         self._protected_rows[number][slots] = protected
 
     def _fill(self, slots: Positions, rows: Positions) -> None:
-        """Let every column have the values of a retract."""
+        """Set every column to the values of a retract."""
         if not len(slots):
             return
         refuse_nulls(self._rules, self._rows, lambda: rows)
@@ -194,13 +194,13 @@ class RowByRow:
                 accumulator.reset(slots, rows)
 
     def _remove(self, slots: Positions, rows: Positions) -> None:
-        """A deleted row leaves its values behind for what comes later in the same merge."""
+        """Delete the row; later rows of the same merge still see its values."""
         self._is_deleted[slots] = True
         self._fill(slots, rows)
 
 
 def refuse_nulls(rules: PartialUpdateRules, rows: pa.Table, taken: Callable[[], Positions]) -> None:
-    """Raise if one of some rows has a null where the table allows none."""
+    """Raise InvalidRequestError if one of the rows has a null in a NOT NULL column."""
     for name in rules.columns:
         if name not in rules.not_null or name not in rows.column_names:
             continue

@@ -1,4 +1,4 @@
-"""What a partial-update table says about its columns, as the engine wants to know it."""
+"""The rules of a partial-update table for its columns, in the form the engine needs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["PartialUpdateRules"]
 
 @dataclass(frozen=True)
 class PartialUpdateRules:
-    """Which columns follow which sequence, which are aggregated, and what a delete does."""
+    """The sequence of each column, the aggregated columns, and the effect of a delete."""
 
     columns: tuple[str, ...]
     """Every column of the table, in its order."""
@@ -23,15 +23,15 @@ class PartialUpdateRules:
     not_null: frozenset[str] = frozenset()
     groups: tuple[SequenceGroup, ...] = ()
     functions: Mapping[str, AggregateFunction] = field(default_factory=dict)
-    """Of protected columns that are aggregated."""
+    """The functions of protected columns that are aggregated."""
     ignore_delete: bool = False
     remove_on_delete: bool = False
     remove_on_groups: frozenset[str] = frozenset()
-    """Sequence columns whose group removes the row with a delete that is not late."""
+    """Sequence columns whose group removes the row on a delete that is not late."""
 
     @cached_property
     def group_of(self) -> Mapping[str, int]:
-        """Which group a sequence or protected column is in."""
+        """The group of each sequence or protected column."""
         return {
             name: number
             for number, group in enumerate(self.groups)
@@ -40,9 +40,9 @@ class PartialUpdateRules:
 
     @cached_property
     def place_of(self) -> Mapping[str, int]:
-        """Where a column stands: columns are looked at from left to right."""
+        """The position of each column; columns are processed from left to right."""
         return {name: place for place, name in enumerate(self.columns)}
 
     def removes(self, group: SequenceGroup) -> bool:
-        """Whether a delete in this group removes the row."""
+        """Return True if a delete in this group removes the row."""
         return not self.remove_on_groups.isdisjoint(group.sequence)

@@ -23,18 +23,18 @@ NEVER = np.iinfo(np.int64).min
 
 @dataclass(frozen=True, slots=True)
 class Sequences:
-    """How new each row is by the columns of one group."""
+    """The age of each row by the columns of one group."""
 
     numbers: Positions
     """Larger is newer; ``NEVER`` where all columns are null."""
     present: Mask
-    """Whether any column is not null: a row without does not take part in the group."""
+    """True where any column is not null; other rows do not take part in the group."""
 
 
 def read_sequences(rows: pa.Table, names: Sequence[str]) -> Sequences:
-    """The sequences of all rows, compared from left to right, null the smallest.
+    """Return the sequences of all rows, compared from left to right, null the smallest.
 
-    Columns that are not read make a group without any: nothing that is read depends on it.
+    A group whose columns are not read has no sequence: nothing that is read depends on it.
     """
     if not set(names) <= set(rows.column_names):
         return Sequences(np.full(rows.num_rows, NEVER), np.zeros(rows.num_rows, dtype=bool))
@@ -49,7 +49,7 @@ def read_sequences(rows: pa.Table, names: Sequence[str]) -> Sequences:
 
 
 def _whole_numbers(column: pa.ChunkedArray) -> Positions | None:
-    """The values themselves where they are whole numbers, which spares a sort."""
+    """Return the values themselves if they are whole numbers, which saves a sort."""
     ordered = orderable(column)
     if pa.types.is_date32(ordered.type) or pa.types.is_time32(ordered.type):
         ordered = ordered.cast(pa.int32())
@@ -62,7 +62,7 @@ def _whole_numbers(column: pa.ChunkedArray) -> Positions | None:
 
 
 def _ranks(rows: pa.Table, names: Sequence[str]) -> Positions:
-    """The place of each row's values among all, equal ones on one place."""
+    """Return the rank of each row's values; equal values share a rank."""
     words = chain.from_iterable(column_words(rows[name]) for name in names)
     equal = sort_by_words(words, rows.num_rows)
     ranks = np.empty(rows.num_rows, dtype=np.int64)

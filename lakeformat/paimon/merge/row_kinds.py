@@ -1,4 +1,4 @@
-"""What a row does to its key, as the byte that is stored beside it."""
+"""The effect of a row on its key, as the byte stored beside it."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ INSERT, UPDATE_BEFORE, UPDATE_AFTER, DELETE = range(4)
 
 
 def is_retract(kinds: npt.NDArray[np.int8]) -> Mask:
-    """Whether each kind takes something back: an update-before or a delete."""
+    """Mask the kinds that retract: update-before and delete."""
     found: Mask = (kinds == UPDATE_BEFORE) | (kinds == DELETE)
     return found
 
 
 def without_retracts(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """The rows of a batch that take nothing back."""
+    """Return the rows of a batch that are not retracts."""
     retracts = is_retract(batch.column(VALUE_KIND.name).to_numpy())
     return batch.filter(pa.array(~retracts)) if retracts.any() else batch

@@ -1,4 +1,4 @@
-"""Which files of a bucket share keys: sections, and in each of them the fewest sorted runs."""
+"""Sections of files that share keys, and the fewest sorted runs in each of them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Run: TypeAlias = tuple[int, ...]
 """Positions of files whose keys do not overlap, in the order of their keys."""
 
 Section: TypeAlias = tuple[Run, ...]
-"""Files whose keys overlap, one by one; no other file has a key between theirs."""
+"""Files whose key ranges form one unbroken range; no other file has a key in it."""
 
 
 def key_sections(files: Sequence[DataFileMeta], key_types: Sequence[DataType]) -> list[Section]:
@@ -48,7 +48,7 @@ def key_sections(files: Sequence[DataFileMeta], key_types: Sequence[DataType]) -
 def overlapping(
     files: Sequence[DataFileMeta], others: Sequence[DataFileMeta], key_types: Sequence[DataType]
 ) -> list[int]:
-    """The positions of ``others`` that may have a key of ``files``, in the order of their keys."""
+    """Return the positions of other files that may share keys with ``files``, in key order."""
     least, most = _ranks([*files, *others], key_types)
     starts, ends = least[: len(files)], most[: len(files)]
     found = []
@@ -60,7 +60,7 @@ def overlapping(
 
 
 def is_interleaved(runs: Sequence[Sequence[DataFileMeta]]) -> bool:
-    """Whether runs, oldest first, share sequence numbers."""
+    """Return True if runs, oldest first, share sequence numbers."""
     newest: int | None = None
     for run in runs:
         if newest is not None and min(file.min_sequence_number for file in run) <= newest:
@@ -70,7 +70,7 @@ def is_interleaved(runs: Sequence[Sequence[DataFileMeta]]) -> bool:
 
 
 def _runs(section: Sequence[int], least: Positions, most: Positions) -> list[list[int]]:
-    """Each file goes behind the run that ends first, if that ends before it starts."""
+    """Append each file to the run that ends first, if that run ends before the file starts."""
     runs: list[list[int]] = []
     ends: list[tuple[int, int]] = []
     for position in section:
@@ -97,7 +97,7 @@ def _by_age(runs: list[list[int]], files: Sequence[DataFileMeta]) -> Section:
 def _ranks(
     files: Sequence[DataFileMeta], key_types: Sequence[DataType]
 ) -> tuple[Positions, Positions]:
-    """The first and the last key of each file, as numbers that compare as they do."""
+    """Return the first and last key of each file as numbers in the same order."""
     framed = [file.min_key for file in files] + [file.max_key for file in files]
     with naming_row(
         len(framed), lambda row: _columns(framed[row : row + 1], key_types), _named(files)
@@ -111,7 +111,7 @@ def _ranks(
     if (least > most).any():
         file = files[int(np.flatnonzero(least > most)[0])]
         raise CorruptTableError(
-            f"the keys of data file {file.file_name} end before they start, says its manifest; "
+            f"the keys of data file {file.file_name} end before they start in its manifest; "
             "restore the manifest from a backup or roll the table back to an earlier snapshot"
         )
     return least, most

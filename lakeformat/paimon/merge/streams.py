@@ -1,8 +1,8 @@
 """Merges sorted runs as they stream in: memory is a few batches of each run, however long it is.
 
-In rounds: of every run some rows are there; those up to the smallest of the runs' last keys are
-all that the keys among them have, so they are merged at once. Where only one run has rows, they
-pass through as they are: nothing is sorted, nothing is copied.
+The merge works in rounds. Some rows of each run are in memory; up to the smallest of the runs'
+last keys, every key is complete, so these rows are merged together. If only one run has rows, they
+pass through without sorting or copying.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ from lakeformat.rows.memory import merge_memory
 __all__ = ["Round", "batch_rows_of", "merge_runs", "rounds_of"]
 
 CHUNK_ROWS = 256 * 1024
-"""At most so many rows are merged at once, few enough to stay in the cache."""
+"""The most rows merged at once: few enough for the processor's cache."""
 FEWEST, MOST = 4 * 1024, 32 * 1024
-"""Rows of a batch: enough for the work to be in columns; parts of a row group without a rest."""
+"""Fewest and most rows of a batch: enough for work by column, and divisors of a row group."""
 
 Round: TypeAlias = list[tuple[int, list[pa.RecordBatch]]]
 """The rows of some keys: the number of each run that has any, oldest first, and its batches."""
 
 Key: TypeAlias = tuple[tuple[bool, object], ...]
-"""A key as Python compares it: nulls first."""
+"""A key in a form that Python compares: nulls first."""
 
 
 def batch_rows_of(runs: int) -> int:
-    """How many rows the batches of each of so many runs should have."""
+    """Return the number of rows per batch for this number of runs."""
     return min(max(CHUNK_ROWS >> max(runs - 1, 0).bit_length(), FEWEST), MOST)
 
 
@@ -49,11 +49,11 @@ def merge_runs(
     numbered: bool = True,
     ahead: Callable[[Iterator[Round]], Iterator[Round]] = iter,
 ) -> Iterator[pa.Table]:
-    """The rows of all runs, each key once and in order, what is left of retracts too.
+    """Yield the rows of all runs, each key once and in order, including retracts that are left.
 
-    Each run has its keys in order and each of them once; of rows that compare equal the one of
-    the later run is newer. ``numbered=False``: all rows of a run are newer than those of the runs
-    before, so sequence numbers need not be looked at. ``ahead`` may get rounds before their turn.
+    Each run has its keys in order and each key once; of rows that compare equal the one of the
+    later run is newer. ``numbered=False``: all rows of a run are newer than those of earlier runs,
+    so sequence numbers are not compared. ``ahead`` may fetch rounds before they are needed.
     """
     if len(runs) == 1:
         for batch in runs[0]:
@@ -62,14 +62,14 @@ def merge_runs(
     for parts in ahead(rounds_of(runs, order.keys)):
         rows = one_table([batch for _, batches in parts for batch in batches])
         if len(parts) > 1:
-            # In one piece: the order, then every column of the result looks into it.
+            # In one piece, because the sort and each column of the result index into it.
             rows = rows.combine_chunks(memory_pool=merge_memory())
             rows = engine.merge(rows, order.group(rows, numbered=numbered))
         yield rows
 
 
 def rounds_of(runs: Sequence[Iterator[pa.RecordBatch]], keys: Sequence[str]) -> Iterator[Round]:
-    """All rows of all runs in rounds: no key has rows in two of them, and keys rise."""
+    """Yield all rows in rounds; each key is in one round, and keys rise."""
     target = batch_rows_of(len(runs))
     active = [_UnmergedRun(number, run, keys) for number, run in enumerate(runs)]
     while True:
@@ -83,7 +83,7 @@ def rounds_of(runs: Sequence[Iterator[pa.RecordBatch]], keys: Sequence[str]) -> 
 
 
 class _UnmergedRun:
-    """What is there of a run and has not been merged yet."""
+    """The rows of a run that were read and not merged yet."""
 
     def __init__(self, number: int, batches: Iterator[pa.RecordBatch], keys: Sequence[str]) -> None:
         self.number = number
@@ -92,14 +92,14 @@ class _UnmergedRun:
         self._newest: Key | None = None
         self.rows = 0
         self.is_complete = False
-        """Whether no more rows will come."""
+        """True at the end of the run."""
 
     @property
     def last_key(self) -> Key:
         return self._waiting[-1].last_key
 
     def fill(self, rows: int) -> None:
-        """Get batches until so many rows are there, or the run has no more."""
+        """Read batches until there are ``rows`` rows or the run ends."""
         while self.rows < rows and not self.is_complete:
             batch = next(self._batches, None)
             if batch is None:
@@ -119,7 +119,7 @@ class _UnmergedRun:
         self.rows += len(batch)
 
     def take(self, last: Key | None) -> list[pa.RecordBatch]:
-        """Hand over the rows up to a key, this included; None for all of them."""
+        """Remove and return the rows up to and including a key; None means all rows."""
         parts: list[pa.RecordBatch] = []
         while self._waiting:
             batch = self._waiting[0]
@@ -134,7 +134,7 @@ class _UnmergedRun:
 
 
 class _Batch:
-    """Rows in the order of their keys, from some row on."""
+    """Rows in key order, from a first row on."""
 
     def __init__(self, batch: pa.RecordBatch, keys: Sequence[str]) -> None:
         self._batch = batch
@@ -152,7 +152,9 @@ class _Batch:
             return len(self)
         if self._numbers is not None:
             [(_, value)] = last
-            wanted = np.array(value, self._numbers.dtype)  # else all would be converted
+            wanted = np.array(
+                value, self._numbers.dtype
+            )  # otherwise numpy would convert the whole array
             return int(np.searchsorted(self._numbers[self._start :], wanted, side="right"))
         rows = range(self._start, self._batch.num_rows)
         return int(bisect_right(rows, last, key=self._key))
@@ -172,7 +174,7 @@ def _shown(key: Key) -> str:
 
 
 def _numbers(columns: Sequence[pa.Array]) -> npt.NDArray[np.integer[Any]] | None:
-    """A key that is one whole number, for a search that does not make Python values."""
+    """Return the keys as numbers if the key is one whole number, for a fast search."""
     [first, *more] = columns
     if more or first.null_count or not pa.types.is_integer(first.type):
         return None
@@ -181,7 +183,7 @@ def _numbers(columns: Sequence[pa.Array]) -> npt.NDArray[np.integer[Any]] | None
 
 
 def _comparable(column: pa.Array) -> pa.Array:
-    """Values that Python compares as the order of keys does."""
+    """Return values that Python compares in key order."""
     if pa.types.is_floating(column.type):
         return orderable(pa.chunked_array([column])).chunk(0)
     if pa.types.is_temporal(column.type):  # nanoseconds have no Python value

@@ -1,1 +1,1 @@
-"""Aggregate functions: how the values of one column and one key become one value."""
+"""Aggregate functions: each makes one value of the values of one column and one key."""

@@ -14,7 +14,7 @@ __all__ = ["union_of_bitmaps"]
 
 
 def union_of_bitmaps(values: Sequence[bytes]) -> bytes:
-    """One bitmap of what is in any of them; ``ValueError`` if one is damaged."""
+    """Return the union of the bitmaps; raise ValueError if one is damaged."""
     try:
         return encode_bitmap(BitMap.union(*map(_decoded, values)))
     except CorruptTableError as reason:

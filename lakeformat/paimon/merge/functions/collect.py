@@ -25,7 +25,7 @@ __all__ = ["CollectFunction", "without"]
 
 @dataclass(frozen=True, slots=True)
 class CollectFunction:
-    """All elements, or each once; a retract takes out one for each of its own."""
+    """Collects all elements, or each once; a retract removes one for each of its own."""
 
     name: str
     column: str
@@ -51,7 +51,7 @@ class CollectFunction:
 
 
 def without(states: pa.Array, values: pa.Array, *, every: bool) -> pa.Array:
-    """Lists without the elements of others: every equal one, or the first for each."""
+    """Remove elements from lists: every equal one, or the first for each element of ``values``."""
     both = pa.concat_arrays([states, values])
     codes = codes_of(both.values)
     found = slice_elements(both, 0, len(states))
@@ -69,7 +69,7 @@ def without(states: pa.Array, values: pa.Array, *, every: bool) -> pa.Array:
 
 
 def _occurrence(pairs: Positions) -> Positions:
-    """How many equal elements stand before each."""
+    """Return the number of equal elements before each one."""
     order = np.argsort(pairs, kind="stable")
     ordered = pairs[order]
     before = np.empty(len(pairs), np.int64)

@@ -25,18 +25,18 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Elements:
-    """The elements of some lists or maps, in the order of these."""
+    """The elements of some lists or maps, in their order."""
 
     keys: Positions
-    """Which key each element belongs to."""
+    """The key of each element."""
     rows: Positions
-    """Which value, counted in merge order, each comes from."""
+    """The value of each element, numbered in merge order."""
     places: Positions
-    """Where each is in the child columns."""
+    """The position of each element in the child columns."""
 
 
 def elements_of(values: pa.Array, groups: KeyGroups) -> Elements:
-    """The elements of every value of every key, in merge order; nulls have none."""
+    """Return the elements of every value of every key, in merge order; nulls have none."""
     offsets = np.asarray(values.offsets).astype(np.int64)
     begins, lengths = offsets[:-1], np.diff(offsets)
     if values.null_count:
@@ -49,7 +49,7 @@ def elements_of(values: pa.Array, groups: KeyGroups) -> Elements:
 
 
 def slice_elements(values: pa.Array, start: int, count: int) -> Elements:
-    """The elements of some values in a row, each value a key of its own."""
+    """Return the elements of consecutive values, each value a key of its own."""
     return elements_of(values, KeyGroups(start + np.arange(count), np.arange(count)))
 
 
@@ -58,7 +58,7 @@ def _offsets(keys: Positions, count: int) -> pa.Array:
 
 
 def lists_of(elements: pa.Array, keys: Positions, has: Mask, kind: pa.DataType) -> pa.Array:
-    """One list per key of elements that come key by key; null where a key has no list."""
+    """Return one list per key of elements sorted by key; null for a key without a list."""
     mask = None if has.all() else pa.array(~has)
     return pa.ListArray.from_arrays(_offsets(keys, len(has)), elements, type=kind, mask=mask)
 
@@ -66,7 +66,7 @@ def lists_of(elements: pa.Array, keys: Positions, has: Mask, kind: pa.DataType) 
 def maps_of(
     names: pa.Array, items: pa.Array, keys: Positions, has: Mask, kind: pa.DataType
 ) -> pa.Array:
-    """One map per key of entries that come key by key; null where a key has no map."""
+    """Return one map per key of entries sorted by key; null for a key without a map."""
     mask = None if has.all() else pa.array(~has)
     return pa.MapArray.from_arrays(_offsets(keys, len(has)), names, items, type=kind, mask=mask)
 
@@ -82,7 +82,7 @@ class Pairs:
 
 
 def pairs_of(keys: Positions, codes: Positions) -> Pairs:
-    """What belongs together by key and code."""
+    """Return the pairs of keys and codes."""
     span = int(codes.max(initial=0)) + 1
     _, first, of = np.unique(keys * span + codes, return_index=True, return_inverse=True)
     by_appearance = np.argsort(first, kind="stable")
@@ -92,7 +92,7 @@ def pairs_of(keys: Positions, codes: Positions) -> Pairs:
 
 
 def codes_of(values: pa.Array) -> Positions:
-    """Numbers that are equal where values are, nulls equal to each other; any type."""
+    """Number values of any type so that equal values get equal numbers; nulls are equal."""
     kind = values.type
     if pa.types.is_struct(kind):
         members = [values.field(i) for i in range(kind.num_fields)]
@@ -102,7 +102,7 @@ def codes_of(values: pa.Array) -> Positions:
     if pa.types.is_list(kind) or pa.types.is_fixed_size_list(kind):
         return _with_nulls(values, _list_codes(values))
     if pa.types.is_floating(kind):
-        # By bits, as Java's boxes are compared: 0.0 is not -0.0, NaN is NaN.
+        # Compared by bits, as Java's boxed numbers are: 0.0 differs from -0.0, NaN equals NaN.
         bits = {16: pa.int16(), 32: pa.int32(), 64: pa.int64()}[kind.bit_width]
         is_nan = pc.fill_null(pc.is_nan(values), False)
         values = pc.if_else(is_nan, pa.scalar(float("nan"), kind), values).view(bits)
@@ -133,7 +133,7 @@ def _list_codes(values: pa.Array) -> Positions:
 
 
 def _map_codes(values: pa.Array) -> Positions:
-    """Maps are equal whatever order their entries have."""
+    """Number maps; the order of entries does not matter."""
     groups = KeyGroups(np.arange(len(values)), np.arange(len(values)))
     found = elements_of(values, groups)
     entries = _combined_codes([codes_of(values.keys), codes_of(values.items)], len(values.keys))
@@ -143,13 +143,13 @@ def _map_codes(values: pa.Array) -> Positions:
 
 
 def _sequence_codes(rows: Positions, codes: Positions, count: int) -> Positions:
-    """Numbers of lists, from their elements: lists that agree so far go on under one number."""
+    """Number lists by their elements, one position after the other."""
     lengths = np.bincount(rows, minlength=count)
     starts = np.cumsum(lengths) - lengths
     current = np.zeros(count, np.int64)
     for rank in range(int(lengths.max(initial=0))):
         having = np.flatnonzero(lengths > rank)
         step = _combined_codes([current[having], codes[starts[having] + rank]], len(having))
-        # Above every number of a list that is complete.
+        # Larger than the number of any complete list.
         current[having] = step + int(current.max()) + 1
     return current

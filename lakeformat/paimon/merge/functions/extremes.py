@@ -23,7 +23,7 @@ Words = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class ExtremeFunction:
-    """The largest or the smallest value that is not null."""
+    """Returns the largest or the smallest value that is not null."""
 
     name: str
     column: str
@@ -67,7 +67,7 @@ class _Extreme(Position):
 
 
 def _plain_numbers(values: pa.Array, rows: Positions) -> npt.NDArray[Any] | None:
-    """Numbers that say all of a value and that numpy compares as Java does, if there are such."""
+    """Return numbers that hold the whole value and compare in numpy as in Java, else None."""
     kind = values.type
     if pa.types.is_integer(kind) or pa.types.is_temporal(kind):
         return raw_numbers(values, f"i{kind.bit_width // 8}")[rows]
@@ -89,7 +89,7 @@ _BITS = {8: pa.int8(), 16: pa.int16(), 32: pa.int32(), 64: pa.int64()}
 
 
 def sort_words(values: pa.Array) -> Words:
-    """Whole numbers in the order of the values; what stands for null means nothing."""
+    """Return whole numbers in the order of the values; those of nulls are arbitrary."""
     kind = values.type
     if pa.types.is_floating(kind):
         return sort_words(combined(orderable(pa.chunked_array([values]))))
@@ -110,7 +110,7 @@ def sort_words(values: pa.Array) -> Words:
 
 
 def decimal_longs(values: pa.Array) -> pa.Array:
-    """The unscaled values of decimals of at most 18 digits."""
+    """Return the unscaled values of decimals of at most 18 digits."""
     pairs = np.frombuffer(values.buffers()[1] or b"", np.int64)[2 * values.offset :]
     lows = np.ascontiguousarray(pairs[: 2 * len(values) : 2])
     mask = None if values.null_count == 0 else values.is_null().to_numpy(zero_copy_only=False)
@@ -118,7 +118,7 @@ def decimal_longs(values: pa.Array) -> pa.Array:
 
 
 def _ranks(values: pa.Array) -> pa.Array:
-    """Which place a value has among all: texts, bytes and wide decimals."""
+    """Return the rank of each value, for texts, bytes and wide decimals."""
     if pa.types.is_fixed_size_binary(values.type):
         values = values.cast(pa.binary())
     return pc.rank(values, sort_keys="ascending", tiebreaker="dense").cast(pa.int64())

@@ -1,7 +1,7 @@
-"""State of the functions whose values are collections: they join values, they compare none.
+"""State of the functions that join values, such as collections, and compare none.
 
-Adds are only noted. What was noted for all keys is joined in one go when something else than an
-add meets it, or at the end: a merge of adds alone is one reduction, however long it is.
+Adds are only noted. All noted values are joined together when anything but an add follows, or at
+the end. So a merge of adds alone is one reduction.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ class JoiningFunction(AggregateFunction, Protocol):
 
     @property
     def column(self) -> str:
-        """What an error names."""
+        """The name for error messages."""
         ...
 
     @property
     def swaps_late(self) -> bool:
-        """Whether a late value is joined before the state instead of after it."""
+        """True if a late value is joined before the state instead of after it."""
         ...
 
 
 class Subtracting(Protocol):
-    """A function that can take values back."""
+    """A function that can subtract values."""
 
     def subtract(self, states: pa.Array, values: pa.Array) -> pa.Array:
-        """Each state, which is not null, without a value, which is not null."""
+        """Subtract a value from each state; neither is null."""
         ...
 
 
@@ -57,7 +57,7 @@ class Folding:
         *,
         ignores_null: bool = True,
     ) -> None:
-        """``ignores_null`` says that adding null leaves a state exactly as it is."""
+        """Start with null states; ``ignores_null``: adding null leaves a state unchanged."""
         self._function, self._subtracting = function, subtracting
         self._pieces = [combined(values)]
         self._piece = np.zeros(keys, np.int64)
@@ -79,7 +79,7 @@ class Folding:
             return
         self._settle(keys)
         states = self._states(keys)
-        # Before a state that is null there is nothing to join: the late value stays as it is.
+        # A null state has nothing to join: it becomes the late value.
         has_state = np.asarray(states.is_valid())
         self.reset(keys[~has_state], rows[~has_state])
         keys, rows = keys[has_state], rows[has_state]
@@ -115,7 +115,7 @@ class Folding:
         return self._states(everything)
 
     def _settle(self, keys: Positions) -> None:
-        """Join what was noted, if any of it is about these keys."""
+        """Join all noted values if any of them belongs to these keys."""
         if not self._is_noted[keys].any():
             return
         noted_keys = np.concatenate([keys for keys, _ in self._noted])
@@ -123,7 +123,7 @@ class Folding:
         self._noted.clear()
         self._is_noted[noted_keys] = False
         having = np.unique(noted_keys)
-        # The state of each key first, then its rows in the order they came in.
+        # The state of each key first, then its rows in the order they arrived.
         values = pa.concat_arrays([self._states(having), self._taken(noted_rows)])
         owners = np.concatenate([having, noted_keys])
         order = np.argsort(owners, kind="stable")
@@ -131,7 +131,7 @@ class Folding:
         self._put(having, self._joined(values, KeyGroups(order, starts)))
 
     def _joined(self, values: pa.Array, groups: KeyGroups) -> pa.Array:
-        """The values of each key as one; the first stays as it is if all come to nothing."""
+        """Join the values of each key; keep the first if the result is null."""
         states = self._function.reduce(values, groups)
         if not states.null_count:
             return states

@@ -1,4 +1,4 @@
-"""What an aggregate function is, and the running state of one column that it keeps."""
+"""The interfaces of an aggregate function and of the running state of one column."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Column: TypeAlias = "pa.Array | pa.ChunkedArray"
 
 
 class RefusedRow(InvalidRequestError):
-    """A function cannot take a row into its state; the engine says which key it belongs to."""
+    """Raised if a function cannot apply a row; the engine adds the key to the message."""
 
     def __init__(self, reason: str, row: int) -> None:
         super().__init__(reason)
@@ -32,56 +32,56 @@ class Accumulator(Protocol):
     """
 
     def add(self, keys: Positions, rows: Positions) -> None:
-        """The row is newer than the state."""
+        """Add a row that is newer than the state."""
         ...
 
     def add_late(self, keys: Positions, rows: Positions) -> None:
-        """The row is older than the state: the function with its operands swapped."""
+        """Add a row that is older than the state: the operands are swapped."""
         ...
 
     def retract(self, keys: Positions, rows: Positions) -> None:
-        """Take the row's value back; an error if the function cannot."""
+        """Subtract the row's value; raise RefusedRow if the function cannot."""
         ...
 
     def reset(self, keys: Positions, rows: Positions) -> None:
-        """The state becomes the row's value; what the function remembers beside it stays."""
+        """Set the state to the row's value; other memory of the function is kept."""
         ...
 
     def clear(self, keys: Positions) -> None:
-        """The state becomes NULL; what the function remembers beside it stays."""
+        """Set the state to NULL; other memory of the function is kept."""
         ...
 
     def result(self) -> pa.Array:
-        """The state of every key."""
+        """Return the state of every key."""
         ...
 
 
 class AggregateFunction(Protocol):
-    """How the values of one column and one key become one, with its options."""
+    """Makes one value of the values of one column and one key, with its options."""
 
     @property
     def name(self) -> str:
-        """As users write it."""
+        """The name as users write it."""
         ...
 
     @property
     def keeps_single(self) -> bool:
-        """Whether one value alone comes out of ``reduce`` as it is, whatever it is."""
+        """True if ``reduce`` returns a single value unchanged, whichever it is."""
         ...
 
     def accumulator(self, values: Column, keys: int) -> Accumulator:
-        """A state for each of so many keys."""
+        """Return a state for each of ``keys`` keys."""
         ...
 
     def reduce(self, values: Column, groups: KeyGroups) -> pa.Array:
-        """Every row of every key added in merge order, from NULL; one value per key."""
+        """Add every row of every key in merge order, from NULL; return one value per key."""
         ...
 
 
 @runtime_checkable
 class ReducesChanges(Protocol):
-    """A function that needs no rounds for retracts either."""
+    """A function that reduces retracts, too, without one round per row."""
 
     def reduce_changes(self, values: Column, groups: KeyGroups, retracts: Mask) -> pa.Array:
-        """As ``reduce``, but the rows marked are taken back; none of the keys is without rows."""
+        """Do the same as ``reduce`` but subtract the marked rows; every key has rows."""
         ...

@@ -1,4 +1,4 @@
-"""Option ``ignore-retract``: a function whose state no delete or update-before touches."""
+"""Option ``ignore-retract``: deletes and update-befores leave the state of a function unchanged."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["IgnoreRetract"]
 
 @dataclass(frozen=True, slots=True)
 class IgnoreRetract:
-    """Another function, but without its retract."""
+    """Wraps a function and ignores its retracts."""
 
     function: AggregateFunction
 

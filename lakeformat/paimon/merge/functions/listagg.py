@@ -16,7 +16,7 @@ from lakeformat.rows.groups import KeyGroups, Mask, Positions
 
 __all__ = ["ListaggFunction"]
 
-# What Java calls whitespace: without the spaces that do not break.
+# Java's whitespace: without non-breaking spaces.
 _BLANK = (
     r"^[\x{9}-\x{d}\x{1c}-\x{20}\x{1680}\x{2000}-\x{2006}\x{2008}-\x{200a}"
     r"\x{2028}\x{2029}\x{205f}\x{3000}]*$"
@@ -25,7 +25,7 @@ _BLANK = (
 
 @dataclass(frozen=True, slots=True)
 class ListaggFunction:
-    """Texts one after the other; ``distinct`` adds only tokens that are not there yet."""
+    """Joins texts; ``distinct`` adds only new tokens."""
 
     name: str
     column: str
@@ -50,7 +50,7 @@ class ListaggFunction:
         return pc.binary_join(lists, self.delimiter)
 
     def _distinct_tokens(self, keys: Positions, texts: pa.Array) -> tuple[Positions, pa.Array]:
-        """The tokens of the first text of each key as they are, then every new one."""
+        """Return the tokens of the first text of each key unchanged, then every new one."""
         is_first = np.ones(len(keys), bool)
         is_first[1:] = keys[1:] != keys[:-1]
         tokens = pc.split_pattern(texts, self.delimiter)
@@ -65,14 +65,14 @@ class ListaggFunction:
 
 
 def _is_blank(texts: pa.Array) -> Mask:
-    """Which texts are null, empty or nothing but whitespace."""
+    """Mask the texts that are null, empty or whitespace alone."""
     if not len(texts):
         return np.zeros(0, bool)
     offsets = _offsets(texts)
     blank: Mask = offsets[1:] == offsets[:-1]
     if texts.null_count:
         blank |= ~np.asarray(texts.is_valid())
-    # Few texts begin with whitespace: only these are looked at whole.
+    # Few texts begin with whitespace: only these are checked as a whole.
     data = np.frombuffer(texts.buffers()[2] or b"", np.uint8)
     if not len(data):
         return blank

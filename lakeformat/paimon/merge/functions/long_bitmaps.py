@@ -1,4 +1,4 @@
-"""``rbm64``: the union of 64-bit Roaring bitmaps in the form Java's library gives them.
+"""``rbm64``: the union of 64-bit Roaring bitmaps in the format of Java's library.
 
 That form is not the portable one. It is a radix tree over the high 48 bits of the numbers, whose
 leaves name containers of low 16 bits; nodes come depth first, all numbers are little-endian:
@@ -39,7 +39,7 @@ _HEADER = struct.Struct("<bhb")
 
 
 def union_of_long_bitmaps(values: Sequence[bytes]) -> bytes:
-    """One bitmap of what is in any of them; ``ValueError`` if one is damaged."""
+    """Return the union of the bitmaps; raise ValueError if one is damaged."""
     try:
         return encode_long_bitmap(np.concatenate([decode_long_bitmap(v) for v in values]))
     except CorruptTableError as reason:
@@ -47,7 +47,7 @@ def union_of_long_bitmaps(values: Sequence[bytes]) -> bytes:
 
 
 def decode_long_bitmap(value: bytes) -> Longs:
-    """The numbers of a bitmap, ascending as unsigned."""
+    """Return the numbers of a bitmap, ascending as unsigned."""
     cursor = ByteCursor(value, "its bitmap", remedy="write the bitmap anew")
     if not cursor.int8():
         return np.empty(0, np.uint64)
@@ -62,7 +62,7 @@ def decode_long_bitmap(value: bytes) -> Longs:
 
 
 def _read_leaf(cursor: ByteCursor) -> tuple[int, int]:
-    """The next leaf: its key and the number of its container; inner nodes are passed over."""
+    """Read the next leaf: its key and its container number; inner nodes are skipped."""
     while True:
         kind, _, prefix = _HEADER.unpack(cursor.take(_HEADER.size))
         if kind == _LEAF:
@@ -76,7 +76,7 @@ def _read_leaf(cursor: ByteCursor) -> tuple[int, int]:
 def _read_containers(cursor: ByteCursor) -> dict[int, npt.NDArray[np.uint16]]:
     containers = {}
     for array in range(cursor.little_uint32()):
-        cursor.int8()  # says that nothing is trimmed; Java writes nothing else
+        cursor.int8()  # 'nothing is trimmed', the only value Java writes
         for place in range(cursor.little_uint32()):
             if cursor.int8():
                 containers[array << 32 | place] = _read_container(cursor)
@@ -102,7 +102,7 @@ def _read_container(cursor: ByteCursor) -> npt.NDArray[np.uint16]:
 
 
 def encode_long_bitmap(numbers: Longs) -> bytes:
-    """A bitmap of numbers, in any order and as often as they like."""
+    """Return a bitmap of numbers; they may be unsorted and repeated."""
     numbers = np.unique(numbers)
     if not len(numbers):
         return b"\x00"
@@ -131,7 +131,7 @@ def _container(values: npt.NDArray[np.uint16]) -> bytes:
 
 
 def _node(keys: Sequence[bytes], depth: int, first: int) -> bytes:
-    """The tree below the bytes that all keys share so far; containers count from ``first``."""
+    """Return the tree below the bytes that all keys share; containers count from ``first``."""
     if len(keys) == 1:
         return _HEADER.pack(_LEAF, 0, 0) + keys[0] + struct.pack("<q", first)
     branch = depth
@@ -149,10 +149,10 @@ def _node(keys: Sequence[bytes], depth: int, first: int) -> bytes:
 
 
 def _body(labels: Sequence[int]) -> tuple[int, bytes]:
-    """The kind of a node by its number of children, and where it says which byte leads to each.
+    """Return the kind of a node by its number of children, and its table of their bytes.
 
-    Bytes are packed into words whose highest byte is the first, and words turned round to be
-    written: so bytes stand backwards, in fours or eights.
+    Bytes are packed into words, highest byte first, and words are written little-endian: so bytes
+    are stored backwards, in groups of four or eight.
     """
     if len(labels) <= 4:
         return _NODE4, bytes(labels).ljust(4, b"\0")[::-1]

@@ -25,7 +25,7 @@ __all__ = ["MergeMapFunction"]
 
 @dataclass(frozen=True, slots=True)
 class MergeMapFunction:
-    """Entries by their key, later ones over earlier ones; a retract takes keys out."""
+    """Merges entries by key, later ones first; a retract removes its keys."""
 
     name: str
     column: str
@@ -40,7 +40,7 @@ class MergeMapFunction:
         found = elements_of(flat, groups)
         pairs = pairs_of(found.keys, codes_of(flat.keys)[found.places])
         newest = np.empty(len(pairs.first), np.int64)
-        # Of several assignments to one pair the last one stays.
+        # Of several assignments to one pair, numpy keeps the last.
         newest[pairs.of] = found.places
         names = flat.keys.take(pa.array(newest))
         has = has_value(is_valid(flat), groups)

@@ -1,4 +1,4 @@
-"""``merge_map_with_keytime``: the union of maps, of each of their keys the value made last."""
+"""``merge_map_with_keytime``: the union of maps, with the newest value of each key."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["MergeMapWithKeyTimeFunction"]
 
 @dataclass(frozen=True, slots=True)
 class MergeMapWithKeyTimeFunction:
-    """Entries by their key; a member of the value says which is newer, a null value removes."""
+    """Merges entries by key and by the time in a member of the value; a null value removes."""
 
     name: str
     column: str
@@ -49,7 +49,7 @@ class MergeMapWithKeyTimeFunction:
         winners = _earliest_of_newest(
             np.flatnonzero(alive & has_time), sort_words(times)[found.places], pairs.of
         )
-        # What the first map has without a time stays until an entry with a time comes.
+        # Entries of the first map without a time are kept until an entry with a time arrives.
         untimed = np.flatnonzero(alive & taken_as_is & ~has_time)
         chosen = np.full(len(pairs.first), -1, np.int64)
         chosen[pairs.of[untimed]] = untimed
@@ -62,7 +62,7 @@ class MergeMapWithKeyTimeFunction:
 
 
 def _of_first_map(maps: pa.Array, groups: KeyGroups) -> Mask:
-    """Which positions of the order hold the first map of their key that is not null."""
+    """Mask the positions of the order with the first non-null map of their key."""
     valid = np.flatnonzero(np.asarray(maps.is_valid())[groups.order])
     first = np.full(len(groups), -1, np.int64)
     first[groups.key_of[valid[::-1]]] = valid[::-1]
@@ -72,7 +72,7 @@ def _of_first_map(maps: pa.Array, groups: KeyGroups) -> Mask:
 
 
 def _earliest_of_newest(entries: Positions, times: Positions, pairs: Positions) -> Positions:
-    """Of the entries of each pair the first with the largest time: equal ones do not replace."""
+    """Return the first entry with the largest time of each pair: equal times do not replace."""
     order = np.lexsort((-entries, times[entries], pairs[entries]))
     ordered = entries[order]
     is_last = np.ones(len(ordered), bool)

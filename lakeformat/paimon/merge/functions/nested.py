@@ -1,4 +1,4 @@
-"""Nested tables, which are arrays of rows: their elements, and what identifies one."""
+"""Nested tables, which are arrays of rows: their elements and nested keys."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ __all__ = ["NestedKey", "present_elements"]
 
 @dataclass(frozen=True, slots=True)
 class NestedKey:
-    """The members that identify an element, and what becomes of one without them."""
+    """The members that identify an element, and the strategy for elements without them."""
 
     column: str
     members: tuple[str, ...]
     null_strategy: str
 
     def codes(self, rows: pa.Array) -> Positions:
-        """Equal numbers for elements with equal keys."""
+        """Return equal numbers for elements with equal keys."""
         return codes_of(pa.StructArray.from_arrays(self._members(rows), names=self.members))
 
     def accepted(self, rows: pa.Array, found: Elements, groups: KeyGroups) -> Elements:
-        """The elements the strategy lets in."""
+        """Return the elements that the strategy accepts."""
         if self.null_strategy == "merge":
             return found
         is_null = np.zeros(len(rows), bool)
@@ -49,7 +49,7 @@ class NestedKey:
 
 
 def present_elements(values: pa.Array, groups: KeyGroups) -> Elements:
-    """The elements that are not null."""
+    """Return the non-null elements."""
     found = elements_of(values, groups)
     if values.values.null_count == 0:
         return found
@@ -58,5 +58,5 @@ def present_elements(values: pa.Array, groups: KeyGroups) -> Elements:
 
 
 def chosen(found: Elements, which: Positions) -> Elements:
-    """Some of the elements."""
+    """Return some of the elements."""
     return Elements(found.keys[which], found.rows[which], found.places[which])

@@ -21,7 +21,7 @@ __all__ = ["NestedPartialUpdateFunction"]
 
 @dataclass(frozen=True, slots=True)
 class NestedPartialUpdateFunction:
-    """Elements by their nested key; of each member the last value that is not null."""
+    """Merges elements by their nested key; each member keeps its last non-null value."""
 
     name: str
     column: str
@@ -50,6 +50,6 @@ class NestedPartialUpdateFunction:
 def _last_non_null(member: pa.Array, places: Positions, pairs: Positions, count: int) -> pa.Array:
     newest = np.full(count, -1, np.int64)
     present = np.flatnonzero(np.asarray(member.is_valid())[places])
-    # Of several assignments to one pair the last one stays.
+    # Of several assignments to one pair, numpy keeps the last.
     newest[pairs[present]] = places[present]
     return take_or_null(member, newest)

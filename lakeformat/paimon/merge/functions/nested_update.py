@@ -23,7 +23,7 @@ __all__ = ["NestedUpdateFunction"]
 
 @dataclass(frozen=True, slots=True)
 class NestedUpdateFunction:
-    """Elements by their nested key, later over earlier or newer over older; or all of them."""
+    """Merges elements by their nested key, later or newer ones first; or keeps all of them."""
 
     name: str
     column: str
@@ -48,9 +48,9 @@ class NestedUpdateFunction:
         pairs = pairs_of(found.keys, self.key.codes(flat.values)[found.places])
         winners = np.empty(len(pairs.first), np.int64)
         order = self._by_sequence(flat.values, found.places)
-        # Of several assignments to one pair the last one stays.
+        # Of several assignments to one pair, numpy keeps the last.
         winners[pairs.of[order]] = order
-        # Keys that are new once the table is full never come in: keys do not leave again.
+        # A full nested table accepts no new key, because keys are never removed.
         kept = _first_of_each(found.keys[pairs.first], self.count_limit)
         elements = flat.values.take(pa.array(found.places[winners[kept]]))
         return lists_of(elements, found.keys[pairs.first[kept]], has, flat.type)
@@ -74,7 +74,7 @@ class NestedUpdateFunction:
         return lists_of(elements, found.keys[kept], np.ones(count, bool), states.type)
 
     def _by_sequence(self, rows: pa.Array, places: Positions) -> Positions:
-        """Elements from oldest to newest: by their sequence, nulls first, then by arrival."""
+        """Sort elements from oldest to newest: by sequence, nulls first, then by arrival."""
         words = []
         for member in self.sequence:
             column = pc.struct_field(rows, [member])
@@ -84,7 +84,7 @@ class NestedUpdateFunction:
 
 
 def _first_of_each(keys: Positions, limit: int) -> Positions:
-    """The first so many of every key; keys come one after the other."""
+    """Return the first ``limit`` elements of every key; elements are sorted by key."""
     rank = np.arange(len(keys)) - np.searchsorted(keys, keys)
     return np.flatnonzero(rank < limit)
 

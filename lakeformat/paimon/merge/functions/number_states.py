@@ -1,4 +1,4 @@
-"""Running sums and products: numbers beside a mark that says whether there is one."""
+"""Running sums and products: numbers, each with a mark for null."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ __all__ = ["NumberState", "Step", "again", "has_value"]
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What became of some states."""
+    """The outcome of one step for some states."""
 
     numbers: Numbers
     fits: Mask
-    """Where the number is one of its type: elsewhere it is refused, or null."""
+    """True where the number fits its type; elsewhere it is refused, or null."""
 
 
 class NumberState(ABC):
     """State of a function of two numbers that ignores nulls."""
 
     noun: ClassVar[str]
-    """What an error calls the result."""
+    """The name of the result in error messages."""
 
     def __init__(self, function: str, column: str, values: Column, keys: int) -> None:
         flat = combined(values)
@@ -48,23 +48,23 @@ class NumberState(ABC):
         self.range = range_of(flat.type)
         is_bigint = self.arithmetic is Arithmetic.INTEGER and flat.type.bit_width == 64
         self.is_long = is_bigint or self.arithmetic is Arithmetic.LONG_DECIMAL
-        """Whether the width is that of the arithmetic itself, which would wrap around."""
+        """True if the type has the width of the arithmetic, which would wrap around."""
         self.refuses = self.arithmetic is Arithmetic.INTEGER
-        """Whether a number that does not fit is an error; it is null otherwise."""
+        """True if a number that does not fit is an error; otherwise it becomes null."""
         self._state = np.zeros(keys, self._numbers.dtype)
         self._has = np.zeros(keys, bool)
 
     @abstractmethod
     def combine(self, state: Numbers, incoming: Numbers) -> Step:
-        """The states with one more number each."""
+        """Combine each state with one more number."""
 
     @abstractmethod
     def take_back(self, state: Numbers, incoming: Numbers) -> Step:
-        """The states with one number less each."""
+        """Subtract one number from each state."""
 
     @abstractmethod
     def take_from_null(self, incoming: Numbers) -> Step | None:
-        """What a number leaves that is taken from nothing; None if that stays nothing."""
+        """Return the result of subtracting from null; None if it is null."""
 
     def add(self, keys: Positions, rows: Positions) -> None:
         keys, rows = self._with_value(keys, rows)
@@ -78,7 +78,7 @@ class NumberState(ABC):
         keys, rows = keys[has], rows[has]
         self._put(keys, rows, self.combine(self._state[keys], self._numbers[rows]))
 
-    # Neither addition nor multiplication minds which operand is the older.
+    # Addition and multiplication do not depend on which operand is older.
     add_late = add
 
     def retract(self, keys: Positions, rows: Positions) -> None:
@@ -129,7 +129,7 @@ class NumberState(ABC):
 
 
 def has_value(valid: Mask | None, groups: KeyGroups) -> Mask:
-    """Which keys have a value that is not null."""
+    """Mask the keys with a value that is not null."""
     found = np.ones(len(groups), bool)
     if valid is not None:
         found[:] = False
@@ -144,7 +144,7 @@ def again(
     result: pa.Array,
     retracts: Mask | None = None,
 ) -> pa.Array:
-    """The result, but that of some keys made step by step with a state for them."""
+    """Return the result with some keys computed again step by step."""
     if not len(keys):
         return result
     for numbers, rows in ranks_of(of_keys(groups, keys)):

@@ -1,4 +1,4 @@
-"""Numbers of a column as numpy sees them: which arithmetic a type has, and back to Arrow."""
+"""Numbers of a column in numpy: the arithmetic of each type, and conversion to Arrow."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ _LONG_DIGITS = 18
 
 
 class Arithmetic(Enum):
-    """How numbers of a type are added and multiplied."""
+    """The arithmetic for addition and multiplication of a type."""
 
     INTEGER = "refused where the declared width overflows"
-    FLOAT = "as IEEE 754 says, one step after the other"
+    FLOAT = "as in IEEE 754, one step after the other"
     LONG_DECIMAL = "unscaled values of 64 bits, beyond the precision too; refused beyond 64 bits"
     WIDE_DECIMAL = "exact, and null where the precision overflows"
 
@@ -47,11 +47,11 @@ class Range:
 
 
 LONG = Range(-(1 << 63), (1 << 63) - 1)
-"""What short decimals hold, whatever their precision."""
+"""The range of short decimals of any precision."""
 
 
 def arithmetic_of(data_type: pa.DataType) -> Arithmetic:
-    """The arithmetic of a numeric type."""
+    """Return the arithmetic of a numeric type."""
     if pa.types.is_floating(data_type):
         return Arithmetic.FLOAT
     if pa.types.is_decimal(data_type):
@@ -61,7 +61,7 @@ def arithmetic_of(data_type: pa.DataType) -> Arithmetic:
 
 
 def range_of(data_type: pa.DataType) -> Range:
-    """The unscaled numbers a type holds by its declaration."""
+    """Return the range of unscaled numbers of a type."""
     if pa.types.is_decimal(data_type):
         most = 10**data_type.precision - 1
         return Range(-most, most)
@@ -70,7 +70,7 @@ def range_of(data_type: pa.DataType) -> Range:
 
 
 def to_numbers(values: pa.Array) -> Numbers:
-    """The numbers; integers as 64 bits, wide decimals as Python's; anything where null."""
+    """Return the numbers, integers in 64 bits, wide decimals as int; nulls are arbitrary."""
     match arithmetic_of(values.type):
         case Arithmetic.LONG_DECIMAL:
             pairs = np.frombuffer(values.buffers()[1] or b"", np.int64)[2 * values.offset :]
@@ -85,7 +85,7 @@ def to_numbers(values: pa.Array) -> Numbers:
 
 
 def from_numbers(numbers: Numbers, valid: Mask, data_type: pa.DataType) -> pa.Array:
-    """An Arrow column of numbers that fit its type."""
+    """Return an Arrow column of numbers that fit its type."""
     match arithmetic_of(data_type):
         case Arithmetic.LONG_DECIMAL:
             pairs = np.empty((len(numbers), 2), np.int64)
@@ -104,7 +104,7 @@ def from_numbers(numbers: Numbers, valid: Mask, data_type: pa.DataType) -> pa.Ar
 
 
 def from_halves(lows: Numbers, highs: Numbers, valid: Mask, data_type: pa.DataType) -> pa.Array:
-    """A column of wide decimals of their low and their high 64 bits."""
+    """Return a column of wide decimals made of their low and high 64 bits."""
     pairs = np.empty((len(lows), 2), np.int64)
     pairs[:, 0] = lows
     pairs[:, 1] = highs
@@ -112,13 +112,13 @@ def from_halves(lows: Numbers, highs: Numbers, valid: Mask, data_type: pa.DataTy
 
 
 def _decimals(pairs: Numbers, valid: Mask, data_type: pa.DataType) -> pa.Array:
-    # From buffers: a value may have more digits than declared, as it has in Java.
+    # From buffers, because a value may have more digits than declared, as in Java.
     bits = None if valid.all() else pa.py_buffer(np.packbits(valid, bitorder="little"))
     return pa.Array.from_buffers(data_type, len(pairs), [bits, pa.py_buffer(pairs)])
 
 
 def wide_halves(values: pa.Array) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64]]:
-    """The low and the high 64 bits of wide decimals, anything where null."""
+    """Return the low and high 64 bits of wide decimals; nulls are arbitrary."""
     pairs = np.frombuffer(values.buffers()[1] or b"", np.int64)[2 * values.offset :]
     pairs = pairs[: 2 * len(values)]
     return pairs[::2].view(np.uint64), pairs[1::2]

@@ -23,7 +23,7 @@ NULL = -1
 
 
 class Position(ABC):
-    """States that are positions; what happens to them is said by subclasses."""
+    """States that are row positions; subclasses define how rows change them."""
 
     def __init__(self, function: str, column: str, values: Column, keys: int) -> None:
         self._function, self._column = function, column
@@ -32,7 +32,7 @@ class Position(ABC):
         self._state = np.full(keys, NULL, np.int64)
 
     def _present(self, rows: Positions) -> Positions:
-        """The rows, but ``NULL`` where they hold null."""
+        """Return the rows, with ``NULL`` for rows that hold null."""
         return rows if self._valid is None else np.where(self._valid[rows], rows, NULL)
 
     def _assign(self, keys: Positions, rows: Positions, where: Mask) -> None:
@@ -58,12 +58,13 @@ class Position(ABC):
 
 
 def refuse_retract(function: str, column: str, rows: Positions) -> None:
-    """Raise for the first row, if there is one."""
+    """Raise RefusedRow for the first row, if there is one."""
     if len(rows):
         raise RefusedRow(
-            f"column {column!r}: the aggregate function {function!r} cannot take back a value, "
-            f"as a delete or update-before asks; set 'fields.{column}.ignore-retract' to keep "
-            "what was aggregated, or use another function",
+            f"column {column!r}: the aggregate function {function!r} cannot subtract a value, "
+            "which a delete or update-before requires; set "
+            f"'fields.{column}.ignore-retract' to 'true' to keep the aggregated value, or use "
+            "another function",
             int(rows[0]),
         )
 
@@ -96,7 +97,7 @@ class LastNonNullValue(Position):
 
 
 class PrimaryKey(Position):
-    """The incoming value, of adds and retracts alike: all rows of a key have the same."""
+    """The incoming value of adds and retracts: all rows of a key have the same one."""
 
     def add(self, keys: Positions, rows: Positions) -> None:
         self._state[keys] = self._present(rows)
@@ -133,7 +134,7 @@ class FirstNonNullValue(FirstValue):
         self._locked[keys[first]] = True
 
     def add_late(self, keys: Positions, rows: Positions) -> None:
-        # Swapped: the state is the input. It wins, and locks, only if nothing is locked yet.
+        # Swapped: the state is the input. It is used, and locks, only if nothing is locked yet.
         stays = ~self._locked[keys] & (self._state[keys] != NULL)
         self._assign(keys, self._present(rows), ~stays)
         self._locked[keys[stays]] = True
@@ -144,7 +145,7 @@ Make = Callable[[str, str, Column, int], Position]
 
 @dataclass(frozen=True, slots=True)
 class PositionFunction:
-    """A function that picks one row of each key by its place alone."""
+    """Picks one row of each key by its position alone."""
 
     name: str
     column: str
@@ -163,12 +164,12 @@ class PositionFunction:
             refuse_retract(self.name, self.column, groups.order[retracts[groups.order]])
         chosen = self._chosen(flat, groups)
         if self.name != "primary-key":
-            # What takes back the value leaves null, whatever was there before.
+            # Subtracting the value gives null, whatever the state was.
             chosen = np.where((chosen != NULL) & retracts[chosen], NULL, chosen)
         return take_or_null(flat, chosen)
 
     def _chosen(self, values: pa.Array, groups: KeyGroups) -> Positions:
-        """The row of each key that counts."""
+        """Return the chosen row of each key."""
         valid = is_valid(values) if self.name.endswith("_non_null_value") else None
         if valid is not None:
             return _non_null(valid, groups, self.name)
@@ -176,12 +177,12 @@ class PositionFunction:
 
 
 def _non_null(valid: Mask, groups: KeyGroups, name: str) -> Positions:
-    """The last or first row of each key that holds a value."""
+    """Return the last or first non-null row of each key."""
     chosen: npt.NDArray[np.int64] = np.full(len(groups), NULL, np.int64)
     present = np.flatnonzero(valid[groups.order])
     if name == "first_non_null_value":
         present = present[::-1]
-    # Of several assignments to one key the last one stays.
+    # Of several assignments to one key, numpy keeps the last.
     chosen[groups.key_of[present]] = groups.order[present]
     return chosen
 

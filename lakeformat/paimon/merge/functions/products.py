@@ -1,4 +1,4 @@
-"""``product``, and what takes it back."""
+"""``product`` and its retract."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _SLACK = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class ProductFunction:
-    """The product of the values that are not null."""
+    """Returns the product of the values that are not null."""
 
     name: str
     column: str
@@ -40,7 +40,7 @@ class ProductFunction:
     def reduce(self, values: Column, groups: KeyGroups) -> pa.Array:
         flat = combined(values)
         if arithmetic_of(flat.type) in (Arithmetic.LONG_DECIMAL, Arithmetic.WIDE_DECIMAL):
-            # Each step rounds, so that nothing can be multiplied ahead of its turn.
+            # Each step rounds, so the order of multiplications matters.
             everything, none = np.arange(len(groups)), pa.nulls(len(groups), flat.type)
             return again(self._state(flat, len(groups)), groups, everything, none)
         keys, rows = present(flat, groups)
@@ -54,7 +54,7 @@ class ProductFunction:
         if arithmetic_of(flat.type) is Arithmetic.FLOAT:
             return result
         with np.errstate(all="ignore"):
-            # Zeros count as ones: what overflowed before a zero has overflowed.
+            # Zeros count as ones: an overflow before a zero is still an overflow.
             largest = np.ones(len(groups))
             np.multiply.at(largest, keys, np.maximum(np.abs(numbers.astype(np.float64)), 1.0))
         doubtful = np.flatnonzero(largest >= range_of(flat.type).high * (1 - _SLACK))
@@ -114,14 +114,14 @@ class _Product(NumberState):
             )
         if wrong.any():
             raise RefusedRow(
-                f"column {self._column!r}: a delete or update-before cannot be taken back from "
-                "the product, which is not to be divided by its value without a rest that goes "
-                f"on for ever; set 'fields.{self._column}.ignore-retract', or correct the row",
+                f"column {self._column!r}: a delete or update-before cannot be removed from "
+                "the product, because the quotient has infinitely many digits; set "
+                f"'fields.{self._column}.ignore-retract' to 'true', or correct the row",
                 int(rows[np.flatnonzero(wrong)[0]]),
             )
 
     def _narrow(self, exact: Numbers) -> Step:
-        """Of the width of the state again, whatever does not fit left out."""
+        """Return numbers of the state's width; those that do not fit are marked."""
         fits = self.in_range(exact).fits
         return Step(np.where(fits, exact, 0).astype(self._state.dtype), fits)
 
@@ -130,7 +130,7 @@ _UNSCALED = (Arithmetic.INTEGER, Arithmetic.FLOAT)
 
 
 def _half_up(numbers: Numbers, divisors: Numbers) -> Numbers:
-    """Quotients rounded to the nearest, halves away from zero."""
+    """Return quotients rounded to the nearest, halves away from zero."""
     sizes = np.abs(divisors)
     rounded = (2 * np.abs(numbers) + sizes) // (2 * sizes)
     signed: Numbers = np.where((numbers < 0) != (divisors < 0), -rounded, rounded)
@@ -138,7 +138,7 @@ def _half_up(numbers: Numbers, divisors: Numbers) -> Numbers:
 
 
 def _terminates(number: int, divisor: int) -> bool:
-    """Whether a quotient has finitely many decimal digits."""
+    """Return True if a quotient has finitely many decimal digits."""
     if divisor == 0:
         return False
     rest = abs(divisor) // gcd(number, divisor)

@@ -1,4 +1,4 @@
-"""From the name of an aggregate function and the options of a column to the function."""
+"""Finds the aggregate function for a name and the options of a column."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ PRIMARY_KEY = "primary-key"
 
 
 def kept_key(column: str) -> AggregateFunction:
-    """The function of columns of the primary key, which users cannot choose."""
+    """Return the function of primary-key columns, which users cannot choose."""
     return PositionFunction(PRIMARY_KEY, column)
 
 
 def aggregate_function(name: str, field: DataField, options: TableOptions) -> AggregateFunction:
-    """The function a name stands for, with the options of a column; checked."""
+    """Return the checked function of a name, with the options of a column."""
     check_function(name, field, options)
     function = _function(canonical_name(name, field.name), field, options)
     ignores = options.of_column(TableOptions.ignore_retract, field.name)
@@ -44,7 +44,7 @@ def aggregate_function(name: str, field: DataField, options: TableOptions) -> Ag
 def _function(name: str, field: DataField, options: TableOptions) -> AggregateFunction:
     column = field.name
     match name:
-        case "sum" | "count":  # what is stored are counts
+        case "sum" | "count":  # the stored values are counts
             return SumFunction(name, column)
         case "product":
             return ProductFunction(name, column)

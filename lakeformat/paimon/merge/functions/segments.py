@@ -1,4 +1,4 @@
-"""Values gathered by key: what the reductions of all functions begin with."""
+"""Values gathered by key, the first step of every reduction."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ __all__ = ["combined", "is_valid", "of_keys", "present", "ranks_of", "raw_number
 
 
 def combined(values: Column) -> pa.Array:
-    """A column in one piece."""
+    """Return a column in one piece."""
     if not isinstance(values, pa.ChunkedArray):
         return values
     return values.chunk(0) if values.num_chunks == 1 else values.combine_chunks()
 
 
 def is_valid(values: pa.Array) -> Mask | None:
-    """Which values are not null; None if all are."""
+    """Mask the values that are not null; None if all are."""
     if values.null_count == 0:
         return None
     valid: Mask = values.is_valid().to_numpy(zero_copy_only=False)
@@ -31,7 +31,7 @@ def is_valid(values: pa.Array) -> Mask | None:
 
 
 def take_or_null(values: Column, positions: Positions) -> pa.Array:
-    """The values at positions, null where a position is negative."""
+    """Return the values at positions, null for a negative position."""
     missing = positions < 0
     if not missing.any():
         return combined(values.take(pa.array(positions)))
@@ -39,8 +39,8 @@ def take_or_null(values: Column, positions: Positions) -> pa.Array:
 
 
 def ranks_of(groups: KeyGroups) -> Iterator[tuple[Positions, Positions]]:
-    """The rows in rounds: the first of every key, then the second of those that have one, ..."""
-    # Keys by falling size: those that have a row at some rank come first.
+    """Yield the rows in rounds: the first of every key, then the second of each, ..."""
+    # Keys by falling size: those with a row at some rank come first.
     by_size = np.argsort(-groups.sizes, kind="stable")
     most = int(groups.sizes.max(initial=0))
     having = np.searchsorted(-groups.sizes[by_size], -np.arange(most), side="left").tolist()
@@ -50,7 +50,7 @@ def ranks_of(groups: KeyGroups) -> Iterator[tuple[Positions, Positions]]:
 
 
 def present(values: pa.Array, groups: KeyGroups) -> tuple[Positions, Positions]:
-    """The rows that are not null, in merge order, each with its key."""
+    """Return the non-null rows in merge order, each with its key."""
     valid = is_valid(values)
     if valid is None:
         return groups.key_of, groups.order
@@ -59,13 +59,13 @@ def present(values: pa.Array, groups: KeyGroups) -> tuple[Positions, Positions]:
 
 
 def raw_numbers(values: pa.Array, kind: npt.DTypeLike) -> npt.NDArray[Any]:
-    """The numbers as they lie in memory; those that stand for null mean nothing."""
+    """Return the numbers as they are in memory; those of nulls are arbitrary."""
     numbers: npt.NDArray[Any] = np.frombuffer(values.buffers()[1] or b"", kind)
     return numbers[values.offset : values.offset + len(values)]
 
 
 def of_keys(groups: KeyGroups, keys: Positions) -> KeyGroups:
-    """The groups of some keys alone, numbered anew in the order given."""
+    """Return the groups of some keys, renumbered in the order given."""
     sizes = groups.sizes[keys]
     ends = np.cumsum(sizes)
     starts = ends - sizes

@@ -1,4 +1,4 @@
-"""Functions on objects that are stored as bytes, each of which a library has to open."""
+"""Functions on objects that are stored as bytes and decoded by a library."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ __all__ = ["SerializedFunction"]
 
 @dataclass(frozen=True, slots=True)
 class SerializedFunction:
-    """The union of bitmaps or sketches; one alone stays the bytes it is."""
+    """The union of bitmaps or sketches; a single one keeps its bytes."""
 
     name: str
     column: str
     union: Callable[[Sequence[bytes]], bytes]
-    """Of two or more; ``ValueError`` if one is damaged."""
+    """Returns the union of two or more; raises ValueError if one is damaged."""
     keeps_single: bool = True
     swaps_late: bool = False
 
@@ -41,7 +41,7 @@ class SerializedFunction:
         places[some] = order[ends[some] - counts[some]]
         several = np.flatnonzero(counts > 1)
         places[several] = len(flat) + np.arange(len(several))
-        # A loop over keys: no library joins more than the objects of one key in a call.
+        # A loop over keys: the libraries join the objects of one key per call.
         unions = [
             self._union_of(flat, order[ends[key] - counts[key] : ends[key]]) for key in several
         ]

@@ -12,7 +12,7 @@ __all__ = ["sketch_union"]
 
 
 def sketch_union(function: str, column: str) -> Callable[[Sequence[bytes]], bytes]:
-    """What unites sketches of one kind, or an error that says what to install."""
+    """Return the union of a sketch type; raise if its package is not installed."""
     try:
         library = importlib.import_module("datasketches")
     except ImportError:
@@ -29,15 +29,15 @@ def _translated(
 ) -> bytes:
     try:
         return unite(library, values)
-    except (RuntimeError, IndexError) as reason:  # what the library says of damaged bytes
+    except (RuntimeError, IndexError) as reason:  # the library's errors for damaged bytes
         raise ValueError(str(reason)) from None
 
 
 def _hll(library: Any, values: Sequence[bytes]) -> bytes:
     sketches = [library.hll_sketch.deserialize(value) for value in values]
-    # The coarsest decides: a union cannot be finer than what goes into it.
+    # The coarsest input decides: a union cannot be finer.
     union = library.hll_union(min(sketch.lg_config_k for sketch in sketches))
-    # The newest first: in this order Java makes a union of the newer one and adds the older.
+    # The newest first, as in Java.
     for sketch in reversed(sketches):
         union.update(sketch)
     united: bytes = union.get_result(library.tgt_hll_type.HLL_4).serialize_compact()

@@ -1,4 +1,4 @@
-"""``sum``, and what takes it back."""
+"""``sum`` and its retract."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ __all__ = ["SumFunction"]
 
 @dataclass(frozen=True, slots=True)
 class SumFunction:
-    """The sum of the values that are not null."""
+    """Returns the sum of the values that are not null."""
 
     name: str
     column: str
@@ -41,7 +41,7 @@ class SumFunction:
         return self._reduced(values, groups, None)
 
     def reduce_changes(self, values: Column, groups: KeyGroups, retracts: Mask) -> pa.Array:
-        # To take a number back from null leaves its negative: retracts are adds of negatives.
+        # Subtracting from null gives the negative: retracts are adds of negatives.
         return self._reduced(values, groups, retracts)
 
     def _reduced(self, values: Column, groups: KeyGroups, retracts: Mask | None) -> pa.Array:
@@ -52,8 +52,8 @@ class SumFunction:
         match arithmetic_of(flat.type):
             case Arithmetic.FLOAT:
                 numbers = to_numbers(flat)
-                # Not reduceat, which adds in pairs: in doubles the order of additions shows.
-                # And -0.0 is what changes no number it is added to.
+                # Not reduceat, which adds in pairs: the order of additions changes doubles.
+                # And adding -0.0 changes no number.
                 sums = np.full(len(groups), -0.0, numbers.dtype)
                 with np.errstate(all="ignore"):
                     np.add.at(sums, keys, _signed(numbers[rows], rows, retracts))
@@ -69,7 +69,7 @@ class SumFunction:
                 sums = np.zeros(len(groups), np.int64)
                 np.add.at(sums, keys, numbers)
                 largest = _largest_prefixes(numbers, keys, groups, limit)
-                sums[largest >= limit * (1 - SLACK)] = 0  # made anew below
+                sums[largest >= limit * (1 - SLACK)] = 0  # computed again below
                 result = from_numbers(sums, found, flat.type)
         doubtful = np.flatnonzero(largest >= limit * (1 - SLACK))
         if not len(doubtful):
@@ -82,7 +82,7 @@ class SumFunction:
 
 _PIECE = 0xFFFFFFFF
 SLACK = 1e-9
-"""Sums of magnitudes are made in doubles, whose error stays far below."""
+"""Sums of magnitudes are computed in doubles, whose error is far below this."""
 
 
 def _signed(numbers: Numbers, rows: Positions, retracts: Mask | None) -> Numbers:
@@ -90,7 +90,7 @@ def _signed(numbers: Numbers, rows: Positions, retracts: Mask | None) -> Numbers
 
 
 def _largest_prefixes(numbers: Numbers, keys: Positions, groups: KeyGroups, limit: int) -> Numbers:
-    """No prefix of a key is further from zero."""
+    """Return an upper bound for the magnitude of every prefix of a key."""
     furthest = max(-float(numbers.min(initial=0)), float(numbers.max(initial=0)))
     bounds = groups.sizes * furthest
     if bounds.max(initial=0) < limit * (1 - SLACK):
@@ -103,7 +103,7 @@ def _largest_prefixes(numbers: Numbers, keys: Positions, groups: KeyGroups, limi
 def _wide_sums(
     flat: pa.Array, keys: Positions, rows: Positions, count: int, retracts: Mask | None
 ) -> tuple[Numbers, Numbers, Numbers]:
-    """Sums of 128-bit numbers as their two halves, and how large they got.
+    """Return sums of 128-bit numbers as two halves, and an upper bound for their size.
 
     Each is made of four sums of 32-bit pieces, of which 2^31 have room in 64 bits.
     """
@@ -137,11 +137,11 @@ class _Sum(NumberState):
 
     def __init__(self, function: str, column: str, values: Column, keys: int) -> None:
         super().__init__(function, column, values, keys)
-        # A short decimal has room for 64 bits only, and Java lets it wrap around.
+        # A short decimal has 64 bits, and Java lets it wrap around.
         self.refuses |= self.arithmetic is Arithmetic.LONG_DECIMAL
 
     def combine(self, state: Numbers, incoming: Numbers) -> Step:
-        with np.errstate(all="ignore"):  # infinities that meet are no number, which is an answer
+        with np.errstate(all="ignore"):  # opposite infinities give NaN, a valid result
             sums = state + incoming
         if self.arithmetic is Arithmetic.FLOAT:
             return self.all_fit(sums)
