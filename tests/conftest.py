@@ -14,14 +14,16 @@ from hypothesis import core, settings
 
 from tests.postgres_server import postgres
 from tests.quick_java import quick_java
-from tests.sampling import IS_WHOLE, SEED
+from tests.sampling import IS_WHOLE, SEED, count, sampled_items
 
 __all__ = ["postgres", "quick_java"]
 
 TESTS = Path(__file__).resolve().parent
 
 # On a shared machine a deadline says more about the machine than about the code.
-settings.register_profile("lake", deadline=None, derandomize=False)
+settings.register_profile(
+    "lake", deadline=None, derandomize=False, max_examples=count(30, whole=100)
+)
 settings.load_profile("lake")
 core.global_force_seed = SEED
 
@@ -45,8 +47,12 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     terminalreporter.write_line(f"{how} with SEED={SEED}, which repeats this run")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark each test with its group, the folder it lies in."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Sample the cases of long tables, and mark each test with its group, the folder it lies in."""
+    kept = sampled_items(items)
+    if left_out := set(items).difference(kept):
+        config.hook.pytest_deselected(items=[item for item in items if item in left_out])
+        items[:] = kept
     for item in items:
         inside = item.path.relative_to(TESTS).parts if item.path.is_relative_to(TESTS) else ()
         if len(inside) > 1:

@@ -12,6 +12,8 @@ from collections.abc import Callable, Hashable, Iterable, Iterator
 from random import Random
 from typing import TypeVar
 
+import pytest
+
 from lakeformat.testing import Call, CrashableStorage, Scenario, Trial, every_fault
 
 __all__ = [
@@ -21,6 +23,7 @@ __all__ = [
     "sample",
     "sampled_calls",
     "sampled_faults",
+    "sampled_items",
     "sampled_moments",
     "sampled_states",
 ]
@@ -41,18 +44,23 @@ def count(sampled: int, whole: int, name: str = "") -> int:
 
 
 def sample(
-    items: Iterable[T], most: int, *, kind: Callable[[T], Hashable] = lambda item: None
+    items: Iterable[T],
+    most: int,
+    *,
+    kind: Callable[[T], Hashable] = lambda item: None,
+    of: str = "",
 ) -> list[T]:
     """Return the first item, the last, one of each kind, and others by chance, in their order.
 
-    More than ``most`` are returned only if there are that many kinds.
+    More than ``most`` are returned only if there are that many kinds. Each test has a sample of its
+    own; ``of`` names what is sampled outside of a test.
     """
     whole = list(items)
     if IS_WHOLE or len(whole) <= most:
         return whole
     chosen = {0, len(whole) - 1}
     kinds = {kind(whole[number]) for number in chosen}
-    order = _chance().sample(range(len(whole)), len(whole))
+    order = _chance(of).sample(range(len(whole)), len(whole))
     for number in order:
         if kind(whole[number]) not in kinds:
             kinds.add(kind(whole[number]))
@@ -60,6 +68,19 @@ def sample(
     others = [number for number in order if number not in chosen]
     chosen.update(others[: max(0, most - len(chosen))])
     return [whole[number] for number in sorted(chosen)]
+
+
+def sampled_items(items: Iterable[pytest.Item]) -> list[pytest.Item]:
+    """Return the tests without those that ``@pytest.mark.sampled(most)`` leaves out of a run."""
+    whole = list(items)
+    cases: dict[tuple[str, int], list[pytest.Item]] = {}
+    for item in whole:
+        if (mark := item.get_closest_marker("sampled")) is not None:
+            cases.setdefault((item.nodeid.partition("[")[0], mark.args[0]), []).append(item)
+    left_out: set[pytest.Item] = set()
+    for (name, most), found in cases.items():
+        left_out |= set(found).difference(sample(found, most, of=name))
+    return [item for item in whole if item not in left_out]
 
 
 def sampled_faults(
@@ -108,7 +129,7 @@ def _kind_of_call(operation: str, path: str) -> Hashable:
     return operation, path.rpartition("/")[2].partition("-")[0].strip("0123456789")
 
 
-def _chance() -> Random:
+def _chance(of: str) -> Random:
     """Return chance that another test does not share."""
-    test = os.environ.get("PYTEST_CURRENT_TEST", "").rpartition(" ")[0]
+    test = of or os.environ.get("PYTEST_CURRENT_TEST", "").rpartition(" ")[0]
     return Random(f"{SEED}:{test}")

@@ -6,7 +6,6 @@ so many tables of each pair of engine and producer.
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 import pyarrow as pa
@@ -17,10 +16,11 @@ from hypothesis import strategies as st
 import lakeformat as lake
 from tests.golden.values import rows_of
 from tests.merge_scenarios import Change, Scenario, loosened, scenarios
+from tests.sampling import count
 
 from .test_merge_property import MODES, new_table
 
-TABLES = int(os.environ.get("LAKE_EXAMPLES", "20"))
+TABLES = count(8, 20, "LAKE_EXAMPLES")
 PAIRS = [
     *((engine, "lookup") for engine in ("deduplicate", "partial-update", "aggregation")),
     *((engine, "full-compaction") for engine in ("deduplicate", "partial-update", "aggregation")),

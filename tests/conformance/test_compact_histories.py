@@ -32,9 +32,9 @@ from lakeformat.paimon.metadata.schema_file import read_schema
 from lakeformat.paimon.metadata.snapshot import CommitKind
 from tests.expired import missing, unneeded
 from tests.keyed_rows import MINUTE, Clock
-from tests.sampling import SEED
+from tests.sampling import SEED, count
 
-HISTORIES = int(os.environ.get("HISTORIES", "4"))
+HISTORIES = count(1, 4, "HISTORIES")
 STEPS = int(os.environ.get("STEPS", "25"))
 TWO_DAYS = 2 * 24 * 60 * MINUTE
 ENGINES = ("deduplicate", "partial-update", "aggregation", "first-row")

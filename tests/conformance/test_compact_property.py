@@ -6,8 +6,6 @@ Each example is a table of its own, compacted after some of its commits and afte
 
 from __future__ import annotations
 
-import os
-
 import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
@@ -19,10 +17,11 @@ from lakeformat.paimon.layout import POSTPONE_BUCKET
 from lakeformat.paimon.read.plan import plan_files
 from tests.golden.values import assert_same_rows, rows_of
 from tests.merge_scenarios import ENGINES, Change, Scenario, loosened, scenarios
+from tests.sampling import count
 
 from .test_merge_property import MODES, new_table
 
-TABLES = int(os.environ.get("LAKE_EXAMPLES", "60"))
+TABLES = count(20, 60, "LAKE_EXAMPLES")
 FORMATS = ("parquet", "avro", "orc")
 SIZES = {
     "one file": {},

@@ -7,7 +7,6 @@ every snapshot, and after a compaction. ``LAKE_EXAMPLES=3000`` tries so many tab
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from copy import deepcopy
@@ -26,8 +25,9 @@ from tests.evolving_scenarios import Stage, evolve, evolving
 from tests.golden.values import assert_same_rows, rows_of
 from tests.merge_model import MergeModel, ModelError
 from tests.merge_scenarios import ENGINES, POOLS, Scenario, loosened
+from tests.sampling import count
 
-TABLES = int(os.environ.get("LAKE_EXAMPLES", "60"))
+TABLES = count(20, 60, "LAKE_EXAMPLES")
 FILES: dict[str, dict[str, str]] = {
     "parquet": {},
     "avro": {"file.format": "avro"},

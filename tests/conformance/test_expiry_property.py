@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import itertools
-import os
 from collections.abc import Mapping
 from typing import Any
 
@@ -27,8 +26,9 @@ from lakeformat.paimon.metadata.tag import Tag, create_tag, tag_names
 from lakeformat.paimon.table import load_table
 from lakeformat.storage import Storage
 from tests.expired import missing, unneeded
+from tests.sampling import count
 
-HISTORIES = int(os.environ.get("LAKE_EXAMPLES", "15"))
+HISTORIES = count(6, 15, "LAKE_EXAMPLES")
 BRANCH = "dev"
 KEYED = {"bucket": "1"}
 TABLES: dict[str, tuple[bool, Mapping[str, str]]] = {

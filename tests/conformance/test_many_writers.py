@@ -6,16 +6,16 @@ it fifty commits each.
 from __future__ import annotations
 
 import json
-import os
 
 import pytest
 
 import lakeformat as lake
 from tests.conformance.faulty_bucket import faulty_bucket
 from tests.conformance.processes import processes
+from tests.sampling import count
 
 WRITERS = 8
-COMMITS = int(os.environ.get("LAKE_COMMITS", "5"))
+COMMITS = count(2, 5, "LAKE_COMMITS")
 
 WRITE = """
 import json, sys

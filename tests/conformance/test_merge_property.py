@@ -2,12 +2,11 @@
 
 Each example is a table of its own: key types, columns, engine, options, and commits of rows with
 kinds. A failing one is shrunk and printed as a ``Scenario``, with a blob that replays it.
-``LAKE_EXAMPLES=3000`` tries so many tables of each engine; ``--hypothesis-seed=7`` tries others.
+``LAKE_EXAMPLES=3000`` tries so many tables of each engine; ``SEED=7`` tries others.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from unittest.mock import patch
@@ -25,8 +24,9 @@ from lakeformat.paimon.merge.of_table import merge_engine, merge_order
 from tests.golden.values import assert_same_rows, rows_of
 from tests.merge_model import MergeModel, ModelError, Record
 from tests.merge_scenarios import ENGINES, KINDS, Change, Scenario, loosened, scenarios
+from tests.sampling import count
 
-TABLES = int(os.environ.get("LAKE_EXAMPLES", "80"))
+TABLES = count(25, 80, "LAKE_EXAMPLES")
 """Tables of each engine that are written and read; each has some ten keys."""
 MERGES = 6 * TABLES
 """Merges of each engine without a table around them."""

@@ -28,9 +28,9 @@ from lakeformat.paimon.metadata.tag import read_tags
 from lakeformat.paimon.read.scan import Scan
 from tests.expired import missing, unneeded
 from tests.keyed_rows import KeyedRows
-from tests.sampling import SEED
+from tests.sampling import SEED, count
 
-HISTORIES = int(os.environ.get("HISTORIES", "3"))
+HISTORIES = count(1, 3, "HISTORIES")
 STEPS = int(os.environ.get("STEPS", "30"))
 KEYS = 4
 TWO_DAYS = 2 * 24 * 60 * 60 * 1000

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import itertools
-import os
 from collections.abc import Callable
 
 import pyarrow as pa
@@ -17,8 +16,9 @@ from hypothesis import strategies as st
 
 import lakeformat as lake
 from lakeformat.paimon.commit.commit import CommitReport
+from tests.sampling import count
 
-TABLES = int(os.environ.get("LAKE_EXAMPLES", "20"))
+TABLES = count(8, 20, "LAKE_EXAMPLES")
 _warehouses = itertools.count()
 LAYOUTS = {
     "copy": {"bucket": "-1"},

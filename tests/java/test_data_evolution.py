@@ -13,7 +13,7 @@ from tests.java.wire import assert_same, json_rows
 COLUMNS = [("id", "INT"), ("name", "STRING"), ("score", "DOUBLE")]
 
 
-def both_read(people: EvolvedRows, peer: JavaPeer) -> None:
+def assert_both_read(people: EvolvedRows, peer: JavaPeer) -> None:
     java = peer.read("shop.people")
     ours = people.table.scan().to_arrow()
     assert_same(java.columns, java.rows, json_rows(ours))
@@ -30,11 +30,11 @@ def test_both_append_and_both_join_columns_alike(catalog: lake.Catalog, peer: Ja
     )
     people.rows.append(added)
     people.append([{"id": 4, "name": "a4", "score": 2.0}])
-    both_read(people, peer)
+    assert_both_read(people, peer)
     people.update(0, [{"name": f"b{n}"} for n in range(3)])
     people.update(3, [{"id": 33, "name": "b3", "score": 3.5}], whole=True)
     people.update(0, [{"score": -1.0}] * 3)
-    both_read(people, peer)
+    assert_both_read(people, peer)
 
 
 @pytest.mark.parametrize("options", [{"row-tracking.enabled": "true"}, DATA_EVOLUTION])
@@ -50,8 +50,8 @@ def test_files_that_java_compacted_are_read_and_appended_to(
     assert peer.call("compact", table="shop.people") == 1
     assert len(peer.call("live_files", table="shop.people")) == 1
     people.append([{"id": 3, "name": "c", "score": 1.5}])
-    both_read(people, peer)
+    assert_both_read(people, peer)
     if options == DATA_EVOLUTION:
         people.update(0, [{"score": 7.0}, {"score": 8.0}])
-        both_read(people, peer)
+        assert_both_read(people, peer)
     assert people.table.scan(where="id = 2").count() == 1

@@ -37,17 +37,19 @@ def in_order(snapshots: list[list[tuple[str, list[Any]]]]) -> list[list[tuple[st
 def test_streams_of_keyed_tables_deliver_the_same(
     catalog: lake.Catalog, peer: JavaPeer, seed: int, producer: str
 ):
-    compare(catalog, peer, seed, {**ASKED[True], "changelog-producer": producer}, ["id"])
+    check_that_streams_agree(
+        catalog, peer, seed, {**ASKED[True], "changelog-producer": producer}, ["id"]
+    )
 
 
 @pytest.mark.parametrize("seed", range(2))
 def test_streams_of_append_tables_deliver_the_same(
     catalog: lake.Catalog, peer: JavaPeer, seed: int
 ):
-    compare(catalog, peer, seed, ASKED[False], [])
+    check_that_streams_agree(catalog, peer, seed, ASKED[False], [])
 
 
-def compare(
+def check_that_streams_agree(
     catalog: lake.Catalog, peer: JavaPeer, seed: int, options: dict[str, str], keys: list[str]
 ) -> None:
     """Let either write, overwrite and compact, and compare what both streams deliver."""

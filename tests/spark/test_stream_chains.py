@@ -6,7 +6,6 @@ how many chains of runs are tried per kind of table.
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from contextlib import suppress
 from copy import deepcopy
@@ -25,10 +24,11 @@ from spark_jobs.source.read_request import request_of_options
 from spark_jobs.source.stream_reader import LakeStreamReader
 from spark_jobs.source.writers import LakeStreamWriter, written_as
 from tests.expired import missing
+from tests.sampling import count
 from tests.spark.micro_batches import Checkpoint, Query
 from tests.spark.test_stream_faults import COLUMNS, ONE_THREAD, Tables
 
-CHAINS = int(os.environ.get("STREAM_CHAINS", "12"))
+CHAINS = count(5, 12, "STREAM_CHAINS")
 KEYED = {"primary_key": ["id"], "options": {"bucket": "2", "changelog-producer": "input"}}
 KINDS = {
     "rows that stay": {},

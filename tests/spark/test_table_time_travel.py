@@ -131,7 +131,7 @@ def test_a_compaction_on_spark_rewrites_the_head(
     assert not compact.run({**request, "strategy": strategy}, lake_spark)["skipped"]
 
     assert table.latest_snapshot().commit_kind == "COMPACT"
-    require_one_file_of_the_head(table, lake_spark)
+    assert_one_file_of_the_head(table, lake_spark)
 
 
 @pytest.mark.parametrize("orders", [{}], indirect=True, ids=["append"])
@@ -139,16 +139,16 @@ def test_a_sorted_compaction_on_spark_rewrites_the_head(catalog, orders, warehou
     table = with_options(catalog, {"scan.tag-name": "old"})
     request = {"warehouse": warehouse, "table": "shop.orders", "engine": "spark"}
     compact.run({**request, "order_by": ["id"]}, lake_spark)
-    require_one_file_of_the_head(table, lake_spark)
+    assert_one_file_of_the_head(table, lake_spark)
 
 
 def test_maintenance_on_spark_looks_after_the_head(catalog, orders, warehouse, lake_spark):
     table = with_options(catalog, {"scan.tag-name": "old", **DUE})
     maintain.run({"warehouse": warehouse, "table": "shop.orders", "engine": "spark"}, lake_spark)
-    require_one_file_of_the_head(table, lake_spark)
+    assert_one_file_of_the_head(table, lake_spark)
 
 
-def require_one_file_of_the_head(table, spark):
+def assert_one_file_of_the_head(table, spark):
     """All three rows are in one file, and a reader still sees the state that is named."""
     assert table.system_table("files").scan(newest=True).to_arrow().num_rows == 1
     assert ids(table.scan(newest=True)) == [1, 2, 3]

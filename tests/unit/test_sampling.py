@@ -114,3 +114,24 @@ def test_a_run_draws_a_new_seed_and_repeats_a_given_one():
 
     assert seed_of_a_run(SEED="5") == "5"
     assert seed_of_a_run() != seed_of_a_run(SEED="")
+
+
+class Case:
+    """What pytest collects, as far as a sample looks at it."""
+
+    def __init__(self, nodeid: str, most: int | None) -> None:
+        self.nodeid = nodeid
+        self.mark = most and pytest.mark.sampled(most).mark
+
+    def get_closest_marker(self, name: str):
+        return self.mark
+
+
+def test_cases_of_a_marked_test_are_sampled_and_no_others(sampled):
+    marked = [Case(f"tests/a.py::test_a[{number}]", 5) for number in range(50)]
+    plain = [Case(f"tests/a.py::test_b[{number}]", None) for number in range(9)]
+    kept = sampling.sampled_items([*marked, *plain])
+    assert (len(kept), kept[0], kept[5:]) == (14, marked[0], plain)
+    assert sampling.sampled_items(marked[7:8]) == marked[7:8]
+    sampled.setattr(sampling, "IS_WHOLE", True)
+    assert sampling.sampled_items(marked) == marked

@@ -443,7 +443,7 @@ def test_spark_looks_up_no_query_in_place_of_a_table(name):
     "name", ["orders", "shop.orders", "c.s.t", '"my table"', '"a""b"', "`a b`.`c`", "[x]"]
 )
 def test_a_table_is_named_with_its_schema_and_quoted_where_it_has_to_be(name):
-    require_table_name(name)
+    assert require_table_name(name) is None
 
 
 @pytest.mark.parametrize("name", ["ORDERS", "main.orders", '"orders"', "[main].`orders`"])

@@ -25,6 +25,7 @@ from lakeformat.types.arrow_types import to_arrow_type
 from lakeformat.types.type_text import parse_type, type_to_json
 from lakeformat.types.types import DataField
 from tests.aggregate_model import Aggregator, ModelError
+from tests.sampling import SEED, count
 
 Draw = Callable[[random.Random], Any]
 RETRACTING = {"sum", "product", "last_value", "last_non_null_value", "collect", "merge_map"}
@@ -208,7 +209,7 @@ LIMITED = [
 
 
 @pytest.mark.parametrize("subject", [*SUBJECTS, *LIMITED], ids=str)
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(SEED, SEED + count(2, whole=8)))
 def test_all_rows_of_a_key_at_once_are_as_one_after_the_other(subject: Subject, seed: int) -> None:
     r = random.Random(f"{subject}-{seed}")
     groups, values = drawn_groups(r, subject)
@@ -230,7 +231,7 @@ def test_all_rows_of_a_key_at_once_are_as_one_after_the_other(subject: Subject, 
 
 
 @pytest.mark.parametrize("subject", SUBJECTS, ids=str)
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(SEED, SEED + count(2, whole=8)))
 def test_states_follow_every_operation(subject: Subject, seed: int) -> None:
     r = random.Random(f"{subject}-{seed}-operations")
     keys = r.randint(1, 5)
@@ -256,7 +257,7 @@ def test_states_follow_every_operation(subject: Subject, seed: int) -> None:
 
 
 @pytest.mark.parametrize("subject", [s for s in SUBJECTS if s.reduces_changes], ids=str)
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(SEED, SEED + count(2, whole=8)))
 def test_retracts_at_once_are_as_one_after_the_other(subject: Subject, seed: int) -> None:
     r = random.Random(f"{subject}-{seed}-changes")
     groups, values = drawn_groups(r, subject)

@@ -13,6 +13,7 @@ from lakeformat.paimon.merge.aggregation import Aggregation
 from lakeformat.paimon.merge.order import MergeOrder
 from lakeformat.paimon.schema import TableSchema, new_schema
 from tests.merge_model import MergeModel
+from tests.sampling import SEED, count
 
 KINDS = ("+I", "-U", "+U", "-D")
 COLUMNS = [
@@ -67,7 +68,7 @@ def merged(of: TableSchema, changes: list[tuple[str, dict[str, Any]]]) -> list[t
 
 @pytest.mark.parametrize("options", [FUNCTIONS, {"sequence.field": "t"}], ids=("functions", "none"))
 @pytest.mark.parametrize("has_deletes", [False, True], ids=("adds", "retracts"))
-@pytest.mark.parametrize("seed", range(15))
+@pytest.mark.parametrize("seed", range(SEED, SEED + count(4, whole=15)))
 def test_a_merge_is_what_the_model_makes_of_each_key(
     options: dict[str, str], has_deletes: bool, seed: int
 ) -> None:
@@ -77,7 +78,7 @@ def test_a_merge_is_what_the_model_makes_of_each_key(
     assert merged(of, changes) == modelled(of, changes)
 
 
-@pytest.mark.parametrize("seed", range(15))
+@pytest.mark.parametrize("seed", range(SEED, SEED + count(4, whole=15)))
 def test_deletes_that_remove_the_row_are_as_in_the_model(seed: int) -> None:
     r = random.Random(seed)
     functions = {k: v for k, v in FUNCTIONS.items() if not k.endswith("ignore-retract")}

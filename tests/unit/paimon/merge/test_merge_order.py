@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from datetime import date, datetime
 from decimal import Decimal
 from functools import cmp_to_key
@@ -18,8 +17,8 @@ from hypothesis import strategies as st
 from lakeformat.paimon.merge.order import MergeOrder
 from lakeformat.rows.key_words import column_words
 from lakeformat.rows.word_order import MOST_FALLS, sort_roughly
+from tests.sampling import SEED
 
-SEED = int(os.environ.get("SEED", "0"))
 SMALL = st.integers(-2, 2)
 TYPES = {
     "bigint": (pa.int64(), st.one_of(SMALL, st.integers(-(2**63), 2**63 - 1))),

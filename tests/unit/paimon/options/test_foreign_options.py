@@ -96,6 +96,7 @@ def test_every_key_of_paimon_is_declared(key):
     assert find_option(key) is not None or find_foreign(key) is not None
 
 
+@pytest.mark.sampled(100)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("key", [key for key in VALUES if key != "data-evolution.enabled"])
 def test_each_operation_works_or_is_refused_by_the_name_of_the_key(with_options, kind, key):
@@ -114,6 +115,7 @@ def test_each_operation_works_or_is_refused_by_the_name_of_the_key(with_options,
             run(table)
 
 
+@pytest.mark.sampled(60)
 @pytest.mark.parametrize("key", [key for key in VALUES if key != "data-evolution.enabled"])
 def test_maintenance_fails_by_the_name_of_the_key_or_not_at_all(with_options, key):
     table = with_options("keyed", {key: VALUES[key]})
@@ -162,8 +164,15 @@ HARMLESS = [
 @pytest.mark.parametrize(("key", "value"), HARMLESS)
 def test_an_option_that_is_off_refuses_nothing(with_options, key, value):
     table = with_options("keyed", {key: value.upper()})
-    for run in OPERATIONS.values():
+    assert [name for name, run in OPERATIONS.items() if is_refused(run, table)] == []
+
+
+def is_refused(run: Callable[[lake.Table], object], table: lake.Table) -> bool:
+    try:
         run(table)
+    except (lake.UnsupportedError, lake.InvalidRequestError):
+        return True
+    return False
 
 
 @pytest.mark.parametrize("prefix", MEANING_PREFIXES)
@@ -201,10 +210,11 @@ OF_ROWS = {
 }
 
 
+@pytest.mark.sampled(30)
 @pytest.mark.parametrize("key", OF_ROWS)
 @pytest.mark.parametrize("operation", WITHOUT_ROWS)
 def test_what_reads_no_row_is_refused_by_no_option_about_rows(with_options, operation, key):
-    WITHOUT_ROWS[operation](with_options("keyed", {key: OF_ROWS[key]}))
+    assert not is_refused(WITHOUT_ROWS[operation], with_options("keyed", {key: OF_ROWS[key]}))
 
 
 def test_what_concerns_partitions_refuses_writing_where_there_are_some(catalog, tmp_path):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from random import Random
 
 import numpy as np
@@ -10,8 +9,8 @@ import pytest
 
 from lakeformat.paimon.orphans.file_names import is_temporary, writer_of
 from lakeformat.paimon.orphans.name_set import LiveNames, NameSet, numbers_of
+from tests.sampling import SEED
 
-SEED = int(os.environ.get("SEED", "0"))
 UNIQUE = "0a1b2c3d-0000-4000-8000-0123456789ab"
 
 

@@ -25,8 +25,8 @@ from lakeformat.paimon.metadata.tag import Tag, create_tag
 from lakeformat.paimon.orphans.orphan_report import OrphanReport
 from lakeformat.storage import MemoryStorage
 from lakeformat.testing import CrashableStorage
+from tests.sampling import SEED
 
-SEED = int(os.environ.get("SEED", "0"))
 COLUMNS = [("id", "BIGINT"), ("dt", "STRING")]
 MINUTE, HOUR, DAY = 60_000, 3_600_000, 86_400_000
 NOON = 1_700_000_000_000

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 from dataclasses import replace
 
@@ -18,8 +17,8 @@ from lakeformat.paimon.read.plan import plan_files
 from tests.evolved_rows import DATA_EVOLUTION, EvolvedRows
 from tests.golden.foreign import expected_of, unpack_foreign
 from tests.rewriting import rewrite_entries
+from tests.sampling import SEED
 
-SEED = int(os.environ.get("SEED", "0"))
 COLUMNS = [("id", "INT"), ("name", "STRING"), ("score", "DOUBLE")]
 
 
