@@ -1,1 +1,1 @@
-"""Files of rows: Parquet, ORC, Avro and text; nothing here knows a table."""
+"""Files of rows: Parquet, ORC, Avro and text; independent of tables."""

@@ -1,4 +1,4 @@
-"""Statistics of columns from the rows that are written, for formats that tell none themselves."""
+"""Statistics of columns from the written rows, for formats without statistics of their own."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Bounds = tuple[Value, Value]
 
 
 def column_bounds(values: pa.ChunkedArray, data_type: DataType) -> Bounds | None:
-    """Minimum and maximum; None if there is a NaN. Call it with some value that is not null."""
+    """Return minimum and maximum, or None if there is a NaN; some value must not be null."""
     if pa.types.is_floating(values.type) and pc.any(pc.is_nan(values)).as_py():
         return None
     ends = pc.min_max(values)
@@ -26,24 +26,24 @@ def column_bounds(values: pa.ChunkedArray, data_type: DataType) -> Bounds | None
 
 
 class BatchStatistics:
-    """Adds up exact statistics of the columns of a file."""
+    """Collects exact statistics of the columns of a file."""
 
     def __init__(self, fields: Sequence[DataField], bounded: Iterable[bool]) -> None:
-        """``bounded`` says for each column whether its minimum and maximum are wanted."""
+        """``bounded`` is True for each column whose minimum and maximum are needed."""
         self._fields = fields
         self._bounded = list(bounded)
         self._nulls = [0] * len(fields)
         self._bounds: list[list[Bounds | None]] = [[] for _ in fields]
 
     def add(self, rows: pa.Table) -> None:
-        """Take rows with exactly the columns into account."""
+        """Add rows with exactly the columns."""
         for number, (column, field) in enumerate(zip(rows.columns, self._fields, strict=True)):
             self._nulls[number] += column.null_count
             if self._bounded[number] and column.null_count < len(column):
                 self._bounds[number].append(column_bounds(column, field.type))
 
     def result(self) -> list[ColumnStatistics]:
-        """The statistics of all rows, by column."""
+        """Return the statistics of all rows, by column."""
         return [
             bounded_by(merge_bounds(bounds), nulls)
             for bounds, nulls in zip(self._bounds, self._nulls, strict=True)

@@ -32,17 +32,17 @@ _NAME = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class PackedPart:
-    """The bytes of one bucket in a packed file."""
+    """The byte range of one bucket in a packed file."""
 
     file_name: str
     bucket: int
-    """The bucket in whose directory the file is, of the same partition."""
+    """The bucket in whose directory the file is; the partition is the same."""
     start: int
     size: int
 
     @property
     def end(self) -> int:
-        """The end of the part: the file has at least as many bytes."""
+        """The end of the range: the file has at least as many bytes."""
         return self.start + self.size
 
 
@@ -52,7 +52,7 @@ def is_packed(name: bytes) -> bool:
 
 
 def packed_part(name: str) -> PackedPart | None:
-    """The part that a name means; None if it is the name of any other file."""
+    """Return the byte range of a name; None if it is the name of an ordinary file."""
     if not name.startswith(PACK_PREFIX) or (found := _NAME.fullmatch(name)) is None:
         return None
     pack, bucket, size, start, length, ending = found.groups()
@@ -63,7 +63,7 @@ def packed_part(name: str) -> PackedPart | None:
 
 
 def packed_address(address: str) -> str:
-    """The address of the file in which the bytes of a name at this address are."""
+    """Return the address of the file that contains the bytes of a name at this address."""
     directory, _, name = address.rpartition("/")
     part = packed_part(name)
     if part is None or part.file_name == name:
@@ -72,7 +72,7 @@ def packed_address(address: str) -> str:
 
 
 def real_name(name: bytes) -> bytes:
-    """The name of the file in which the bytes of a name are, as manifests hold names."""
+    """Return the name of the file that contains the bytes of a name, as manifests store names."""
     if not is_packed(name):
         return name
     part = packed_part(name.decode(errors="surrogateescape"))

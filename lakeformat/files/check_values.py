@@ -1,7 +1,7 @@
-"""Whether the values that a decoder made are values of their types.
+"""Checks that decoded values are valid values of their types.
 
-Arrow's own check looks at texts one by one. Most are plain ASCII, which is seen several times as
-fast from all their bytes at once; only where they are not, Arrow has to say.
+Arrow's own check examines texts one by one. Most are plain ASCII, which a check of all bytes at
+once proves several times as fast; only the rest is left to Arrow.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ _ALL_VALUES = frozenset(
         *(pa.date32(), *(pa.timestamp(unit) for unit in ("s", "ms", "us", "ns"))),
     ]
 )
-"""Types of which any bits are a value."""
+"""Types for which any bits are a valid value."""
 _NOT_ASCII = np.uint64(0x8080808080808080)
 
 
 def check_values(batch: pa.RecordBatch) -> None:
-    """Raise an ``ArrowInvalid`` for a text that is none, or a number its type has no place for."""
+    """Raise ``ArrowInvalid`` for a text that is not UTF-8, or a number outside its type's range."""
     batch.validate()
     for column in batch.columns:
         if column.type in _ALL_VALUES:
@@ -36,7 +36,7 @@ def check_values(batch: pa.RecordBatch) -> None:
 
 
 def is_ascii(texts: pa.Array) -> bool:
-    """Whether texts with valid offsets are, and lie one after the other."""
+    """Return True if all texts are ASCII; offsets must be valid and texts contiguous."""
     rows = len(texts)
     if rows == 0:
         return True

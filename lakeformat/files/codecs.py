@@ -1,4 +1,4 @@
-"""The compressions each file format can have, by the names that options give them."""
+"""The compressions of each file format, by their names in options."""
 
 from __future__ import annotations
 
@@ -34,23 +34,23 @@ CODECS: Mapping[str, Mapping[str, str]] = {
         "null": "null",
     },
 }
-"""Of each format: names options have, as in Java, and what the writer of the format calls them."""
+"""For each format: the names in options, as in Java, and the names of the format's writer."""
 
 COMPRESSIONS = tuple({name: None for codecs in CODECS.values() for name in codecs})
-"""Every name some format knows."""
+"""Every name that some format has."""
 
 
 _ALIKE = (("none", "uncompressed", "null"), ("lz4", "snappy"), ("gzip", "zlib", "deflate"))
-"""Compressions that stand in for one another where a format lacks one."""
+"""Compressions that replace each other if a format lacks one."""
 
 
 def codec_of(file_format: str, compression: str) -> str:
-    """Return what the writer of a format calls a compression that the format has."""
+    """Return the writer's name of a compression that the format has."""
     return CODECS[file_format][compression]
 
 
 def nearest_codec(file_format: str, compression: str) -> str:
-    """Return the codec of a compression, or of the one most like it that the format has."""
+    """Return the codec of a compression, or of the most similar one that the format has."""
     known = CODECS[file_format]
     alike = next((names for names in _ALIKE if compression in names), ())
     return next(known[name] for name in (compression, *alike, "zstd") if name in known)

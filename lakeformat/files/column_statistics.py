@@ -1,4 +1,4 @@
-"""Minimum, maximum and null count of a column, and how a table's options cut them down."""
+"""Minimum, maximum and null count of a column, and their reduction by table options."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ _SURROGATES = range(0xD800, 0xE000)
 
 @dataclass(frozen=True, slots=True)
 class ColumnStatistics:
-    """Values are those of ``binary_row``; None is unknown, or that there is no value.
+    """Values are those of ``binary_row``; None means unknown, or no value.
 
-    Bounds may lie outside the values: strings and bytes are cut.
+    Bounds may lie outside the values: strings and bytes are truncated.
     """
 
     minimum: Value = None
@@ -38,7 +38,7 @@ class ColumnStatistics:
 
     @property
     def is_none(self) -> bool:
-        """Whether nothing is known."""
+        """True if nothing is known."""
         return self.minimum is None and self.maximum is None and self.null_count is None
 
 
@@ -46,16 +46,16 @@ NO_STATISTICS = ColumnStatistics()
 
 
 def bounded_by(bounds: tuple[Value, Value] | None, null_count: int) -> ColumnStatistics:
-    """Statistics with the bounds of ``merge_bounds``."""
+    """Return statistics with the bounds of ``merge_bounds``."""
     minimum, maximum = bounds or (None, None)
     return ColumnStatistics(minimum, maximum, null_count)
 
 
 def merge_bounds(bounds: Iterable[tuple[Value, Value] | None]) -> tuple[Value, Value] | None:
-    """The bounds of all parts of a column; None if one part has values and no bounds.
+    """Return the bounds of all parts of a column; None if one part has values and no bounds.
 
-    Parts without values are left out by the caller. NaN has no place in an order that every
-    reader shares, and either zero stands for both.
+    The caller leaves out parts without values. NaN has no place in an order that every reader
+    shares, and either zero stands for both.
     """
     lowest: Value = None
     highest: Value = None
@@ -72,7 +72,7 @@ def merge_bounds(bounds: Iterable[tuple[Value, Value] | None]) -> tuple[Value, V
 
 
 def reduce_statistics(exact: ColumnStatistics, mode: StatisticsMode) -> ColumnStatistics:
-    """What a mode keeps of exact statistics."""
+    """Return the part of exact statistics that a mode keeps."""
     if mode.detail is Detail.NONE:
         return NO_STATISTICS
     if mode.detail is Detail.COUNTS:
@@ -80,13 +80,13 @@ def reduce_statistics(exact: ColumnStatistics, mode: StatisticsMode) -> ColumnSt
     if mode.length is None or not isinstance(exact.maximum, str | bytes):
         return exact
     highest = _cut_upwards(exact.maximum, mode.length)
-    if highest is None:  # one bound alone would be taken for a column of nulls
+    if highest is None:  # readers would take one bound alone for a column of nulls
         return ColumnStatistics(null_count=exact.null_count)
     return ColumnStatistics(exact.minimum[: mode.length], highest, exact.null_count)
 
 
 def _cut_upwards(value: str | bytes, length: int) -> str | bytes | None:
-    """The least value of at most ``length`` units that no value with this start exceeds."""
+    """Return the smallest value of at most ``length`` units above all values with this start."""
     if len(value) <= length:
         return value
     return _next_text(value[:length]) if isinstance(value, str) else _next_bytes(value[:length])
@@ -95,7 +95,7 @@ def _cut_upwards(value: str | bytes, length: int) -> str | bytes | None:
 def _next_text(text: str) -> str | None:
     for place in range(len(text) - 1, -1, -1):
         following = ord(text[place]) + 1
-        # Java stops at a surrogate, which is no text; the next character is the bound then.
+        # Java stops at a surrogate, which is no valid text; then the next character is the bound.
         following = _SURROGATES.stop if following in _SURROGATES else following
         if following <= _LAST_CODE_POINT:
             return text[:place] + chr(following)
@@ -108,7 +108,7 @@ def _next_bytes(content: bytes) -> bytes | None:
 
 
 class Detail(Enum):
-    """How much is kept of a column; what a level keeps, the levels after it keep too."""
+    """The level of detail for a column; each level includes the levels before it."""
 
     NONE = 0
     COUNTS = 1
@@ -117,14 +117,14 @@ class Detail(Enum):
 
 @dataclass(frozen=True, slots=True)
 class StatisticsMode:
-    """Of one column; ``length`` is what strings and bytes are cut to, None leaves them whole."""
+    """The mode of one column; ``length`` is the longest string or bytes, None keeps them whole."""
 
     detail: Detail
     length: int | None = None
 
     @classmethod
     def parse(cls, text: str) -> StatisticsMode:
-        """Read a mode that the options have checked, such as ``truncate(16)``."""
+        """Parse a mode that the options have checked, such as ``truncate(16)``."""
         plain = {"none": Detail.NONE, "counts": Detail.COUNTS, "full": Detail.BOUNDS}
         if text in plain:
             return cls(plain[text])
@@ -135,5 +135,5 @@ _WITHOUT_ORDER = {TypeName.VARIANT, TypeName.BLOB, TypeName.GEOMETRY, TypeName.G
 
 
 def has_order(data_type: DataType) -> bool:
-    """Whether values of the type have a minimum and a maximum."""
+    """Return True if values of the type have a minimum and a maximum."""
     return isinstance(data_type, AtomicType) and data_type.name not in _WITHOUT_ORDER

@@ -1,4 +1,4 @@
-"""Decimals as Avro keeps them: big-endian two's complement, in as few bytes as they need."""
+"""Decimals in Avro's form: big-endian two's complement, in as few bytes as possible."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from lakeformat.files.decimal_range import check_decimals
 __all__ = ["decimals_from_bytes", "decimals_to_bytes"]
 
 WIDTH = 16
-"""Bytes of an Arrow decimal, little-endian."""
+"""The bytes of an Arrow decimal, little-endian."""
 
 
 def decimals_from_bytes(array: pa.Array, wanted: pa.DataType) -> pa.Array:
-    """Decimals out of a binary array; ValueError for one that is too large for its type."""
+    """Return decimals from a binary array; ValueError for one that is too large for its type."""
     starts, ends, content = _ranges(array)
     sizes = ends - starts
     if len(sizes) and sizes.max() > WIDTH:
@@ -36,7 +36,7 @@ def decimals_from_bytes(array: pa.Array, wanted: pa.DataType) -> pa.Array:
 
 
 def decimals_to_bytes(array: pa.Array) -> pa.Array:
-    """A binary array with each decimal in its fewest bytes."""
+    """Return a binary array with each decimal in as few bytes as possible."""
     count = len(array)
     content = np.frombuffer(array.buffers()[1] or b"", np.uint8)
     first = array.offset * WIDTH
@@ -46,10 +46,10 @@ def decimals_to_bytes(array: pa.Array) -> pa.Array:
 
 
 def _minimal(words: npt.NDArray[np.uint8]) -> pa.Array:
-    """Big-endian words without the leading bytes that only repeat the sign."""
+    """Return big-endian words without the leading bytes that only repeat the sign."""
     signs = np.where(words[:, :1] >= 0x80, 0xFF, 0).astype(np.uint8)
     is_sign = words[:, :-1] == signs
-    # The byte after a dropped one must still show the sign in its highest bit.
+    # The byte after a dropped one must still have the sign in its highest bit.
     shows_sign = (words[:, 1:] >= 0x80) == (signs >= 0x80)
     dropped = np.cumprod(is_sign & shows_sign, axis=1, dtype=np.int64).sum(axis=1)
     kept = np.arange(WIDTH) >= dropped[:, None]
@@ -62,7 +62,7 @@ def _minimal(words: npt.NDArray[np.uint8]) -> pa.Array:
 def _ranges(
     array: pa.Array,
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.uint8]]:
-    """Where each value starts and ends; nulls are empty whatever lies behind them."""
+    """Return start and end of each value; nulls are empty, even if bytes are stored for them."""
     _, offsets_buffer, content = array.buffers()
     offsets = np.frombuffer(offsets_buffer, np.int32)[array.offset : array.offset + len(array) + 1]
     starts, ends = offsets[:-1].astype(np.int64), offsets[1:].astype(np.int64)

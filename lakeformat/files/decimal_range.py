@@ -1,9 +1,9 @@
-"""Which decimals a type has room for, in memory and in a file.
+"""The range of decimals of a type, in memory and in a file.
 
-Java keeps up to 18 digits as a 64-bit number and never looks whether it still fits the precision:
-the sum of an aggregation table may outgrow its type, and is read, compacted and kept like others.
-Out of an ORC or Avro file Java reads such a value as null, though it may be there: here it stays.
-Only a Parquet file is narrower: up to nine digits it has 32 bits, where Java cuts what is more.
+Java stores up to 18 digits as a 64-bit number and never checks the precision: the sum of an
+aggregation table may exceed its type, and is read, compacted and kept. From an ORC or Avro file
+Java reads such a value as null; this library keeps it. Only a Parquet file is narrower: up to nine
+digits it has 32 bits, and Java cuts the rest.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _INT32_END = 1 << 31
 
 
 def check_decimals(array: pa.Array) -> None:
-    """Raise an ``ArrowInvalid`` for a decimal its type has no room for."""
+    """Raise ``ArrowInvalid`` for a decimal outside its type's range."""
     halves = numbers(array)
     exceeds = exceeds_precision(halves[:, 0], halves[:, 1], array.type.precision)
     place = _first(exceeds, array)
@@ -35,7 +35,7 @@ def check_decimals(array: pa.Array) -> None:
 
 
 def refuse_beyond_int32(rows: pa.Table, key_columns: Sequence[str]) -> None:
-    """Name the first decimal that a Parquet file keeps in 32 bits and that does not fit there."""
+    """Raise with the first decimal that does not fit the 32 bits of a Parquet file."""
     for name, column in zip(rows.column_names, rows.columns, strict=True):
         if not pa.types.is_decimal(column.type) or column.type.precision > _INT32_DIGITS:
             continue
@@ -47,13 +47,13 @@ def refuse_beyond_int32(rows: pa.Table, key_columns: Sequence[str]) -> None:
         key = ", ".join(f"{key} = {rows.column(key)[place]}" for key in key_columns)
         raise InvalidRequestError(
             f"column {name!r}{f' of the row {key}' if key else ''} is {array[place]}, which has "
-            f"outgrown {array.type} so far that a Parquet file has no room for it; give the "
+            f"outgrown {array.type} so far that it does not fit into a Parquet file; give the "
             "column more than nine digits, or set 'file.format' to avro"
         )
 
 
 def _first(wrong: npt.NDArray[np.bool_], array: pa.Array) -> int | None:
-    """The first place that is wrong and not null."""
+    """Return the first position that is wrong and not null."""
     nulls = null_mask(array)
     if nulls is not None:
         wrong = wrong & ~nulls

@@ -1,4 +1,4 @@
-"""Field ids inside Parquet and ORC files, the numbers Java gives them."""
+"""Field ids inside Parquet and ORC files, with the numbers that Java assigns."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ _ORC_ID = b"paimon.id"
 
 
 def parquet_schema(fields: tuple[DataField, ...]) -> pa.Schema:
-    """The Arrow schema of a Parquet file, every column and nested part with its id."""
+    """Return the Arrow schema of a Parquet file; every column and nested part has its id."""
     return pa.schema([_numbered_field(field) for field in fields])
 
 
 def orc_schema(fields: tuple[DataField, ...]) -> pa.Schema:
-    """The Arrow schema of an ORC file: ids as type attributes, every part nullable."""
+    """Return the Arrow schema of an ORC file: ids as type attributes, every part nullable."""
     return pa.schema([_orc_field(_numbered_field(field)) for field in fields])
 
 
@@ -40,7 +40,7 @@ def _orc_field(field: pa.Field, *, nullable: bool = True) -> pa.Field:
 
 
 def _orc_type(arrow_type: pa.DataType) -> pa.DataType:
-    """ORC has no TIME, and its timestamps are nanoseconds, as Arrow reads them."""
+    """Return the type in ORC, which has no TIME, and only nanosecond timestamps in Arrow."""
     if pa.types.is_time(arrow_type):
         return pa.int32()
     if pa.types.is_timestamp(arrow_type):
@@ -62,7 +62,7 @@ def _numbered_field(field: DataField) -> pa.Field:
 
 
 def _numbered_type(plain: pa.DataType, data_type: DataType, owner: int, depth: int) -> pa.DataType:
-    """``owner`` is the id of the column or ROW field around, ``depth`` the nesting below it."""
+    """Number the parts of a type; ``owner`` is the enclosing field's id, ``depth`` the nesting."""
     up = _NESTED_BASE + _NESTED_STEP * owner + depth
     down = _NESTED_BASE - _NESTED_STEP * owner - depth
     match data_type:

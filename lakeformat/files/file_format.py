@@ -1,4 +1,4 @@
-"""Which format a data file has: its name's ending says so, and nothing else."""
+"""The format of a data file, given by the ending of its name alone."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from lakeformat.files.changelog_packs import PACK_FORMAT
 
 __all__ = ["FileFormat", "file_extension", "format_of"]
 
-# The text a compression adds to a file name; a codec that is not here adds its own name.
+# The part of a file name for a compression; a codec that is not listed adds its own name.
 _COMPRESSION_EXTENSIONS = {
     "gzip": "gz",
     "bzip2": "bz2",
@@ -21,7 +21,7 @@ _COMPRESSION_EXTENSIONS = {
 
 
 class FileFormat(StrEnum):
-    """The formats data files are read and written in, by the name options give them."""
+    """The formats of data files, by their names in options."""
 
     PARQUET = "parquet"
     ORC = "orc"
@@ -29,7 +29,7 @@ class FileFormat(StrEnum):
 
 
 def format_of(name: str, uri: str) -> FileFormat:
-    """The format of a file by its name; ``uri`` is how an error names it."""
+    """Return the format of a file by its name; ``uri`` is its address in errors."""
     parts = name.rpartition("/")[2].split(".")[1:]
     if len(parts) > 1 and parts[-1].lower() in _COMPRESSION_EXTENSIONS.values():
         parts = parts[:-1]
@@ -42,7 +42,7 @@ def format_of(name: str, uri: str) -> FileFormat:
 
 
 def file_extension(file_format: FileFormat, compression: str, *, include_compression: bool) -> str:
-    """What a new file's name ends with, such as ``zst.parquet``, without the first dot."""
+    """Return the ending of a new file's name, such as ``zst.parquet``, without the first dot."""
     if not include_compression or compression in ("none", ""):
         return str(file_format)
     return f"{_COMPRESSION_EXTENSIONS.get(compression, compression)}.{file_format}"

@@ -1,4 +1,4 @@
-"""What writing one file is, whatever its format."""
+"""The interface of writers of one file, for every format."""
 
 from __future__ import annotations
 
@@ -19,42 +19,42 @@ class FileSettings:
     """Settings of the files of one writer."""
 
     compression: str
-    """Its name in options; each format calls it its own."""
+    """The name in options; each format has its own name for it."""
     zstd_level: int
     target_bytes: int
     has_dictionaries: bool
-    """True if Parquet files encode columns that repeat values by a dictionary."""
+    """True if Parquet files encode columns with repeated values by a dictionary."""
 
 
 @dataclass(frozen=True, slots=True)
 class FileContent:
-    """The columns of the files of one writer, and what is wanted of each."""
+    """The columns of the files of one writer, and the settings of each."""
 
     fields: tuple[DataField, ...]
     modes: Sequence[StatisticsMode]
     settings: FileSettings
     key_columns: tuple[str, ...] = ()
-    """What an error names a row by."""
+    """The columns that identify a row in errors."""
     repeated: Mapping[str, str] = field(default_factory=dict)
-    """Columns that hold the same as one before, with its name: Parquet encodes them once."""
+    """Columns with the same values as an earlier one, and its name: Parquet encodes them once."""
 
 
 class FileWriter(Protocol):
-    """Writes one file into a stream that somebody else opens and closes."""
+    """Writes one file into a stream that the caller opens and closes."""
 
     @property
     def size(self) -> int:
-        """Bytes written so far; what is still held in memory does not count."""
+        """The bytes written so far, without those still in memory."""
         ...
 
     def write(self, rows: pa.Table) -> None:
-        """Add rows, at least one, with exactly the columns, in the Arrow types of the table."""
+        """Add at least one row with exactly the columns, in the Arrow types of the table."""
         ...
 
     def close(self) -> list[ColumnStatistics]:
-        """Write what is left; exact statistics of each column, as far as they are wanted."""
+        """Write the rest; return exact statistics of each column, as far as requested."""
         ...
 
     def discard(self) -> None:
-        """Write nothing more, not even when this object goes: its stream is about to."""
+        """Write nothing more, not even on deletion of this object: its stream will be closed."""
         ...

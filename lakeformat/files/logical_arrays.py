@@ -1,7 +1,7 @@
-"""From what a file holds to what its schema means: physical types differ between writers.
+"""Converts the arrays of a file to the types of its schema; writers use different physical types.
 
-Decimals may be integers or bytes, nanoseconds INT96 or INT64, a TIME a plain number, nested
-parts nullable or not. After this step an array has exactly the Arrow type of its logical type.
+Decimals may be integers or bytes, nanoseconds INT96 or INT64, a TIME a plain number, nested parts
+nullable or not. Afterwards an array has exactly the Arrow type of its logical type.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _BYTES = (
     pa.types.is_fixed_size_binary,
 )
 
-# Which physical types may stand for a logical one; Arrow itself would also parse and print.
+# The physical types that may represent a logical one; Arrow itself would also parse and print.
 _ALLOWED: dict[TypeName, tuple[Callable[[pa.DataType], bool], ...]] = {
     TypeName.BOOLEAN: (pa.types.is_boolean,),
     **dict.fromkeys(
@@ -63,11 +63,11 @@ SHREDDED = "typed_value"
 
 
 class PhysicalTypeError(ValueError):
-    """A column of a file cannot hold values of the type its schema gives it."""
+    """A column of a file cannot hold values of the type in its schema."""
 
 
 def to_logical(array: pa.Array, data_type: DataType) -> pa.Array:
-    """The same values in the Arrow type of ``data_type``."""
+    """Return the same values in the Arrow type of ``data_type``."""
     wanted = to_arrow_type(data_type)
     if array.type == wanted:
         return array
@@ -101,7 +101,7 @@ def _map(array: pa.Array, key: DataType, value: DataType, data_type: DataType) -
 
 
 def _is_shared_shredding(stored: pa.DataType) -> bool:
-    """Return True for a struct whose parts take values of keys that a map of the file assigns."""
+    """Return True for a struct whose fields hold values of keys that a map in the file assigns."""
     return bool(pa.types.is_struct(stored) and stored.get_field_index("__field_mapping") >= 0)
 
 
@@ -117,7 +117,7 @@ def _row(array: pa.Array, data_type: RowType, wanted: pa.DataType) -> pa.Array:
     children = dict(zip([part.name for part in array.type], struct_children(array), strict=True))
     missing = [field.name for field in data_type.fields if field.name not in children]
     if missing:
-        raise PhysicalTypeError(f"a ROW lacks the field {missing[0]!r}")
+        raise PhysicalTypeError(f"a ROW has no field {missing[0]!r}")
     found = [to_logical(children[field.name], field.type) for field in data_type.fields]
     return struct_around(array, found, wanted)
 
@@ -143,13 +143,13 @@ def _variant(array: pa.Array, data_type: AtomicType, wanted: pa.DataType) -> pa.
     if sorted(parts) != ["metadata", "value"]:
         raise PhysicalTypeError(f"a VARIANT has the parts {', '.join(parts)}")
     children = dict(zip(parts, struct_children(array), strict=True))
-    # Below a null there may be anything; the parts of a VARIANT are never null themselves.
+    # Below a null any value is possible; the parts of a VARIANT are never null themselves.
     filled = [pc.fill_null(children[part.name].cast(pa.binary()), b"") for part in wanted]
     return struct_around(array, filled, wanted)
 
 
 def _timestamps(array: pa.Array, wanted: pa.DataType) -> pa.Array:
-    """Finer units are cut downwards, so that times before 1970 are cut as those after."""
+    """Round finer units down, before 1970 too."""
     counts = array.view(pa.int64())
     stored, target = _UNIT_NANOS[array.type.unit], _UNIT_NANOS[wanted.unit]
     if stored > target:

@@ -1,4 +1,4 @@
-"""The columns a file should have by the schema it was written with, and does not."""
+"""Reports columns of a file's schema that the file does not have."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ _SHOWN = 20
 
 
 class MissingColumnError(ValueError):
-    """The file is of another schema than its manifest says, or lost a column."""
+    """The file has another schema than its manifest names, or lost a column."""
 
 
 def require_columns(wanted: Sequence[str], there: Sequence[str]) -> None:
-    """Refuse a file without some column, in the same words for every format."""
+    """Raise for a file without some column, with one message for every format."""
     missing = [name for name in wanted if name not in there]
     if missing:
         more = f" and {len(there) - _SHOWN} more" if len(there) > _SHOWN else ""

@@ -1,4 +1,4 @@
-"""Takes nested Arrow arrays apart and puts them together around other children, without copies."""
+"""Splits nested Arrow arrays and rebuilds them around other children, without copies."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ __all__ = ["list_around", "map_around", "map_entries", "struct_around", "struct_
 
 
 def list_around(array: pa.Array, elements: pa.Array, wanted: pa.DataType) -> pa.Array:
-    """A list array with the lists of ``array`` over other ``array.values``."""
+    """Return a list array with the lists of ``array`` around other ``array.values``."""
     return pa.Array.from_buffers(
         wanted, len(array), array.buffers()[:2], array.null_count, array.offset, [elements]
     )
 
 
 def map_around(array: pa.Array, keys: pa.Array, items: pa.Array, wanted: pa.DataType) -> pa.Array:
-    """A map array with the maps of ``array``, over other ``map_entries``.
+    """Return a map array with the maps of ``array`` around other ``map_entries``.
 
-    ``array`` may also be a list of pairs, the form a map has in some files.
+    ``array`` may also be a list of pairs, the form of a map in some files.
     """
     fields = [wanted.key_field, wanted.item_field]
     entries = pa.StructArray.from_arrays([keys, items], fields=fields)
@@ -25,20 +25,20 @@ def map_around(array: pa.Array, keys: pa.Array, items: pa.Array, wanted: pa.Data
 
 
 def map_entries(array: pa.Array) -> tuple[pa.Array, pa.Array]:
-    """Keys and items of a map array or a list of pairs, unsliced as ``map_around`` wants them."""
+    """Return keys and items of a map array or a list of pairs, unsliced for ``map_around``."""
     if pa.types.is_map(array.type):
         return array.keys, array.items
     return array.values.field(0), array.values.field(1)
 
 
 def struct_children(array: pa.Array) -> list[pa.Array]:
-    """The fields of a struct array; null wherever the struct is."""
+    """Return the fields of a struct array; null where the struct is null."""
     if array.null_count:
         return list(array.flatten())
     return [array.field(number) for number in range(array.type.num_fields)]
 
 
 def struct_around(array: pa.Array, children: list[pa.Array], wanted: pa.DataType) -> pa.Array:
-    """A struct array that is null where ``array`` is, with other fields."""
+    """Return a struct array that is null where ``array`` is, with other fields."""
     mask = array.is_null() if array.null_count else None
     return pa.StructArray.from_arrays(children, fields=list(wanted), mask=mask)

@@ -1,1 +1,1 @@
-"""Rows in memory: conditions, pruning, keys that sort; nothing here knows a table."""
+"""Rows in memory: conditions, pruning, sortable keys; independent of tables."""

@@ -1,6 +1,7 @@
-"""Texts that are carried through a merge as dictionaries, where a file has them so.
+"""Keeps dictionary-encoded texts encoded through a merge.
 
-A row that loses is never decoded then, and one that wins is moved as a number.
+The text of a row that loses is then never decoded, and the text of a row that wins is moved as a
+number.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ __all__ = ["decoded", "one_table"]
 
 
 def one_table(batches: Sequence[pa.RecordBatch]) -> pa.Table:
-    """All rows; a column is a dictionary, and one and the same, if it is one in every batch."""
+    """Return all rows as one table; a column is a dictionary if it is one in every batch."""
     schemas = [batch.schema for batch in batches]
     schema = schemas[0]
     if any(other != schema for other in schemas):
@@ -29,7 +30,7 @@ def one_table(batches: Sequence[pa.RecordBatch]) -> pa.Table:
 
 
 def decoded(rows: pa.RecordBatch) -> pa.RecordBatch:
-    """The same rows without dictionaries."""
+    """Return the same rows without dictionaries."""
     if not any(pa.types.is_dictionary(kind) for kind in rows.schema.types):
         return rows
     columns = [

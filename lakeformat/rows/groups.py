@@ -1,4 +1,4 @@
-"""Rows of a bucket put in order, without being moved: which belong together, and in which order."""
+"""Groups of rows with one key: the order of a bucket's rows, without moving them."""
 
 from __future__ import annotations
 
@@ -17,36 +17,36 @@ Mask: TypeAlias = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class KeyGroups:
-    """The rows of each key, keys in their order, the rows of one key in merge order."""
+    """The rows of each key: keys in key order, the rows of one key in merge order."""
 
     order: Positions
-    """Positions of rows: those of the first key, oldest first, then those of the next."""
+    """Positions of rows: first those of the first key, oldest first, then those of the next key."""
     starts: Positions
-    """Where in ``order`` each key begins."""
+    """The start of each key in ``order``."""
     with_lone: bool = False
-    """Whether an engine also merges a key's only row, as compactions do that look rows up."""
+    """True if the engine also merges a key's only row, as compactions with lookups do."""
 
     def __len__(self) -> int:
         return len(self.starts)
 
     @cached_property
     def ends(self) -> Positions:
-        """Where in ``order`` each key ends; the row before is its newest."""
+        """The end of each key in ``order``; the row before it is the key's newest."""
         return np.append(self.starts, len(self.order))[1:]
 
     @cached_property
     def sizes(self) -> Positions:
-        """How many rows each key has."""
+        """The number of rows of each key."""
         return self.ends - self.starts
 
     @cached_property
     def meets(self) -> Mask:
-        """Which keys an engine merges; the row of any other stays as it is, kind and all."""
+        """Mask of the keys that an engine merges; a row of any other key is kept unchanged."""
         return np.ones(len(self), np.bool_) if self.with_lone else self.sizes > 1
 
     @cached_property
     def key_of(self) -> Positions:
-        """Which key each position of ``order`` belongs to."""
+        """The number of the key at each position of ``order``."""
         return np.repeat(np.arange(len(self.starts)), self.sizes)
 
     @property

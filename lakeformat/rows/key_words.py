@@ -1,7 +1,7 @@
-"""Columns as unsigned words that compare as their values do, to sort rows without looking at them.
+"""Columns as unsigned words with the same order as their values, to sort rows quickly.
 
-Words of a column are made when somebody asks for them, for the rows that are asked for: mostly the
-first few decide, and the rest of a long text is never looked at.
+Words are computed on demand, for the requested rows only: usually the first words decide, and the
+rest of a long text is never read.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ __all__ = ["KeyWord", "Words", "column_words"]
 Words: TypeAlias = npt.NDArray[np.uint64]
 
 KeyWord: TypeAlias = Callable[[Positions | None], Words]
-"""One word of some rows of a column, or of all of them."""
+"""Returns one word of the given rows of a column, or of all rows."""
 
 _SIGN = np.uint64(1 << 63)
 _WORD_BYTES = 8
@@ -31,10 +31,10 @@ LARGEST = 2**63 - 1
 
 
 def column_words(column: pa.ChunkedArray | pa.Array) -> Iterator[KeyWord]:
-    """The words of a column, the one that decides first before the others.
+    """Yield the words of a column, the most significant first.
 
     Nulls come first, numbers by size, -0.0 before 0.0 and NaN last, texts and binaries by their
-    unsigned bytes; words are equal where values are.
+    unsigned bytes. Equal values have equal words.
     """
     array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     nulls = null_mask(array)
@@ -84,13 +84,14 @@ def _signed_words(values: npt.NDArray[np.generic]) -> Words:
 def _float_words(values: npt.NDArray[np.generic]) -> Words:
     wide = values.astype(np.float64)
     raw = np.where(np.isnan(wide), np.nan, wide).view(np.uint64)
-    # Negative numbers grow towards zero: all their bits turn around, of others only the sign.
+    # Negative numbers: invert all bits, so that they rise towards zero; other numbers: flip the
+    # sign.
     words: Words = raw ^ np.where(raw >= _SIGN, ~np.uint64(0), _SIGN)
     return words
 
 
 def _text_words(array: pa.Array, nulls: Mask | None) -> Iterator[KeyWord]:
-    """Eight bytes each, then the size where it alone may tell two texts apart."""
+    """Yield eight bytes at a time, then the size if only it distinguishes two texts."""
     raw, starts, ends = byte_spans(array)
     sizes = ends - starts
     if nulls is None and len(sizes) and (sizes == sizes[0]).all():
@@ -100,17 +101,17 @@ def _text_words(array: pa.Array, nulls: Mask | None) -> Iterator[KeyWord]:
     longest, shortest = int(sizes.max(initial=0)), int(sizes.min(initial=LARGEST))
     for place in range(0, longest, _WORD_BYTES):
         yield _TextWord(data, starts, sizes, place, place + _WORD_BYTES <= shortest)
-    # Words are filled up with zeros, so only who ends with a zero can look like a shorter one.
+    # Words are padded with zeros, so only a text that ends with a zero can equal a shorter one.
     if _some_end_with_zero(data, starts, sizes):
         yield _as_word(sizes.astype(np.uint64))
 
 
 def _even_text_words(data: Bytes, starts: Positions, size: int) -> Iterator[KeyWord]:
-    """As ``_text_words``, of texts at equal distances in memory: nothing is looked for."""
-    if 0 < size < _WORD_BYTES:  # the word of the last text reaches beyond it
+    """Like ``_text_words``, for texts at equal distances in memory: no positions are computed."""
+    if 0 < size < _WORD_BYTES:  # the word of the last text extends past its end
         data = np.append(data[: starts[-1] + size], np.zeros(_WORD_BYTES, np.uint8))
     for place in range(0, size, _WORD_BYTES):
-        # The last bytes are read together with some before them, which then go.
+        # The last bytes are read together with some before them, which are shifted out.
         read_at = min(place, max(size - _WORD_BYTES, 0))
         shape, first = (len(starts),), int(starts[0]) + read_at
         words: Words = np.ndarray(shape, ">u8", data, first, (size,)).astype(np.uint64)
@@ -122,7 +123,7 @@ def _even_text_words(data: Bytes, starts: Positions, size: int) -> Iterator[KeyW
 
 
 class _TextWord:
-    """The eight bytes from a place of each text on."""
+    """Returns eight bytes from the same position of each text."""
 
     __slots__ = ("_data", "_is_full", "_place", "_sizes", "_starts")
 
@@ -139,7 +140,7 @@ class _TextWord:
         if self._is_full:
             return _big_endian(self._data, starts + self._place)
         left = sizes - self._place
-        # Texts that have ended are read at their start, where there is something to be read.
+        # Texts that have ended are read at their start, where bytes exist.
         words: Words = _big_endian(self._data, starts + np.where(left > 0, self._place, 0))
         unused = (np.clip(_WORD_BYTES - left, 0, _WORD_BYTES) << 3).view(np.uint64)
         words >>= unused  # numpy gives 0 for a shift by 64

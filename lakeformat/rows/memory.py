@@ -1,4 +1,4 @@
-"""Where the memory of a merge comes from."""
+"""The memory pool of merges."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ __all__ = ["merge_memory"]
 
 
 def merge_memory() -> pa.MemoryPool:
-    """The system's allocator: it keeps what one round gave back for the next one.
+    """Return the system's allocator, which reuses the memory of one round for the next.
 
-    Arrow's own returns it to the kernel, which clears every page again: a tenth of the time.
+    Arrow's own allocator returns memory to the kernel, which clears every page again: a tenth of
+    the time.
     """
     return pa.system_memory_pool()

@@ -1,7 +1,7 @@
-"""Conditions of a scan, and whether values within known bounds can meet them.
+"""Conditions of a scan, checked against known bounds of values to skip files.
 
-A condition never has to be right about a file, only about what it rules out: absent bounds, bounds
-that are truncated and types that have changed leave every file in.
+A file is skipped only if the bounds prove that no row matches: missing or truncated bounds and
+changed types keep it.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ Mask: TypeAlias = NDArray[np.bool_]
 
 
 class Op(StrEnum):
-    """How a column is compared; a comparison with null is never true."""
+    """The comparison of a column with a value; a comparison with null is never true."""
 
     EQUAL = "="
     NOT_EQUAL = "!="
@@ -55,21 +55,21 @@ class Op(StrEnum):
 class ColumnTest:
     """One comparison of a column.
 
-    The literal is a value as ``paimon/binary_row/values.py`` lists them.
+    The literal is a value of the types listed in ``types/values.py``.
     """
 
     column: str
     op: Op
     literal: Value = None
-    """For ``in`` a tuple of values; for the tests of null nothing."""
+    """A tuple of values for ``in``; None for the tests of null."""
 
 
 @dataclass(frozen=True, slots=True)
 class Alternatives:
-    """Conditions of which those of one branch at least must all be true of a row."""
+    """Branches of conditions; all conditions of at least one branch must be true of a row."""
 
     branches: tuple[tuple[ColumnTest, ...], ...]
-    """None of them is empty: what tells nothing of one branch tells nothing of them all."""
+    """No branch is empty: if one branch excludes nothing, neither do all together."""
 
 
 Conjunction: TypeAlias = "Sequence[ColumnTest | Alternatives]"
@@ -86,14 +86,14 @@ def conjunctions(conditions: Conjunction) -> Iterator[list[list[ColumnTest]]]:
 
 
 def in_any(conditions: Conjunction, ask: Callable[[Sequence[ColumnTest]], Mask]) -> Mask:
-    """What ``ask`` leaves in of conditions without alternatives, for some with them."""
+    """Apply ``ask``, which takes conditions without alternatives, to conditions with them."""
     groups = [[ask(each) for each in lists] for lists in conjunctions(conditions)]
     found: Mask = np.logical_and.reduce([np.logical_or.reduce(masks) for masks in groups])
     return found
 
 
 def on_columns(conditions: Conjunction, names: Collection[str]) -> Conjunction:
-    """What of them is about some columns alone."""
+    """Return the conditions that use only these columns."""
     found: list[ColumnTest | Alternatives] = []
     for each in conditions:
         if isinstance(each, ColumnTest):
@@ -106,17 +106,17 @@ def on_columns(conditions: Conjunction, names: Collection[str]) -> Conjunction:
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """What is known about the values of one column, file by file; null is not known."""
+    """Known bounds of one column, file by file; null if unknown."""
 
     least: pa.Array
     most: pa.Array
     nulls: pa.Array
-    """How many values are null."""
+    """The number of null values."""
     rows: pa.Array
 
 
 def may_meet(condition: ColumnTest, bounds: Bounds, data_type: DataType) -> Mask:
-    """Where some row may meet a condition; false only where none can."""
+    """Return a mask of files that may have a matching row; False only if none can match."""
     no_nulls = pc.equal(bounds.nulls, 0)
     only_nulls = pc.equal(bounds.nulls, bounds.rows)
     if condition.op is Op.IS_NULL:
@@ -128,14 +128,14 @@ def may_meet(condition: ColumnTest, bounds: Bounds, data_type: DataType) -> Mask
 
 
 def _out_of_bounds(condition: ColumnTest, bounds: Bounds, data_type: AtomicType) -> pa.Array:
-    """Where bounds are known and leave no room; null or false where they do not tell."""
+    """Return True if known bounds exclude a match; null or False if they do not."""
     if condition.op is not Op.IN:
         return _beyond(condition.op, condition.literal, bounds, data_type)
     return _beyond_all(condition.literal, bounds, data_type)
 
 
 def _beyond_all(literals: tuple[Value, ...], bounds: Bounds, data_type: AtomicType) -> pa.Array:
-    """Where no literal is between the bounds."""
+    """Return True if no literal is within the bounds."""
     ordered = _in_order(literals, data_type)
     if ordered is None:
         return _nowhere(bounds)
@@ -151,7 +151,8 @@ def _beyond_all(literals: tuple[Value, ...], bounds: Bounds, data_type: AtomicTy
 
 @lru_cache(maxsize=8)
 def _in_order(literals: tuple[Value, ...], data_type: AtomicType) -> pa.Array | None:
-    """The literals in order, found once for all files; None if one is NaN, which rules out none."""
+    """Return the literals sorted, once for all files; None if one is NaN, which excludes
+    nothing."""
     there = [literal for literal in literals if literal is not None]
     if any(isinstance(literal, float) and math.isnan(literal) for literal in there):
         return None
@@ -162,7 +163,7 @@ def _in_order(literals: tuple[Value, ...], data_type: AtomicType) -> pa.Array | 
 def _places(
     is_before: Callable[[pa.Array, pa.Array], pa.Array], ordered: pa.Array, values: pa.Array
 ) -> NDArray[np.int64]:
-    """How many of some ordered values stand before each value; any number for null."""
+    """Return, for each value, how many sorted values are before it; any number for null."""
     low = np.zeros(len(values), np.int64)
     high = np.full(len(values), len(ordered), np.int64)
     while (is_open := low < high).any():
@@ -187,7 +188,7 @@ def _beyond(op: Op, literal: Value, bounds: Bounds, data_type: AtomicType) -> pa
         least, most = _without_nan(least), _without_nan(most)
     [value] = values_to_arrow([literal], data_type)
     above, below = pc.greater(least, value), pc.less(most, value)
-    # Where one bound is not known, the other is not to be trusted alone.
+    # If one bound is unknown, the other one alone is not reliable.
     known = pc.and_(pc.is_valid(least), pc.is_valid(most))
     match op:
         case Op.EQUAL:

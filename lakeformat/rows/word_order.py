@@ -1,4 +1,4 @@
-"""Sorts rows by words: in one go where they fit beside the row's position, else by refinement.
+"""Sorts rows by words: in one step if word and position fit in one number, else by refinement.
 
 Rows whose words are all equal keep the order of their positions.
 
@@ -36,20 +36,20 @@ Kind: TypeAlias = Literal["stable", "quicksort"]
 
 _WORD_BITS = 64
 _DIGIT_BITS = 0x0F0F0F0F0F0F0F0F
-"""All that tells one digit as text from another."""
+"""The bits in which one digit as text can differ from another."""
 _WIDE = 20
-"""Words with more bits are worth a look at whether all of the bits differ."""
+"""For words with more bits it is worth checking which bits differ."""
 MOST_FALLS = 64
-"""Numbers that fall at most so often come in sorted runs, which are merged."""
+"""Numbers with at most so many falls are in sorted runs, which are merged."""
 _SAMPLE = 256
-"""In so many of them all bits differ that do at all, mostly."""
+"""The size of a sample that mostly shows all the bits that differ."""
 
 
 def sort_by_words(words: Iterator[KeyWord], rows: int) -> KeyGroups:
-    """The rows in the order of their words, those of a group equal in all of them."""
+    """Return the rows in the order of their words, grouped by equal words."""
     position_bits = max(rows - 1, 0).bit_length()
     head, rest = _pack(words, _WORD_BITS - position_bits)
-    if head is None:  # nothing tells any two rows apart
+    if head is None:  # all rows are equal
         return KeyGroups(np.arange(rows), np.zeros(min(rows, 1), np.int64))
     order, is_first = _sort_beside_positions(head, position_bits)
     for word in rest:
@@ -60,9 +60,9 @@ def sort_by_words(words: Iterator[KeyWord], rows: int) -> KeyGroups:
 
 
 def sort_roughly(words: Iterator[KeyWord], rows: int) -> Positions:
-    """The rows in the order of the first bits of their words: of as many as fit in one number.
+    """Return the rows in the order of the first bits of their words, as many as fit in one number.
 
-    Rows that are equal in those keep the order of their positions.
+    Rows with equal bits keep the order of their positions.
     """
     position_bits = max(rows - 1, 0).bit_length()
     head, _ = _pack(words, _WORD_BITS - position_bits)
@@ -73,7 +73,7 @@ def sort_roughly(words: Iterator[KeyWord], rows: int) -> Positions:
 
 
 def _pack(words: Iterator[KeyWord], room: int) -> tuple[Words | None, Iterator[KeyWord]]:
-    """As many of the first bits as have room, in one word; the words that still have to decide."""
+    """Pack as many of the first bits as fit into one word; return it with the remaining words."""
     head: Words | None = None
     for word in words:
         values = word(None)
@@ -94,7 +94,8 @@ def _pack(words: Iterator[KeyWord], room: int) -> tuple[Words | None, Iterator[K
 
 
 def _squeeze(values: Words) -> tuple[Words, int]:
-    """The same order in fewer bits: how many are needed, 0 if all values are equal."""
+    """Return the values in fewer bits with the same order, and the number of bits; 0 if all are
+    equal."""
     least = values.min()
     bits = int(values.max() - least).bit_length()
     if bits > _WIDE and _differing(values[:: len(values) // _SAMPLE + 1]).bit_count() < bits:
@@ -105,12 +106,12 @@ def _squeeze(values: Words) -> tuple[Words, int]:
 
 
 def _differing(values: Words) -> int:
-    """The bits that are not the same in all values."""
+    """Return the bits that are not the same in all values."""
     return int(np.bitwise_or.reduce(values) ^ np.bitwise_and.reduce(values))
 
 
 def _pick_bits(values: Words, differing: int) -> tuple[Words, int]:
-    """Only the bits that are not the same in all values: of digits as text half of them."""
+    """Keep only the bits that are not the same in all values: half of those of digits as text."""
     if differing & _DIGIT_BITS == differing:
         return _pick_digits(values, differing)
     picked = np.zeros(len(values), np.uint64)
@@ -127,7 +128,7 @@ def _pick_bits(values: Words, differing: int) -> tuple[Words, int]:
 
 
 def _pick_digits(values: Words, differing: int) -> tuple[Words, int]:
-    """The lower halves of the bytes, drawn together by two, by four and by eight."""
+    """Return the lower halves of the bytes, compacted in steps of two, four and eight bytes."""
     picked = values & np.uint64(_DIGIT_BITS)
     for shift, mask in ((4, 0x00FF00FF00FF00FF), (8, 0x0000FFFF0000FFFF), (16, 0xFFFFFFFF)):
         picked |= picked >> np.uint64(shift)
@@ -139,9 +140,10 @@ def _pick_digits(values: Words, differing: int) -> tuple[Words, int]:
 
 
 def _sort_beside_positions(values: Words, position_bits: int) -> tuple[Positions, Mask]:
-    """Order by one word, which is used up, and where in it another value starts.
+    """Sort by one word; return the order and a mask of positions where another value starts.
 
-    Value and position are sorted as one number: several times as fast as positions by value.
+    Value and position are sorted as one number: several times as fast as sorting positions by
+    value.
     """
     packed = np.left_shift(values, np.uint64(position_bits), out=values)
     packed |= np.arange(len(values), dtype=np.uint64)

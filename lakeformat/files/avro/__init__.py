@@ -1,1 +1,1 @@
-"""Avro files: how they are read and written, and the schemas Java declares in them."""
+"""Reads and writes Avro files, with the schemas that Java declares in them."""

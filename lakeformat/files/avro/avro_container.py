@@ -31,16 +31,16 @@ __all__ = [
 MAGIC = b"Obj\x01"
 SYNC_SIZE = 16
 READABLE_AFTER = 32
-"""Zero bytes behind the content, so that words may be read from any place in it."""
+"""Zero bytes after the content, so that words may be read from any position in it."""
 
-# Metadata repeats itself, but never like this: more is a mistake or an attack on memory.
+# Metadata is repetitive, but never more than this: more is an error or an attack on memory.
 _LARGEST_RATIO = 1000
 _ALWAYS_ALLOWED_BYTES = 64 << 20
 _LARGE_FILE_RATIO = 32
 _MOST_BYTES_OF_FEW = 512 << 20
-"""A small file never unpacks to more, however much it repeats itself."""
+"""The largest unpacked size of a small file, however repetitive."""
 _LEAST_RECORD_BYTES = 2
-"""Each record names a file of its own, which takes some bytes even when they are packed."""
+"""The fewest packed bytes of a record: each names a different file."""
 _ALWAYS_ALLOWED_RECORDS = 10_000
 _SNAPPY_CHECKSUM_SIZE = 4
 
@@ -50,11 +50,11 @@ _ZSTD_ZEROS = zstd.compress(bytes(READABLE_AFTER))
 
 
 class NotPlainError(Exception):
-    """The file is damaged, or not built as the writers of tables build theirs."""
+    """The file is damaged, or its structure differs from that of table writers."""
 
 
 class BlockLimitError(Exception):
-    """A block unpacks to far more than its file can honestly hold."""
+    """A block unpacks to far more than its file can contain."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,17 +64,17 @@ class AvroBlocks:
     schema: bytes
     """The writer's schema, as JSON."""
     content: NDArray[np.uint8]
-    """All blocks, and ``READABLE_AFTER`` zeros behind them."""
+    """All blocks, followed by ``READABLE_AFTER`` zeros."""
     counts: NDArray[np.int64]
-    """Records by block."""
+    """The number of records of each block."""
     ends: NDArray[np.int64]
-    """Where each block ends in the content."""
+    """The end of each block in the content."""
     offsets: NDArray[np.int64]
-    """Where each block starts in its file."""
+    """The start of each block in its file."""
 
 
 def read_blocks(content: bytes) -> AvroBlocks:
-    """Unpack a whole file; the records themselves are not looked at."""
+    """Unpack a whole file; the records themselves are not parsed."""
     try:
         metadata, start = _read_header(content)
     except (IndexError, UnicodeDecodeError) as reason:
@@ -82,7 +82,7 @@ def read_blocks(content: bytes) -> AvroBlocks:
     counts, packed, offsets = _split(content, start)
     codec = metadata.get("avro.codec", b"null").decode("ascii", "replace")
     if codec not in _UNPACK:
-        raise NotPlainError(f"codec {codec!r} is not one of the format's")
+        raise NotPlainError(f"codec {codec!r} is not part of the format")
     limit = most_unpacked(len(content))
     if sum(counts) > most_records(len(content)):
         raise BlockLimitError
@@ -101,20 +101,20 @@ def read_blocks(content: bytes) -> AvroBlocks:
 
 
 def most_unpacked(size: int) -> int:
-    """How much bytes of a file can honestly unpack to."""
+    """Return the largest plausible unpacked size of a number of bytes."""
     most = max(_MOST_BYTES_OF_FEW, _LARGE_FILE_RATIO * size)
     return min(_ALWAYS_ALLOWED_BYTES + _LARGEST_RATIO * size, most)
 
 
 def most_records(size: int) -> int:
-    """The most records of metadata that an honest file holds."""
+    """Return the largest plausible number of metadata records in a file."""
     return _ALWAYS_ALLOWED_RECORDS + size // _LEAST_RECORD_BYTES
 
 
 def unpack_block(codec: str, packed: bytes) -> bytes:
-    """One block alone; ``BlockLimitError`` when it claims far more than it can honestly hold."""
+    """Unpack one block; ``BlockLimitError`` if it claims an implausible size."""
     if codec not in _UNPACK:
-        raise NotPlainError(f"codec {codec!r} is not one of the format's")
+        raise NotPlainError(f"codec {codec!r} is not part of the format")
     try:
         content = _UNPACK[codec]([packed], most_unpacked(len(packed))).content
     except _BROKEN as reason:
@@ -132,7 +132,7 @@ def _first_broken(codec: str, packed: list[bytes], offsets: list[int], limit: in
 
 
 def join_blocks(files: Sequence[AvroBlocks]) -> AvroBlocks:
-    """The blocks of files with one schema, as if they were one file."""
+    """Return the blocks of files with one schema as if they were one file."""
     if len(files) == 1:
         return files[0]
     sizes = [len(file.content) - READABLE_AFTER for file in files]
@@ -170,7 +170,7 @@ def _read_header(content: bytes) -> tuple[dict[str, bytes], int]:
 
 
 def _split(content: bytes, at: int) -> tuple[list[int], list[bytes], list[int]]:
-    """Record counts, packed blocks and their places; the header's sync marker ends each."""
+    """Return record counts, packed blocks and their offsets; the header's sync marker ends each."""
     sync = content[at : at + SYNC_SIZE]
     at += SYNC_SIZE
     counts: list[int] = []
@@ -186,7 +186,9 @@ def _split(content: bytes, at: int) -> tuple[list[int], list[bytes], list[int]]:
         end = at + size
         if count < 0 or size < 0 or content[end : end + SYNC_SIZE] != sync:
             what = "ends early" if end + SYNC_SIZE > len(content) else "is not whole"
-            raise NotPlainError(f"block {len(counts)} at byte {start} {what}: its end is not there")
+            raise NotPlainError(
+                f"block {len(counts)} at byte {start} {what}: its sync marker is missing"
+            )
         counts.append(count)
         packed.append(content[at:end])
         offsets.append(start)
@@ -197,7 +199,7 @@ def _split(content: bytes, at: int) -> tuple[list[int], list[bytes], list[int]]:
 
 
 def _read_number(content: bytes, at: int) -> tuple[int, int]:
-    """A zig-zag number and the place after it."""
+    """Return a zig-zag number and the position after it."""
     byte = content[at]
     at += 1
     number = byte & 0x7F
@@ -215,7 +217,7 @@ def _read_number(content: bytes, at: int) -> tuple[int, int]:
 def _read_bytes(content: bytes, at: int) -> tuple[bytes, int]:
     size, at = _read_number(content, at)
     if not 0 <= size <= len(content) - at:
-        raise NotPlainError(f"{size} bytes at offset {at} leave the file")
+        raise NotPlainError(f"{size} bytes at offset {at} extend past the end of the file")
     return content[at : at + size], at + size
 
 
@@ -229,7 +231,7 @@ def _unpack_null(packed: list[bytes], limit: int) -> _Unpacked:
 
 
 class _Stream(Protocol):
-    """What the decompressors of the standard library have in common."""
+    """The common interface of the standard library's decompressors."""
 
     @property
     def eof(self) -> bool: ...
@@ -266,7 +268,7 @@ def _unpack_snappy(packed: list[bytes], limit: int) -> _Unpacked:
 
 
 def _unpack_zstd(packed: list[bytes], limit: int) -> _Unpacked:
-    """All frames in one call where their headers say how large they are, else one by one."""
+    """Unpack all frames in one call if their headers contain their sizes, else one by one."""
     sizes = _frame_sizes(packed)
     if sizes is None:
         return _unpack_each(packed, limit, _unpack_frame)
@@ -282,7 +284,7 @@ def _unpack_frame(block: bytes, most: int) -> bytes:
     stream = zstd.ZstdDecompressor()
     content = stream.decompress(block, most)
     if (not stream.eof and len(content) < most) or stream.unused_data:
-        raise NotPlainError("a block is not one whole frame of zstd")
+        raise NotPlainError("a block is not one complete frame of zstd")
     return content
 
 
@@ -300,7 +302,7 @@ def _unpack_each(
 
 
 def _frame_sizes(packed: list[bytes]) -> NDArray[np.uint64] | None:
-    """The content size in each frame header of zstd; None unless every one has it."""
+    """Return the content size of each zstd frame header; None unless every header has it."""
     longest = _ZSTD_LONGEST_HEADER
     heads = b"".join([block[:longest].ljust(longest, b"\0") for block in packed])
     head = np.frombuffer(heads, np.uint8).reshape(len(packed), longest)
@@ -309,7 +311,7 @@ def _frame_sizes(packed: list[bytes]) -> NDArray[np.uint64] | None:
     unknown = (flag == 0) & (single == 0)
     if (magic != _ZSTD_MAGIC).any() or dictionary.any() or unknown.any():
         return None
-    # The byte of the window size is missing in a frame of a single segment.
+    # A single-segment frame has no byte of the window size.
     places = 6 - single.astype(np.int64)[:, None] + np.arange(8)
     words = np.take_along_axis(head, places, axis=1).view("<u8")[:, 0]
     low = [words & np.uint64(0xFF), (words & np.uint64(0xFFFF)) + np.uint64(256)]
@@ -325,7 +327,7 @@ def _plain_number(content: bytes) -> int:
         if byte < 0x80:
             return number
         shift += 7
-    raise NotPlainError("a snappy block does not say its size")
+    raise NotPlainError("a snappy block has no size")
 
 
 _UNPACK: dict[str, Callable[[list[bytes], int], _Unpacked]] = {

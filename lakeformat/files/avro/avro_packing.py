@@ -1,4 +1,4 @@
-"""Writes the container of an Avro file around records that are encoded already."""
+"""Writes the container of an Avro file around encoded records."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from lakeformat.files.avro.avro_container import SYNC_SIZE
 __all__ = ["BLOCK_BYTES", "avro_number", "pack_records"]
 
 BLOCK_BYTES = 16_000
-"""A block is closed with the record that makes it this large, as fastavro does."""
+"""A block is closed by the record that makes it this large, as fastavro does."""
 
 Pack = Callable[[bytes], bytes]
 
@@ -34,7 +34,7 @@ def pack_records(
     zstd_level: int,
     sync: bytes | None = None,
 ) -> bytes:
-    """A file of records that lie one after the other, each ending where ``ends`` says."""
+    """Return a file of records that are stored one after the other and end at ``ends``."""
     sync = os.urandom(SYNC_SIZE) if sync is None else sync
     pack = _PACKERS[codec](zstd_level)
     whole = records.data
@@ -46,7 +46,7 @@ def pack_records(
 
 
 def avro_number(value: int) -> bytes:
-    """One zig-zag number."""
+    """Encode one zig-zag number."""
     rest = (value << 1) ^ (value >> 63)
     encoded = bytearray()
     while rest > 0x7F:
@@ -57,7 +57,7 @@ def avro_number(value: int) -> bytes:
 
 
 def _block_bounds(ends: NDArray[np.int64]) -> Iterator[tuple[int, int, int]]:
-    """Start, end and record count of each block."""
+    """Yield start, end and record count of each block."""
     first, start = 0, 0
     while first < len(ends):
         last = min(int(np.searchsorted(ends, start + BLOCK_BYTES)), len(ends) - 1)
@@ -68,7 +68,7 @@ def _block_bounds(ends: NDArray[np.int64]) -> Iterator[tuple[int, int, int]]:
 
 @lru_cache(maxsize=8)
 def _header(schema_json: str, codec: str) -> bytes:
-    """What stands before the sync marker."""
+    """Return the header without the sync marker."""
     buffer = io.BytesIO()
     fastavro.writer(buffer, fastavro.parse_schema(json.loads(schema_json)), [], codec=codec)
     return buffer.getvalue()[:-SYNC_SIZE]
@@ -79,7 +79,7 @@ def _no_packer(zstd_level: int) -> Pack:
 
 
 def _deflate_packer(zstd_level: int) -> Pack:
-    # Without the two bytes before and the four after that make it a zlib stream.
+    # Without the two bytes before and the four after it that make it a zlib stream.
     return lambda block: zlib.compress(block)[2:-4]
 
 

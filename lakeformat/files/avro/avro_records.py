@@ -1,4 +1,4 @@
-"""The schema of records that come from anywhere: each of them takes at least one byte."""
+"""Checks the schema of records from any writer: each record takes at least one byte."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ _LONGEST_REASON = 120
 
 
 def short_reason(reason: Exception) -> str:
-    """What went wrong, without the bytes of a file that a library repeats in its error."""
+    """Return the reason of an error without the file's bytes, which a library may quote."""
     text = f"{type(reason).__name__}: {reason}"
     return text if len(text) <= _LONGEST_REASON else f"{text[:_LONGEST_REASON]}…"
 
 
 def record_schema(text: bytes) -> dict[str, Any]:
-    """The parsed schema of a file of records; ``ValueError`` where there is none.
+    """Return the parsed schema of a file of records; ``ValueError`` if it has none.
 
     Items that take no bytes are refused: a few bytes could announce billions of them.
     """
     try:
         schema: Any = fastavro.parse_schema(json.loads(text))
         free = next(_free_items(schema, schema.get("__named_schemas", {})), None)
-    except Exception as reason:  # fastavro raises whatever a broken schema leads to
-        raise ValueError(f"its schema is none: {short_reason(reason)}") from reason
+    except Exception as reason:  # fastavro raises any error for a broken schema
+        raise ValueError(f"its schema is invalid: {short_reason(reason)}") from reason
     if not isinstance(schema, dict) or schema.get("type") != "record":
         raise ValueError("its schema is not a record")
     if free is not None:
@@ -37,7 +37,7 @@ def record_schema(text: bytes) -> dict[str, Any]:
 
 
 def _free_items(schema: Any, named: dict[str, Any]) -> Iterator[Any]:
-    """The items of lists in a schema that take no bytes."""
+    """Yield the items of lists in a schema that take no bytes."""
     if isinstance(schema, list):
         for branch in schema:
             yield from _free_items(branch, named)
@@ -52,7 +52,7 @@ def _free_items(schema: Any, named: dict[str, Any]) -> Iterator[Any]:
 
 
 def _is_free(schema: Any, named: dict[str, Any], above: frozenset[str]) -> bool:
-    """Whether a value takes no bytes; a record inside itself takes none of its own."""
+    """Return True if a value takes no bytes; a record inside itself adds none."""
     if isinstance(schema, str):
         if schema in named and schema not in above:
             return _is_free(named[schema], named, above | {schema})

@@ -1,6 +1,6 @@
 """Reads Avro files in batches.
 
-fastavro makes Python objects of the values, row by row; Arrow takes them a batch at a time.
+fastavro creates Python objects of the values, row by row; Arrow converts them a batch at a time.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from lakeformat.files.missing_columns import MissingColumnError, require_columns
 __all__ = ["read_avro"]
 
 MAX_BATCH_ROWS = 8 * 1024
-"""A batch is a list of dictionaries before it is Arrow: ten times the memory."""
+"""A batch is a list of dictionaries before it is Arrow, which takes ten times the memory."""
 _LONGEST_NUMBER = 10
 
 
 def read_avro(
     stream: IO[bytes], columns: list[str], batch_rows: int, rows: range
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """Batches with the position of their first row, until ``rows`` ends."""
+    """Yield batches with the position of their first row, until ``rows`` ends."""
     source = _Counted(stream)
     start = source.read(len(MAGIC))
     if start != MAGIC:
@@ -48,7 +48,7 @@ def read_avro(
             yield position, pa.RecordBatch.from_struct_array(pa.array(values, kind))
     except (GeneratorExit, MissingColumnError):
         raise
-    except Exception as reason:  # fastavro raises whatever a broken byte leads to
+    except Exception as reason:  # fastavro raises any error for a broken byte
         raise ValueError(f"{source.place}: {short_reason(reason)}") from reason
 
 
@@ -66,7 +66,7 @@ def _batches(
     blocks = _Unpacked(_header(plain, sync), source, header.codec, sync)
     records = fastavro.reader(
         cast(IO[bytes], blocks),
-        # Resolving costs time, skipping columns saves it.
+        # Resolving a schema costs time, skipping columns saves it.
         plain_record(chosen) if len(chosen) < len(written) else None,
     )
     position, size = 0, min(batch_rows, MAX_BATCH_ROWS)
@@ -76,20 +76,20 @@ def _batches(
 
 
 def _header(schema: dict[str, Any], sync: bytes) -> bytes:
-    """The header of a file whose blocks are read by another schema than the one they came with."""
+    """Return a file header with another schema than that of the blocks."""
     buffer = io.BytesIO()
     fastavro.writer(buffer, schema, [], codec="null", sync_marker=sync)
     return buffer.getvalue()
 
 
 class _Counted:
-    """A stream that is never asked for more than there is, whatever a broken length says."""
+    """A stream that never returns more bytes than exist, in spite of a broken length."""
 
     def __init__(self, stream: IO[bytes]) -> None:
         self._stream = stream
         self.size = stream.seek(0, io.SEEK_END)
         self.place = "its header"
-        """What is read now, for errors."""
+        """The part being read, for errors."""
         stream.seek(0)
 
     def read(self, size: int) -> bytes:
@@ -99,12 +99,12 @@ class _Counted:
         return self._stream.tell()
 
     def last(self, size: int) -> bytes:
-        """The bytes just read, again."""
+        """Return the bytes just read again."""
         self._stream.seek(-size, io.SEEK_CUR)
         return self._stream.read(size)
 
     def number(self) -> int:
-        """A zig-zag number."""
+        """Read a zig-zag number."""
         found = 0
         for byte in range(_LONGEST_NUMBER):
             read = self.read(1)
@@ -117,10 +117,10 @@ class _Counted:
 
 
 class _Unpacked:
-    """A head, and the blocks of a stream, each unpacked when it is asked for.
+    """A header, and the blocks of a stream, each unpacked on demand.
 
-    A block that claims far more than it can honestly hold would take the memory, whether it
-    unpacks to it or announces records that take no bytes.
+    A block that claims an implausible size is refused, as it would exhaust the memory, by its
+    unpacked bytes or by records without bytes.
     """
 
     def __init__(self, head: bytes, source: _Counted, codec: str, sync: bytes) -> None:
@@ -146,10 +146,10 @@ class _Unpacked:
         self._blocks += 1
         count, size = source.number(), source.number()
         if not 0 <= size <= source.size - source.tell():
-            raise NotPlainError(f"{size} bytes leave the file")
+            raise NotPlainError(f"{size} bytes extend past the end of the file")
         packed = source.read(size)
         if source.read(SYNC_SIZE) != self._sync:
-            raise NotPlainError("the sync marker is not behind it")
+            raise NotPlainError("the sync marker does not follow it")
         try:
             content = unpack_block(self._codec, packed)
         except BlockLimitError:

@@ -1,8 +1,8 @@
-"""Avro schemas of data files: what a writer declared, as Arrow types and as plain Avro.
+"""Avro schemas of data files, converted to Arrow types and to plain Avro.
 
-Logical types say how a number is meant, not how it is stored, and two of them mean the reverse
-here of what Avro says. So values are read as they are stored, and mean what the table's schema
-says. A map is stored like an array of pairs, and is read as one: that is what Arrow takes.
+Logical types describe the meaning of a number, not its storage, and Java uses two of them the wrong
+way round. So values are read as they are stored, and the table's schema gives their meaning. A map
+is stored like an array of pairs, and read as one, as Arrow expects.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _MEANT = {
 
 @dataclass(frozen=True, slots=True)
 class AvroColumn:
-    """A field of a record: the Avro type without logical types, and what Arrow makes of it."""
+    """A field of a record: its Avro type without logical types, and its Arrow type."""
 
     name: str
     plain: Any
@@ -47,20 +47,20 @@ class AvroColumn:
 
 
 def avro_columns(schema: Any) -> list[AvroColumn]:
-    """The columns of a file by its own schema; ValueError where no data file has such a type."""
+    """Return the columns of a file by its own schema; ValueError for types of no data file."""
     if not isinstance(schema, Mapping) or schema.get("type") != "record":
         raise ValueError("its schema is not a record")
     return _Translation().fields(schema)
 
 
 def plain_record(columns: list[AvroColumn]) -> dict[str, Any]:
-    """The Avro schema of rows with these columns."""
+    """Return the Avro schema of rows with these columns."""
     fields = [{"name": column.name, "type": column.plain} for column in columns]
     return {"type": "record", "name": ROOT, "fields": fields}
 
 
 class _Translation:
-    """Names nested records anew: a file may name two of them alike."""
+    """Gives nested records new names: a file may use one name for two of them."""
 
     def __init__(self) -> None:
         self._records = 0
@@ -98,7 +98,7 @@ class _Translation:
         return kind, _atomic(kind, declared.get("logicalType"))
 
     def _union(self, branches: list[Any]) -> tuple[Any, pa.DataType]:
-        """Only an optional type: everything else has no column type."""
+        """Translate an optional type; no column type matches any other union."""
         present = [branch for branch in branches if branch != "null"]
         if len(present) != 1:
             raise ValueError(f"a union of {len(present)} types")

@@ -1,4 +1,4 @@
-"""Columns of a table in Avro: the schema Java declares, and values as they are stored."""
+"""Columns of a table in Avro: the schema that Java declares, and the stored values."""
 
 from __future__ import annotations
 
@@ -41,18 +41,18 @@ _ATOMIC: dict[TypeName, Any] = {
     T.DATE: {"type": "int", "logicalType": "date"},
     T.TIME: {"type": "int", "logicalType": "time-millis"},
 }
-# The reverse of what Avro means by them.
+# Java swaps these two: the reverse of Avro's meaning.
 _TIMESTAMP_PREFIXES = {T.TIMESTAMP: "timestamp", T.TIMESTAMP_LTZ: "local-timestamp"}
 _MILLIS_DIGITS = 3
 
 
 def avro_record(fields: tuple[DataField, ...]) -> dict[str, Any]:
-    """The schema a data file with these columns declares."""
+    """Return the schema that a data file with these columns declares."""
     return _record(fields, ROOT)
 
 
 def to_stored(array: pa.Array, data_type: DataType) -> pa.Array:
-    """Values as Avro stores them: numbers and bytes, and maps as lists of pairs."""
+    """Convert values to their stored form: numbers and bytes, and maps as lists of pairs."""
     match data_type:
         case AtomicType():
             return _stored_atomic(array)
@@ -102,7 +102,7 @@ def _field(field: DataField, record: str) -> dict[str, Any]:
 
 
 def _type(data_type: DataType, name: str) -> Any:
-    """``name`` is what a record gets that the type consists of."""
+    """Return the Avro type; ``name`` is the name of a record in it."""
     declared = _not_null(data_type, name)
     return ["null", declared] if data_type.nullable else declared
 

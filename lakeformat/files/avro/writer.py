@@ -1,4 +1,4 @@
-"""Writes Avro files; fastavro takes the rows one by one."""
+"""Writes Avro files, row by row with fastavro."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ BLOCK_BYTES = 64 << 10
 
 
 class AvroFileWriter:
-    """Blocks are written by the plain form of the schema that stands in the header.
+    """Writes blocks with the plain form of the schema in the header.
 
-    The two differ in what values mean, not in how they are stored; see ``schema``.
+    The two schemas differ in the meaning of values, not in their storage; see ``schema``.
     """
 
     def __init__(self, stream: IO[bytes], content: FileContent, unique: str) -> None:
-        """``unique`` is a text no other file has, such as its name: it marks the blocks."""
+        """``unique`` is a text that no other file has, such as its name: it marks the blocks."""
         self._stream = stream
         self._fields = content.fields
         settings = content.settings
@@ -47,8 +47,8 @@ class AvroFileWriter:
             fastavro.parse_schema(declared)
         except fastavro.schema.SchemaParseException as reason:
             raise UnsupportedError(
-                f"avro files cannot hold these columns: {reason}; two nested columns have names "
-                "that lead to one; set 'file.format' to parquet or rename one"
+                f"avro files cannot hold these columns: {reason}; the names of two nested columns "
+                "collide; set 'file.format' to parquet or rename one"
             ) from None
         self._plain = fastavro.parse_schema(plain_record(avro_columns(declared)))
         self._plain_header_size = len(self._encode(self._plain, []))

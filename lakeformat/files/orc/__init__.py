@@ -1,1 +1,1 @@
-"""ORC files: how they are read and written, and looked at before Arrow's library trusts them."""
+"""Reads and writes ORC files, and checks them before Arrow's library reads them."""

@@ -1,7 +1,7 @@
-"""What an ORC file's footer says about its timestamps, which Arrow reads as 64-bit nanoseconds.
+"""Timestamp bounds in an ORC file's footer; Arrow reads timestamps as 64-bit nanoseconds.
 
-Those reach from 1677 to 2262, and Arrow does not notice what lies beyond: 9999-12-31, a usual
-mark for "still valid", would come back as a day in 1816. Arrow shows no statistics of ORC files.
+Their range is 1677 to 2262, and Arrow does not notice values beyond: 9999-12-31, a usual mark for
+"still valid", would be read as a day in 1816. Arrow returns no statistics of ORC files.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ _TIMESTAMP_KINDS = (9, 18)
 _TIMESTAMP_STATISTICS = 9
 _UTC_ENDS = (3, 4)
 _MILLIS = (1, 2, *_UTC_ENDS)
-"""Bounds of timestamps: local and UTC, in milliseconds; what follows is finer than that."""
+"""Bounds of timestamps: local and UTC, in milliseconds; the members after them are finer."""
 
 
 def find_far_timestamps(tail: OrcTail, columns: Sequence[str]) -> str | None:
-    """The first of these columns with a timestamp out of reach; None if none is known to be."""
+    """Return the first of these columns with a timestamp out of range; None if none is known."""
     for column in columns:
         for number in tail.subtree(column):
             is_timestamp = tail.types[number].kind in _TIMESTAMP_KINDS
@@ -32,7 +32,7 @@ def find_far_timestamps(tail: OrcTail, columns: Sequence[str]) -> str | None:
 
 
 def timestamp_millis(tail: OrcTail, number: int) -> tuple[int, int] | None:
-    """The least and the greatest timestamp of a type as the footer has them, in milliseconds."""
+    """Return the least and greatest timestamp of a type in the footer, in milliseconds."""
     if number >= len(tail.statistics):
         return None
     for found in parts(parse_message(tail.statistics[number]), _TIMESTAMP_STATISTICS):

@@ -1,8 +1,8 @@
-"""TIMESTAMP_LTZ in ORC files, which a JVM outside UTC stores shifted by the offset of its zone.
+"""TIMESTAMP_LTZ in ORC files, which a JVM outside UTC stores shifted by its zone's offset.
 
 With ``orc.timestamp-ltz.legacy.type``, the default, Java takes an instant for a wall clock of the
-JVM's zone, and stores the instant at which that clock shows it. Reading turns this around by the
-zone that the file names. A file without a column of type TIMESTAMP names none.
+JVM's zone, and stores the instant at which that clock shows it. Reading reverses this with the zone
+in the file. A file without a column of type TIMESTAMP names no zone.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from lakeformat.types.java_zones import ZoneOffsets, zone_offsets
 __all__ = ["INSTANT", "InstantRule", "as_written", "is_outside_utc", "offsets_of"]
 
 INSTANT = 18
-"""The kind of an ORC type that holds TIMESTAMP_LTZ."""
+"""The ORC type number of TIMESTAMP_LTZ."""
 ZONE_OPTION = "lake.orc-writer-timezone"
 
 _NANOS_PER_MILLI = 1_000_000
@@ -40,11 +40,11 @@ Millis = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class InstantRule:
-    """The options of a table that say how its ORC files hold instants, and a file's bounds."""
+    """The table options for instants in ORC files, and the bounds of a file."""
 
     is_legacy: bool = False
     unnamed_zone: str = ""
-    """The zone of files that name none; empty is UTC."""
+    """The zone of files without a zone; empty means UTC."""
     bounds: Callable[[], Mapping[str, Millis]] | None = None
     """Reads the least and greatest instant of columns from the manifest, in milliseconds."""
 
@@ -52,7 +52,7 @@ class InstantRule:
 def offsets_of(
     rule: InstantRule, zones: set[str], tail: OrcTail, columns: Sequence[str]
 ) -> ZoneOffsets | None:
-    """The offsets to add to the instants of a file; None if they are stored as they are."""
+    """Return the offsets to add to the instants of a file; None if they are stored unshifted."""
     if not rule.is_legacy or not _holds_instants(tail, columns):
         return None
     if len(zones) > 1:
@@ -68,12 +68,12 @@ def offsets_of(
 
 
 def is_outside_utc(zone: str) -> bool:
-    """Return True if clocks of a zone may show another time than UTC."""
+    """Return True if clocks of a zone may differ from UTC."""
     return not _find_offsets(zone).is_utc
 
 
 def _find_offsets(zone: str) -> ZoneOffsets:
-    """The offsets of the zone a file names; an UnsupportedError if this machine lacks it."""
+    """Return the offsets of a file's zone; UnsupportedError if this machine does not have it."""
     try:
         return zone_offsets(zone or "UTC")
     except ValueError:
@@ -91,7 +91,7 @@ def _holds_instants(tail: OrcTail, columns: Sequence[str]) -> bool:
 
 
 def as_written(batch: pa.RecordBatch, offsets: ZoneOffsets) -> pa.RecordBatch:
-    """The instants that the writer was given, in place of those it stored."""
+    """Return the instants that the writer received, instead of the stored ones."""
     arrays = [_shifted(array, offsets) for array in batch.columns]
     return pa.RecordBatch.from_arrays(arrays, schema=batch.schema)
 
@@ -118,7 +118,7 @@ def _shifted(array: pa.Array, offsets: ZoneOffsets) -> pa.Array:
 def _require_bounds(
     bounds: Mapping[str, Millis], tail: OrcTail, columns: Sequence[str], offsets: ZoneOffsets
 ) -> None:
-    """Refuse a file whose instants, read in this zone, are not those its manifest knows."""
+    """Raise if a file's instants, read in this zone, contradict the bounds in its manifest."""
     root = tail.types[0]
     for name, number in zip(root.names, root.children, strict=False):
         if name not in columns or name not in bounds or tail.types[number].kind != INSTANT:

@@ -1,4 +1,4 @@
-"""Messages of an ORC file: protobuf, read strictly, as nothing honest needs it otherwise."""
+"""Parses protobuf messages of an ORC file, strictly, as every valid file allows."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Message = dict[int, list[int | bytes]]
 
 
 def parse_message(data: bytes) -> Message:
-    """The members of a message; a ValueError or an IndexError if it is none."""
+    """Return the members of a message; ValueError or IndexError if it is invalid."""
     place = 0
     members: Message = {}
     while place < len(data):
@@ -30,14 +30,14 @@ def parse_message(data: bytes) -> Message:
             else:
                 raise ValueError(f"member {member} of a message is of kind {wire}")
             if place + size > len(data):
-                raise ValueError(f"member {member} of a message leaves it")
+                raise ValueError(f"member {member} of a message extends past its end")
             value, place = data[place : place + size], place + size
         members.setdefault(member, []).append(value)
     return members
 
 
 def varint(data: bytes, place: int) -> tuple[int, int]:
-    """A number and the place behind it."""
+    """Return a number and the position after it."""
     value = shift = 0
     while True:
         byte = data[place]
@@ -53,25 +53,25 @@ def varint(data: bytes, place: int) -> tuple[int, int]:
 
 
 def single(message: Message, member: int) -> int:
-    """A number that is there once, or not: then it is 0."""
+    """Return a number that occurs at most once; 0 if it is missing."""
     values = message.get(member, [0])
     if len(values) != 1:
-        raise ValueError(f"member {member} of a message is there {len(values)} times")
+        raise ValueError(f"member {member} of a message occurs {len(values)} times")
     return _number(values[0])
 
 
 def parts(message: Message, member: int) -> list[bytes]:
-    """Repeated messages or texts."""
+    """Return repeated messages or texts."""
     found = []
     for value in message.get(member, []):
         if not isinstance(value, bytes):
-            raise ValueError(f"member {member} of a message is a number where bytes belong")
+            raise ValueError(f"member {member} of a message is a number, not bytes")
         found.append(value)
     return found
 
 
 def numbers(message: Message, member: int) -> list[int]:
-    """Repeated numbers, one by one or packed."""
+    """Return repeated numbers, single or packed."""
     found = []
     for value in message.get(member, []):
         if isinstance(value, int):
@@ -86,5 +86,5 @@ def numbers(message: Message, member: int) -> list[int]:
 
 def _number(value: int | bytes) -> int:
     if not isinstance(value, int):
-        raise ValueError("bytes where a number belongs")
+        raise ValueError("a message has bytes in place of a number")
     return value

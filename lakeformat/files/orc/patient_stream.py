@@ -1,4 +1,4 @@
-"""A stream that never fails while it is written: else Arrow's ORC library ends the process."""
+"""A stream whose writes never fail: an error would make Arrow's ORC library end the process."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["PatientStream"]
 
 
 class PatientStream(io.RawIOBase):
-    """Passes bytes on until the first error, swallows the rest, and tells when asked."""
+    """Passes bytes on until the first error, discards the rest, and raises the error on request."""
 
     def __init__(self, stream: IO[bytes]) -> None:
         self._stream = stream
@@ -23,7 +23,7 @@ class PatientStream(io.RawIOBase):
         return self._position
 
     def write(self, content: object) -> int:
-        """Always succeeds; the library calls it from places where nothing may be raised."""
+        """Never raise; the library calls this from places that cannot handle an error."""
         view = memoryview(content)  # type: ignore[arg-type]
         self._position += view.nbytes
         if self._error is None:
@@ -34,6 +34,6 @@ class PatientStream(io.RawIOBase):
         return view.nbytes
 
     def raise_error(self) -> None:
-        """Raise what went wrong so far."""
+        """Raise the first error so far."""
         if self._error is not None:
             raise self._error

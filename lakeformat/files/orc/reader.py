@@ -30,14 +30,14 @@ def read_orc(
     *,
     instants: InstantRule = _AS_STORED,
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """Batches with the position of their first row, until ``rows`` ends."""
+    """Yield batches with the position of their first row, until ``rows`` ends."""
     tail, zones = _checked_tail(stream, columns)
     offsets = offsets_of(instants, zones, tail, columns)
     stream.seek(0)
     source = stream if isinstance(stream, pa.NativeFile) else pa.PythonFile(stream, mode="r")
     fragment = ds.OrcFileFormat().make_fragment(source)
     require_columns(columns, fragment.physical_schema.names)
-    # A fragment is read in batches within a stripe; ``ORCFile`` knows whole stripes only.
+    # A fragment is read in batches within a stripe; ``ORCFile`` reads whole stripes only.
     scanner = fragment.scanner(
         columns=columns, batch_size=batch_rows, batch_readahead=1, use_threads=False
     )
@@ -50,9 +50,10 @@ def read_orc(
 
 
 def _checked_tail(stream: IO[bytes], columns: Sequence[str]) -> tuple[OrcTail, set[str]]:
-    """The end of a file and the time zones of its writers.
+    """Return the end of a file and the time zones of its writers.
 
-    Refuses what Arrow would read wrongly, or what would end the process or take its memory.
+    Raises for content that Arrow would read wrongly, or that would end the process or exhaust its
+    memory.
     """
     try:
         tail = read_tail(stream)

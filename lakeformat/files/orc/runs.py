@@ -1,7 +1,7 @@
-"""Numbers of an ORC stream, in runs, looked at before Arrow's reader trusts them.
+"""Checks the run-length encoded numbers of an ORC stream before Arrow's reader uses them.
 
-Nothing is kept of them but their bounds and their sum. Runs of numbers packed in bits, the usual
-ones, are unpacked together.
+Only their bounds and their sum are kept. Runs of bit-packed numbers, the usual ones, are unpacked
+together.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ from lakeformat.files.orc.message import varint
 __all__ = ["RunSummary", "summarise_runs"]
 
 _WIDTHS = (*range(1, 25), 26, 28, 30, 32, 40, 48, 56, 64)
-"""Bits by the five bits that name them."""
+"""The numbers of bits, by the five bits that encode them."""
 _SHORT_REPEAT, _DIRECT, _PATCHED = range(3)
 _SHORTEST_REPEAT = 3
 _LONG_REPEATS_FROM = 8
-"""Below it the first byte of a run says nothing but how often the next one is repeated."""
+"""Below it, the first byte of a run is only the repetition count of the next one."""
 _LITERALS_FROM = 128
 _MOST_BITS = 62
-"""Sums of a base and so many bits stay inside 64: no length and no scale has more."""
+"""The sum of a base and numbers of so many bits fits in 64: no length and no scale has more."""
 
 Numbers = npt.NDArray[np.int64]
 
 
 @dataclass(slots=True)
 class RunSummary:
-    """What is known of a stream's numbers; bounds of no numbers are 0."""
+    """Bounds, sum and count of a stream's numbers; the bounds of no numbers are 0."""
 
     count: int = 0
     total: int = 0
@@ -49,13 +49,13 @@ class RunSummary:
 
 
 def summarise_runs(content: bytes, *, version: int, signed: bool) -> RunSummary:
-    """The bounds of a stream's numbers; ValueError or IndexError where it is none."""
+    """Return the summary of a stream's numbers; ValueError or IndexError if it is invalid."""
     return (_Runs2 if version == 2 else _Runs1)(content, signed).summarise()
 
 
 @dataclass(slots=True)
 class _Runs1:
-    """Runs of equal steps, and numbers one by one."""
+    """Runs of equal steps, and single numbers."""
 
     content: bytes
     signed: bool
@@ -78,19 +78,19 @@ class _Runs1:
 
 @dataclass(slots=True)
 class _Runs2:
-    """Short repeats, numbers in bits, numbers in bits with exceptions, and steps."""
+    """Short repeats, bit-packed numbers with and without exceptions, and steps."""
 
     content: bytes
     signed: bool
     found: RunSummary = field(default_factory=RunSummary)
     direct: dict[bytes, list[bytes]] = field(default_factory=lambda: defaultdict(list))
-    """Packed numbers by the two bytes that say how many there are and of how many bits."""
+    """Packed numbers by the two bytes that encode their count and width."""
 
     def summarise(self) -> RunSummary:
         content, place, end = self.content, 0, len(self.content)
         repeats, direct = [0] * 256, self.direct
         sizes: dict[bytes, int] = {}
-        # Numbers of bits and small ones repeated may be three to a run: no calls for those.
+        # Packed and short repeated runs may have only three numbers: no function calls for those.
         while place < end:
             head = content[place]
             if head < _LONG_REPEATS_FROM:
@@ -121,7 +121,7 @@ class _Runs2:
                 self.found.add(count, number * count, number, number)
 
     def _rare(self, head: int, place: int) -> int:
-        """A repeated large number, or numbers with exceptions, or steps."""
+        """Read a repeated large number, numbers with exceptions, or steps."""
         kind = head >> 6
         if kind == _SHORT_REPEAT:
             return self._short_repeat(head, place)
@@ -148,14 +148,14 @@ class _Runs2:
         base = sign_bit - base if base & sign_bit else base
         packed, place = self._take(place, _size(count * width))
         values = _unpack_bits(packed, 1, count, width)
-        # Exceptions are as wide as the next width there is.
+        # Exceptions have the next larger width.
         patch_bits = next(bits for bits in _WIDTHS if bits >= gap_width + patch_width)
         patches = fourth & 31
         packed, place = self._take(place, _size(patches * patch_bits))
         exceptions = _unpack_bits(packed, 1, patches, patch_bits)
         places = np.cumsum(exceptions >> patch_width)
         if patches and places[-1] >= count:
-            raise ValueError("an exception lies behind its run")
+            raise ValueError("an exception is outside of its run")
         np.bitwise_or.at(values, places, (exceptions & ((1 << patch_width) - 1)) << width)
         low, high, total = int(values.min()), int(values.max()), int(values.sum())
         self.found.add(count, base * count + total, base + low, base + high)
@@ -169,11 +169,11 @@ class _Runs2:
             _add_steps(self.found, count, first, step)
             return place
         if count < 2:
-            raise ValueError("a run of steps has none")
+            raise ValueError("a run of steps has no steps")
         packed, place = self._take(place, _size((count - 2) * _WIDTHS[code]))
         steps = _unpack_bits(packed, 1, count - 2, _WIDTHS[code])
         if max(abs(first), abs(step), int(steps.max(initial=0)) << 9) > 1 << _MOST_BITS:
-            raise ValueError("a run of steps leaves the numbers there are")
+            raise ValueError("a run of steps leaves the range of its numbers")
         second = first + step
         rest = second + np.cumsum(-steps if step < 0 else steps)
         last = int(rest[-1]) if count > 2 else second
@@ -207,7 +207,7 @@ def _size(bits: int) -> int:
 
 
 def _unpack_bits(packed: bytes, runs: int, count: int, width: int) -> Numbers:
-    """Numbers of ``width`` bits, the highest first; each run starts with a byte."""
+    """Unpack numbers of ``width`` bits, the highest first; each run starts with a byte."""
     if width > _MOST_BITS:
         raise ValueError(f"a run has numbers of {width} bits")
     rows = np.frombuffer(packed, np.uint8).reshape(runs, _size(count * width))

@@ -1,9 +1,9 @@
-"""What Arrow's ORC reader takes on trust, checked before it does.
+"""Checks the streams of an ORC file that Arrow's reader trusts.
 
-A negative length of a text, a list or a map ends the process, as does a null key of a map; a
-length that is too large takes all its memory, and a scale that no decimal has all its time. Steps
-between lengths are signed, so that one wrong bit is enough. The streams that hold such numbers are
-small beside the values.
+A negative length of a text, a list or a map ends the process, as does a null key of a map. A length
+that is too large exhausts the memory, and an invalid decimal scale takes endless time. Steps
+between lengths are signed, so that one wrong bit is enough. The streams of such numbers are small
+compared to the values.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ MAX_LENGTH = 2**31 - 1
 """Arrow counts the elements of a list and the bytes of a text in 32 bits."""
 MAX_SCALE = 38
 FEW = 1 << 20
-"""Elements or bytes that harm no one, whoever announces them."""
+"""A number of elements or bytes that is harmless even if it is wrong."""
 VALUES_PER_BYTE = 1024
-"""Of the densest stream: a repeated byte of flags, 130 times in two."""
+"""The density of the densest stream: a repeated byte of flags, 130 times in two bytes."""
 
 _TEXTS, _LIST, _MAP, _UNION, _DECIMAL, _LAST_KIND = (7, 8, 16, 17), 10, 11, 13, 14, 18
 _PRESENT, _DATA, _LENGTH, _DICTIONARY, _SECONDARY = 0, 1, 2, 3, 5
 _DIRECT, _DICTIONARY_1, _DIRECT_2, _DICTIONARY_2 = range(4)
 
-# Numbers of members: of a stripe's footer, a stream, an encoding.
+# Member numbers of a stripe's footer, a stream, an encoding.
 _STREAMS, _ENCODINGS = 1, 2
 _STREAM_KIND, _STREAM_COLUMN, _STREAM_LENGTH = 1, 2, 3
 _ENCODING_KIND, _DICTIONARY_SIZE = 1, 2
@@ -50,9 +50,9 @@ class _Place:
 
 
 def check_streams(stream: IO[bytes], tail: OrcTail, columns: Sequence[str]) -> set[str]:
-    """The time zones of the writers, as far as stripes name them.
+    """Return the time zones of the writers, as far as stripes name them.
 
-    A ValueError if a number in these columns is one that no writer writes.
+    ValueError if a number in these columns is one that no writer writes.
     """
     wanted = [number for column in columns for number in tail.subtree(column)]
     zones: set[str] = set()
@@ -84,13 +84,13 @@ class _Stripe:
         self._places = _places(streams, stripe)
 
     def check(self, number: int) -> None:
-        """Check the streams of one type, not of those below it."""
+        """Check the streams of one type, not of the types below it."""
         kind = self._tail.types[number].kind
         if kind in _TEXTS:
             self._check_texts(number)
         elif kind in (_LIST, _MAP):
             if kind == _MAP and (_PRESENT, number + 1) in self._places:
-                # Writers leave flags out where nothing is null, which is nowhere in a key.
+                # Writers omit the flags if nothing is null, and map keys are never null.
                 raise self._error(number, "a map with keys that may be null")
             found = self._lengths(number)
             below = [child for child in self._tail.below(number) if child != number]
@@ -101,7 +101,7 @@ class _Stripe:
             if scales.low < 0 or scales.high > MAX_SCALE:
                 raise self._error(number, f"a decimal of scale {scales.low} to {scales.high}")
         elif kind == _UNION or kind > _LAST_KIND:
-            raise ValueError(f"type {number} is of kind {kind}, which no column of a table is")
+            raise ValueError(f"type {number} is of kind {kind}, which no column of a table has")
 
     def _check_texts(self, number: int) -> None:
         encoding = self._encodings[number]
@@ -110,10 +110,10 @@ class _Stripe:
         place = self._places.get((_DATA if is_direct else _DICTIONARY, number))
         self._require(found, 0 if place is None else self._room(place, exact=False), number)
         if not is_direct and single(encoding, _DICTIONARY_SIZE) > found.count:
-            raise self._error(number, f"a dictionary of more than its {found.count} words")
+            raise self._error(number, f"an index beyond its dictionary of {found.count} words")
 
     def _all_of(self, numbers: Iterable[int], found: RunSummary) -> list[_Place]:
-        """Every stream of these types; none are looked for where few elements are announced."""
+        """Yield every stream of these types; none if few elements are announced."""
         if found.total <= FEW:
             return []
         below = set(numbers)
@@ -121,7 +121,9 @@ class _Stripe:
 
     def _require(self, found: RunSummary, room: int, number: int) -> None:
         if found.total > max(FEW, room):
-            raise self._error(number, f"lengths of {found.total} together, with room for {room}")
+            raise self._error(
+                number, f"lengths of {found.total} together, but room for only {room}"
+            )
 
     def _lengths(self, number: int) -> RunSummary:
         found = self._summary(_LENGTH, number, signed=False)
@@ -135,7 +137,7 @@ class _Stripe:
             return RunSummary()
         encoding = single(self._encodings[number], _ENCODING_KIND)
         if encoding > _DICTIONARY_2:
-            raise self._error(number, f"an encoding {encoding}, which there is not")
+            raise self._error(number, f"an unknown encoding {encoding}")
         version = 2 if encoding in (_DIRECT_2, _DICTIONARY_2) else 1
         try:
             return summarise_runs(self._read(place), version=version, signed=signed)
@@ -147,7 +149,7 @@ class _Stripe:
         return unpack(self._stream.read(place.size), self._tail.codec)
 
     def _room(self, place: _Place, *, exact: bool) -> int:
-        """How many bytes a stream unpacks to; not ``exact``, at most, which costs little."""
+        """Return the unpacked size of a stream; if not ``exact``, a cheap upper bound."""
         if self._tail.codec == UNCOMPRESSED:
             return place.size
         if exact:
@@ -165,7 +167,7 @@ class _Stripe:
 
 
 def _places(streams: Iterable[Message], stripe: Stripe) -> dict[tuple[int, int], _Place]:
-    """Where each stream is, by kind and type: one after the other from the stripe's start on."""
+    """Return the position of each stream by kind and type: contiguous from the stripe's start."""
     places: dict[tuple[int, int], _Place] = {}
     start = stripe.start
     for message in streams:

@@ -1,4 +1,4 @@
-"""The end of an ORC file, which says where everything is, and how what is there is packed."""
+"""The end of an ORC file: positions, types and compression of its streams."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ __all__ = [
 
 MAX_POSTSCRIPT = 256
 MAX_CHUNK = 8 << 20
-"""The header of a chunk has no room for more."""
+"""The header of a chunk cannot hold a larger size."""
 CHUNK_HEADER = 3
 _LZ4_SHORTEST = 4
 UNCOMPRESSED, _ZLIB, _SNAPPY, _LZO, _LZ4, _ZSTD = range(6)
 _DECIMAL = 14
 _MAX_PRECISION = 38
 
-# Numbers of members: of the postscript, the footer, a stripe, a type.
+# Member numbers of the postscript, the footer, a stripe, a type.
 _FOOTER_LENGTH, _COMPRESSION, _BLOCK_SIZE = 1, 2, 3
 _STRIPES, _TYPES, _STATISTICS = 3, 4, 7
 _WRITER_ZONE = 3
@@ -44,7 +44,7 @@ _KIND, _SUBTYPES, _FIELD_NAMES, _PRECISION, _SCALE = 1, 2, 3, 5, 6
 
 @dataclass(frozen=True, slots=True)
 class ColumnType:
-    """One node of the tree of types; its number is its place in the tail's list."""
+    """One node of the tree of types; its number is its position in the tail's list."""
 
     kind: int
     children: tuple[int, ...]
@@ -53,7 +53,7 @@ class ColumnType:
 
 @dataclass(frozen=True, slots=True)
 class Stripe:
-    """Where the streams of some rows are, and where the footer that tells them apart."""
+    """The position of the streams of some rows, and of their footer."""
 
     start: int
     footer_start: int
@@ -62,7 +62,7 @@ class Stripe:
 
 @dataclass(frozen=True, slots=True)
 class OrcTail:
-    """What the footer says."""
+    """The content of the footer."""
 
     codec: int
     block_size: int
@@ -71,14 +71,14 @@ class OrcTail:
     statistics: tuple[bytes, ...]
 
     def subtree(self, column: str) -> Iterator[int]:
-        """The numbers of a column's type and of everything below it."""
+        """Yield the numbers of a column's type and of all types below it."""
         root = self.types[0]
         for name, number in zip(root.names, root.children, strict=False):
             if name == column:
                 yield from self.below(number)
 
     def below(self, number: int) -> Iterator[int]:
-        """A type and everything below it."""
+        """Yield a type and all types below it."""
         waiting = [number]
         while waiting:
             number = waiting.pop()
@@ -87,7 +87,7 @@ class OrcTail:
 
 
 def read_tail(stream: IO[bytes]) -> OrcTail:
-    """Read postscript and footer; a ValueError says what is wrong with them."""
+    """Read postscript and footer; ValueError with the reason if they are invalid."""
     size = stream.seek(0, io.SEEK_END)
     tail_size = min(size, MAX_POSTSCRIPT)
     stream.seek(size - tail_size)
@@ -111,9 +111,9 @@ def read_tail(stream: IO[bytes]) -> OrcTail:
 
 
 def file_zones(stream: IO[bytes]) -> set[str]:
-    """The time zones of a file's writers, as far as its stripes name them.
+    """Return the time zones of a file's writers, as far as its stripes name them.
 
-    A ValueError says what is wrong with the file.
+    ValueError with the reason if the file is invalid.
     """
     zones: set[str] = set()
     try:
@@ -128,12 +128,12 @@ def file_zones(stream: IO[bytes]) -> set[str]:
 
 
 def writer_zones(stripe_footer: Message) -> set[str]:
-    """The time zone that a stripe names, if it names one."""
+    """Return the time zone that a stripe names, if any."""
     return {part.decode() for part in parts(stripe_footer, _WRITER_ZONE) if part}
 
 
 def unpack(content: bytes, codec: int) -> bytes:
-    """The content of a stream or a footer, which is chunks where a file is compressed."""
+    """Return the content of a stream or a footer; in a compressed file it is chunks."""
     if codec == UNCOMPRESSED:
         return content
     unpacked, place = [], 0
@@ -167,7 +167,7 @@ def _decompress(chunk: bytes, codec: int) -> bytes:
             "it is compressed with LZO, whose lengths this version cannot check before it trusts "
             "them; rewrite the table with another engine and 'file.compression' set to zstd"
         )
-    raise ValueError(f"there is no compression {codec}")
+    raise ValueError(f"compression {codec} does not exist")
 
 
 def _decompress_sized(chunk: bytes, size: int, name: str) -> bytes:
@@ -177,7 +177,7 @@ def _decompress_sized(chunk: bytes, size: int, name: str) -> bytes:
 
 
 def _lz4_size(chunk: bytes) -> int:
-    """What a block of LZ4 unpacks to, which nothing says: the sum of its pieces."""
+    """Return the unpacked size of an LZ4 block, which is not stored: the sum of its pieces."""
     size = place = 0
     while True:
         token = chunk[place]
@@ -185,7 +185,7 @@ def _lz4_size(chunk: bytes) -> int:
         size, place = size + literals, place + literals
         if place >= len(chunk):
             return size
-        # Two bytes say where the repeated ones are.
+        # Two bytes are the distance of the repeated ones.
         repeated, place = _lz4_length(chunk, place + 2, token & 15)
         size += repeated + _LZ4_SHORTEST
 
@@ -206,13 +206,13 @@ def _column_type(message: Message) -> ColumnType:
         precision, scale = single(message, _PRECISION), single(message, _SCALE)
         # Arrow ends the process over one.
         if not 1 <= precision <= _MAX_PRECISION or scale > _MAX_PRECISION:
-            raise ValueError("a decimal of a precision there is not")
+            raise ValueError("a decimal has an invalid precision")
     names = tuple(name.decode() for name in parts(message, _FIELD_NAMES))
     return ColumnType(kind, tuple(numbers(message, _SUBTYPES)), names)
 
 
 def _check_order(types: Sequence[ColumnType]) -> None:
-    """Types are numbered as they are met from the root down; readers rely on that."""
+    """Raise unless types are numbered depth first from the root; readers rely on that."""
     expected, waiting = 0, [0]
     while waiting:
         number = waiting.pop()
@@ -230,5 +230,5 @@ def _stripe(message: Message, end: int) -> Stripe:
         for member in (_OFFSET, _INDEX_LENGTH, _DATA_LENGTH, _STRIPE_FOOTER_LENGTH)
     )
     if start + index + data + footer > end:
-        raise ValueError(f"a stripe at offset {start} leaves the file")
+        raise ValueError(f"a stripe at offset {start} extends past the end of the file")
     return Stripe(start, start + index + data, footer)

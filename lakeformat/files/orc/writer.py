@@ -25,7 +25,7 @@ __all__ = ["OrcFileWriter"]
 MAX_STRIPE_BYTES = 64 << 20
 MIN_STRIPE_BYTES = 64 << 10
 STRIPES_PER_FILE = 4
-"""The size of a file is known stripe by stripe: so many bring it near its target."""
+"""The size of a file is known stripe by stripe: this many bring it near its target."""
 
 NANOS_PER_MILLI = 1_000_000
 
@@ -33,7 +33,7 @@ _BINARY = (TypeName.BINARY, TypeName.VARBINARY)
 
 
 class OrcFileWriter:
-    """Stripes are the library's own affair; it writes one when it holds enough rows."""
+    """Writes an ORC file; the library writes a stripe when it has enough rows."""
 
     def __init__(self, stream: IO[bytes], content: FileContent) -> None:
         self._stream = PatientStream(stream)
@@ -78,7 +78,7 @@ class OrcFileWriter:
 
 
 def _refuse_fractions_before_1970(rows: pa.Table) -> None:
-    """Arrow's writer counts their nanoseconds from the later second: Java then reads nothing."""
+    """Raise for values that Arrow's writer stores with the later second, which Java cannot read."""
     for name, column in zip(rows.column_names, rows.columns, strict=True):
         if any(_has_fraction_before_1970(chunk) for chunk in column.chunks):
             raise InvalidRequestError(
@@ -104,10 +104,10 @@ def _has_fraction_before_1970(array: pa.Array) -> bool:
 
 
 def _as_arrow_writes_them(rows: pa.Table) -> pa.Table:
-    """Copy structs whole, and make null what is inside a null one.
+    """Copy structs whole, and set values inside a null struct to null.
 
-    Arrow's writer takes the nulls of a slice from the wrong rows, and writes other values than
-    those given after one that is hidden inside a null struct.
+    Arrow's writer takes the nulls of a slice from the wrong rows, and writes wrong values after a
+    value that is hidden inside a null struct.
     """
     for number, column in enumerate(rows.columns):
         if _has_struct(column.type):
@@ -118,7 +118,7 @@ def _as_arrow_writes_them(rows: pa.Table) -> pa.Table:
 
 
 def _without_hidden_values(array: pa.Array) -> pa.Array:
-    """An array whose structs hide no value below a null. Slices are gone already."""
+    """Return an array whose structs hide no value below a null; it must not be a slice."""
     if not _has_struct(array.type):
         return array
     nulls = array.is_null()
@@ -141,6 +141,6 @@ def _has_struct(arrow_type: pa.DataType) -> bool:
 
 
 def _has_bounds(data_type: DataType) -> bool:
-    """Java finds no bounds of bytes in an ORC file."""
+    """Return True for types with bounds in an ORC file; Java finds none for bytes."""
     is_binary = isinstance(data_type, AtomicType) and data_type.name in _BINARY
     return has_order(data_type) and not is_binary

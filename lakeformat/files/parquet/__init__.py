@@ -1,1 +1,1 @@
-"""Parquet files: how they are read, written, joined, and looked at before Arrow trusts them."""
+"""Reads, writes and joins Parquet files, and checks them before Arrow reads them."""

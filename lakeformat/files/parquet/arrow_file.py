@@ -1,4 +1,4 @@
-"""Parquet files all of whose columns Arrow encodes."""
+"""Parquet files whose columns are all encoded by Arrow."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def arrow_writer(
     layout: ParquetLayout,
     **more: Any,
 ) -> pq.ParquetWriter:
-    """Arrow's own writer as it is wanted for files of a table, of all or some of their columns."""
+    """Return Arrow's writer with the settings for a table's files, for all or some columns."""
     settings = layout.settings
     codec = codec_of(FileFormat.PARQUET, settings.compression)
     return pq.ParquetWriter(
@@ -35,13 +35,13 @@ def arrow_writer(
         store_decimal_as_integer=True,
         write_time_adjusted_to_utc=True,  # as Java marks a TIME
         write_page_checksum=True,
-        store_schema=False,  # readers go by the table's schema; Java ignores Arrow's
+        store_schema=False,  # readers use the table's schema; Java ignores Arrow's
         **more,
     )
 
 
 class ArrowFile:
-    """A file that Arrow writes as it comes."""
+    """A file that Arrow writes row group by row group."""
 
     def __init__(self, stream: IO[bytes], layout: ParquetLayout) -> None:
         change = layout.change_footer

@@ -1,7 +1,8 @@
-"""Parquet files put together column by column: each is encoded once, by whoever is fastest.
+"""Assembles Parquet files column by column, each encoded once by the fastest encoder.
 
-Arrow encodes what is nested, has nulls or is text; numbers without nulls are encoded here; a key,
-which stands in a file twice, is written twice. The file is the one that Arrow writes of all of it.
+Arrow encodes columns that are nested, have nulls or are text. Numbers without nulls are encoded
+here. A key, which is in a file twice, is written twice. The file is identical to the one that Arrow
+writes.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ __all__ = ["AssembledFile", "is_worth_assembling"]
 Encoder: TypeAlias = Callable[[pa.ChunkedArray, pa.Field], ColumnChunk | None]
 
 WORTH_ASSEMBLING = 64 * 1024
-"""So many rows of a row group save what it costs to look at its columns one by one."""
+"""From this many rows on, a row group is worth a look at its columns one by one."""
 
 # Numbers of members: of the footer,
 _ROWS, _ROW_GROUPS = 3, 4
@@ -44,9 +45,9 @@ _COLUMNS, _BYTES, _GROUP_ROWS, _GROUP_OFFSET, _STORED_BYTES = 1, 2, 3, 5, 6
 
 
 def is_worth_assembling(rows: pa.Table, layout: ParquetLayout, repeated: Collection[str]) -> bool:
-    """Whether at most half of a row group is left to Arrow, by what its columns take in memory.
+    """Return True if Arrow has to encode at most half of a row group, by its memory.
 
-    That half is in memory once more until it is written, and nothing is gained with it.
+    That half is held in memory once more until it is written, without any gain.
     """
     if rows.num_rows < WORTH_ASSEMBLING or PageCodec.of(layout.settings) is None:
         return False
@@ -66,24 +67,24 @@ def _is_encoded(field: pa.Field, layout: ParquetLayout) -> bool:
 
 
 class AssembledFile:
-    """A file whose columns come one by one, each as pages that are whole."""
+    """A file whose columns are written one by one, each as complete pages."""
 
     def __init__(
         self, stream: IO[bytes], layout: ParquetLayout, repeated: Mapping[str, str]
     ) -> None:
-        """``repeated`` says of columns which other one before them they are the same as."""
+        """``repeated`` maps a column to the earlier one with the same values."""
         self._stream, self._layout, self._repeated = stream, layout, repeated
         codec = PageCodec.of(layout.settings)
         assert codec is not None
         self._codec = codec
         self._declined: set[str] = set()
-        """Columns that only Arrow could encode once, and will mostly have to again."""
+        """Columns that only Arrow could encode before, and probably has to again."""
         self._groups: list[bytes] = []
         self._rows = 0
         stream.write(MAGIC)
 
     def write(self, rows: pa.Table) -> None:
-        """Add a row group; a chunk that is made here is written before the next is made."""
+        """Add a row group; a chunk encoded here is written before the next one is encoded."""
         start = place = self._stream.tell()
         raw_size, described = 0, []
         for chunk in self._chunks(rows):
@@ -96,7 +97,7 @@ class AssembledFile:
         self._rows += rows.num_rows
 
     def close(self) -> pq.FileMetaData:
-        """Write the footer; what it says, timestamps in 12 bytes being bytes."""
+        """Write the footer; return it, with timestamps of 12 bytes as bytes."""
         empty = footer_of(_file_of(pa.Table.from_batches([], self._layout.schema), self._layout))
         rows_at, _ = find_member(empty, 0, _ROWS)
         _, rows_end = number_at(empty, rows_at)
@@ -116,10 +117,10 @@ class AssembledFile:
         return pq.read_metadata(io.BytesIO(MAGIC + with_end(footer)))
 
     def discard(self) -> None:
-        """There is nothing that would still write."""
+        """Do nothing: no buffered data is left to write."""
 
     def _chunks(self, rows: pa.Table) -> Iterator[ColumnChunk]:
-        """All that a row group consists of; of a nested column there are several."""
+        """Yield the chunks of a row group; a nested column has several."""
         encoders = {
             field.name: found
             for field, column in zip(rows.schema, rows.columns, strict=True)
@@ -147,7 +148,7 @@ class AssembledFile:
         return self._by_arrow(rows.select([name]))[name]
 
     def _encoder_of(self, field: pa.Field) -> Encoder | None:
-        """Who is tried before Arrow, if anybody is."""
+        """Return the encoder to try before Arrow, if any."""
         if field.name in self._declined or not _is_encoded(field, self._layout):
             return None
         if field.name not in self._layout.dictionary_columns:
@@ -165,7 +166,7 @@ class AssembledFile:
 
 
 def _file_of(rows: pa.Table, layout: ParquetLayout) -> pa.Buffer:
-    """A whole file of these columns, in memory."""
+    """Return a whole file of these columns, in memory."""
     sink = pa.BufferOutputStream()
     writer = arrow_writer(sink, rows.schema, layout)
     try:

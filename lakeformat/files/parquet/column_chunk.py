@@ -1,4 +1,4 @@
-"""A column in one row group of a Parquet file: its pages, and what the footer says of them."""
+"""A column in one row group of a Parquet file: its pages, and its part of the footer."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from lakeformat.files.parquet.thrift_walk import find_member, member_places, num
 
 __all__ = ["ColumnChunk", "bounds_of", "found_chunk", "levels", "made_chunk", "run_of"]
 
-# Numbers of members: of a column chunk,
+# Member numbers of a column chunk,
 _OFFSET, _META_DATA = 2, 3
 # of its description,
 _TYPE, _ENCODINGS, _PATH, _CODEC, _VALUES, _RAW_SIZE, _SIZE = 1, 2, 3, 4, 5, 6, 7
 _DATA, _DICTIONARY, _STATISTICS, _PAGE_COUNTS, _SIZES = 9, 11, 12, 13, 16
 _EXTENT = frozenset((_RAW_SIZE, _SIZE, _DATA, _DICTIONARY))
-# of how many pages of a kind it has,
+# of the counts of its pages by kind,
 _PAGE_KIND, _PAGE_ENCODING, _PAGES = 1, 2, 3
 # of the sizes in it,
 _TEXT_BYTES, _REPEATS, _LEVELS = 1, 2, 3
@@ -37,7 +37,7 @@ _OLD_MOST, _OLD_LEAST, _NULLS, _MOST, _LEAST, _MOST_IS_EXACT, _LEAST_IS_EXACT = 
 
 @dataclass(frozen=True, slots=True)
 class ColumnChunk:
-    """The places in its ``description`` are those of pages that begin at ``start``."""
+    """Positions in its ``description`` assume that its pages begin at ``start``."""
 
     parts: Sequence[Content]
     description: bytes
@@ -46,18 +46,18 @@ class ColumnChunk:
     size: int
 
     def at(self, place: int) -> bytes:
-        """Its description, once its pages begin at a place of the file."""
+        """Return the description for pages that begin at this position of the file."""
         content, distance = self.description, place - self.start
         described, _ = find_member(content, 0, _META_DATA)
         places, _ = member_places(content, described)
-        for member in (_DICTIONARY, _DATA):  # the last first, as what follows it moves
+        for member in (_DICTIONARY, _DATA):  # the last first, as the bytes after it move
             if (at := places.get(member)) is not None:
                 number, end = number_at(content, at)
                 content = content[:at] + serialize_number(number + distance) + content[end:]
         return content
 
     def named(self, column: str) -> ColumnChunk:
-        """The same pages as those of another column."""
+        """Return the same pages as those of another column."""
         chunk = parse_struct(self.description)
         described = cast(Struct, chunk[_META_DATA][1])
         described[_PATH] = ThriftKind.LIST, Values(ThriftKind.BINARY, [column.encode()])
@@ -65,7 +65,7 @@ class ColumnChunk:
 
 
 def found_chunk(content: Content, description: bytes) -> ColumnChunk:
-    """One of a file that is there."""
+    """Return a chunk of an existing file."""
     described, _ = find_member(description, 0, _META_DATA)
     places, _ = member_places(description, described)
     numbers = {member: number_at(description, places[member])[0] for member in _EXTENT & {*places}}
@@ -86,7 +86,7 @@ def made_chunk(
     nullable: bool,
     text_bytes: int | None = None,
 ) -> ColumnChunk:
-    """One without nulls, whose pages are made here."""
+    """Return a chunk without nulls, whose pages are encoded here."""
     encodings, counts = [Encoding.RLE, Encoding.PLAIN], [(PageKind.DATA, Encoding.PLAIN)]
     if pages.dictionary_size:
         encodings = [Encoding.PLAIN, Encoding.RLE, Encoding.RLE_DICTIONARY]
@@ -133,7 +133,7 @@ def _sizes(rows: int, text_bytes: int | None, *, nullable: bool) -> bytes:
 
 
 def bounds_of(least: bytes, most: bytes, *, signed: bool) -> bytes:
-    """Statistics of values without nulls; of ``signed`` ones old readers know the bounds too."""
+    """Return statistics of values without nulls; ``signed`` adds bounds for old readers."""
     found = StructWriter()
     if signed:
         found.binary(_OLD_MOST, most)
@@ -147,7 +147,7 @@ def bounds_of(least: bytes, most: bytes, *, signed: bool) -> bytes:
 
 
 def levels(rows: int, *, nullable: bool) -> bytes:
-    """What a page begins with: that none of its values is null, if one could be."""
+    """Return the beginning of a page: definition levels without any null."""
     if not nullable:
         return b""
     run = run_of(rows, b"\1")
@@ -155,5 +155,5 @@ def levels(rows: int, *, nullable: bool) -> bytes:
 
 
 def run_of(rows: int, value: bytes) -> bytes:
-    """One value so often, as a run of it."""
+    """Return a run of one repeated value."""
     return serialize_unsigned(rows << 1) + value

@@ -1,4 +1,4 @@
-"""Which columns of a data file have values that repeat enough to be worth a dictionary."""
+"""Picks the columns of a data file whose values repeat enough for a dictionary."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ __all__ = ["pick_dictionary_columns", "repeating_texts", "repeats_itself"]
 
 SAMPLE_ROWS = 8 * 1024
 FIRST_LOOK = 1024
-"""Where no two of so many values are equal, far more than that many differ in a row group."""
+"""If so many values are all different, a row group has far more different ones."""
 MAX_DISTINCT_FRACTION = 0.85
-"""In the sample: about 25 thousand values in a row group of 128 thousand rows."""
+"""The limit in the sample: about 25 thousand values in a row group of 128 thousand rows."""
 MOST_BYTES_PER_VALUE = 2
 
 
 def repeats_itself(values: pa.Array, most: float = MAX_DISTINCT_FRACTION) -> bool:
-    """Whether a sample has few values that differ: at most this part of it."""
+    """Return True if at most this share of a sample's values is different."""
     if pa.types.is_dictionary(values.type):
         return True
     distance = len(values) // FIRST_LOOK
@@ -37,11 +37,11 @@ def repeats_itself(values: pa.Array, most: float = MAX_DISTINCT_FRACTION) -> boo
 
 
 def pick_dictionary_columns(rows: pa.Table) -> list[str]:
-    """Parquet paths of the columns that repeat themselves all over ``rows``.
+    """Return the Parquet paths of the columns that repeat values all over ``rows``.
 
     Without this, Arrow builds a dictionary of each column and gives up only at 1 MB: columns
-    without repetition then cost twice the time and a quarter more space. So do columns whose
-    equal values are neighbours: compression finds those by itself.
+    without repetition then cost twice the time and a quarter more space. So do columns whose equal
+    values are neighbours: compression finds those by itself.
     """
     sample = _sample(rows)
     return [
@@ -53,10 +53,10 @@ def pick_dictionary_columns(rows: pa.Table) -> list[str]:
 
 
 def _has_fixed_bytes(kind: pa.DataType) -> bool:
-    """Whether a file has values of a type as bytes, all of one length, in two's complement.
+    """Return True if a file stores values of a type as bytes of fixed length, in two's complement.
 
-    Java never gives those a dictionary. It looks the value of a condition up in one with as few
-    bytes as it needs, finds it nowhere, and leaves out all rows.
+    Java never writes a dictionary for those. It looks for the value of a condition in a dictionary
+    with as few bytes as possible, never finds it, and skips all rows.
     """
     return bool(pa.types.is_decimal(kind) and kind.precision > COMPACT_DECIMAL_PRECISION)
 
@@ -64,20 +64,20 @@ def _has_fixed_bytes(kind: pa.DataType) -> bool:
 def repeating_texts(
     metadata: pq.FileMetaData, schema: pa.Schema, columns: Collection[str]
 ) -> list[str]:
-    """Which columns a Parquet file has as numbers of texts in small dictionaries."""
+    """Return the columns that a Parquet file stores as numbers of texts in small dictionaries."""
     paths = [metadata.schema.column(number).path for number in range(metadata.num_columns)]
     return [
         name
         for number, name in enumerate(paths)
         if name in columns
-        and paths.count(name) == 1  # a column may be called as a ROW's field is
+        and paths.count(name) == 1  # a column may have the path of a ROW's field
         and schema.field(name).type == pa.string()
         and all(_has_small_dictionary(metadata, group, number) for group in _groups(metadata))
     ]
 
 
 def _sample(rows: pa.Table) -> pa.Table:
-    """Rows at equal distances."""
+    """Return rows at equal distances."""
     distance = rows.num_rows // SAMPLE_ROWS
     if distance < 2:
         return rows.slice(0, SAMPLE_ROWS)
@@ -89,21 +89,22 @@ def _groups(metadata: pq.FileMetaData) -> range:
 
 
 def _has_small_dictionary(metadata: pq.FileMetaData, group: int, number: int) -> bool:
-    """Whether most values of a column chunk are numbers: a text takes four bytes or more."""
+    """Return True if most values of a column chunk are numbers: a text takes at least four
+    bytes."""
     chunk = metadata.row_group(group).column(number)
     is_small = chunk.total_uncompressed_size <= MOST_BYTES_PER_VALUE * chunk.num_values
     return bool(chunk.has_dictionary_page and is_small)
 
 
 def _leaves(path: str, values: pa.Array) -> Iterator[tuple[str, pa.Array]]:
-    """The Parquet columns that an Arrow column becomes."""
+    """Yield the Parquet columns of an Arrow column."""
     if pa.types.is_struct(values.type):
         for field, part in zip(values.type, values.flatten(), strict=True):
             yield from _leaves(f"{path}.{field.name}", part)
     elif pa.types.is_list(values.type):
         yield from _leaves(f"{path}.list.element", values.flatten())
     elif pa.types.is_decimal64(values.type):
-        yield path, values.cast(in_full(values.type))  # of which Arrow finds those that differ
+        yield path, values.cast(in_full(values.type))  # Arrow counts the distinct ones
     elif pa.types.is_map(values.type):
         yield from _leaves(f"{path}.key_value.key", values.keys)
         yield from _leaves(f"{path}.key_value.value", values.items)

@@ -1,4 +1,4 @@
-"""Statistics of columns from Parquet footers: the writer has collected them already."""
+"""Statistics of columns from Parquet footers, which the writer has already collected."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ __all__ = ["FooterStatistics"]
 Bounds = tuple[Value, Value]
 
 WIDEST_IN_FOOTER = 4096
-"""Bytes of a bound beyond which Arrow leaves both out of the footer."""
+"""The largest bound in a footer: Arrow omits both bounds if one is larger."""
 
 _TIMESTAMPS = (TypeName.TIMESTAMP, TypeName.TIMESTAMP_LTZ)
 _UNIT_NANOS = {"ms": 1_000_000, "us": 1_000}
@@ -37,7 +37,7 @@ _MICROS_DIGITS = 6
 
 
 class FooterStatistics:
-    """Knows of a file what its footer does not say: where NaN, very long values and INT96 are."""
+    """Collects what a footer lacks: the positions of NaN, of very long values and of INT96."""
 
     def __init__(self, fields: Sequence[DataField], modes: Sequence[StatisticsMode]) -> None:
         self._fields = fields
@@ -49,7 +49,7 @@ class FooterStatistics:
         self._groups = 0
 
     def add(self, rows: pa.Table) -> None:
-        """Look at the rows of the next row group, with exactly the columns."""
+        """Examine the rows of the next row group, with exactly the columns."""
         for number in self._int96_nulls:
             self._int96_nulls[number] += rows.column(number).null_count
         for number, (column, field) in enumerate(zip(rows.columns, self._fields, strict=True)):
@@ -63,7 +63,7 @@ class FooterStatistics:
         self._groups += 1
 
     def result(self, metadata: pq.FileMetaData) -> list[ColumnStatistics]:
-        """Exact statistics of each column of the finished file; nested ones have none."""
+        """Return exact statistics of each column of the finished file; nested ones have none."""
         found, leaf = [], 0
         for number, (field, leaves) in enumerate(zip(self._fields, self._leaves, strict=True)):
             is_nested = pa.types.is_nested(to_arrow_type(field.type))
@@ -73,7 +73,7 @@ class FooterStatistics:
 
     def _column(self, metadata: pq.FileMetaData, number: int, leaf: int) -> ColumnStatistics:
         if number in self._int96_nulls:
-            # Java finds no bounds of the timestamps it writes as INT96, and nobody expects them.
+            # Java writes no bounds of timestamps as INT96, and readers expect none.
             return ColumnStatistics(null_count=self._int96_nulls[number])
         data_type, nulls = self._fields[number].type, 0
         parts: list[Bounds | None] = []
@@ -113,7 +113,7 @@ def _is_int96(data_type: DataType) -> bool:
 
 
 def _value(raw: Value, data_type: DataType) -> Value:
-    """A number or bytes of a footer as a value of the column."""
+    """Return a number or bytes of a footer as a value of the column."""
     assert isinstance(data_type, AtomicType)
     name = data_type.name
     if name in (TypeName.CHAR, TypeName.VARCHAR):

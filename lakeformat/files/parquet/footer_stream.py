@@ -1,4 +1,4 @@
-"""Holds back the footer of a Parquet file, which is its end, until it says what it is to say."""
+"""Holds back the footer of a Parquet file until it is changed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["FooterStream"]
 
 
 class FooterStream(io.RawIOBase):
-    """Passes a Parquet file on as it comes, and its footer once that is changed."""
+    """Passes a Parquet file on as it is written, and its footer after the change."""
 
     def __init__(self, stream: IO[bytes], change: Callable[[bytes], bytes]) -> None:
         self._stream = stream
@@ -34,11 +34,11 @@ class FooterStream(io.RawIOBase):
         return view.nbytes
 
     def hold(self) -> None:
-        """Keep what is written from here on: the footer and perhaps a little before it."""
+        """Keep the bytes written from here on: the footer and perhaps a few bytes before it."""
         self._held = bytearray()
 
     def release(self) -> None:
-        """Write what was kept, the footer as it is to be."""
+        """Write the kept bytes, with the changed footer."""
         assert self._held is not None
         held, self._held = bytes(self._held), None
         assert held.endswith(MAGIC)

@@ -1,8 +1,7 @@
-"""Timestamps of more than 6 digits as Java keeps them in Parquet files: INT96.
+"""Timestamps of more than 6 digits in Java's form in Parquet files: INT96.
 
-Arrow writes INT96 for all timestamps of a file or for none, while Java has 64 bits for the others.
-So these are handed to Arrow as what they are stored as, 12 bytes, and ``int96_footer`` gives them
-their name.
+Arrow writes INT96 for all timestamps of a file or for none, while Java uses 64 bits for the other
+timestamps. So Arrow gets their stored form, 12 bytes, and ``int96_footer`` changes their type.
 """
 
 from __future__ import annotations
@@ -29,12 +28,12 @@ _NANOS_PER_DAY = 86_400 * 1_000_000_000
 
 
 def int96_schema(schema: pa.Schema) -> pa.Schema:
-    """The schema with 12 bytes in place of each timestamp in nanoseconds, nested ones too."""
+    """Return the schema with 12 bytes for each timestamp in nanoseconds, nested ones too."""
     return pa.schema([_stored_field(field) for field in schema])
 
 
 def to_int96(rows: pa.Table, schema: pa.Schema) -> pa.Table:
-    """Rows of a schema as those of its ``int96_schema``."""
+    """Convert rows of a schema to its ``int96_schema``."""
     columns = [
         column
         if column.type == kind
@@ -45,7 +44,7 @@ def to_int96(rows: pa.Table, schema: pa.Schema) -> pa.Table:
 
 
 def leaf_columns(schema: pa.Schema) -> Iterator[tuple[str, pa.DataType]]:
-    """Path and type of each column of the Parquet file, in its order."""
+    """Yield path and type of each column of the Parquet file, in its order."""
     for field in schema:
         yield from _leaves(field.name, field.type)
 

@@ -1,6 +1,6 @@
-"""Gives columns of 12 bytes in a Parquet file the type INT96, before its footer is written.
+"""Changes columns of 12 bytes in a Parquet footer to the type INT96, before it is written.
 
-Pages of both types are the same, bytes and encodings; only the footer tells them apart.
+Pages of both types are the same, in bytes and encodings; only the footer distinguishes them.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ __all__ = ["with_int96"]
 
 _INT96, _FIXED_LEN_BYTE_ARRAY = 3, 7
 
-# Numbers of members: of the footer, an element of its schema, a row group, a column chunk.
+# Member numbers of the footer, an element of its schema, a row group, a column chunk.
 _SCHEMA, _ROW_GROUPS = 2, 4
 _TYPE, _TYPE_LENGTH = 1, 2
 _COLUMNS = 1
@@ -30,7 +30,7 @@ _CHUNK_TYPE = 1
 
 
 def with_int96(content: bytes, leaves: Iterable[int]) -> bytes:
-    """A footer in which the columns of these numbers are INT96."""
+    """Return a footer in which the columns with these numbers are INT96."""
     footer = parse_struct(content)
     elements = [element for element in structs_in(footer, _SCHEMA) if _TYPE in element]
     for number in leaves:

@@ -1,7 +1,7 @@
-"""Makes one Parquet file of the row groups of others: their bytes are copied, not decoded.
+"""Joins the row groups of Parquet files into one file: bytes are copied, not decoded.
 
-Only where they are is new, and that is in the footer. So a damaged page stays what it is, with the
-checksum that tells.
+Only the positions in the footer change. So a damaged page is copied unchanged, and its checksum
+still reveals the damage.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ __all__ = ["CannotJoinError", "JoinedParquet", "RowGroups", "read_row_groups"]
 
 _COPY_BYTES = 4 << 20
 
-# Numbers of members: of the footer,
+# Member numbers of the footer,
 _ROWS, _ROW_GROUPS = 3, 4
 _ENCRYPTION = (8, 9)
 # of a row group,
@@ -42,12 +42,12 @@ _CODEC, _SIZE, _DATA, _INDEX, _DICTIONARY, _BLOOM_FILTER = 4, 7, 9, 10, 11, 14
 
 
 class CannotJoinError(Exception):
-    """A file has to be decoded; whoever does that says what is wrong with it, if anything is."""
+    """A file has to be decoded; the decoder then reports damage, if there is any."""
 
 
 @dataclass(frozen=True, slots=True)
 class RowGroups:
-    """The row groups of a file, as its footer describes them."""
+    """The row groups of a file, according to its footer."""
 
     footer: Struct
 
@@ -61,11 +61,12 @@ class RowGroups:
 
     @property
     def frame(self) -> dict[int, tuple[ThriftKind, Value]]:
-        """The rest of the footer, which files must share: schema, who wrote it, how it compares."""
+        """The rest of the footer, which must be equal in all files: schema, writer, column
+        orders."""
         return {n: each for n, each in self.footer.items() if n not in (_ROWS, _ROW_GROUPS)}
 
     def are_compressed_by(self, codec: str) -> bool:
-        """Check that all pages have a codec that is encoded here."""
+        """Return True if all pages have a codec that is encoded here."""
         wanted = CODECS.get(codec)
         return all(number_in(_described(chunk), _CODEC) == wanted for chunk in self._chunks())
 
@@ -75,7 +76,7 @@ class RowGroups:
 
 
 def read_row_groups(stream: IO[bytes], size: int) -> RowGroups:
-    """The footer of a file of ``size`` bytes; ``CannotJoinError`` if it is not a common one."""
+    """Return the row groups of a file of ``size`` bytes; ``CannotJoinError`` if it is unusual."""
     end = size - END_BYTES
     try:
         tail = _bytes_at(stream, end, END_BYTES)
@@ -91,7 +92,7 @@ def read_row_groups(stream: IO[bytes], size: int) -> RowGroups:
 
 
 class JoinedParquet:
-    """The file being made; the row groups of all that is added, in this order."""
+    """The joined file; the row groups of all added files, in this order."""
 
     def __init__(self, stream: IO[bytes]) -> None:
         self._stream = stream
@@ -102,7 +103,7 @@ class JoinedParquet:
 
     @property
     def size(self) -> int:
-        """Bytes written so far, without the footer."""
+        """The bytes written so far, without the footer."""
         return self._stream.tell()
 
     def add(self, source: IO[bytes], groups: RowGroups) -> None:
@@ -132,7 +133,7 @@ class JoinedParquet:
 
 
 def _extent(group: Struct) -> tuple[int, int]:
-    """Where the pages of a row group start, and how many bytes they are, without a gap."""
+    """Return the start of a row group's pages, and their size without a gap."""
     pieces = sorted(_piece(chunk) for chunk in structs_in(group, _COLUMNS))
     start = end = pieces[0][0]
     for first, size in pieces:
@@ -152,7 +153,7 @@ def _piece(chunk: Struct) -> tuple[int, int]:
 
 
 def _move(group: Struct, distance: int, *, ordinal: int) -> None:
-    """Say where its pages are now; an index of pages stays behind, as when files are rewritten."""
+    """Update the position of a row group's pages; an index of pages is dropped."""
     _shift(group, _GROUP_OFFSET, distance)
     if _ORDINAL in group:
         group[_ORDINAL] = ThriftKind.I16, ordinal
@@ -165,7 +166,7 @@ def _move(group: Struct, distance: int, *, ordinal: int) -> None:
 
 
 def _shift(members: Struct, number: int, distance: int) -> None:
-    if number in members and (place := number_in(members, number)) > 0:  # 0: nobody says
+    if number in members and (place := number_in(members, number)) > 0:  # 0: unknown
         members[number] = members[number][0], place + distance
 
 

@@ -1,4 +1,4 @@
-"""How the rows of a Parquet file are stored: the same for all of its row groups."""
+"""The storage settings of a Parquet file: the same for all of its row groups."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ __all__ = ["ParquetLayout"]
 
 @dataclass(frozen=True, slots=True)
 class ParquetLayout:
-    """What a writer has to know beside the rows and where they go."""
+    """The settings of a writer besides the rows and the target."""
 
     schema: pa.Schema
-    """As the file has it: timestamps in 12 bytes are bytes."""
+    """The schema in the file: timestamps of 12 bytes are bytes."""
     settings: FileSettings
     dictionary_columns: Sequence[str]
     bounded: Sequence[str] | bool
     """The paths with bounds in the footer; True for all."""
     change_footer: Callable[[bytes], bytes] | None
-    """What is done to the footer before it is written."""
+    """Changes the footer before it is written."""

@@ -1,6 +1,6 @@
-"""Encodes columns of numbers without nulls: their pages are a copy of what is in memory.
+"""Encodes columns of numbers without nulls: their pages are a copy of the memory.
 
-Arrow comes to the same bytes value by value, in one and a half times the time.
+Arrow encodes the same bytes value by value, in one and a half times the time.
 """
 
 from __future__ import annotations
@@ -40,16 +40,16 @@ _STORED = {
 _INT32_DIGITS, _INT64_DIGITS = 9, 18
 _UNITS = ("ms", "us")
 _CODE_BITS = b"\1"
-"""In a dictionary of one value."""
+"""The bits of a code in a dictionary of one value."""
 
 
 def is_plain(kind: pa.DataType) -> bool:
-    """Whether values of a type are numbers in a file."""
+    """Return True if a file stores values of a type as numbers."""
     return _stored_as(kind) is not None
 
 
 def encode_plain(column: pa.ChunkedArray, field: pa.Field, codec: PageCodec) -> ColumnChunk | None:
-    """The column as Arrow writes it one value after the other; None where Arrow has to do so."""
+    """Return the column in plain encoding, as Arrow writes it; None if Arrow has to do it."""
     values = _values(column)
     if values is None:
         return None
@@ -69,11 +69,11 @@ def encode_plain(column: pa.ChunkedArray, field: pa.Field, codec: PageCodec) -> 
 def encode_constant(
     column: pa.ChunkedArray, field: pa.Field, codec: PageCodec
 ) -> ColumnChunk | None:
-    """A dictionary of one value, and how often it is there; None if there are several."""
+    """Return a dictionary of one value with its count; None if there are several values."""
     values = _values(column)
     if values is None:
         return None
-    raw = values.view(np.dtype(f"i{values.itemsize}"))  # by which zeros differ, and NaN does not
+    raw = values.view(np.dtype(f"i{values.itemsize}"))  # zeros differ, and NaN equals NaN
     value = values[0]
     if np.isnan(value) or (raw != raw[0]).any():
         return None
@@ -95,7 +95,7 @@ def _chunk(pages: Pages, values: Numbers, field: pa.Field, statistics: bytes) ->
 
 
 def _bounds(least: np.generic, most: np.generic) -> bytes:
-    """Zeros are told as the two that there are: one does not tell which the others were."""
+    """Return bounds with -0.0 as the least and 0.0 as the greatest zero: both may occur."""
     if isinstance(least, np.floating):
         least = least if least else type(least)(-0.0)
         most = most if most else type(most)(0.0)
@@ -103,7 +103,7 @@ def _bounds(least: np.generic, most: np.generic) -> bytes:
 
 
 def _stored_as(kind: pa.DataType) -> str | None:
-    """The numbers that a file has of a type; None if it has something else."""
+    """Return the number type that a file stores for a type; None if it stores no numbers."""
     if pa.types.is_decimal(kind) and kind.precision <= _INT64_DIGITS:
         return "<i4" if kind.precision <= _INT32_DIGITS else "<i8"
     if pa.types.is_timestamp(kind) and kind.unit in _UNITS:
@@ -112,7 +112,7 @@ def _stored_as(kind: pa.DataType) -> str | None:
 
 
 def _values(column: pa.ChunkedArray) -> Numbers | None:
-    """All in one piece; None if some has outgrown its type, or they are no numbers."""
+    """Return all values as one array; None if one exceeds its type, or they are no numbers."""
     stored = _stored_as(column.type)
     if stored is None:
         return None
@@ -127,7 +127,7 @@ def _values(column: pa.ChunkedArray) -> Numbers | None:
 
 def _fits(halves: Numbers, stored: str) -> bool:
     low = halves[:, 0].view(np.int64)
-    # The upper half only says once more which sign the lower one has.
+    # The upper half only repeats the sign of the lower one.
     if ((low >> 63) ^ halves[:, 1].view(np.int64)).any():
         return False
     if stored == "<i8":

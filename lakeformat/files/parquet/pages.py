@@ -1,4 +1,4 @@
-"""Pages of a Parquet file, compressed and with their checksums, as Arrow would write them."""
+"""Pages of a Parquet file, compressed and with checksums, identical to Arrow's."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ __all__ = [
 ]
 
 CODECS = {"none": 0, "snappy": 1, "gzip": 2, "brotli": 4, "zstd": 6}
-"""Those codecs of which Arrow has the same codec for a page and for a writer."""
+"""The codecs for which Arrow uses the same codec for a page and for a writer."""
 PAGE_ROWS = 20_000
-"""Arrow begins a new page after so many; eight bytes each are far from where it would before."""
+"""Arrow begins a new page after so many rows; eight bytes each never fill one earlier."""
 
 Content: TypeAlias = "bytes | pa.Buffer"
 
 
 class PageKind:
-    """What a page holds."""
+    """The kind of a page."""
 
     DATA, DICTIONARY = 0, 2
 
 
 class Encoding:
-    """How a page holds it."""
+    """The encoding of a page."""
 
     PLAIN, RLE, RLE_DICTIONARY = 0, 3, 8
 
@@ -50,9 +50,9 @@ class PhysicalType:
     INT32, INT64, FLOAT, DOUBLE, BYTE_ARRAY = 1, 2, 4, 5, 6
 
 
-# Numbers of members: of a page's header,
+# Member numbers of a page's header,
 _KIND, _RAW_SIZE, _SIZE, _CHECKSUM, _VALUES, _DICTIONARY = 1, 2, 3, 4, 5, 7
-# of what it says of both kinds of pages, of values, and of a dictionary.
+# of the headers of both kinds of pages, of values and of a dictionary.
 _COUNT, _ENCODING = 1, 2
 _NULLS_BY, _REPEATS_BY, _STATISTICS = 3, 4, 5
 _IS_SORTED = 3
@@ -61,14 +61,14 @@ _SIGN = 1 << 31
 
 @dataclass(frozen=True, slots=True)
 class PageCodec:
-    """What the pages of a file are compressed with."""
+    """The compression of the pages of a file."""
 
     number: int
     codec: pa.Codec | None
 
     @classmethod
     def of(cls, settings: FileSettings) -> PageCodec | None:
-        """The codec of a table's files; None if only Arrow has it."""
+        """Return the codec of a table's files; None if only Arrow has it."""
         name = codec_of(FileFormat.PARQUET, settings.compression)
         if name not in CODECS:
             return None
@@ -85,15 +85,15 @@ class Pages:
     def __init__(self, codec: PageCodec) -> None:
         self.codec = codec
         self.parts: list[Content] = []
-        """Headers and what follows them."""
+        """The header and the content of each page."""
         self.raw_size = self.size = 0
         self.dictionary_size = 0
-        """Where the first page of values begins."""
+        """The start of the first page of values."""
         self.count = 0
-        """Of those with values."""
+        """The number of pages of values."""
 
     def add_dictionary(self, content: bytes, values: int) -> None:
-        """The dictionary comes first."""
+        """Add the dictionary, which is first."""
         about = StructWriter()
         about.i32(_COUNT, values)
         about.i32(_ENCODING, Encoding.PLAIN)
@@ -102,7 +102,7 @@ class Pages:
         self.dictionary_size = self.size
 
     def add_values(self, content: Content, rows: int, encoding: int, statistics: bytes) -> None:
-        """The values of the next rows."""
+        """Add the values of the next rows."""
         about = StructWriter()
         about.i32(_COUNT, rows)
         about.i32(_ENCODING, encoding)

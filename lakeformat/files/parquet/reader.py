@@ -24,10 +24,10 @@ from lakeformat.types.casts.floor_division import floor_divide
 __all__ = ["read_parquet"]
 
 FEW_ROWS = 32 * 1024
-"""Of a file with no more, a column is decoded before another thread has taken it over."""
+"""In a file with at most so many rows, decoding is faster than starting a thread."""
 NANOS_PER_SECOND = 1_000_000_000
 SECONDS_OF_A_ROUND = 2**64 // NANOS_PER_SECOND
-"""After so many seconds 64-bit nanoseconds start again."""
+"""After so many seconds, 64-bit nanoseconds wrap around."""
 
 
 def read_parquet(
@@ -40,10 +40,10 @@ def read_parquet(
     *,
     in_threads: bool = True,
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """Batches with the position of their first row; row groups outside ``rows`` are skipped.
+    """Yield batches with the position of their first row; skip row groups outside ``rows``.
 
-    So are those that ``pick`` does not pick. Texts of the columns ``encoded`` may come as
-    dictionaries. Columns may be decoded side by side ``in_threads``.
+    Row groups that ``pick`` rejects are skipped as well. Texts of the columns ``encoded`` may be
+    dictionaries. With ``in_threads``, columns are decoded in parallel.
     """
     metadata, stored = (None, b"") if pick is None else read_footer(stream)
     file = _open(stream, metadata=metadata)
@@ -66,7 +66,7 @@ def read_parquet(
         for batch in batches:
             yield position, batch
             position += batch.num_rows
-    if picked is not None and not picked.all():  # say where the file ends all the same
+    if picked is not None and not picked.all():  # yield the end of the file nevertheless
         nothing = file.schema_arrow.empty_table().select(columns).combine_chunks()
         yield (
             file.metadata.num_rows,
@@ -77,13 +77,13 @@ def read_parquet(
 
 
 def _open(stream: IO[bytes], **options: Any) -> pq.ParquetFile:
-    # Without pre_buffer memory holds one row group of the columns asked for, not the file;
-    # extension types would replace what the table's schema says about a column.
+    # Without pre_buffer, memory holds one row group of the requested columns, not the file;
+    # extension types would override the table's schema.
     return pq.ParquetFile(
         stream,
         pre_buffer=False,
         arrow_extensions_enabled=False,
-        page_checksum_verification=True,  # of the pages that have one
+        page_checksum_verification=True,  # of pages that have one
         **options,
     )
 
@@ -91,7 +91,7 @@ def _open(stream: IO[bytes], **options: Any) -> pq.ParquetFile:
 def _stretches(
     metadata: pq.FileMetaData, rows: range, picked: npt.NDArray[np.bool_] | None
 ) -> Iterator[tuple[int, list[int]]]:
-    """Row groups that follow one another and hold some of ``rows``, after where they start."""
+    """Yield consecutive row groups with some of ``rows``, after the position of the first row."""
     groups: list[int] = []
     first = start = 0
     for number in range(metadata.num_row_groups):
@@ -108,7 +108,7 @@ def _stretches(
 
 
 def _int96_columns(schema: pq.ParquetSchema, columns: Sequence[str]) -> list[str]:
-    """The columns that are INT96, or have it somewhere inside."""
+    """Return the columns that are INT96, or contain it."""
     leaves = (schema.column(number) for number in range(len(schema)))
     paths = [leaf.path for leaf in leaves if leaf.physical_type == "INT96"]
     return [name for name in columns if any(f"{path}.".startswith(f"{name}.") for path in paths)]
@@ -121,9 +121,9 @@ def _without_far(
     groups: list[int],
     columns: list[str],
 ) -> Iterator[pa.RecordBatch]:
-    """Refuse timestamps that 64-bit nanoseconds do not reach: Arrow does not notice them.
+    """Raise for timestamps outside 64-bit nanoseconds, which Arrow does not notice.
 
-    An INT96 reaches further than any year there is, so the columns are read in seconds as well.
+    An INT96 can hold any year, so the columns are read in seconds as well.
     """
     coarse = pq.ParquetFile(stream, pre_buffer=False, coerce_int96_timestamp_unit="s")
     seconds = coarse.iter_batches(batch_rows, row_groups=groups, columns=columns)
@@ -138,7 +138,7 @@ def _without_far(
 
 
 def _is_far(nanos: pa.Array, seconds: pa.Array) -> bool:
-    """Whether some INT96 of a column is; only those come in another type when read in seconds."""
+    """Return True if an INT96 of a column is out of range; only INT96 changes type in seconds."""
     if nanos.type == seconds.type:
         return False
     if pa.types.is_struct(nanos.type):
@@ -149,7 +149,7 @@ def _is_far(nanos: pa.Array, seconds: pa.Array) -> bool:
         return _is_far(nanos.flatten(), seconds.flatten())
     counts = nanos.view(pa.int64())
     rounds = pc.subtract(seconds.view(pa.int64()), floor_divide(counts, NANOS_PER_SECOND))
-    # Java counts back from the end of a day before 1970; Arrow reads that as a round too many.
+    # Java counts back from the end of a day before 1970; Arrow reads that one wrap too far.
     is_back = pc.and_(
         pc.less(counts, 0), pc.less_equal(pc.abs(pc.subtract(rounds, SECONDS_OF_A_ROUND)), 1)
     )

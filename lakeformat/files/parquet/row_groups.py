@@ -1,4 +1,4 @@
-"""What the footer of a Parquet file says about the values of each row group."""
+"""Row counts and bounds of each row group, from the footer of a Parquet file."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["Footer", "PickGroups"]
 
 
 class Footer:
-    """The row groups of one file, for whoever decides which of them are read."""
+    """The row groups of one file, for code that decides which of them are read."""
 
     def __init__(self, metadata: pq.FileMetaData, schema: pa.Schema, stored: bytes) -> None:
         self._metadata = metadata
@@ -32,19 +32,19 @@ class Footer:
 
     @property
     def rows(self) -> pa.Array:
-        """How many rows each group has."""
+        """The number of rows of each group."""
         groups = map(self._metadata.row_group, range(len(self)))
         return pa.array([group.num_rows for group in groups], pa.int64())
 
     def nulls(self, column: str) -> pa.Array:
-        """How many values are null, as far as known."""
+        """Return the number of nulls, as far as known."""
         found = (self._statistics(group, column) for group in range(len(self)))
         return pa.array(
             [s.null_count if s and s.has_null_count else None for s in found], pa.int64()
         )
 
     def bounds(self, column: str, kind: pa.DataType) -> tuple[pa.Array, pa.Array]:
-        """Least and greatest value of a column; null where the footer does not tell them."""
+        """Return least and greatest value of a column; null if the footer has none."""
         found = [self._statistics(group, column) for group in range(len(self))]
         is_same = column in self._leaves and self._schema.field(column).type == kind
         known = [s if is_same and s is not None and s.has_min_max else None for s in found]
@@ -53,7 +53,7 @@ class Footer:
         return _as_array(least, kind), _as_array(most, kind)
 
     def size_bytes(self, groups: Sequence[int], columns: Sequence[str]) -> int:
-        """How much some columns of some row groups take in the file."""
+        """Return the size of some columns of some row groups in the file."""
         picked = [n for n, top in enumerate(self._top) if top in columns]
         return sum(
             int(self._metadata.row_group(group).column(n).total_compressed_size)
@@ -67,15 +67,15 @@ class Footer:
 
 
 PickGroups: TypeAlias = Callable[[Footer, Sequence[str]], npt.NDArray[np.bool_]]
-"""Which row groups of a file may hold rows that are asked for, of some columns."""
+"""Returns a mask of the row groups that may have matching rows, for some columns."""
 
 
 def _value(raw: Any, kind: pa.DataType) -> Any:
-    """A bound as the footer has it, as the storage of an Arrow type has it; None if it is none."""
+    """Return a bound of the footer in the storage form of an Arrow type; None if it is invalid."""
     if pa.types.is_string(kind):
         try:
             return raw.decode()
-        except UnicodeDecodeError:  # cut off somewhere inside a character
+        except UnicodeDecodeError:  # truncated inside a character
             return None
     if pa.types.is_decimal(kind):
         return int.from_bytes(raw, "big", signed=True) if isinstance(raw, bytes) else raw

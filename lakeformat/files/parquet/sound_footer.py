@@ -1,8 +1,8 @@
-"""Finds out whether a Parquet footer may be asked for its column chunks.
+"""Checks that a Parquet footer's column chunks can be described safely.
 
-pyarrow describes a column chunk outside of anything that turns C++ exceptions into Python's: a
-footer with a damaged number would end the process. The same chunks are described safely where a
-read begins, so one is begun here on a file that has a size and no bytes.
+pyarrow describes a column chunk outside the code that converts C++ exceptions to Python's: a
+damaged number in a footer would end the process. The start of a read describes the same chunks
+safely, so this module starts one on a file with a size and no bytes.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 __all__ = ["require_sound_footer"]
 
 _BUFFER = 4096
-"""Any size will do: nothing comes to be in it."""
+"""Any size works: nothing is ever read into it."""
 
 
 def require_sound_footer(metadata: pq.FileMetaData, size: int) -> None:
@@ -26,7 +26,7 @@ def require_sound_footer(metadata: pq.FileMetaData, size: int) -> None:
     groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
     counts = [group.num_rows for group in groups]
     if min(counts, default=0) < 0 or sum(counts) != metadata.num_rows:
-        raise OSError(f"its footer says {metadata.num_rows} rows and has groups of {counts}")
+        raise OSError(f"its footer has {metadata.num_rows} rows, but groups of {counts}")
     for group in groups:
         for number, expected in enumerate(leaves):
             if (found := group.column(number).physical_type) != expected:
@@ -35,7 +35,7 @@ def require_sound_footer(metadata: pq.FileMetaData, size: int) -> None:
 
 def _require_sound_chunks(metadata: pq.FileMetaData, size: int) -> None:
     unread = _Unread(size)
-    # Through a buffer, a reader asks every chunk of a group for its place before it reads a byte.
+    # With a buffer, a reader gets the position of every chunk of a group before it reads a byte.
     file = pq.ParquetFile(
         pa.PythonFile(unread, mode="r"), metadata=metadata, pre_buffer=False, buffer_size=_BUFFER
     )
@@ -49,12 +49,12 @@ def _require_sound_chunks(metadata: pq.FileMetaData, size: int) -> None:
 
 
 class _Unread(io.RawIOBase):
-    """A file that has a size and no bytes."""
+    """A file with a size and no bytes."""
 
     def __init__(self, size: int) -> None:
         self._size = size
         self.is_asked = False
-        """Whether somebody wanted bytes."""
+        """True once a byte was requested."""
 
     def seekable(self) -> bool:
         return True

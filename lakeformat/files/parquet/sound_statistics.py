@@ -1,8 +1,8 @@
-"""Statistics of column chunks, asked for only where a Parquet footer has whole bounds.
+"""Statistics of column chunks, read only if a Parquet footer has complete bounds.
 
-pyarrow decodes the bounds of a chunk outside of anything that turns C++ exceptions into Python's:
-one that is shorter than its type would end the process. So their lengths are looked at first, in
-the footer as Arrow writes it again: nothing else is made into values.
+pyarrow decodes the bounds of a chunk outside the code that converts C++ exceptions to Python's: a
+bound that is shorter than its type would end the process. So their lengths are checked first, in
+the footer as Arrow serialises it again; nothing else is decoded.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ from lakeformat.files.parquet.thrift_walk import (
 __all__ = ["SoundStatistics", "read_footer"]
 
 _WIDTHS = {"BOOLEAN": 1, "INT32": 4, "INT64": 8, "FLOAT": 4, "DOUBLE": 8}
-"""Texts and bytes may have any length; pyarrow does not look at the bounds of an INT96."""
+"""Texts and bytes may have any length; pyarrow does not decode the bounds of an INT96."""
 _CUT_BY_WRITERS = "FIXED_LEN_BYTE_ARRAY"
 _ROW_GROUPS, _CHUNKS, _META_DATA, _STATISTICS = 4, 1, 3, 12
-"""Members that lead from a footer to the statistics of a chunk."""
+"""The members from a footer to the statistics of a chunk."""
 _ENCRYPTION = 8
 _PAIRS = ((1, 2), (5, 6))
-"""The bounds of a chunk, as they were once and as they are; one without the other is ignored."""
+"""The bounds of a chunk, in the old and the new form; one without the other is ignored."""
 _TAIL = 64 * 1024
 
 
 class SoundStatistics:
-    """The statistics of one footer; ``OSError`` where they cannot be what a writer has written."""
+    """The statistics of one footer; ``OSError`` if no writer can have written them."""
 
     def __init__(self, metadata: pq.FileMetaData, stored: bytes) -> None:
         self.metadata = metadata
@@ -50,13 +50,13 @@ class SoundStatistics:
         ]
 
     def of(self, group: int, leaf: int) -> pq.Statistics | None:
-        """What is known of a column chunk; nothing where its bounds are cut off."""
+        """Return the statistics of a column chunk; None if its bounds are truncated."""
         if self._widths[leaf] and (group, leaf) in self._cut:
             return None
         return self.metadata.row_group(group).column(leaf).statistics
 
     def require(self) -> None:
-        """Raise ``OSError`` now, not where the statistics are first asked for."""
+        """Raise ``OSError`` now, not at the first use of the statistics."""
         if any(self._widths):
             _ = self._cut
 
@@ -70,7 +70,7 @@ class SoundStatistics:
 
     def _found_cut(self) -> Iterator[tuple[int, int]]:
         leaves, groups = len(self._widths), self.metadata.num_row_groups
-        if self._is_encrypted():  # Arrow would have no key to write it again with, and not say so
+        if self._is_encrypted():  # Arrow cannot serialise it without the key, and raises nothing
             yield from ((group, leaf) for group in range(groups) for leaf in range(leaves))
             return
         for group, chunks in enumerate(_bound_lengths(self.metadata)):
@@ -92,7 +92,7 @@ class SoundStatistics:
 
 
 def read_footer(stream: IO[bytes]) -> tuple[pq.FileMetaData, bytes]:
-    """A footer and its bytes, in as many reads as Arrow needs for the first alone."""
+    """Return a footer and its bytes, in as many reads as Arrow needs for the footer alone."""
     size = stream.seek(0, io.SEEK_END)
     stream.seek(max(size - _TAIL, 0))
     tail = stream.read(_TAIL)
@@ -105,7 +105,7 @@ def read_footer(stream: IO[bytes]) -> tuple[pq.FileMetaData, bytes]:
 
 
 def _bound_lengths(metadata: pq.FileMetaData) -> Iterator[list[dict[int, int]]]:
-    """Of each row group, of each chunk: the lengths of the binary members of its statistics."""
+    """Yield, for each row group and each chunk, the lengths of binary members in its statistics."""
     sink = pa.BufferOutputStream()
     metadata.write_metadata_file(sink)
     content = sink.getvalue().to_pybytes()

@@ -1,6 +1,6 @@
-"""Encodes columns of few texts without nulls: their pages hold numbers of a few bits.
+"""Encodes columns of few distinct texts without nulls: their pages hold numbers of a few bits.
 
-Arrow comes to the same bytes number by number, in twice the time.
+Arrow encodes the same bytes number by number, in twice the time.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ Codes: TypeAlias = npt.NDArray[np.uint8]
 
 _MOST_TEXTS = 256
 _LONGEST = 256
-"""Bytes; far fewer than those of a bound that Arrow leaves out."""
+"""The longest text in bytes, far shorter than a bound that Arrow omits."""
 _GROUP = 8
-"""Numbers that are packed together, into as many bytes as one of them has bits."""
+"""The numbers that are packed together, into as many bytes as one has bits."""
 _RUN_GROUPS = 63
-"""As many groups have room behind one byte that tells how many they are."""
+"""The most groups whose count fits in one byte."""
 _MOST_REPEATED = 64
-"""In a page: of more runs of equal numbers Arrow is the one to tell."""
+"""The most runs of equal numbers in a page; Arrow encodes columns with more of them."""
 
 
 def encode_texts(column: pa.ChunkedArray, field: pa.Field, codec: PageCodec) -> ColumnChunk | None:
-    """A column with a dictionary as Arrow writes it; None where Arrow has to do so."""
+    """Return a column with a dictionary, as Arrow writes it; None if Arrow has to do it."""
     is_whole = pa.types.is_dictionary(column.type)
     if not is_whole:
         column = column.dictionary_encode()
@@ -53,7 +53,7 @@ def encode_texts(column: pa.ChunkedArray, field: pa.Field, codec: PageCodec) -> 
         part = codes[start : start + PAGE_ROWS]
         seen = np.bincount(part, minlength=len(texts))
         counts += seen
-        # A dictionary that grows with the rows has so many texts by now.
+        # A dictionary that grows with the rows has reached this many texts by now.
         known = len(texts) if is_whole else np.count_nonzero(counts)
         packed = _packed(part, max(int(known - 1).bit_length(), 1))
         if packed is None:
@@ -72,7 +72,7 @@ def encode_texts(column: pa.ChunkedArray, field: pa.Field, codec: PageCodec) -> 
 
 
 def _few_texts(column: pa.ChunkedArray) -> list[bytes] | None:
-    """The texts of the dictionary, if it is small and one and the same in every chunk."""
+    """Return the texts of the dictionary, if it is small and equal in every chunk."""
     first, *more = (chunk.dictionary for chunk in column.chunks)
     is_few = 0 < len(first) <= _MOST_TEXTS and not first.null_count
     if not is_few or not all(first.equals(other) for other in more):
@@ -88,7 +88,7 @@ def _codes(column: pa.ChunkedArray) -> Codes:
 
 
 def _packed(codes: Codes, bits: int) -> bytes | None:
-    """The numbers of a page: how many bits each has, then runs of groups and of equal numbers."""
+    """Return the numbers of a page: their width, then runs of groups and of equal numbers."""
     parts, start = [bytes([bits])], 0
     repeated_runs = _repeated_runs(codes)
     if len(repeated_runs) > _MOST_REPEATED:
@@ -100,7 +100,7 @@ def _packed(codes: Codes, bits: int) -> bytes | None:
     whole = len(rest) // _GROUP * _GROUP
     last = rest[whole:]
     is_run = whole % (_RUN_GROUPS * _GROUP) == 0 and len(last) and (last == last[0]).all()
-    if is_run:  # behind groups that are told already
+    if is_run:  # after groups that are already written
         parts += [_groups(rest[:whole], bits), run_of(len(last), bytes([last[0]]))]
     else:
         parts.append(_groups(rest, bits))
@@ -108,7 +108,7 @@ def _packed(codes: Codes, bits: int) -> bytes | None:
 
 
 def _repeated_runs(codes: Codes) -> list[tuple[int, int]]:
-    """Where numbers are equal that would be a group, counted from the end of the run before."""
+    """Return runs of equal numbers that fill a group, counted from the end of the run before."""
     words = codes[: len(codes) // _GROUP * _GROUP].view(np.uint64)
     if not (words == (words & np.uint64(0xFF)) * np.uint64(0x0101010101010101)).any():
         return []
@@ -125,7 +125,7 @@ def _repeated_runs(codes: Codes) -> list[tuple[int, int]]:
 
 
 def _groups(codes: Codes, bits: int) -> bytes:
-    """Numbers of so many bits, the last group filled up."""
+    """Return packed numbers of a width, the last group padded."""
     if not len(codes):
         return b""
     groups = -(-len(codes) // _GROUP)
@@ -144,6 +144,6 @@ def _groups(codes: Codes, bits: int) -> bytes:
 
 
 def _bounds(texts: Sequence[bytes], counts: npt.NDArray[np.int64]) -> bytes:
-    """Of the texts that are there."""
+    """Return the bounds of the texts that occur."""
     seen = [text for text, count in zip(texts, counts, strict=True) if count]
     return bounds_of(min(seen), max(seen), signed=False)

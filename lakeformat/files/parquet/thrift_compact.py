@@ -1,6 +1,6 @@
-"""Thrift's compact protocol, in which a Parquet file has its footer: bytes to a tree and back.
+"""Thrift's compact protocol, the form of a Parquet footer: bytes to a tree and back.
 
-The tree keeps what a schema is not known for: serialising an unchanged one gives the same bytes.
+The tree keeps members of unknown meaning: an unchanged tree serialises to the same bytes.
 """
 
 from __future__ import annotations
@@ -54,28 +54,28 @@ class Values:
 
 Value: TypeAlias = "int | float | bytes | Struct | Values"
 Struct: TypeAlias = dict[int, tuple[ThriftKind, Value]]
-"""Members by their numbers, in the order they are stored in."""
+"""Members by their numbers, in the order of the bytes."""
 
 _NUMBERS = (ThriftKind.I16, ThriftKind.I32, ThriftKind.I64)
 _BOOLEANS = (ThriftKind.TRUE, ThriftKind.FALSE)
 _LISTS = (ThriftKind.LIST, ThriftKind.SET)
 _LONG = 15
-"""A longer list, or a longer step to the next member, has its number after the header."""
+"""A longer list, or a larger step to the next member, has its number after the header."""
 _DOUBLE = struct.Struct("<d")
 
 
 def number_in(members: Struct, number: int) -> int:
-    """A member that is a whole number."""
+    """Return a member that is a whole number."""
     return cast(int, members[number][1])
 
 
 def structs_in(members: Struct, number: int) -> list[Struct]:
-    """A member that is a list of structs."""
+    """Return a member that is a list of structs."""
     return cast(list[Struct], cast(Values, members[number][1]).items)
 
 
 def parse_struct(content: bytes) -> Struct:
-    """The one struct that ``content`` is; a ValueError or IndexError if it is none."""
+    """Parse ``content`` as one struct; ValueError or IndexError if it is invalid."""
     reader = _Reader(content)
     found = reader.struct()
     if reader.place != len(content):
@@ -84,35 +84,35 @@ def parse_struct(content: bytes) -> Struct:
 
 
 def serialize_struct(members: Struct) -> bytes:
-    """The bytes of a struct."""
+    """Return the bytes of a struct."""
     out = bytearray()
     _put_struct(out, members)
     return bytes(out)
 
 
 def serialize_number(number: int) -> bytes:
-    """The bytes of a whole number."""
+    """Return the bytes of a whole number."""
     out = bytearray()
     _put_signed(out, number)
     return bytes(out)
 
 
 def serialize_unsigned(number: int) -> bytes:
-    """The bytes of a whole number that is told without its sign, as lengths are."""
+    """Return the bytes of an unsigned whole number, such as a length."""
     out = bytearray()
     _put_unsigned(out, number)
     return bytes(out)
 
 
 def serialize_structs(structs: Sequence[bytes]) -> bytes:
-    """The bytes of a list of structs that are bytes already."""
+    """Return the bytes of a list of serialised structs."""
     out = bytearray()
     _put_list_header(out, ThriftKind.STRUCT, len(structs))
     return bytes(out) + b"".join(structs)
 
 
 class StructWriter:
-    """A struct written member by member, in the order of their numbers: no tree is made of it."""
+    """Writes a struct member by member, in the order of their numbers, without a tree."""
 
     __slots__ = ("_last", "_out")
 
@@ -137,12 +137,12 @@ class StructWriter:
         self._out += content
 
     def struct(self, member: int, content: bytes) -> None:
-        """A struct that is bytes already."""
+        """Write a member that is a serialised struct."""
         self._begin(member, ThriftKind.STRUCT)
         self._out += content
 
     def list(self, member: int, kind: ThriftKind, items: Sequence[Value | bytes]) -> None:
-        """A list, of structs that are bytes already or of other values."""
+        """Write a list of serialised structs or of other values."""
         self._begin(member, ThriftKind.LIST)
         _put_list_header(self._out, kind, len(items))
         for item in items:
@@ -196,7 +196,7 @@ class _Reader:
     def _bytes(self, size: int) -> bytes:
         found = self._content[self.place : self.place + size]
         if len(found) < size:
-            raise ValueError(f"{size} bytes at {self.place} leave the struct")
+            raise ValueError(f"{size} bytes at {self.place} extend past the end of the struct")
         self.place += size
         return found
 

@@ -34,10 +34,10 @@ _File: TypeAlias = ArrowFile | AssembledFile
 
 
 class ParquetFileWriter:
-    """Every ``write`` makes a row group; the first one decides which columns get a dictionary.
+    """Writes a row group for each ``write``; the first one decides which columns get a dictionary.
 
-    A column of text may come as a dictionary: its values are looked at once then. Decimals may come
-    in 64 bits.
+    A text column may be a dictionary: then each of its values is examined only once. Decimals may
+    be in 64 bits.
     """
 
     def __init__(self, stream: IO[bytes], content: FileContent) -> None:
@@ -46,7 +46,7 @@ class ParquetFileWriter:
         self._stored = int96_schema(self._schema)
         leaves = [*leaf_columns(self._stored)]
         self._int96 = [number for number, (_, kind) in enumerate(leaves) if kind == INT96_BYTES]
-        # INT96 has no order, so no reader may find bounds of it, those of its bytes least of all.
+        # INT96 has no order, so no reader may find bounds of it, least of all those of its bytes.
         ordered = [path for path, kind in leaves if kind != INT96_BYTES]
         self._bounded = ordered if self._int96 else True
         self._statistics = FooterStatistics(content.fields, content.modes)
@@ -83,7 +83,7 @@ class ParquetFileWriter:
             self._file.discard()
 
     def _open(self, rows: pa.Table, dictionary_columns: Sequence[str]) -> _File:
-        """A file for row groups like these ``rows``."""
+        """Open a file for row groups like these ``rows``."""
         change_footer = partial(with_int96, leaves=self._int96) if self._int96 else None
         layout = ParquetLayout(
             self._stored, self._content.settings, dictionary_columns, self._bounded, change_footer
@@ -95,7 +95,7 @@ class ParquetFileWriter:
 
 
 def _keeping_numbers(schema: pa.Schema, given: pa.Schema) -> pa.Schema:
-    """The schema of a file, but columns that come as dictionaries or short decimals stay so."""
+    """Return the schema of a file in which dictionaries and short decimals are kept."""
     fields = zip(schema, given, strict=True)
     return pa.schema(
         [
@@ -107,7 +107,7 @@ def _keeping_numbers(schema: pa.Schema, given: pa.Schema) -> pa.Schema:
 
 
 def with_values_below_nulls(rows: pa.Table) -> pa.Table:
-    """The same rows, with some value in each NOT NULL member of a ROW that is null."""
+    """Return the same rows, with some value in each NOT NULL member of a null ROW."""
     for number, field in enumerate(rows.schema):
         if _has_required_members(field.type):
             parts = [_filled(part) for part in rows.column(number).chunks]
@@ -124,7 +124,7 @@ def _has_required_members(kind: pa.DataType) -> bool:
 def _filled(values: pa.StructArray) -> pa.StructArray:
     kind, is_null = values.type, values.is_null()
     if values.null_count:
-        # Arrow's builder puts the least value of its type below a null.
+        # Arrow's builder stores the least value of its type below a null.
         with_one = pa.concat_arrays([values, pa.array([None], kind)])
         places = pa.array(np.arange(len(values)))
         values = with_one.take(pc.if_else(is_null, len(values), places))

@@ -1,1 +1,1 @@
-"""Conditions on rows: as they are given, and bound to the columns of a table."""
+"""Conditions on rows: as the caller writes them, and bound to the columns of a table."""

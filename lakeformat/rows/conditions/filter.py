@@ -1,7 +1,7 @@
-"""A condition on the columns of one table: which rows meet it, and what of it prunes files.
+"""Conditions bound to the columns of one table, to filter rows and to prune files.
 
-Comparisons are those of SQL: one with null is unknown, ``AND``, ``OR`` and ``NOT`` follow the
-three values. NaN equals itself and is larger than every number; ``-0.0`` equals ``0.0``.
+Comparisons follow SQL: a comparison with null is unknown, and ``AND``, ``OR`` and ``NOT`` use
+three-valued logic. NaN equals itself and is larger than every number; ``-0.0`` equals ``0.0``.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from lakeformat.types.values import Value, values_from_arrow
 __all__ = ["PredicateFilter", "Where", "as_predicate", "bind_predicate"]
 
 Where: TypeAlias = str | Predicate
-"""What a caller may give as condition: a SQL text, or one made with ``col``."""
+"""A condition from a caller: a SQL text, or a predicate made with ``col``."""
 
 _CONTRARY = {
     Op.EQUAL: Op.NOT_EQUAL,
@@ -55,40 +55,42 @@ _COMPARE: dict[Op, Callable[[pa.Array, pa.Scalar], pa.BooleanArray]] = {
     Op.GREATER_EQUAL: pc.greater_equal,
 }
 _MOST_NOT_EQUAL = 20
-"""A file holds nothing but one of more values too rarely to look for each."""
+"""The most values of a condition on a column that are looked for in files: more rule out too few
+files."""
 _MOST_BRANCHES = 20
-"""Files are looked at once for each of them."""
+"""The most branches of alternatives: files are checked once for each."""
 _LAST_CHARACTER = 0x10FFFF
 _SURROGATES = range(0xD800, 0xE000)
 
 
 @dataclass(frozen=True, slots=True)
 class PredicateFilter:
-    """A condition whose columns exist and whose values are of their types."""
+    """A condition whose columns exist and whose values have the columns' types."""
 
     predicate: Predicate
-    """Its values are Arrow scalars; a NOT stands only before LIKE, IN and IS NULL."""
+    """The values are Arrow scalars; NOT occurs only before LIKE, IN and IS NULL."""
     fields: Mapping[str, DataField]
 
     @property
     def columns(self) -> frozenset[str]:
-        """The columns it looks at."""
+        """The columns that the condition uses."""
         return self.predicate.columns
 
     def mask(self, batch: pa.RecordBatch) -> pa.BooleanArray:
-        """Which rows meet it, null where that is unknown."""
+        """Return True for rows that meet the condition, null if that is unknown."""
         return _mask(self.predicate, batch)
 
     def conjuncts(self) -> list[PredicateFilter]:
-        """The parts that must all be met, each one that cannot be split further."""
+        """Return the parts that must all be met, each of which cannot be split further."""
         return [replace(self, predicate=part) for part in _conjuncts(self.predicate)]
 
     def conditions(self) -> Conjunction:
-        """Conditions that each row which meets it meets too; none if bounds cannot tell."""
+        """Return conditions that every matching row meets; none if bounds cannot exclude
+        anything."""
         return [c for part in _conjuncts(self.predicate) for c in self._conditions(part)]
 
     def to_text(self) -> str:
-        """The condition in SQL."""
+        """Return the condition in SQL."""
         return self.predicate.to_text()
 
     def _conditions(self, part: Predicate) -> Conjunction:
@@ -119,7 +121,7 @@ class PredicateFilter:
         return []
 
     def _of_any(self, parts: Sequence[Predicate]) -> list[ColumnTest]:
-        """Of a column that each alternative fixes, the values of them all."""
+        """Return, for a column that each alternative restricts, the values of all alternatives."""
         fixed = [self._fixed(part) for part in parts]
         columns = [name for name in fixed[0] if all(name in each for each in fixed)]
         return [
@@ -128,7 +130,8 @@ class PredicateFilter:
         ]
 
     def _alternatives(self, parts: Sequence[Predicate]) -> list[Alternatives]:
-        """What each part tells, unless one tells nothing or some values of a column say it all."""
+        """Return the conditions of each part; none if a part has none or values of one column
+        suffice."""
         if len(parts) > _MOST_BRANCHES:
             return []
         branches = [
@@ -146,7 +149,7 @@ class PredicateFilter:
         return [Alternatives(tuple(branches))]
 
     def _fixed(self, part: Predicate) -> dict[str, list[Value]]:
-        """The columns that can have only some values where an alternative is met."""
+        """Return the columns that can have only some values if an alternative is met."""
         found: dict[str, list[Value]] = {}
         for each in _conjuncts(part):
             match each:
@@ -160,7 +163,7 @@ class PredicateFilter:
         return found
 
     def _values(self, column: str, scalars: Sequence[pa.Scalar]) -> list[Value]:
-        """The scalars that are not null, as values of the column's type."""
+        """Return the scalars that are not null, as values of the column's type."""
         there = [scalar for scalar in scalars if scalar.is_valid]
         kind = self.fields[column].type
         return list(values_from_arrow(pa.array(there, scalars[0].type), kind))
@@ -171,21 +174,22 @@ class PredicateFilter:
 
 
 def as_predicate(where: Where) -> Predicate:
-    """A condition as a tree, whichever way it was given."""
+    """Return a condition as a tree; a SQL text is parsed."""
     if isinstance(where, str):
-        # Its parser takes a while to load, and conditions made with col do without.
+        # The parser takes a while to load; conditions made with col do not need it.
         from lakeformat.rows.conditions.sql import parse_predicate
 
         return parse_predicate(where)
     if not isinstance(where, Predicate):
         raise InvalidRequestError(
-            f'a condition is a SQL text such as "amount > 10" or col("amount") > 10, got {where!r}'
+            'a condition must be a SQL text such as "amount > 10" or col("amount") > 10, '
+            f"got {where!r}"
         )
     return where
 
 
 def bind_predicate(where: Where, fields: Sequence[DataField]) -> PredicateFilter:
-    """Check a condition against columns, and give its values their types."""
+    """Check a condition against columns, and convert its values to the columns' types."""
     where = as_predicate(where)
     by_name = {field.name: field for field in fields}
     try:
@@ -195,7 +199,7 @@ def bind_predicate(where: Where, fields: Sequence[DataField]) -> PredicateFilter
 
 
 def _bound(part: Predicate, fields: Mapping[str, DataField], *, is_negated: bool) -> Predicate:
-    """With values of the columns' types, and NOT pushed down to what it is said of."""
+    """Bind values to the columns' types, and push NOT down to single comparisons."""
     match part:
         case Not(inner):
             return _bound(inner, fields, is_negated=not is_negated)
@@ -212,14 +216,15 @@ def _bound(part: Predicate, fields: Mapping[str, DataField], *, is_negated: bool
             return _bound_list(column, values, _field(column, fields), is_negated=is_negated)
         case Like(column, pattern, escape):
             _require_text(_field(column, fields))
-            _pieces(pattern, escape)  # refuses a pattern now rather than at the first row
+            _pieces(pattern, escape)  # raises now for a bad pattern, not at the first row
         case IsNull(column):
             _field(column, fields)
     return Not(part) if is_negated else part
 
 
 def _bound_comparison(column: str, op: Op, value: Any, field: DataField) -> Predicate:
-    """A number that the column cannot hold lies between two that it can."""
+    """Bind a comparison; a number that the column cannot hold lies between two values that it
+    can."""
     try:
         return Compare(column, op, literal_of(value, field))
     except InvalidRequestError:
@@ -251,7 +256,7 @@ def _bound_list(
         except InvalidRequestError:
             if neighbours(value, field) is None:
                 raise
-    if not literals:  # numbers that the column never has
+    if not literals:  # values that the column never has
         return Not(IsNull(column)) if is_negated else Constant(value=False)
     found = IsIn(column, tuple(literals))
     return Not(found) if is_negated else found
@@ -271,7 +276,9 @@ def _require_text(field: DataField) -> None:
         TypeName.CHAR,
         TypeName.VARCHAR,
     ):
-        raise InvalidRequestError(f"LIKE is about texts, and column {field.name!r} has none")
+        raise InvalidRequestError(
+            f"LIKE compares texts, but column {field.name!r} is no text column"
+        )
 
 
 def _conjuncts(part: Predicate) -> list[Predicate]:
@@ -322,20 +329,20 @@ def _compare(column: pa.Array, op: Op, value: pa.Scalar) -> pa.BooleanArray:
 def _is_in(column: pa.Array, values: Sequence[pa.Scalar]) -> pa.BooleanArray:
     there = [value for value in values if value.is_valid]
     wanted, had = pa.array(there, column.type), column
-    if pa.types.is_floating(column.type):  # -0.0 and 0.0 are equal, and so is every NaN
+    if pa.types.is_floating(column.type):  # -0.0 equals 0.0, and every NaN equals every NaN
         zero, nan = pa.scalar(0, column.type), pa.scalar(math.nan, column.type)
         wanted, had = (
             pc.if_else(pc.is_nan(values), nan, pc.add(values, zero)) for values in (wanted, column)
         )
     found = pc.is_in(had, wanted)
     found = pc.if_else(pc.is_valid(column), found, pa.scalar(None, pa.bool_()))
-    if len(there) < len(values):  # what is not found might be what is not known
+    if len(there) < len(values):  # a value that is not found may be an unknown one
         found = pc.if_else(found, True, pa.scalar(None, pa.bool_()))
     return found
 
 
 def _pieces(pattern: str, escape: str) -> list[tuple[str, bool]]:
-    """The characters of a pattern, and whether each stands for others."""
+    """Return the characters of a pattern, and for each True if it is a wildcard."""
     found = []
     characters = iter(pattern)
     for character in characters:
@@ -359,7 +366,7 @@ def _regex(pattern: str, escape: str) -> str:
 
 
 def _prefix(pattern: str, escape: str) -> str:
-    """What every text like the pattern begins with."""
+    """Return the beginning of every text that matches the pattern."""
     prefix = ""
     for character, is_wild in _pieces(pattern, escape):
         if is_wild:

@@ -1,4 +1,4 @@
-"""Values beside a column: exactly as that column could hold them, or refused by name."""
+"""Values in conditions, converted exactly to the type of their column, or refused by name."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ _DATE = re.compile(r"\s*\d{4,}-\d{1,2}-\d{1,2}\s*")
 _TIME = re.compile(r"\s*\d{1,2}:\d{1,2}(:\d{1,2}(\.\d*)?)?\s*")
 _FRACTION = re.compile(r"\.(\d*?)0*\s*$")
 _WIDE = Context(prec=400)
-"""Wide enough for the digits of a DOUBLE, however small, that is cut to a column's."""
+"""Enough digits for a DOUBLE of any size that is cut to a column's scale."""
 _TRUTH = {"true": True, "false": False}
 
 
 def literal_of(value: Any, field: DataField) -> pa.Scalar:
-    """The value as one of the column, null for None; never rounded, cut or moved in time.
+    """Return the value in the column's type, null for None; never rounded, cut or shifted.
 
-    A text is read as SQL reads it; a time without zone is one of UTC.
+    A text is read as SQL reads it; a time without a zone is in UTC.
     """
     data_type = field.type
     convert = _CONVERT.get(data_type.name) if isinstance(data_type, AtomicType) else None
     if convert is None or not isinstance(data_type, AtomicType):
         raise InvalidRequestError(
-            f"column {field.name!r} is {_type_name(field)}, which compares with no value: "
-            "only whether it is null can be asked"
+            f"column {field.name!r} is {_type_name(field)}, which cannot be compared with a value: "
+            "use IS NULL or IS NOT NULL only"
         )
     arrow_type = to_arrow_type(data_type)
     if value is None:
@@ -63,7 +63,7 @@ def literal_of(value: Any, field: DataField) -> pa.Scalar:
 
 
 def literal_text(value: Any) -> str:
-    """A value as SQL spells it."""
+    """Return a value as SQL text."""
     if isinstance(value, pa.Scalar):
         value = _python_value(value)
     match value:
@@ -81,9 +81,10 @@ def literal_text(value: Any) -> str:
 
 
 def neighbours(value: Any, field: DataField) -> tuple[pa.Scalar | None, pa.Scalar | None] | None:
-    """The values next to a number that a column cannot hold; None where it has none on a side.
+    """Return the nearest values below and above a number that the column cannot hold.
 
-    None instead of both if a number beside this column is not compared so.
+    A value is None if the column has none on that side. The result is None if numbers of this kind
+    are not compared that way.
     """
     data_type, value = field.type, _plain_value(value)
     is_number = isinstance(value, int | float | Decimal) and not isinstance(value, bool)
@@ -113,18 +114,18 @@ def _number(value: Decimal, data_type: AtomicType) -> pa.Scalar:
 
 
 def _largest_decimal(data_type: AtomicType) -> Decimal:
-    """What a column may hold at most: a sum of short decimals may have outgrown its precision."""
+    """Return the largest value in a column: a sum of short decimals may exceed the precision."""
     is_compact = data_type.precision <= COMPACT_DECIMAL_PRECISION
     unscaled = (1 << 63) - 1 if is_compact else 10**data_type.precision - 1
     return Decimal(unscaled).scaleb(-data_type.scale, _WIDE)
 
 
 class _Unfit(ValueError):
-    """Why a value is none of a column."""
+    """The reason why a value does not fit a column."""
 
 
 def _python_value(scalar: pa.Scalar) -> Any:
-    """What is shown of it; times as texts, since Python's stop at microseconds."""
+    """Return a value for messages; times are texts, since Python's stop at microseconds."""
     if pa.types.is_temporal(scalar.type) and scalar.is_valid:
         text = str(scalar.cast(pa.string()))
         return text.removesuffix("Z")
@@ -132,7 +133,7 @@ def _python_value(scalar: pa.Scalar) -> Any:
 
 
 def _plain_value(value: Any) -> Any:
-    """A value of numpy or Arrow as one of Python, a time as the text of all its digits."""
+    """Convert a numpy or Arrow value to Python, a time to a text with all its digits."""
     if isinstance(value, np.generic):
         return value.item()
     if not isinstance(value, pa.Scalar):
@@ -151,19 +152,19 @@ def _boolean(value: Any, _: AtomicType) -> bool:
 
 
 def _exact(value: Any) -> Decimal:
-    """A number as the digits that name it."""
+    """Return a number as a decimal with exactly its digits."""
     if isinstance(value, bool) or not isinstance(value, int | float | Decimal | str):
         raise _Unfit("write a number")
     try:
         return Decimal(repr(value) if isinstance(value, float) else value)
     except InvalidOperation:
-        raise _Unfit("it is no number") from None
+        raise _Unfit("it is not a number") from None
 
 
 def _integer(value: Any, data_type: AtomicType) -> int:
     exact = _exact(value)
     if not exact.is_finite() or exact != exact.to_integral_value():
-        raise _Unfit("it is no whole number; compare with the whole number next to it")
+        raise _Unfit("it is not a whole number; compare with a whole number next to it")
     bits = _INTEGERS[data_type.name]
     if not -(1 << bits - 1) <= exact < 1 << bits - 1:
         raise _Unfit(f"it is outside -2^{bits - 1} … 2^{bits - 1}-1")
@@ -173,7 +174,7 @@ def _integer(value: Any, data_type: AtomicType) -> int:
 def _decimal(value: Any, data_type: AtomicType) -> pa.Scalar:
     exact = _exact(value)
     if not exact.is_finite():
-        raise _Unfit("a decimal is finite")
+        raise _Unfit("a decimal must be finite")
     sign, digits, exponent = exact.as_tuple()
     assert isinstance(exponent, int)
     text = "".join(map(str, digits)).rstrip("0")
@@ -200,7 +201,7 @@ def _floating(value: Any, data_type: AtomicType) -> float:
         found = narrow(float(exact))
     names = (Decimal(float(found)), Decimal(str(found)), Decimal(repr(float(found))))
     if np.isfinite(found) and exact in names:
-        return float(found)  # the number itself, the shortest name of it, or Python's
+        return float(found)  # exact, or the shortest or Python's own spelling of that number
     raise _Unfit(f"the nearest is {found}; write that, or compare with a range around it")
 
 
@@ -258,20 +259,20 @@ def _moment_text(moment: datetime, *, is_instant: bool) -> str:
         if not is_instant:
             raise _Unfit("it has a time zone and the column has none; give it without one")
         moment = moment.astimezone(UTC).replace(tzinfo=None)
-    nanos = getattr(moment, "nanosecond", 0)  # of pandas
+    nanos = getattr(moment, "nanosecond", 0)  # only pandas has them
     text = datetime(*moment.timetuple()[:6], moment.microsecond).isoformat(" ", "microseconds")  # noqa: DTZ001
     return f"{text}{nanos:03d}"
 
 
 def _to_utc(text: str) -> str:
-    """A text with a zone as one without; Python reads the zone, the digits stay as they are."""
+    """Convert a text with a zone to UTC; Python reads the zone, the digits are kept."""
     zone = re.search(r"(?:Z|[+-]\d{2}:?\d{2})$", text)
     if zone is None:
         return text
     fraction = re.search(r"\.\d*", text)
     plain = text[: zone.start()].replace(fraction[0] if fraction else "", "").rstrip()
     moment = datetime.fromisoformat(plain + zone[0]).astimezone(UTC).replace(tzinfo=None)
-    # Unlike strftime it gives a year before 1000 four digits.
+    # Unlike strftime, it prints four digits for a year before 1000.
     return moment.isoformat(" ", "seconds") + (fraction[0] if fraction else "")
 
 

@@ -1,7 +1,7 @@
-"""Conditions on rows as a user writes them: ``col("amount") > 10``, joined by ``&``, ``|``, ``~``.
+"""Conditions on rows for users: ``col("amount") > 10``, joined by ``&``, ``|``, ``~``.
 
-A SQL text becomes the same (``predicate_sql.py``). What it means for the columns of a table is in
-``predicate_filter.py``: only there are names and values checked.
+``sql.py`` parses a SQL text to the same tree. ``filter.py`` checks names and values against the
+columns of a table.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ __all__ = [
 ]
 
 ESCAPE = "\\"
-"""What stands before a ``%``, ``_`` or itself that means itself, unless somebody says another."""
+"""The character before a literal ``%``, ``_`` or itself, unless the caller chooses another one."""
 
 
 class Predicate(ABC):
-    """A condition on rows: true, false, or unknown where a null decides."""
+    """A condition on rows: true, false, or unknown because of a null."""
 
     __slots__ = ()
 
@@ -60,12 +60,12 @@ class Predicate(ABC):
 
     @property
     def columns(self) -> frozenset[str]:
-        """The columns it looks at."""
+        """The columns that the condition uses."""
         return frozenset(name for part in self._parts() for name in part.columns)
 
     @abstractmethod
     def to_text(self) -> str:
-        """The same condition in SQL."""
+        """Return the same condition in SQL."""
 
     def _parts(self) -> Iterator[Predicate]:
         return iter(())
@@ -86,7 +86,7 @@ class _OnColumn(Predicate):
 
 @dataclass(frozen=True, slots=True)
 class Compare(_OnColumn):
-    """A column beside a value; with a null it is unknown."""
+    """A comparison of a column with a value; unknown for a null."""
 
     op: Op
     value: Any
@@ -97,7 +97,7 @@ class Compare(_OnColumn):
 
 @dataclass(frozen=True, slots=True)
 class IsIn(_OnColumn):
-    """Whether a column has one of some values."""
+    """True if a column has one of some values."""
 
     values: tuple[Any, ...]
 
@@ -109,7 +109,7 @@ class IsIn(_OnColumn):
 
 @dataclass(frozen=True, slots=True)
 class IsNull(_OnColumn):
-    """Whether a column is null; never unknown."""
+    """True if a column is null; never unknown."""
 
     def to_text(self) -> str:
         return f"{self._name} IS NULL"
@@ -117,7 +117,7 @@ class IsNull(_OnColumn):
 
 @dataclass(frozen=True, slots=True)
 class Like(_OnColumn):
-    """Whether a whole text is like a pattern: ``%`` is any text, ``_`` any character."""
+    """True if a whole text matches a pattern: ``%`` is any text, ``_`` any character."""
 
     pattern: str
     escape: str = ESCAPE
@@ -129,7 +129,7 @@ class Like(_OnColumn):
 
 @dataclass(frozen=True, slots=True)
 class Constant(Predicate):
-    """A condition that is the same for every row: TRUE, FALSE or NULL."""
+    """A condition with the same result for every row: TRUE, FALSE or NULL."""
 
     value: bool | None
 
@@ -139,7 +139,7 @@ class Constant(Predicate):
 
 @dataclass(frozen=True, slots=True)
 class Not(Predicate):
-    """The contrary; of unknown it is unknown."""
+    """Negation; unknown remains unknown."""
 
     part: Predicate
 
@@ -152,7 +152,7 @@ class Not(Predicate):
 
 @dataclass(frozen=True, slots=True)
 class And(Predicate):
-    """All of them."""
+    """True if all parts are true."""
 
     parts: tuple[Predicate, ...]
 
@@ -165,7 +165,7 @@ class And(Predicate):
 
 @dataclass(frozen=True, slots=True)
 class Or(Predicate):
-    """At least one of them."""
+    """True if at least one part is true."""
 
     parts: tuple[Predicate, ...]
 
@@ -178,7 +178,7 @@ class Or(Predicate):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Column:
-    """A column in a condition; comparing it with a value makes the condition."""
+    """A column in a condition; comparing it with a value creates the condition."""
 
     name: str
 
@@ -203,23 +203,23 @@ class Column:
     __hash__ = None  # type: ignore[assignment]
 
     def isin(self, values: Iterable[Any]) -> Predicate:
-        """Whether it has one of these values; a null among them is never found."""
+        """True if the column has one of these values; a null among them never matches."""
         if isinstance(values, str | bytes) or not isinstance(values, Iterable):
             raise InvalidRequestError(f"isin of {self.name!r} takes a list, got {values!r}")
         if isinstance(values, pa.Array | pa.ChunkedArray) and not pa.types.is_temporal(values.type):
-            values = values.to_pylist()  # of times Python has no nanoseconds: they stay as they are
+            values = values.to_pylist()  # times remain Arrow values: Python's lack nanoseconds
         return IsIn(self.name, tuple(values))
 
     def is_null(self) -> Predicate:
-        """Whether it is null."""
+        """True if the column is null."""
         return IsNull(self.name)
 
     def is_not_null(self) -> Predicate:
-        """Whether it has a value."""
+        """True if the column has a value."""
         return Not(IsNull(self.name))
 
     def between(self, low: Any, high: Any) -> Predicate:
-        """Whether it is at least ``low`` and at most ``high``."""
+        """True if the column is at least ``low`` and at most ``high``."""
         return And(
             (
                 self._compare(Op.GREATER_EQUAL, low),
@@ -228,7 +228,7 @@ class Column:
         )
 
     def like(self, pattern: str, escape: str = ESCAPE) -> Predicate:
-        r"""Whether the whole text is like a SQL pattern, as ``%``, ``_`` and ``\%`` are there."""
+        r"""True if the whole text matches a SQL pattern; ``\%`` is a literal ``%``."""
         if not all(isinstance(said, str) for said in (pattern, escape)) or len(escape) != 1:
             raise InvalidRequestError(
                 f"like of {self.name!r} takes a text and one character to escape with, "
@@ -241,39 +241,40 @@ class Column:
         return Like(self.name, pattern, escape)
 
     def startswith(self, text: str) -> Predicate:
-        """Whether the text begins so."""
+        """True if the text starts with this one."""
         return self.like(f"{_plain(self.name, text)}%")
 
     def endswith(self, text: str) -> Predicate:
-        """Whether the text ends so."""
+        """True if the text ends with this one."""
         return self.like(f"%{_plain(self.name, text)}")
 
     def contains(self, text: str) -> Predicate:
-        """Whether the text has this in it."""
+        """True if the text contains this one."""
         return self.like(f"%{_plain(self.name, text)}%")
 
     def _compare(self, op: Op, value: Any) -> Predicate:
         if value is None:
             raise InvalidRequestError(
-                f"nothing compares with None: write col({self.name!r}).is_null() or .is_not_null()"
+                f"None cannot be compared: write col({self.name!r}).is_null() or .is_not_null()"
             )
         if isinstance(value, Column):
             raise InvalidRequestError(
                 f"{self.name!r} {op} {value.name!r}: a condition compares a column with a value; "
-                "compare columns after reading"
+                "read the rows, then compare the columns"
             )
         return Compare(self.name, op, value)
 
 
 def col(name: str) -> Column:
-    """A column, for conditions such as ``(col("dt") == "2024-01-01") & ~col("note").is_null()``."""
+    """Return a column, for conditions such as ``(col("dt") == "2024-01-01") &
+    ~col("note").is_null()``."""
     if not (name and isinstance(name, str)):
-        raise InvalidRequestError(f"a column is named by a text, got {name!r}")
+        raise InvalidRequestError(f"the name of a column must be text, got {name!r}")
     return Column(name)
 
 
 def _flat(kind: type[And | Or], part: Predicate) -> tuple[Predicate, ...]:
-    """What is joined already; a tree of thousands of levels could not be walked."""
+    """Return the parts of a condition that is already joined, so that trees are not deep."""
     return part.parts if isinstance(part, kind) else (part,)
 
 
@@ -287,9 +288,9 @@ def _predicate(other: object) -> Predicate:
 
 
 def _plain(name: str, text: str) -> str:
-    """A text as a pattern that means just it."""
+    """Return a pattern that matches exactly this text."""
     if not isinstance(text, str):
-        raise InvalidRequestError(f"{name!r} is searched for a text, got {text!r}")
+        raise InvalidRequestError(f"{name!r} must be searched for a text, got {text!r}")
     return re.sub(r"[\\%_]", r"\\\g<0>", text)
 
 

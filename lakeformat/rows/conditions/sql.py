@@ -1,4 +1,4 @@
-"""Conditions written in SQL, as a text after WHERE: read into the same tree as ``col`` builds."""
+"""Parses conditions in SQL (the text after WHERE) to the same tree that ``col`` builds."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ _MOMENTS: dict[str, Callable[[str], Any]] = {
 
 
 def parse_predicate(text: str) -> Predicate:
-    """Read a condition; columns are quoted with ``"`` or backticks, texts with ``'``."""
+    """Parse a condition; columns are quoted with ``"`` or backticks, texts with ``'``."""
     if not text.strip():
         raise InvalidRequestError(f"the condition is empty; {_CAN}")
     try:
@@ -66,15 +66,15 @@ def parse_predicate(text: str) -> Predicate:
     except errors.ParseError as reason:
         places = [e for e in reason.errors if e.get("highlight")]
         near = f" near {places[0]['highlight']!r} (column {places[0]['col']})" if places else ""
-        raise InvalidRequestError(f"{text!r} is no SQL condition{near}; {_CAN}") from None
+        raise InvalidRequestError(f"{text!r} is not a SQL condition{near}; {_CAN}") from None
     except errors.SqlglotError as reason:
-        raise InvalidRequestError(f"{text!r} is no SQL condition: {reason}; {_CAN}") from None
+        raise InvalidRequestError(f"{text!r} is not a SQL condition: {reason}; {_CAN}") from None
     except RecursionError:
         raise InvalidRequestError("the condition is nested too deep; simplify it") from None
 
 
 class _Conditions(Dialect):
-    """SQL that quotes names with backticks too, and knows bytes."""
+    """A SQL dialect that accepts backticks around names, and bytes literals."""
 
     class Tokenizer(tokens.Tokenizer):
         IDENTIFIERS = ['"', "`"]  # noqa: RUF012 - as its base class has it
@@ -82,7 +82,7 @@ class _Conditions(Dialect):
 
 
 class _Reader:
-    """Reads what the parser found, and refuses what is no part of a condition by its text."""
+    """Converts the parser's result; refuses unsupported parts with their text."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -129,7 +129,7 @@ class _Reader:
         return Compare(self._column(left), op, self._value(right))
 
     def _is(self, node: exp.Expr) -> Predicate:
-        """``IS NULL``, or ``IS TRUE``: the latter is false where ``= TRUE`` is unknown."""
+        """Convert ``IS NULL`` and ``IS TRUE``; the latter is false where ``= TRUE`` is unknown."""
         column, value = self._column(node.this), node.expression
         if value.key == "null":
             return IsNull(column)
@@ -175,7 +175,7 @@ class _Reader:
         raise self._refuse(node)
 
     def _moment(self, node: exp.Expr) -> Any:
-        """``DATE '2024-01-31'``, which the parser takes for a cast."""
+        """Convert ``DATE '2024-01-31'``, which the parser reports as a cast."""
         read = _MOMENTS.get(node.args["to"].this.name)
         try:
             if read is not None:
@@ -192,6 +192,6 @@ class _Reader:
 
     def _refuse(self, node: exp.Expr) -> InvalidRequestError:
         return InvalidRequestError(
-            f"{node.sql()} in {self._text!r} is not understood: {_CAN}; "
+            f"{node.sql()} in {self._text!r} is not supported: {_CAN}; "
             "dates are written '2024-01-31', bytes X'0AFF'"
         )

@@ -188,7 +188,7 @@ def test_an_orc_decimal_of_impossible_precision_is_damage_and_not_the_end_of_the
     # In the footer: kind, length, precision and scale of DECIMAL(20, 2).
     kind = bytes([8, 14, 32, 0, 40, 20, 48, 2])
     assert stored.count(kind) == 1
-    with pytest.raises(CorruptTableError, match="a decimal of a precision there is not"):
+    with pytest.raises(CorruptTableError, match="a decimal has an invalid precision"):
         read(stored.replace(kind, bytes([8, 14, 32, 0, 40, 50, 48, 2])), "orc")
 
 
