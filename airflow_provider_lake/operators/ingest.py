@@ -37,10 +37,10 @@ class LakeIngestOperator(LakeJobOperator):
 
     :param source: path, address or glob of files: local ones, or in a bucket or on HDFS, which is
         opened with the storage options of the catalog
-    :param format: what the files hold; by default their ending says it. JSON means one object
-        per line. The formats of change messages (one per line, too) are never guessed: the
-        rows are upserted and deleted as they say, and columns that are new or have become
-        wider are added to the table
+    :param format: the format of the files; by default the ending of their names. JSON means one
+        object per line. The formats of change messages (one per line, too) are never guessed:
+        their rows are upserted and deleted, and columns that are new or have become wider are
+        added to the table
     :param delimiter: of CSV files: the character between two values; a comma by default, ``\\t``
         is a tab
     :param quote: of CSV files: the character around values that hold a delimiter or a line
@@ -72,8 +72,7 @@ class LakeIngestOperator(LakeJobOperator):
     :param files_per_batch: with ``checkpoint``: at most so many files in one commit
     :param poll: with ``checkpoint`` or ``source_table``: go on as a stream, and look for more so
         often, as ``"10 s"``, until the process is ended
-    :param create: whether an absent table, and its database, is made from the columns of the
-        source
+    :param create: create a missing table, and its database, from the columns of the source
     :param primary_key: with ``create``: the primary key of the table
     :param partition_by: with ``create``: its partition columns
     :param table_options: with ``create``: its options, as ``{"bucket": "4"}``

@@ -1,4 +1,4 @@
-"""Where the rows of an ingestion come from, as far as this process reads them."""
+"""The sources of an ingestion that this process reads itself."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class RowSource(Columns, Protocol):
     """Rows on their way into a table."""
 
     kinds: str | None
-    """The column that says what each row does; None where all are inserted."""
+    """The column with the kind of each row; None if all rows are inserted."""
 
     def batches(self, table: lake.Table) -> Iterator[pa.RecordBatch]:
         """The rows."""
@@ -42,7 +42,7 @@ class RowSource(Columns, Protocol):
 
 
 class FileRows:
-    """Rows of plain files: the table stays as it is."""
+    """Rows of plain files, which never widen the table."""
 
     kinds: str | None = None
 

@@ -28,7 +28,7 @@ class SparkRows(Columns, Protocol):
     """Rows that tasks write."""
 
     def written(self, table: lake.Table) -> list[lake.CommitMessage]:
-        """The files of the rows, which nobody has committed yet."""
+        """Write the rows in tasks; return the files, which are not committed yet."""
         ...
 
 

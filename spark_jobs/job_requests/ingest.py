@@ -1,4 +1,4 @@
-"""What the job ``ingest`` is asked to do."""
+"""The request of the job ``ingest``."""
 
 from __future__ import annotations
 
@@ -65,9 +65,9 @@ class IngestRequest(CommitRequest):
     """Path, address or glob of files: local ones, or in a bucket or on HDFS, which is opened with
     the storage options of the catalog."""
     format: SourceFormat | MessageFormat | None = None
-    """What the files hold; by default their ending says it. JSON means one object per line. The
-    formats of change messages (one per line, too) are never guessed: the rows are upserted and
-    deleted as they say, and columns that are new or have become wider are added to the table."""
+    """The format of the files; by default the ending of their names. JSON means one object per
+    line. The formats of change messages (one per line, too) are never guessed: their rows are
+    upserted and deleted, and columns that are new or have become wider are added to the table."""
     delimiter: DialectCharacter | None = None
     """Of CSV files: the character between two values; a comma by default, ``\\t`` is a tab."""
     quote: DialectCharacter | None = None
@@ -110,7 +110,7 @@ class IngestRequest(CommitRequest):
     """With ``checkpoint`` or ``source_table``: go on as a stream, and look for more so often, as
     ``"10 s"``, until the process is ended."""
     create: bool = False
-    """Whether an absent table, and its database, is made from the columns of the source."""
+    """Create a missing table, and its database, from the columns of the source."""
     primary_key: KeyColumns | None = None
     """With ``create``: the primary key of the table."""
     partition_by: KeyColumns | None = None
@@ -182,12 +182,12 @@ class IngestRequest(CommitRequest):
 
     @property
     def holds_messages(self) -> bool:
-        """Whether the source holds change messages."""
+        """True if the source holds change messages."""
         return self.format is not None and self.file_format is None
 
     @property
     def file_format(self) -> SourceFormat | None:
-        """The format of plain files; None where nothing is said, or it is one of messages."""
+        """The format of plain files; None without a format, or with one of messages."""
         for known in get_args(SourceFormat):
             if self.format == known:
                 return known  # type: ignore[no-any-return]

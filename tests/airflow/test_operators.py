@@ -262,7 +262,7 @@ class TestCompactDatabase:
         task = make(LakeCompactDatabaseOperator, engine="spark")
         monkeypatch.setattr(task, "_submit", lambda context: pytest.fail("was submitted"))
 
-        with pytest.raises(AirflowFailException, match="would carry credentials") as refused:
+        with pytest.raises(AirflowFailException, match="contains credentials") as refused:
             task.execute(task_context())
         assert "hush" not in str(refused.value)
 

@@ -102,7 +102,7 @@ def test_a_refusal_shows_nothing_that_may_be_secret(given, words):
             {"commit_user": "u", "commit_identifier": 1, "commit_first_try_millis": 1_700_000_000},
             "in epoch milliseconds, got 1700000000",
         ),
-        ({"commit_user": "u", "commit_identifier": -1}, "is a whole number from 0"),
+        ({"commit_user": "u", "commit_identifier": -1}, "must be an integer from 0"),
     ],
 )
 def test_a_wrong_key_or_value_is_named(change, words):
