@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from lakeformat.catalog.transfer.database import clone_database
     from lakeformat.catalog.transfer.migrate import migrate_directory
     from lakeformat.paimon.commit.commit_report import CommitReport
-    from lakeformat.paimon.commit.identity import CommitId
     from lakeformat.paimon.compact.compact_report import CompactReport
     from lakeformat.paimon.health import HealthReport
     from lakeformat.paimon.maintain import MaintainReport
@@ -63,6 +62,7 @@ if TYPE_CHECKING:
     from lakeformat.paimon.table import SystemTable, Table
     from lakeformat.paimon.write.table_writer import TableWriter
     from lakeformat.rows.conditions.predicate import col
+    from lakeformat.tables.commit_id import CommitId
 
 __all__ = [
     "AlreadyExistsError",
@@ -118,7 +118,7 @@ __all__ = [
 # The same as the imports for type checkers; a test compares them.
 _MODULE_OF = {
     "Catalog": "catalog",
-    "CommitId": "paimon.commit.identity",
+    "CommitId": "tables.commit_id",
     "CommitKind": "paimon.metadata.snapshot",
     "CommitMessage": "paimon.metadata.commit_message",
     "CommitReport": "paimon.commit.commit_report",

@@ -10,7 +10,6 @@ from lakeformat.environment import Environment
 from lakeformat.paimon.binary_row import encode_row, frame_row
 from lakeformat.paimon.commit.commit import CommitOptions, commit_messages
 from lakeformat.paimon.commit.commit_report import CommitReport
-from lakeformat.paimon.commit.identity import CommitId
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.layout import TableLayout
 from lakeformat.paimon.metadata.commit_message import CommitMessage
@@ -31,6 +30,7 @@ from lakeformat.paimon.read.plan import plan_files
 from lakeformat.paimon.schema import TableSchema
 from lakeformat.storage import MemoryStorage
 from lakeformat.storage.base import Storage
+from lakeformat.tables.commit_id import CommitId
 from lakeformat.types.type_text import parse_type
 from lakeformat.types.types import DataField
 

@@ -8,13 +8,13 @@ from collections.abc import Callable, Iterator, Sequence
 from lakeformat.catalog.base import Catalog
 from lakeformat.errors import InvalidRequestError, NotFoundError
 from lakeformat.executor import Executor, where_to_work
-from lakeformat.paimon.commit.identity import CommitId
 from lakeformat.paimon.compact.compact import OnUnit
 from lakeformat.paimon.compact.compact_report import CompactReport
 from lakeformat.paimon.compact.partition_choice import Idle, idle_millis
 from lakeformat.paimon.compact.supported import require_strategy
 from lakeformat.paimon.compact.unit import CompactPlan
 from lakeformat.rows.conditions.filter import Where
+from lakeformat.tables.commit_id import CommitId
 from lakeformat.tables.table_by_table import TableOutcome, table_by_table
 
 __all__ = ["compact_tables", "matching_tables", "plan_tables"]

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 
+from lakeformat.tables.report import Report
+
 __all__ = ["RepairReport"]
 
 
 @dataclass(frozen=True, slots=True)
-class RepairReport:
+class RepairReport(Report):
     """Table names, by the repair each needed; all empty if nothing was wrong."""
 
     registered: tuple[str, ...] = ()

@@ -41,7 +41,6 @@ from lakeformat.errors import (
 from lakeformat.paimon.binary_row import encode_row, frame_row
 from lakeformat.paimon.commit.commit import CommitOptions, commit_messages
 from lakeformat.paimon.commit.commit_report import CommitReport
-from lakeformat.paimon.commit.identity import CommitId
 from lakeformat.paimon.datafile.file_statistics import encode_value_statistics
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.layout import data_file_name, partition_directory
@@ -53,6 +52,7 @@ from lakeformat.paimon.schema import TableSchema, new_schema
 from lakeformat.paimon.table import Table
 from lakeformat.paimon.write.table_writer import TableWriter
 from lakeformat.storage import Storage, open_storage
+from lakeformat.tables.commit_id import CommitId
 from lakeformat.tables.kept_files import kept_if_published
 from lakeformat.types.arrow_types import to_arrow_schema
 from lakeformat.types.count_text import counted

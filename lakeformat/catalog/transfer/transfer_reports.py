@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
+
+from lakeformat.tables.report import Report
 
 __all__ = ["CloneReport", "MigrateReport", "MigratedFile"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CloneReport:
+class CloneReport(Report):
     """The outcome of cloning one table; in a dry run, what would be done."""
 
     source: str
@@ -27,10 +28,6 @@ class CloneReport:
     reason: str
     """One sentence for the log: what happened, or why nothing did."""
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values, ready for JSON."""
-        return asdict(self)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MigratedFile:
@@ -46,7 +43,7 @@ class MigratedFile:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MigrateReport:
+class MigrateReport(Report):
     """The outcome of migrating a directory; in a dry run, what would be done."""
 
     source: str
@@ -62,7 +59,3 @@ class MigrateReport:
     replayed: bool
     reason: str
     """One sentence for the log: what happened, or why nothing did."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values, ready for JSON."""
-        return asdict(self)

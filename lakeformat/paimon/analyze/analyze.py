@@ -15,7 +15,6 @@ from lakeformat.errors import InvalidRequestError, NotFoundError, UnsupportedErr
 from lakeformat.paimon.analyze.analyze_report import AnalyzeReport
 from lakeformat.paimon.analyze.column import ColumnSummary, can_be_analyzed
 from lakeformat.paimon.commit.commit import CommitOptions, commit_statistics, find_commit
-from lakeformat.paimon.commit.identity import CommitId
 from lakeformat.paimon.expiry_race import again_if_overtaken
 from lakeformat.paimon.handle import TableHandle, require_allowed
 from lakeformat.paimon.metadata.schema_file import latest_schema_id, read_schema
@@ -26,6 +25,7 @@ from lakeformat.paimon.options.operation import Operation
 from lakeformat.paimon.read.plan import plan_columns
 from lakeformat.paimon.read.scan import Scan
 from lakeformat.paimon.read.where import columns_named
+from lakeformat.tables.commit_id import CommitId
 from lakeformat.types.count_text import counted
 from lakeformat.types.type_text import type_to_json
 from lakeformat.types.types import DataField

@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from lakeformat.paimon.metadata.statistics import TableStatistics
+from lakeformat.tables.report import Report
 
 __all__ = ["AnalyzeReport"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AnalyzeReport:
+class AnalyzeReport(Report):
     """The outcome of one ANALYZE, or what it would write."""
 
     table: str

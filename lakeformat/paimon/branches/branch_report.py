@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from lakeformat.paimon.read.time_travel import iso_text
+from lakeformat.tables.report import Report
 
 __all__ = ["BranchInfo", "BranchReport", "FastForwardReport"]
 
@@ -35,7 +36,7 @@ class BranchInfo:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BranchReport:
+class BranchReport(Report):
     """The result for one branch."""
 
     table: str
@@ -47,13 +48,9 @@ class BranchReport:
     reason: str
     dry_run: bool = False
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values, ready for JSON."""
-        return asdict(self)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FastForwardReport:
+class FastForwardReport(Report):
     """The snapshots, schemas and tags that main received from a branch."""
 
     table: str
@@ -64,7 +61,3 @@ class FastForwardReport:
     tags: tuple[str, ...]
     dry_run: bool
     reason: str
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values, ready for JSON."""
-        return asdict(self)

@@ -16,7 +16,6 @@ from lakeformat.paimon.commit.changes import Changes, Provider
 from lakeformat.paimon.commit.commit_report import CommitReport
 from lakeformat.paimon.commit.conflict_text import Committer
 from lakeformat.paimon.commit.conflicts import without_duplicates
-from lakeformat.paimon.commit.identity import CommitId
 from lakeformat.paimon.commit.new_files import NewFiles
 from lakeformat.paimon.commit.publish import Outcome, check_place, publish
 from lakeformat.paimon.commit.read_snapshot_check import ReadSnapshotCheck, Touches
@@ -33,6 +32,7 @@ from lakeformat.paimon.metadata.snapshot_directory import (
 )
 from lakeformat.paimon.metadata.statistics import read_statistics
 from lakeformat.paimon.partition_filter import PartitionFilter
+from lakeformat.tables.commit_id import CommitId
 
 __all__ = ["Attempts", "CommitIntent"]
 

@@ -29,13 +29,7 @@ from lakeformat.paimon.commit.conflict_text import Committer
 from lakeformat.paimon.commit.conflicts import ConflictCheck, check_within
 from lakeformat.paimon.commit.earlier_commit_report import EarlierCommitReport
 from lakeformat.paimon.commit.foreign_messages import are_there
-from lakeformat.paimon.commit.identity import (
-    BATCH_IDENTIFIER,
-    CommitId,
-    EarlierCommits,
-    require_commit_id,
-    require_same,
-)
+from lakeformat.paimon.commit.identity import EarlierCommits, require_same
 from lakeformat.paimon.commit.new_files import NewFiles
 from lakeformat.paimon.commit.overwrite import Overwrite, require_within, upgraded
 from lakeformat.paimon.commit.read_snapshot_check import ReadSnapshotCheck
@@ -50,6 +44,7 @@ from lakeformat.paimon.metadata.snapshot_directory import latest_snapshot
 from lakeformat.paimon.metadata.statistics import TableStatistics, write_statistics
 from lakeformat.paimon.options.operation import Operation
 from lakeformat.paimon.partition_filter import PartitionFilter, these_partitions
+from lakeformat.tables.commit_id import BATCH_IDENTIFIER, CommitId, require_commit_id
 from lakeformat.tables.kept_files import kept_if_published
 from lakeformat.types.type_rules import is_whole_number
 

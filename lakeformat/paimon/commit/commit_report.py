@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from dataclasses import dataclass, replace
 
 from lakeformat.paimon.commit.changes import Changes
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.metadata.manifest import ManifestColumns
 from lakeformat.paimon.metadata.snapshot import Snapshot
+from lakeformat.tables.report import Report
 from lakeformat.types.byte_size import size
 from lakeformat.types.count_text import counted
 
@@ -17,7 +17,7 @@ __all__ = ["CommitReport", "committed", "nothing_to_commit", "replayed"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CommitReport:
+class CommitReport(Report):
     """The outcome of one commit."""
 
     table: str
@@ -51,10 +51,6 @@ class CommitReport:
         taken = f", {self.deleted_files:,} deleted" if self.deleted_files else ""
         tries = f", in {self.attempts} attempts" if self.attempts > 1 else ""
         return f"{self.kind}, {self.reason}: {added}{taken}{tries}"
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values, ready for JSON."""
-        return asdict(self)
 
 
 def committed(

@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, field, replace
 
 from lakeformat.errors import LakeError, SnapshotExpiredError
 from lakeformat.paimon.commit.attempt import CommitIntent
 from lakeformat.paimon.commit.changes import Changes
 from lakeformat.paimon.commit.conflict_text import Committer
 from lakeformat.paimon.commit.earlier_commit_report import EarlierCommitReport
-from lakeformat.paimon.commit.identity import BATCH_IDENTIFIER, CommitId, EarlierCommits
+from lakeformat.paimon.commit.identity import EarlierCommits
 from lakeformat.paimon.commit.manifest_merge import ManifestMerge, MergeLimits
 from lakeformat.paimon.commit.transaction import publish_once
 from lakeformat.paimon.expiry_race import again_if_overtaken, telling_of_expiry
@@ -25,6 +24,8 @@ from lakeformat.paimon.metadata.manifest_list import ManifestMeta, manifests_of
 from lakeformat.paimon.metadata.snapshot import CommitKind, Snapshot
 from lakeformat.paimon.metadata.snapshot_directory import latest_snapshot, read_snapshot_if_present
 from lakeformat.paimon.options.operation import Operation
+from lakeformat.tables.commit_id import BATCH_IDENTIFIER, CommitId
+from lakeformat.tables.report import Report
 
 __all__ = ["CompactManifestsReport", "compact_manifests", "pick_all_manifests"]
 
@@ -33,7 +34,7 @@ _NOTHING = "no manifest needs merging"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CompactManifestsReport:
+class CompactManifestsReport(Report):
     """The outcome of merging manifests, or of its dry run."""
 
     table: str
@@ -49,10 +50,6 @@ class CompactManifestsReport:
     bytes_after: int | None
     reason: str
     """The outcome in one sentence, for the log."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values, ready for JSON."""
-        return asdict(self)
 
 
 class _NothingToMerge(LakeError):

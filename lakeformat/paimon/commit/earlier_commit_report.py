@@ -15,12 +15,13 @@ from lakeformat.paimon.commit.deltas import delta_of
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.metadata.manifest import ManifestColumns
 from lakeformat.paimon.metadata.snapshot import CommitKind, Snapshot
+from lakeformat.tables.report import Report
 
 __all__ = ["EarlierCommitReport"]
 
 
 @dataclass(frozen=True, slots=True)
-class EarlierCommitReport:
+class EarlierCommitReport(Report):
     """Reports the earlier attempt, and raises if the current commit differs from it.
 
     A repeated job writes its rows to new files, which counts as the same commit; the report counts

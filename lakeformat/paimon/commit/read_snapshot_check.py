@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from lakeformat.errors import CommitConflictError, InvalidRequestError
 from lakeformat.paimon.commit.conflict_text import Committer, described, named
 from lakeformat.paimon.commit.deltas import delta_of, newest_first
-from lakeformat.paimon.commit.identity import CommitId
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.metadata.index_manifest import IndexManifestEntry, read_index_manifest
 from lakeformat.paimon.metadata.snapshot import CommitKind, Snapshot
 from lakeformat.paimon.metadata.snapshot_directory import read_snapshot_if_present
+from lakeformat.tables.commit_id import CommitId
 
 __all__ = ["ReadSnapshotCheck", "Touches"]
 

@@ -10,7 +10,6 @@ from threading import Event
 from lakeformat.errors import CommitConflictError, InvalidRequestError, LakeError
 from lakeformat.executor import Executor, has_idle_cores, where_to_work
 from lakeformat.paimon.commit.abort import delete_written
-from lakeformat.paimon.commit.identity import CommitId
 from lakeformat.paimon.compact.changelogs.producers import guarantee
 from lakeformat.paimon.compact.commit import Groups, Made
 from lakeformat.paimon.compact.compact_report import BucketOutcome, CompactReport, Progress
@@ -23,6 +22,7 @@ from lakeformat.paimon.compact.run import UnitOutcome, UnitWork
 from lakeformat.paimon.compact.unit import CompactPlan, CompactUnit, NotChosen
 from lakeformat.paimon.expiry_race import head_of
 from lakeformat.paimon.handle import TableHandle
+from lakeformat.tables.commit_id import CommitId
 from lakeformat.tables.driver import ATTEMPTS, Ended, Round, Steps, carry_out
 from lakeformat.types.count_text import counted
 

@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from lakeformat.paimon.compact.other_compactor import OtherCompactor
+from lakeformat.tables.report import Report
 
 __all__ = ["BucketOutcome", "CompactReport", "Progress"]
 
@@ -49,7 +50,7 @@ class BucketOutcome:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CompactReport:
+class CompactReport(Report):
     """The outcome of one compaction; the sums are over the buckets that were compacted."""
 
     table: str

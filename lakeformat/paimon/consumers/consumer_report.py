@@ -7,6 +7,7 @@ from typing import Any
 
 from lakeformat.paimon.read.time_travel import iso_text
 from lakeformat.tables.position import Position
+from lakeformat.tables.report import Report
 
 __all__ = ["ConsumerReport", "ConsumerState"]
 
@@ -38,7 +39,7 @@ class ConsumerState:
 
 
 @dataclass(frozen=True, slots=True)
-class ConsumerReport:
+class ConsumerReport(Report):
     """Which consumers were forgotten, or in a dry run would be."""
 
     table: str

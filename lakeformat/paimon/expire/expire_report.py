@@ -7,12 +7,13 @@ from typing import Any
 
 from lakeformat.paimon.consumers import StalledConsumer
 from lakeformat.paimon.deletion import Deleted, Removal
+from lakeformat.tables.report import Report
 
 __all__ = ["ExpireReport"]
 
 
 @dataclass(frozen=True, slots=True)
-class ExpireReport:
+class ExpireReport(Report):
     """The result of an expiry or of its dry run."""
 
     table: str

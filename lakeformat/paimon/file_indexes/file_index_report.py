@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
+
+from lakeformat.tables.report import Report
 
 __all__ = ["FileIndexOutcome", "FileIndexReport"]
 
@@ -21,7 +22,7 @@ class FileIndexOutcome:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FileIndexReport:
+class FileIndexReport(Report):
     """The outcome of a rewrite of file indexes, or what it would be."""
 
     table: str
@@ -35,7 +36,3 @@ class FileIndexReport:
     index_bytes: int
     reason: str
     """One sentence for the log."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values, ready for JSON."""
-        return asdict(self)

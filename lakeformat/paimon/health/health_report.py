@@ -9,6 +9,7 @@ from typing import Any
 from lakeformat.paimon.consumers import StalledConsumer
 from lakeformat.paimon.health.score import Score
 from lakeformat.paimon.read.time_travel import moment_text
+from lakeformat.tables.report import Report
 
 __all__ = [
     "BucketFacts",
@@ -194,7 +195,7 @@ class StorageFacts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HealthReport:
+class HealthReport(Report):
     """How a table fares at its newest snapshot."""
 
     table: str

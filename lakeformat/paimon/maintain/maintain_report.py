@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from lakeformat.errors import InvalidRequestError, LakeError, Reported
 from lakeformat.paimon.health.health_report import Reason, Verdict
+from lakeformat.tables.report import Report
 
 __all__ = [
     "COMPACT",
@@ -53,7 +54,7 @@ class StepOutcome(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StepReport:
+class StepReport(Report):
     """One step of a maintenance."""
 
     step: str
@@ -124,7 +125,7 @@ def warning_of(obstacle: Reason) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MaintainReport:
+class MaintainReport(Report):
     """A maintenance of one table, or what it would do."""
 
     table: str

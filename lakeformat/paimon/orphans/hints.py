@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
 
 from lakeformat.errors import NotFoundError
 from lakeformat.paimon.handle import TableHandle
@@ -13,6 +12,7 @@ from lakeformat.paimon.metadata.branch_directory import branches
 from lakeformat.paimon.metadata.hints import NumberedFiles, numbered_changelogs, numbered_snapshots
 from lakeformat.storage import Storage
 from lakeformat.storage.base import TooLargeError
+from lakeformat.tables.report import Report
 from lakeformat.types.count_text import counted
 
 __all__ = ["HintChange", "RepairHintsReport", "repair_hints"]
@@ -29,7 +29,7 @@ class HintChange:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RepairHintsReport:
+class RepairHintsReport(Report):
     """The wrong hints of a table and its branches."""
 
     table: str
@@ -39,10 +39,6 @@ class RepairHintsReport:
     """Missing snapshots and changelogs between existing ones; only a backup can restore them."""
     reason: str
     """The outcome in one sentence, for the log."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values, ready for JSON."""
-        return asdict(self)
 
 
 def repair_hints(handle: TableHandle, *, dry_run: bool) -> RepairHintsReport:

@@ -5,12 +5,11 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass, replace
-from typing import Any, TypeAlias
+from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 from lakeformat.errors import CommitConflictError, InvalidRequestError
 from lakeformat.paimon.commit.commit import CommitOptions, commit_messages
-from lakeformat.paimon.commit.identity import CommitId
 from lakeformat.paimon.datafile.remains import what_is_left
 from lakeformat.paimon.file_places import data_file_place
 from lakeformat.paimon.handle import TableHandle
@@ -24,6 +23,8 @@ from lakeformat.paimon.partition import partition_path
 from lakeformat.paimon.read.deletions import find_vectors
 from lakeformat.paimon.read.plan import FilePlan, plan_columns
 from lakeformat.storage import Storage
+from lakeformat.tables.commit_id import CommitId
+from lakeformat.tables.report import Report
 from lakeformat.types.count_text import counted
 
 __all__ = ["MissingFile", "MissingFilesReport", "remove_missing_files"]
@@ -53,7 +54,7 @@ class MissingFile:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MissingFilesReport:
+class MissingFilesReport(Report):
     """The outcome of one search for missing and truncated data files."""
 
     table: str
@@ -73,10 +74,6 @@ class MissingFilesReport:
     """The first missing files."""
     reason: str
     """The outcome in one sentence, for the log."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values, ready for JSON."""
-        return asdict(self)
 
 
 def remove_missing_files(

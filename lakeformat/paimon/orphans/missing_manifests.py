@@ -6,8 +6,7 @@ The data files that only they named are lost with them, even if the files still 
 from __future__ import annotations
 
 import logging
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from dataclasses import dataclass, replace
 
 from lakeformat.errors import (
     CommitConflictError,
@@ -18,7 +17,6 @@ from lakeformat.errors import (
 )
 from lakeformat.paimon.commit.attempt_files import AttemptFiles
 from lakeformat.paimon.commit.changes import Changes
-from lakeformat.paimon.commit.identity import BATCH_IDENTIFIER
 from lakeformat.paimon.commit.publish import Outcome, check_place, publish
 from lakeformat.paimon.deletion.parallel import in_parallel
 from lakeformat.paimon.expiry_race import again_if_overtaken, is_overtaken
@@ -28,6 +26,8 @@ from lakeformat.paimon.metadata.manifest_list import ManifestMeta, manifests_of
 from lakeformat.paimon.metadata.snapshot import CommitKind, Snapshot
 from lakeformat.paimon.metadata.snapshot_directory import latest_snapshot, write_hints
 from lakeformat.paimon.options.operation import Operation
+from lakeformat.tables.commit_id import BATCH_IDENTIFIER
+from lakeformat.tables.report import Report
 from lakeformat.types.count_text import counted
 
 __all__ = ["MissingManifestsReport", "remove_missing_manifests"]
@@ -36,7 +36,7 @@ _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MissingManifestsReport:
+class MissingManifestsReport(Report):
     """The outcome of one search for missing manifests."""
 
     table: str
@@ -56,10 +56,6 @@ class MissingManifestsReport:
     """Reason why the manifests would not be removed; set only in a dry run."""
     reason: str
     """The outcome in one sentence, for the log."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values, ready for JSON."""
-        return asdict(self)
 
 
 def remove_missing_manifests(handle: TableHandle, *, dry_run: bool) -> MissingManifestsReport:

@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from lakeformat.paimon.read.time_travel import moment_text
+from lakeformat.tables.report import Report
 
 __all__ = ["OrphanFile", "OrphanReport"]
 
@@ -30,7 +31,7 @@ class OrphanFile:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OrphanReport:
+class OrphanReport(Report):
     """The outcome of one search for orphan files."""
 
     table: str

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from lakeformat.paimon.partitions.live import LivePartition
+from lakeformat.tables.report import Report
 
 __all__ = [
     "DonePartition",
@@ -29,7 +30,7 @@ class ExpiredPartition:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ExpirePartitionsReport:
+class ExpirePartitionsReport(Report):
     """The outcome of an expiry of partitions, or what it would be."""
 
     table: str
@@ -93,7 +94,7 @@ class DonePartition:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MarkDoneReport:
+class MarkDoneReport(Report):
     """The outcome of marking partitions as done."""
 
     table: str
@@ -102,7 +103,3 @@ class MarkDoneReport:
     partitions: tuple[DonePartition, ...]
     reason: str
     """One sentence for the log."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values, ready for JSON."""
-        return asdict(self)

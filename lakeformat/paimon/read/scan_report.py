@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from threading import Lock
 
+from lakeformat.tables.report import Report
+
 __all__ = ["ScanReport"]
 
 
 @dataclass(slots=True)
-class ScanReport:
+class ScanReport(Report):
     """Counts of one scan; they grow while it reads, also in parallel."""
 
     files_read: int = 0

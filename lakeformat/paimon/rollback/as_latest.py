@@ -15,7 +15,6 @@ from lakeformat.errors import (
 )
 from lakeformat.paimon.commit.attempt_files import AttemptFiles, WrittenList
 from lakeformat.paimon.commit.changes import Changes, as_deletes
-from lakeformat.paimon.commit.identity import BATCH_IDENTIFIER, CommitId
 from lakeformat.paimon.commit.manifest_merge import merge_manifests, pick_deletions
 from lakeformat.paimon.commit.publish import Outcome, check_place, publish
 from lakeformat.paimon.deletion import Candidates, FileClass, Removal
@@ -34,6 +33,7 @@ from lakeformat.paimon.tags.create import publish_tag
 from lakeformat.paimon.tags.in_use import protection_name
 from lakeformat.paimon.tags.source import Origin
 from lakeformat.storage.turns import turn
+from lakeformat.tables.commit_id import BATCH_IDENTIFIER, CommitId
 from lakeformat.tables.kept_files import kept_if_published
 from lakeformat.types.count_text import counted
 

@@ -14,11 +14,12 @@ from typing import Any
 
 from lakeformat.errors import CommitUndecidableError, CorruptTableError, InvalidRequestError
 from lakeformat.paimon.commit.deltas import delta_of
-from lakeformat.paimon.commit.identity import CommitId, EarlierCommits
+from lakeformat.paimon.commit.identity import EarlierCommits
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.metadata.fence import KEPT_MILLIS, create_fence, read_fence, write_fence
 from lakeformat.paimon.metadata.snapshot import CommitKind, Snapshot
 from lakeformat.paimon.rollback.rollback_report import RollbackReport
+from lakeformat.tables.commit_id import CommitId
 
 __all__ = ["EarlierReturns", "StartedCut", "find_cut", "properties_of"]
 

@@ -8,7 +8,6 @@ from lakeformat.errors import (
     InvalidRequestError,
     NotFoundError,
 )
-from lakeformat.paimon.commit.identity import CommitId, require_commit_id
 from lakeformat.paimon.commit.same_table import require_same_table
 from lakeformat.paimon.handle import TableHandle, require_allowed
 from lakeformat.paimon.metadata.snapshot import Snapshot
@@ -32,6 +31,7 @@ from lakeformat.paimon.rollback.plan import (
 )
 from lakeformat.paimon.rollback.rollback_report import RollbackReport
 from lakeformat.paimon.rollback.target import Target
+from lakeformat.tables.commit_id import CommitId, require_commit_id
 
 __all__ = ["rollback"]
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
+
+from lakeformat.tables.report import Report
 
 __all__ = ["RollbackReport"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RollbackReport:
+class RollbackReport(Report):
     """The outcome of one rollback, or of a dry run of it."""
 
     table: str
@@ -36,7 +37,3 @@ class RollbackReport:
     """True if an earlier try of the same identity did it: this is its report."""
     dry_run: bool
     reason: str
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values, ready for JSON."""
-        return asdict(self)

@@ -17,7 +17,7 @@ from lakeformat.errors import InvalidRequestError, UnsupportedError
 from lakeformat.paimon.commit.abort import delete_written
 from lakeformat.paimon.commit.commit import CommitOptions, commit_messages
 from lakeformat.paimon.commit.commit_report import CommitReport
-from lakeformat.paimon.commit.identity import CommitId, EarlierCommits, require_same
+from lakeformat.paimon.commit.identity import EarlierCommits, require_same
 from lakeformat.paimon.compact.compact_report import Progress
 from lakeformat.paimon.compact.plan import newest_schema
 from lakeformat.paimon.expiry_race import head_of
@@ -39,6 +39,7 @@ from lakeformat.paimon.row_changes.own_rows import OwnRowsWriter
 from lakeformat.paimon.row_changes.plan import ChangeUnit, plan_units
 from lakeformat.paimon.row_changes.row_change_report import Method, Operation, RowChangeReport
 from lakeformat.rows.conditions.filter import PredicateFilter, Where
+from lakeformat.tables.commit_id import CommitId
 from lakeformat.tables.driver import Round, Steps, carry_out
 from lakeformat.tables.kept_files import kept_if_published
 from lakeformat.types.count_text import counted

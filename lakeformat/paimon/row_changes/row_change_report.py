@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+
+from lakeformat.tables.report import Report
 
 __all__ = ["Method", "Operation", "RowChangeReport"]
 
@@ -28,7 +29,7 @@ class Method(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RowChangeReport:
+class RowChangeReport(Report):
     """The outcome of one DELETE or UPDATE, or what it would do."""
 
     table: str
@@ -57,7 +58,3 @@ class RowChangeReport:
     millis: int = 0
     reason: str
     """One sentence for the log."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values, ready for JSON."""
-        return asdict(self)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 from lakeformat.errors import InvalidRequestError
 from lakeformat.paimon.commit.abort import delete_written
@@ -17,12 +16,13 @@ from lakeformat.paimon.metadata.staged_result import (
     delete_staged,
     restore_staged,
 )
+from lakeformat.tables.report import Report
 
 __all__ = ["DiscardReport", "discard", "where_published"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DiscardReport:
+class DiscardReport(Report):
     """The outcome of one staged result, done or planned."""
 
     staged: str
@@ -36,10 +36,6 @@ class DiscardReport:
     left: tuple[str, ...] = ()
     """Files that could not be deleted; remove_orphans deletes them."""
     reason: str
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values, ready for JSON."""
-        return asdict(self)
 
 
 def discard(handle: TableHandle, result: StagedResult, *, dry_run: bool) -> DiscardReport:

@@ -11,7 +11,6 @@ from lakeformat.errors import InvalidRequestError
 from lakeformat.paimon.commit.checks import check_messages
 from lakeformat.paimon.commit.commit import find_commit
 from lakeformat.paimon.commit.commit_report import CommitReport
-from lakeformat.paimon.commit.identity import CommitId, require_commit_id
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.layout import suffixed
 from lakeformat.paimon.metadata.commit_message import CommitMessage
@@ -32,6 +31,7 @@ from lakeformat.paimon.read.past_time import PastTime, past_millis
 from lakeformat.paimon.staged.discard import DiscardReport, discard, where_published
 from lakeformat.paimon.staged.order import require_order
 from lakeformat.storage import Storage, resolve
+from lakeformat.tables.commit_id import CommitId, require_commit_id
 from lakeformat.tables.kept_files import kept_if_published
 from lakeformat.types.type_rules import require_list, require_text
 

@@ -27,7 +27,6 @@ from lakeformat.errors import (
     NotFoundError,
 )
 from lakeformat.paimon.commit.commit import find_commit
-from lakeformat.paimon.commit.identity import CommitId, require_commit_id
 from lakeformat.paimon.consumers import TableConsumers
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.metadata.consumer import delete_consumer
@@ -39,6 +38,7 @@ from lakeformat.paimon.metadata.json_file import (
     write_members,
 )
 from lakeformat.paimon.metadata.snapshot_directory import FIRST_SNAPSHOT_ID, latest_snapshot
+from lakeformat.tables.commit_id import CommitId, require_commit_id
 
 __all__ = ["stream_batch"]
 

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from lakeformat.deprecation import renamed_argument
 from lakeformat.executor import Executor
-from lakeformat.paimon.commit.identity import CommitId
 from lakeformat.paimon.metadata.commit_message import CommitMessage
 from lakeformat.paimon.read.time_travel import Moment
 from lakeformat.paimon.table.reads import TableReads
+from lakeformat.tables.commit_id import CommitId
 from lakeformat.types.type_rules import require_list
 
 if TYPE_CHECKING:

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from lakeformat.deprecation import renamed_argument
-from lakeformat.paimon.commit.identity import CommitId
 from lakeformat.paimon.partition_filter import PartitionSpec
 from lakeformat.paimon.positions import snapshot_number
 from lakeformat.paimon.read.where import Partitions
 from lakeformat.paimon.table.reads import TableReads
 from lakeformat.rows.conditions.filter import Where
+from lakeformat.tables.commit_id import CommitId
 from lakeformat.tables.position import AnyPosition
 
 if TYPE_CHECKING:

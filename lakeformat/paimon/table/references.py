@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lakeformat.paimon.commit.identity import CommitId
 from lakeformat.paimon.positions import snapshot_number
 from lakeformat.paimon.read.time_travel import Moment
 from lakeformat.paimon.table.reads import TableReads
+from lakeformat.tables.commit_id import CommitId
 from lakeformat.tables.position import AnyPosition, Position
 
 if TYPE_CHECKING:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lakeformat.deprecation import renamed_argument
-from lakeformat.paimon.commit.identity import CommitId
 from lakeformat.paimon.table.reads import TableReads
 from lakeformat.rows.conditions.filter import Where
+from lakeformat.tables.commit_id import CommitId
 
 if TYPE_CHECKING:
     from lakeformat.paimon.row_changes.assignments import NewValues

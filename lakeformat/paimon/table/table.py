@@ -25,7 +25,6 @@ from lakeformat.paimon.commit.commit import (
     find_replay,
 )
 from lakeformat.paimon.commit.commit_report import CommitReport
-from lakeformat.paimon.commit.identity import CommitId
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.layout import MAIN_BRANCH, TableLayout
 from lakeformat.paimon.metadata.branch_directory import check_branch_name, require_branch
@@ -46,7 +45,10 @@ from lakeformat.paimon.write.table_writer import TableWriter
 from lakeformat.rows.conditions.filter import Where
 from lakeformat.storage import NO_ROOTS, ExternalRoots, Storage
 from lakeformat.storage.links import within
+from lakeformat.tables.commit_id import CommitId
 from lakeformat.tables.position import AnyPosition
+from lakeformat.tables.table import OPERATIONS
+from lakeformat.tables.table import Table as AnyTable
 from lakeformat.types.type_rules import is_list
 
 if TYPE_CHECKING:
@@ -90,9 +92,17 @@ def load_table(
 
 
 class Table(
-    TableUpkeep, TableExpiry, TableOrphans, TablePartitions, TableReferences, TableRowChanges
+    TableUpkeep,
+    TableExpiry,
+    TableOrphans,
+    TablePartitions,
+    TableReferences,
+    TableRowChanges,
+    AnyTable,
 ):
     """One table: its schema is fixed when it is opened, its snapshots are always current."""
+
+    format = "paimon"
 
     def __repr__(self) -> str:
         return f"<Table {self.location}>"
@@ -293,7 +303,7 @@ def _commit_options(
 def _only_reads(shown: type[_Shown]) -> type[_Shown]:
     """Replace the changing methods by refusals, including methods added to ``Table`` later."""
     rows_of_its_own = {"changes", "stream", "state_scan"}
-    readable = {*dir(TableReads)} - rows_of_its_own
+    readable = ({*dir(TableReads)} | {*dir(AnyTable)} - OPERATIONS) - rows_of_its_own
     for name in dir(Table):
         if not name.startswith("_") and name not in readable:
             setattr(shown, name, _refusal(getattr(Table, name)))
@@ -321,6 +331,11 @@ class ReadOnlyTable(Table):
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.location}${self._name}>"
+
+    @property
+    def operations(self) -> frozenset[str]:
+        """The operations of a table that can only be read."""
+        return frozenset({"scan"})
 
 
 class SystemTable(ReadOnlyTable):

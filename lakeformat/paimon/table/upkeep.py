@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from lakeformat.deprecation import renamed_argument
 from lakeformat.executor import Executor
-from lakeformat.paimon.commit.identity import CommitId
 from lakeformat.paimon.read.where import Partitions
 from lakeformat.paimon.table.reads import TableReads
 from lakeformat.rows.conditions.filter import Where
+from lakeformat.tables.commit_id import CommitId
 
 if TYPE_CHECKING:
     from lakeformat.paimon.compact.compact import OnUnit

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
-from typing import Any
 
 from lakeformat.errors import InvalidRequestError
 from lakeformat.paimon.deletion import OnRemoval
@@ -24,6 +23,7 @@ from lakeformat.paimon.tags.due import DueTag, Timed, Timeline, surplus
 from lakeformat.paimon.tags.in_use import branches_from, is_protection
 from lakeformat.paimon.tags.period import Period, period_of
 from lakeformat.paimon.tags.source import Origin
+from lakeformat.tables.report import Report
 
 __all__ = ["AutomaticTagsReport", "create_due"]
 
@@ -33,7 +33,7 @@ _BATCH = "batch"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AutomaticTagsReport:
+class AutomaticTagsReport(Report):
     """Created automatic tags, and the tags deleted for them."""
 
     table: str
@@ -41,10 +41,6 @@ class AutomaticTagsReport:
     deleted: tuple[str, ...]
     dry_run: bool
     reason: str
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values, ready for JSON."""
-        return asdict(self)
 
 
 def create_due(

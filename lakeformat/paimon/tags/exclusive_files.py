@@ -30,6 +30,7 @@ from lakeformat.paimon.metadata.manifest import ManifestColumns
 from lakeformat.paimon.metadata.manifest_list import ListKind, ManifestMeta, manifests_of
 from lakeformat.paimon.metadata.snapshot import Snapshot
 from lakeformat.paimon.metadata.snapshot_directory import read_snapshot_if_present, snapshot_ids
+from lakeformat.tables.report import Report
 
 __all__ = ["DeletionReport", "Lost", "remove_exclusive_files"]
 
@@ -57,7 +58,7 @@ class Lost:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DeletionReport:
+class DeletionReport(Report):
     """The result of deleting tags or a branch."""
 
     table: str

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
 from lakeformat.paimon.read.time_travel import iso_text
 from lakeformat.paimon.system_tables.tags import duration_text
+from lakeformat.tables.report import Report
 
 __all__ = ["TagInfo", "TagReport"]
 
@@ -43,7 +44,7 @@ class TagInfo:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TagReport:
+class TagReport(Report):
     """The result for one tag."""
 
     table: str
@@ -55,7 +56,3 @@ class TagReport:
     reason: str = field(default="")
     """The outcome in one sentence, for the log."""
     dry_run: bool = False
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values, ready for JSON."""
-        return asdict(self)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 from lakeformat.paimon.handle import TableHandle
+from lakeformat.tables.report import Report
 from lakeformat.types.count_text import counted
 
 __all__ = ["RescaleReport", "RescaledPartition"]
@@ -30,7 +30,7 @@ class RescaledPartition:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RescaleReport:
+class RescaleReport(Report):
     """The outcome of a rescale, partition by partition; each is a snapshot of its own."""
 
     table: str
@@ -60,10 +60,6 @@ class RescaleReport:
             partitions=tuple(partitions),
             reason=_reason(partitions, bucket, int(handle.options.bucket), dry_run=dry_run),
         )
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values, ready for JSON."""
-        return asdict(self)
 
 
 def _reason(

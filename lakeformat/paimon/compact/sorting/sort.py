@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from lakeformat.errors import InvalidRequestError, UnsupportedError
 from lakeformat.executor import Executor
-from lakeformat.paimon.commit.identity import CommitId
 from lakeformat.paimon.compact.compact import OnUnit, run_plans
 from lakeformat.paimon.compact.compact_report import CompactReport
 from lakeformat.paimon.compact.partition_choice import (
@@ -28,6 +27,7 @@ from lakeformat.paimon.metadata.snapshot import Snapshot
 from lakeformat.paimon.metadata.snapshot_directory import latest_snapshot
 from lakeformat.paimon.partition import partition_name
 from lakeformat.paimon.read.deletions import deleted_rows_of, find_vectors
+from lakeformat.tables.commit_id import CommitId
 
 __all__ = ["asked_order", "plan_sort", "sort_compact"]
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from lakeformat.paimon.commit.commit import CommitOptions, commit_messages
-from lakeformat.paimon.commit.identity import CommitId
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.metadata.commit_message import CommitMessage
 from lakeformat.paimon.metadata.snapshot_directory import publish_snapshot, write_hints
+from lakeformat.tables.commit_id import CommitId
 from tests.counting import CountingStorage
 from tests.paper import commit, file, head, message, paper_table
 

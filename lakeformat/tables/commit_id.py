@@ -1,0 +1,71 @@
+"""The identity of a commit: who commits, and which of its commits this is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from lakeformat.errors import InvalidRequestError
+from lakeformat.types.type_rules import is_text, is_whole_number
+
+__all__ = ["BATCH_IDENTIFIER", "CommitId", "require_commit_id"]
+
+BATCH_IDENTIFIER = 2**63 - 1
+"""Identifier of commits that are never repeated."""
+
+_MILLIS = range(10**11, 10**14)
+"""Plausible epoch milliseconds, 1973 to 5138; other values are in another unit."""
+
+
+@dataclass(frozen=True, slots=True)
+class CommitId:
+    """The identity of one commit.
+
+    ``user`` names one run of one job. ``identifier`` numbers the commits of that run, ascending.
+    Retry with the same pair: if the first attempt did publish, the retry changes nothing.
+
+    ``first_try_millis`` is the time when the first attempt began. Older snapshots are not searched.
+    If the commit is not found and snapshots since then have expired, the retry fails with
+    ``CommitUndecidableError``, because the first attempt may have expired with them. Without this
+    argument the whole history is searched, and a commit that has expired may be made twice.
+
+    ``first_try_head`` is the ``identity`` of the newest snapshot when the first attempt began.
+    While that snapshot exists, expired older snapshots do not matter.
+    """
+
+    user: str
+    identifier: int
+    first_try_millis: int | None = field(default=None, compare=False)
+    first_try_head: str | None = field(default=None, compare=False)
+
+    def __post_init__(self) -> None:
+        if not is_text(self.user) or not self.user:
+            raise InvalidRequestError(
+                f"CommitId: user must be the name of the committing run, got {self.user!r}"
+            )
+        if not is_whole_number(self.identifier) or not 0 <= self.identifier <= BATCH_IDENTIFIER:
+            raise InvalidRequestError(
+                f"CommitId: identifier must be an integer from 0 to {BATCH_IDENTIFIER}, "
+                f"got {self.identifier!r}"
+            )
+        first = self.first_try_millis
+        if first is not None and (not is_whole_number(first) or first not in _MILLIS):
+            raise InvalidRequestError(
+                "CommitId: first_try_millis must be the start of the first attempt in epoch "
+                f"milliseconds, got {first!r}"
+            )
+        if self.first_try_head is not None and not is_text(self.first_try_head):
+            raise InvalidRequestError(
+                "CommitId: first_try_head must be the identity of a snapshot, "
+                f"got {self.first_try_head!r}"
+            )
+
+    def __str__(self) -> str:
+        return f"CommitId({self.user!r}, {self.identifier})"
+
+
+def require_commit_id(commit: object) -> None:
+    """Raise InvalidRequestError if the argument is not a CommitId."""
+    if not isinstance(commit, CommitId):
+        raise InvalidRequestError(
+            f"commit must be a CommitId such as CommitId('run-7', 0), got {commit!r}"
+        )

@@ -1,0 +1,109 @@
+"""The contract of a table of any format.
+
+Jobs, operators, sensors, pages and commands work with this class alone. A format that lacks an
+operation leaves its method out, and the one here refuses the call by name.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, ClassVar
+
+from lakeformat.errors import UnsupportedError
+from lakeformat.tables.position import AnyPosition, Position
+from lakeformat.tables.since import Since
+
+__all__ = ["OPERATIONS", "Table", "refuse_operation"]
+
+OPERATIONS = frozenset(
+    {
+        "analyze",
+        "branches",
+        "changes",
+        "commit",
+        "compact",
+        "consumers",
+        "drop_partitions",
+        "expire_partitions",
+        "expire_snapshots",
+        "health",
+        "maintain",
+        "remove_orphans",
+        "rollback",
+        "scan",
+        "stream",
+        "system_table",
+        "tags",
+        "truncate",
+        "write",
+    }
+)
+"""The operations of the contract, by the names of their methods."""
+
+
+class Table(ABC):
+    """One table on one branch, which sees every snapshot that is published."""
+
+    format: ClassVar[str]
+    """The name of the format: ``paimon``."""
+    instead: ClassVar[Mapping[str, str]] = MappingProxyType({})
+    """The operations that the format lacks, each with what to do in its place."""
+
+    @property
+    def operations(self) -> frozenset[str]:
+        """The operations that this table has."""
+        return OPERATIONS - self.instead.keys()
+
+    @property
+    @abstractmethod
+    def location(self) -> str:
+        """The place of the table, as a URI."""
+
+    @abstractmethod
+    def position(self, named: Any = None) -> Position:
+        """Return the newest position, or the one that was kept as text or as a number."""
+
+    @abstractmethod
+    def positions(
+        self, *, after: AnyPosition | None = None, upto: AnyPosition | None = None, limit: int
+    ) -> list[Position]:
+        """Return the newest positions after one and up to another, oldest first."""
+
+    @abstractmethod
+    def advance(self, after: AnyPosition, limit: int | None = None) -> Position:
+        """Return the newest position, at most ``limit`` snapshots after another."""
+
+    @abstractmethod
+    def since(self, after: AnyPosition, upto: AnyPosition | None = None) -> Since[Any]:
+        """Return the snapshots after a position, and whether some expired or were rolled back."""
+
+    @abstractmethod
+    def scan(self, *arguments: Any, **options: Any) -> Any:
+        """Return the rows of the newest snapshot, or of one named by number, tag or time."""
+
+    @abstractmethod
+    def write(self, *arguments: Any, **options: Any) -> Any:
+        """Add or replace rows in one commit."""
+
+
+def refuse_operation(table: Table, operation: str) -> UnsupportedError:
+    """Return the error for an operation that the format of a table lacks."""
+    article = "an" if table.format[0] in "aeiou" else "a"
+    instead = table.instead.get(operation, "table.operations lists what it has")
+    return UnsupportedError(
+        f"{table.location} is {article} {table.format.capitalize()} table, which has no operation "
+        f"{operation!r}: {instead}"
+    )
+
+
+def _refusing(operation: str) -> property:
+    def refuse(self: Table) -> Any:
+        raise refuse_operation(self, operation)
+
+    return property(refuse, doc=f"Refuse {operation!r}, which the format lacks.")
+
+
+for _operation in OPERATIONS - {"scan", "write"}:
+    setattr(Table, _operation, _refusing(_operation))
