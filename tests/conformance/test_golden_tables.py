@@ -133,5 +133,5 @@ def test_an_option_that_says_what_is_so_anyway_is_no_obstacle(tmp_path, key, val
 @pytest.mark.parametrize("number", ["1", 1.0, True])
 def test_a_snapshot_is_named_by_its_number(number):
     table = lake.open_table(TABLES["format/tags_and_branches"].location)
-    with pytest.raises(lake.InvalidRequestError, match="named by its number"):
+    with pytest.raises(lake.InvalidRequestError, match="must be a snapshot number"):
         table.scan(snapshot=number)

@@ -160,7 +160,7 @@ def test_a_table_that_is_dropped_before_a_task_writes_stays_gone(
     """Its handle was opened before."""
     catalog.drop_table("shop.orders")
 
-    with pytest.raises(lake.NotFoundError, match=r"is not there any more.*Nothing was written"):
+    with pytest.raises(lake.NotFoundError, match=r"does not exist any more.*Nothing was written"):
         write_table(frame_of(spark, range(10)), orders)
 
     assert not Path(warehouse, "shop.db/orders").exists()

@@ -20,11 +20,11 @@ def find_since(
     With an identity in ``after`` its snapshot is read too, to notice a rollback.
     """
     storage, layout = handle.storage, handle.layout
-    start = snapshot_number(handle, "after is the number of a snapshot", after)
+    start = snapshot_number(handle, "after must be a snapshot number", after)
     ids = snapshot_ids(storage, layout)
     wanted = [number for number in ids if number > start]
     if upto is not None:
-        end = snapshot_number(handle, "upto is the number of a snapshot", upto)
+        end = snapshot_number(handle, "upto must be a snapshot number", upto)
         wanted = [number for number in wanted if number <= end]
     found = (read_snapshot_if_present(storage, layout, number) for number in wanted)
     snapshots = tuple(snapshot for snapshot in found if snapshot is not None)

@@ -62,7 +62,7 @@ class TableReferences(TableReads):
         from lakeformat.paimon.rollback.rollback import rollback
 
         if isinstance(snapshot, Position):
-            snapshot = snapshot_number(self._handle, "a snapshot is named by its number", snapshot)
+            snapshot = snapshot_number(self._handle, "snapshot must be a snapshot number", snapshot)
         return rollback(
             self._handle,
             snapshot=snapshot,

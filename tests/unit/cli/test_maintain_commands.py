@@ -151,7 +151,7 @@ def test_a_wrong_name_is_answered_with_the_nearest(catalog):
     said = lake_refuses(catalog, "maintain", "shop.order", error=lake.NotFoundError)
     assert "did you mean 'shop.orders'?" in said
     said = lake_refuses(catalog, "maintain", "shop.orders", "--expire-consumers", "soon")
-    assert "expire_consumers is a time" in said
+    assert "expire_consumers must be a time" in said
 
 
 def test_a_terminal_sees_the_step_under_way(catalog):

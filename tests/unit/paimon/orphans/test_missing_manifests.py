@@ -87,7 +87,7 @@ def test_a_manifest_that_took_files_out_is_not_guessed_at():
     rows.table.truncate()
     lose_manifest_of(rows.table, 4)
     assert "deleted 3 files from the table" in rows.table.remove_missing_manifests().objection
-    with pytest.raises(lake.InvalidRequestError, match="nobody knows which those are; go back"):
+    with pytest.raises(lake.InvalidRequestError, match="their names are unknown; roll back"):
         rows.table.remove_missing_manifests(dry_run=False)
     assert rows.table.latest_snapshot().id == 4
 
