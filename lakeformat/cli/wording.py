@@ -18,7 +18,7 @@ _OTHER_NAMES = {
 _NAME = r"(?<![\w'\"`/.$=-])([a-z]+(?:_[a-z]+)*)"
 _CALL = re.compile(_NAME + r"\('([^']*)'\)")
 _SETTING = re.compile(r"alter_table\(…, set_option\('([^']*)', '([^']*)'\)\)")
-_FIRST = re.compile(r"^([a-z]+)(?= is )")
+_FIRST = re.compile(r"^([a-z]+)(?= (?:is|must be) )")
 _REMOVE = re.compile(r"(?<![\w'\"`/.$=-])dry_run=False\b")
 _VALUE = re.compile(_NAME + r"=(True\b|'[^']*'|(?=[\s,;)]|$))")
 _NUMBER = re.compile(r"(?<![\w'\"`/.$=-])([a-z]+(?:_[a-z]+)+)=([\d.%]*\d%?)")

@@ -180,5 +180,5 @@ class _Ends:
             return "it has no snapshot yet"
         return (
             f"it has the changes of snapshots {self._earliest} to {self._latest}, "
-            f"so the earliest start is after={self._earliest - 1}"
+            f"so the earliest start is after snapshot {self._earliest - 1}"
         )
