@@ -1,9 +1,9 @@
-"""What the Airflow provider costs a DAG file, and its watchers a triggerer.
+"""The cost of the Airflow provider for a DAG file, and of its watchers for a triggerer.
 
 ``python -m benchmarks.airflow_provider`` writes ``results/airflow_provider.md``: the time a DAG
 file takes longer with the provider's imports, each in a fresh process in which Airflow's own are
-loaded; the calls of a look at five hundred watched tables; and how long after a commit its event
-comes. A local disk, a shared loop, as in a triggerer.
+loaded; the storage calls for five hundred watched tables; and the delay of a commit's event.
+Measured on a local disk with a shared loop, as in a triggerer.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def import_millis(before: str, modules: str) -> float:
 
 
 def calls_of_a_look(folder: Path) -> Counter[str]:
-    """What a look at many tables asks of the storage when none has changed."""
+    """Count the storage calls for many watched tables without changes."""
     from lakeformat.catalog import FileSystemCatalog
     from lakeformat.catalog.heads import Heads
     from lakeformat.environment import SYSTEM

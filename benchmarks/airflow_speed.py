@@ -1,8 +1,8 @@
 """Times a real Airflow on SQLite: ``python -m benchmarks.airflow_speed``.
 
 A run with one task that works on metadata against a run with one Python task that does nothing,
-in turn, from the moment the run is asked for to its end, by Airflow's own clock; then how long
-after a commit its asset event is there. The load of the machine is told with the numbers.
+in turn, from the request of the run to its end, by Airflow's own clock; then the delay of a
+commit's asset event. The report includes the load of the machine.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ def _tell_delays(airflow: LocalAirflow, watched: lake.Table, commits: int) -> No
 
 
 def _wait_for_watcher(airflow: LocalAirflow, watched: lake.Table) -> None:
-    """What is committed before it looks for the first time is no news to it."""
+    """Wait for the first look: the watcher ignores earlier commits."""
     deadline = time.monotonic() + _PATIENCE_SECONDS
     while not _events(airflow) and time.monotonic() < deadline:
         watched.write(pa.table({"id": [-1]}))

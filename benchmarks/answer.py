@@ -1,4 +1,4 @@
-"""What the candidates of a question measured, and how they compare with the baseline."""
+"""The measurements of a question's candidates, compared with the baseline."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Answer:
     peak_bytes: Mapping[str, int]
 
     def seconds(self, candidate: str, clock: Clock) -> Spread:
-        """How long a candidate takes."""
+        """The time of a candidate."""
         return Spread.of([clock(timing) for timing in self.timings[candidate]])
 
     def ratios(self, candidate: str, clock: Clock) -> list[float]:

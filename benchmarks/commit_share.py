@@ -1,7 +1,7 @@
-"""How much of a commit's latency is the storage's: on local disk, and on a bucket on loopback.
+"""The share of the storage in the latency of a commit, on local disk and on a bucket on loopback.
 
 ``python -m benchmarks.commit_share [COMMITS]`` commits to a table of 10,000 files that often, on
-either storage, and writes ``results/commit_share.md``. What is not the storage's is ours.
+either storage, and writes ``results/commit_share.md``. The rest is the library's own time.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ RESULTS = Path(__file__).resolve().parent / "results"
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a commit takes, in milliseconds, and how much of it is waiting for the storage."""
+    """The milliseconds of a commit, and those of waiting for the storage."""
 
     milliseconds: float
     share: float
@@ -74,7 +74,7 @@ def report(answers: dict[str, Answer], commits: int) -> str:
         "# How much of a commit is waiting for the storage?",
         "",
         f"One file to a table of {FILES:,} files, {commits} times; medians. The calls are those of",
-        "[What a commit costs](../../docs/commit-cost.md); what is not the storage's is ours.",
+        "[What a commit costs](../../docs/commit-cost.md); the rest is the library's own time.",
         "",
         "| storage | a commit, ms | in the storage's calls |",
         "|---|---|---|",

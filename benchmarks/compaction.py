@@ -49,12 +49,12 @@ def write_table(
 
 
 def values_of(rows: int) -> pa.Table:
-    """Columns beside the key: what two runs say about a key differs, as it does in a table."""
+    """Columns beside the key, with different values in different runs, as in a real table."""
     return pa.Table.from_batches(sample_batches(rows)).select(VALUES)
 
 
 def compact(table: Path, folder: Path, *, executor: str = "serial") -> Callable[[], Made]:
-    """What a user calls, from the plan to the published snapshot."""
+    """Run the public call, from the plan to the published snapshot."""
     shutil.copytree(table, folder / "wh", copy_function=os.link)
 
     def work() -> Made:
@@ -106,7 +106,7 @@ def _dictionary_columns(path: Path) -> list[str]:
 
 
 def distinct_keys(made: Made) -> tuple[int, int]:
-    """How many keys there are, and the sum of their hashes."""
+    """The number of keys, and the sum of their hashes."""
     keys = pa.Table.from_batches(made()).column("k")
     return len(keys.unique()), int(pc.sum(pc.binary_length(keys.cast(pa.string()))).as_py())
 

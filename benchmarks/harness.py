@@ -24,7 +24,7 @@ class UnequalAnswersError(Exception):
 def ask(
     name: str, question: Question[Any, Any], *, scale: float, rounds: int, tell: Tell
 ) -> Answer:
-    """Measure every candidate of a question; ``tell`` hears what is going on."""
+    """Measure every candidate of a question, and report progress."""
     rows = max(1, round(question.rows * scale))
     with tempfile.TemporaryDirectory(prefix="lake-bench-data-") as folder:
         tell(f"making {rows:,} rows")
@@ -72,7 +72,7 @@ def check_answers(question: Question[Any, Any], data: object, *, tell: Tell) -> 
 
 
 def answer_of(question: Question[Any, Any], candidate: str, data: object, *, tell: Tell) -> object:
-    """What a candidate answers."""
+    """Return the result of a candidate."""
     tell(f"checking the answer of {candidate}")
     with ready_work(question, candidate, data) as work:
         return question.answer(work())

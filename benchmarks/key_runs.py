@@ -1,4 +1,4 @@
-"""Which keys the sorted runs of a table have, and how runs meet."""
+"""The keys of the sorted runs of a table, and their overlap."""
 
 from __future__ import annotations
 

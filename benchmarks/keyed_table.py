@@ -60,7 +60,7 @@ def open_keyed(folder: Path, **options: str) -> lake.Table:
 
 
 def keyed_files(folder: Path, *, verified: bool = False) -> Callable[[], Batches]:
-    """All rows of its files by pyarrow alone, with the columns of the table and no others.
+    """Read all rows of its files with pyarrow only, with exactly the columns of the table.
 
     ``verified`` compares the checksums of pages, as the library always does.
     """
@@ -76,7 +76,7 @@ def keyed_files(folder: Path, *, verified: bool = False) -> Callable[[], Batches
 
 
 def distinct_keys(batches: Batches, names: Sequence[str] = ("k",)) -> tuple[int, int]:
-    """How many keys there are, and what their hashes sum up to: whichever rows have them."""
+    """The number of keys and the sum of their hashes, independent of the rows' order."""
     rows = pa.Table.from_batches(batch.select(names) for batch in batches)
     keys = rows.group_by(list(names)).aggregate([])
     return keys.num_rows, int(pc.sum(pc.binary_length(keys[names[0]].cast(pa.string()))).as_py())

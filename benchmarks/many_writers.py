@@ -32,7 +32,7 @@ RESULTS = Path(__file__).resolve().parent / "results"
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What one table saw."""
+    """The measurements of one table."""
 
     commits: int
     seconds: float

@@ -1,4 +1,4 @@
-"""What a question about merging on read is made of, whatever the key."""
+"""The parts of a question about merging on read, for any key."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def merge_question(sentence: str, key: Key, target: float) -> MergeQuestion:
 
 
 def _files(table: Path, _: Path) -> Callable[[], Batches]:
-    """Every row of the files by pyarrow alone, one file after the other, merged by nobody."""
+    """Read every row of the files with pyarrow only, file by file, without a merge."""
     return keyed_files(table)
 
 
@@ -57,5 +57,5 @@ def _verified(table: Path, _: Path) -> Callable[[], Batches]:
 
 
 def _to_batches(table: Path, _: Path) -> Callable[[], Batches]:
-    """What a user calls, the planning of the files included."""
+    """Run the public call, including the planning of files."""
     return lambda: open_keyed(table).scan().to_batches()

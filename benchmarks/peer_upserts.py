@@ -100,7 +100,7 @@ FORMATS = {"ours": Ours, "deltalake": Delta, "lance": Lance}
 
 
 def main(name, batches, place):
-    """Print the seconds of each phase, and what tells whether rows are the same."""
+    """Print the seconds of each phase, and a checksum of the rows."""
     table = FORMATS[name](Path(place))
     spent = {"upserts": [0.0, 0.0]}
     for path in sorted(Path(batches).glob("*.arrow")):
@@ -122,7 +122,7 @@ def lengths(rows):
 
 
 def timed(work):
-    """What came of it, and the CPU and wall seconds of all threads."""
+    """Return the result, and the CPU and wall seconds of all threads."""
     wall, cpu = time.perf_counter(), used()
     found = work()
     return found, [used() - cpu, time.perf_counter() - wall]

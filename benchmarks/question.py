@@ -1,4 +1,4 @@
-"""What one benchmark asks, and of whom."""
+"""One benchmark: its question and its candidates."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ class Question(Generic[Data, Result]):
     baseline: str
     """The candidate, a floor or a peer, whose time every other one is compared with."""
     answer: Callable[[Result], object]
-    """What must be equal (``==``) for all candidates before a time counts."""
+    """The value that must be equal (``==``) for all candidates before a time counts."""
     consume: Callable[[Result], object] = _leave
-    """What the timed run does with its result: a stream is drained here."""
+    """The timed use of the result: a stream is drained here."""
     targets: Mapping[str, float] = field(default_factory=dict)
     """By candidate: the baseline's CPU time divided by its own is to reach this."""
 

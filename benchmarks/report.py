@@ -18,7 +18,7 @@ __all__ = ["Run", "format_report"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """How a question was asked."""
+    """The settings of a run."""
 
     name: str
     scale: float
@@ -27,7 +27,7 @@ class Run:
 
     @property
     def command(self) -> str:
-        """What to type to ask it again."""
+        """The command that repeats it."""
         return f"bin/bench {self.name} --scale {self.scale:g} --rounds {self.rounds}"
 
 

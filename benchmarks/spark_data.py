@@ -1,4 +1,4 @@
-"""What the questions about Spark are asked of: one session, files, and tables of the same rows."""
+"""The data of the questions about Spark: one session, files, and tables of the same rows."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Data:
     files: Path
     """Plain files of rows whose keys all differ, in no order."""
     spare: Path
-    """A folder for whatever a candidate writes beside the tables."""
+    """A folder for files that a candidate writes beside the tables."""
 
     def table(self, name: str) -> lake.Table:
         return lake.open_catalog(str(self.warehouse)).table(name)
@@ -63,12 +63,12 @@ class Data:
         return found
 
     def written_rows(self, name: str) -> DataFrame:
-        """What the data files of a table hold, read by Spark alone and merged by nobody."""
+        """The rows of a table's data files, read by Spark without a merge."""
         return self.spark.read.parquet(*self.paths_of(name)).select(*COLUMNS)
 
 
 def digest(frame: DataFrame) -> tuple[int, int]:
-    """How many rows there are, and a sum that another row or value would change."""
+    """The number of rows, and a sum that any other row or value would change."""
     from pyspark.sql import functions as sql
 
     hashed = sql.xxhash64(*(sql.col(name) for name in COLUMNS)).cast("decimal(38,0)")

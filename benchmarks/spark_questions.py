@@ -1,4 +1,4 @@
-"""What is asked of the paths through Spark, and of whom."""
+"""The questions about the paths through Spark, and their candidates."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Frame = Callable[[], "DataFrame"]
 
 
 def nothing() -> None:
-    """What a candidate needs before its work, if it says nothing else."""
+    """The default preparation of a candidate."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Candidate:
     answer: Work | None
     """Asked after the work, and equal for all that have one; a floor that does less has none."""
     target: float | None = None
-    """How many times as fast as the first candidate this one is to be."""
+    """The required speed, as a multiple of the first candidate's."""
     before: Work = nothing
     """Makes the state in which the work begins, untimed."""
 
@@ -183,7 +183,7 @@ def _total(frame: Frame) -> object:
 
 
 def _restoring(data: Data, name: str) -> Work:
-    """What makes a table again as it is now."""
+    """Return a function that restores the current state of a table."""
     place = data.warehouse / "{}.db/{}".format(*name.split("."))
     kept = data.spare / name
     shutil.copytree(place, kept, dirs_exist_ok=True)

@@ -18,18 +18,18 @@ __all__ = ["SparkRun", "format_spark_report", "verdicts"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SparkRun:
-    """How a question was asked, and how busy the machine was meanwhile."""
+    """The settings of a run, and the load of the machine meanwhile."""
 
     name: str
     rows: int
     rounds: int
     day: date
     loads: Sequence[float]
-    """How many processes wanted a core, by the minute before each measurement."""
+    """The load average in the minute before each measurement."""
 
     @property
     def command(self) -> str:
-        """What to type to ask it again."""
+        """The command that repeats it."""
         asked = f"--rows {self.rows} --rounds {self.rounds} {self.name}"
         return f"python -m benchmarks.spark_speed {asked}"
 
@@ -49,7 +49,7 @@ def format_spark_report(
         f"{run.rows:,} rows, {run.rounds} rounds in one session, `local[2]`. Each cell is the "
         "median of the rounds and, in brackets, their range. CPU time is that of the driver, the "
         f"JVM and all Python workers. The machine's load was {load.median:.1f} ({load.low:.1f}–"
-        f"{load.high:.1f}) on {cores} cores: where it is above {cores}, the wall says little.",
+        f"{load.high:.1f}) on {cores} cores: where it is above {cores}, the wall is noise.",
         "",
         *_measurements(answer),
         "",

@@ -48,7 +48,7 @@ def main(arguments: Sequence[str]) -> int:
 def measured(
     candidates: Sequence[Candidate], rounds: int, settle: Callable[[], object], loads: list[float]
 ) -> dict[str, list[Timing]]:
-    """Time each in turn; ``settle`` cleans up before, so that nobody pays for another."""
+    """Time each in turn; ``settle`` cleans up before, so that no candidate pays for another."""
     by_name = {candidate.name: candidate for candidate in candidates}
     timings: dict[str, list[Timing]] = {name: [] for name in by_name}
     for number, order in enumerate(orders([*by_name], WARM_UP_ROUNDS + rounds)):
@@ -66,7 +66,7 @@ def measured(
 
 
 def check_answers(candidates: Sequence[Candidate]) -> None:
-    """Run each once, and raise unless all that answer say the same."""
+    """Run each once, and raise unless all results are equal."""
     answers: dict[str, object] = {}
     for candidate in candidates:
         candidate.before()

@@ -1,4 +1,4 @@
-"""A storage that knows how long somebody has waited for it."""
+"""A storage that measures the time its callers wait."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ __all__ = ["Timing", "ready_work", "time_work"]
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """What one run took; CPU time is that of all threads of the process."""
+    """The times of one run; CPU time includes all threads of the process."""
 
     wall_seconds: float
     cpu_seconds: float
@@ -30,7 +30,7 @@ class Timing:
 def ready_work(
     question: Question[Any, Any], candidate: str, data: object
 ) -> Iterator[Callable[[], Any]]:
-    """The work of a candidate in a folder of its own, which goes away with the context."""
+    """The work of a candidate in its own folder, which the context deletes."""
     with tempfile.TemporaryDirectory(prefix="lake-bench-") as folder:
         work = question.candidates[candidate](data, Path(folder))
         # Nobody profits from the memory that another candidate has left behind.

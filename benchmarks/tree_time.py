@@ -13,7 +13,7 @@ _PARENT, _TIMES = 1, slice(11, 15)
 
 
 def tree_ticks() -> dict[int, int]:
-    """By process, what it has used so far, with children that ended; Linux alone tells it.
+    """Return the CPU time of each process so far, with ended children; only on Linux.
 
     Spark works in a JVM and in Python workers, which ``time.process_time`` does not see.
     """
@@ -38,10 +38,10 @@ def tree_ticks() -> dict[int, int]:
 
 
 def cpu_seconds_between(before: Mapping[int, int], after: Mapping[int, int]) -> float:
-    """What was used between two looks.
+    """Return the CPU time between two measurements.
 
     Spark's Python workers end unobserved when they idle, and the system then forgets what they
-    used: nobody is credited with that, and their last part is not counted.
+    used, so their last part is not counted.
     """
     used = sum(ticks - before.get(process, 0) for process, ticks in after.items())
     return used / os.sysconf("SC_CLK_TCK")

@@ -26,7 +26,7 @@ PEER_PYTHON = ROOT / ".venv-pypaimon" / "bin" / "python"
 ROWS = 1_000_000
 ROUNDS = 2
 TARGETS = {"python": 30.0, "native": 1.8}
-"""How many times faster than each of pypaimon's engines we want to be."""
+"""The required speed, as a multiple of each of pypaimon's engines."""
 
 
 def compare(rows: pa.Table, folder: Path, engine: str) -> str:

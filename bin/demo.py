@@ -31,7 +31,7 @@ DEFAULT_WAREHOUSE = Path(__file__).resolve().parent.parent / ".demo" / "warehous
 
 
 def main() -> int:
-    """Tell the story; 2 and one line on a machine where it cannot be told."""
+    """Run the demo; return 2 with one line if this machine cannot run it."""
     asked = _arguments()
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _leave)
@@ -46,7 +46,7 @@ def main() -> int:
     except BrokenPipeError:
         # Python would try to write the rest at its end, and complain.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return _complain("nobody reads the output any more: run it without the pipe")
+        return _complain("the reader of the output has closed it: run it without the pipe")
     except subprocess.CalledProcessError as error:  # the command has said why
         return _complain(f"{Path(error.cmd[0]).name} failed: mend that and run the demo again")
     except AirflowTroubleError as error:
@@ -128,7 +128,7 @@ def _alone(asked: argparse.Namespace) -> Iterator[None]:
 
 
 def _fresh_place(chosen: Path | None) -> Path:
-    """Where the tables of Airflow's half are, and its own files."""
+    """The folders of the tables in Airflow's half, and of Airflow itself."""
     place = (chosen or DEFAULT_WAREHOUSE.parent).resolve() / "shop"
     if chosen is None and place.exists():
         _remove(place)

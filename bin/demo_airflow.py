@@ -49,11 +49,11 @@ def tell(place: Path, *, keep: bool, engine: str) -> None:
         airflow.wait_for_dags("demo_orders", "demo_revenue", seconds=_PATIENCE_SECONDS)
         print(f"   ready after {time.monotonic() - began:.0f} s")
         for number, files in enumerate(ROUNDS, start=1):
-            _say(f"{number + 6}. Round {number}: {len(files)} files say what changed in the shop")
+            _say(f"{number + 6}. Round {number}: {len(files)} files with changes of the shop")
             _round(airflow, place, warehouse, number, engine)
         _say(f"That took {time.monotonic() - began:.0f} s.")
         if keep:
-            _say(f"Airflow stays at {airflow.url} until Ctrl-C; the tables are in {warehouse}")
+            _say(f"Airflow keeps running at {airflow.url} until Ctrl-C; tables: {warehouse}")
             _sleep_until_interrupted()
 
 

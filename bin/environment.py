@@ -80,7 +80,7 @@ def set_up(ours: packages.Environment, environ: Mapping[str, str]) -> str:
 
 
 def has_java(home: str) -> bool:
-    """Whether a JAVA_HOME has its program (it goes when the environment is built again)."""
+    """True if a JAVA_HOME still has its program (a new environment deletes it)."""
     return bool(home) and os.access(os.path.join(home, "bin", "java"), os.X_OK)
 
 
@@ -91,18 +91,18 @@ def complain(error: SetupError) -> int:
 
 
 def stop(number: int, _frame: FrameType | None) -> None:
-    """Leave through the clean-up code when somebody terminates the set-up."""
+    """Leave through the clean-up code if the set-up is terminated."""
     sys.exit(128 + number)
 
 
 def pypaimon(root: Path) -> packages.Environment:
-    """The reference implementation's environment: it pins an older pyarrow than we use."""
+    """The reference implementation's environment: it pins an older pyarrow."""
     lock = "requirements/pypaimon.txt"
     return packages.Environment(root, ".venv-pypaimon", lock, False, gigabytes=1)
 
 
 def wants_help(arguments: Sequence[str]) -> bool:
-    """Whether the command itself is asked for help (words after -- belong to pytest)."""
+    """True if the command itself gets --help (words after -- belong to pytest)."""
     words = list(arguments)
     cut = words.index("--") if "--" in words else len(words)
     return any(word in ("-h", "--help") for word in words[:cut])
@@ -139,7 +139,7 @@ def install_java(ours: packages.Environment, environ: Mapping[str, str]) -> str:
 def work_environ(
     ours: packages.Environment, environ: Mapping[str, str], java_home: str
 ) -> dict[str, str]:
-    """What the work sees: this environment first, and nothing of the caller's Spark or Airflow."""
+    """Return the work's variables: this environment first, no Spark or Airflow of the caller."""
     kept = {
         name: value
         for name, value in environ.items()

@@ -1,4 +1,4 @@
-"""What bin/test can run: the gate and one group of tests per folder of tests/."""
+"""The groups of bin/test: the gate, and one group for each folder of tests/."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Exhaustive tests run a sample that a new seed picks each time. The summary print
 SEED=7 bin/test repeats the sample of seed 7. bin/test --all runs everything.
 
 Words after -- go to pytest:  bin/test unit -- -k snapshot -x
-Exit code: 0 all passed, 1 something failed, 2 this machine cannot run it (one line says why)."""
+Exit code: 0 all passed, 1 something failed, 2 this machine cannot run it (see the last line)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,16 +32,16 @@ class Group:
     name: str
     sentence: str
     is_parallel: bool = False
-    """Whether its tests are independent and slow enough to gain from several processes."""
+    """True if its tests are independent and slow enough to gain from several processes."""
     opt_in: str = ""
-    """What a machine must have beyond the project's own needs; such a group runs when named."""
+    """Requirements beyond the project's own; such a group runs only when named."""
 
 
 GATE = Group("gate", "Formatting, lint, strict types and structure.")
-INTEROP = Group("interop", "pypaimon reads what we write, and the reverse.")
+INTEROP = Group("interop", "pypaimon reads tables written here, and the reverse.")
 JAVA = Group(
     "java",
-    "The released Java Paimon reads what we write, and the reverse.",
+    "The released Java Paimon reads tables written here, and the reverse.",
     opt_in="needs a JDK 17 to 21 and Maven",
 )
 STACK = Group(
@@ -68,7 +68,7 @@ GROUPS = (
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What one call of bin/test asks for."""
+    """The request of one call of bin/test."""
 
     groups: tuple[Group, ...]
     options: tuple[str, ...]
@@ -78,10 +78,10 @@ class Request:
     left_out: tuple[Group, ...] = ()
     """The groups that a run of everything does not include."""
     is_whole: bool = False
-    """Whether tests run everything that they sample otherwise."""
+    """True if tests run everything instead of a sample."""
 
     def targets(self, group: Group) -> list[str]:
-        """What pytest is asked to run for one group."""
+        """Return the arguments of pytest for one group."""
         folder = f"tests/{group.name}"
         if not self.tests:
             return [folder]
@@ -139,5 +139,5 @@ def group_name(word: str) -> str:
 
 
 def has_tests(root: Path, group: Group) -> bool:
-    """Whether the group exists today: a folder with a test in it."""
+    """True if the group exists: a folder with a test in it."""
     return any((root / "tests" / group.name).rglob("test_*.py"))

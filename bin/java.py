@@ -50,15 +50,15 @@ class Java:
 
     @property
     def is_usable(self) -> bool:
-        """Whether Spark starts on it."""
+        """True if Spark starts on it."""
         return OLDEST <= self.version <= NEWEST
 
 
 def find_java(environ: Mapping[str, str]) -> Java | None:
     """The usable Java of JAVA_HOME or the PATH; None when the stand-in is needed.
 
-    JAVA_HOME is somebody's explicit choice, so one that cannot work is an error; a Java that
-    merely lies on the PATH is passed over.
+    JAVA_HOME is an explicit choice, so an unusable one is an error; an unusable Java on the PATH is
+    skipped.
     """
     home = environ.get("JAVA_HOME")
     if home:
@@ -80,7 +80,7 @@ def require_java(home: str) -> Java:
 
 
 def ask_java(binary: str) -> Java | None:
-    """What a ``java`` says about itself; None when it does not run."""
+    """Return the version line of a ``java``; None if it does not run."""
     try:
         answer = subprocess.run(
             [binary, "-XshowSettings:properties", "-version"],

@@ -23,7 +23,7 @@ UNFIT = "bin/test java needs"
 
 
 def main() -> int:
-    """Make the peer and say how to start it; 2, with one line, when this machine cannot."""
+    """Make the peer and print how to start it; return 2 with one line if this machine cannot."""
     try:
         print(json.dumps(prepare(ROOT, os.environ)))
     except SetupError as error:
@@ -96,7 +96,7 @@ def digest(place: packages.Environment, home: str) -> str:
 
 
 def read_stamp(place: packages.Environment) -> str:
-    """What the classes were made of; nothing when they are absent or half made."""
+    """Return the sources of the compiled classes; empty if they are missing or incomplete."""
     return place.stamp.read_text(encoding="utf-8") if place.stamp.exists() else ""
 
 

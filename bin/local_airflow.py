@@ -1,4 +1,4 @@
-"""A whole Airflow on this machine alone: SQLite, loopback, and gone when it is closed."""
+"""A complete Airflow on this machine: SQLite, loopback only, deleted when it is closed."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _ENDINGS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class AirflowTroubleError(Exception):
-    """Airflow did not do what was waited for; the message says where its log is."""
+    """Airflow did not reach the awaited state; the message names its log."""
 
 
 class LocalAirflow:
@@ -54,7 +54,7 @@ class LocalAirflow:
 
     @property
     def url(self) -> str:
-        """Where people look at it."""
+        """The address of its web interface."""
         return f"http://{HOST}:{self.port}"
 
     def __enter__(self) -> LocalAirflow:
@@ -109,7 +109,7 @@ class LocalAirflow:
             )
 
     def _end(self) -> None:
-        """End the components and whatever they have started: a task is in a group of its own."""
+        """End the components and their children: a task is in a group of its own."""
         if not self._components:
             return
         with _undisturbed():
@@ -165,7 +165,7 @@ class LocalAirflow:
         return [run["dag_run_id"] for run in found["dag_runs"]]
 
     def result(self, dag_id: str, run_id: str, task_id: str) -> Any:
-        """What a task has returned; None if it has returned nothing yet."""
+        """Return the result of a task; None if there is none yet."""
         path = f"dags/{dag_id}/dagRuns/{run_id}/taskInstances/{task_id}/xcomEntries/return_value"
         found = self._get(f"{path}?deserialize=true")
         return found["value"] if found else None
@@ -178,7 +178,7 @@ class LocalAirflow:
         return run is not None and run["state"] == "success"
 
     def wait_for(self, what: str, is_there: Callable[[], Any], seconds: float) -> None:
-        """Return when it is there; whoever waits is told if Airflow ends before."""
+        """Wait for it; raise if Airflow ends before."""
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
             if any(process.poll() is not None for process in self._components.values()):
@@ -200,7 +200,7 @@ class LocalAirflow:
             raise
 
     def ask(self, method: str, path: str, body: Any = None) -> Any:
-        """What the REST API answers."""
+        """Return the answer of the REST API."""
         if not self._token:
             self._token = _ask("GET", f"{self.url}/auth/token", None, {})["access_token"]
         headers = {"Authorization": f"Bearer {self._token}"}
@@ -242,7 +242,7 @@ def _free_port() -> int:
 
 
 def _environment(home: Path, dags: Path, port: int) -> dict[str, str]:
-    """Everything Airflow reads is said, so that no setting of the machine changes the demo."""
+    """Set everything Airflow reads, so that no setting of the machine changes the demo."""
     bundle = {
         "name": "demo",
         "classpath": "airflow.dag_processing.bundles.local.LocalDagBundle",

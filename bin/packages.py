@@ -1,6 +1,6 @@
-"""Makes a virtual environment hold exactly the pinned packages, once, whatever interrupts it.
+"""Fills a virtual environment with exactly the pinned packages, and survives interruptions.
 
-``stamp.json`` inside the environment says which parts of it are complete. It is written after the
+``stamp.json`` inside the environment lists its complete parts. It is written after the
 work it vouches for, so an environment without a stamp is not trusted and is built again.
 """
 
@@ -61,12 +61,12 @@ class Environment:
 
     @property
     def stamp(self) -> Path:
-        """The file that says which parts are complete."""
+        """The file that lists the complete parts."""
         return self.folder / "stamp.json"
 
     @property
     def log(self) -> Path:
-        """Where the installers' words go; outside the folder, so that a failure can be read."""
+        """The log of the installers; outside the folder, so that it survives a failure."""
         return self.root / f"{self.name}-setup.log"
 
 
@@ -82,7 +82,7 @@ def prepare(environment: Environment, environ: Mapping[str, str]) -> None:
 
 
 def is_ready(environment: Environment) -> bool:
-    """Whether everything that was asked for is installed and runs."""
+    """True if everything requested is installed and runs."""
     return has_packages(environment) and (
         not environment.holds_project
         or read_stamp(environment).get("project") == project_digest(environment)
@@ -90,7 +90,7 @@ def is_ready(environment: Environment) -> bool:
 
 
 def has_packages(environment: Environment) -> bool:
-    """Whether the pinned packages are there, for a Python that is still the one they are for."""
+    """True if the pinned packages are installed for the current Python."""
     stamp = read_stamp(environment)
     return "packages" in stamp and stamp["packages"] == packages_digest(environment)
 
@@ -106,7 +106,7 @@ def packages_digest(environment: Environment) -> str:
 
 
 def ask_python(environment: Environment) -> str:
-    """What the environment's own Python is; nothing when it does not run."""
+    """Return the version of the environment's own Python; empty if it does not run."""
     question = "import sys; print(sys.version, sys.base_prefix, sep='\\n')"
     command = [str(environment.python), "-I", "-S", "-c", question]
     try:
@@ -124,7 +124,7 @@ def project_digest(environment: Environment) -> str:
 
 
 def read_stamp(environment: Environment) -> dict[str, str]:
-    """What is complete; nothing when the environment is absent, torn or lost its Python."""
+    """Return the complete parts; none if the environment is missing or damaged."""
     if not environment.python.exists():
         return {}
     try:
@@ -168,7 +168,7 @@ def mark_in_use(environment: Environment) -> None:
 
 
 def build(environment: Environment, environ: Mapping[str, str], held: int) -> None:
-    """Make the environment from nothing; whatever stops it, no half of it stays behind."""
+    """Make a new environment; an interruption leaves no partial one behind."""
     remove(environment)
     require_space(environment)
     lock = (environment.root / environment.lock).read_text(encoding="utf-8")
@@ -220,7 +220,7 @@ def require_space(environment: Environment) -> None:
 def create_empty(
     environment: Environment, uv: str | None, environ: Mapping[str, str], held: int
 ) -> None:
-    """Make the virtual environment itself, with pip inside whoever makes it."""
+    """Make the virtual environment itself, with pip inside."""
     folder = str(environment.folder)
     # With the environment activated, sys.executable lies in the folder that was just removed.
     python = getattr(sys, "_base_executable", sys.executable)
@@ -266,7 +266,7 @@ def run_quietly(
     *,
     doing: str,
 ) -> None:
-    """Run an installer with its words in the log; SetupError says in one line what went wrong."""
+    """Run an installer with its output in the log; raise SetupError with the reason in one line."""
     with environment.log.open("w+", encoding="utf-8", errors="replace") as log:
         began = time.monotonic()
         with subprocess.Popen(

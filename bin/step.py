@@ -1,4 +1,4 @@
-"""Runs one step of a longer run, and lets it clean up when somebody ends the run."""
+"""Runs one step of a longer run, and lets it clean up when the run is ended."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import NoReturn
 
 
 class Terminated(KeyboardInterrupt):
-    """Somebody ended this process alone, not from the terminal: its steps have heard nothing."""
+    """This process alone was terminated, not from the terminal: its steps got no signal."""
 
 
 def listen() -> None:
@@ -48,7 +48,7 @@ def run_step(command: Sequence[str], *, folder: Path, environ: Mapping[str, str]
 
 
 def _shares_terminal() -> bool:
-    """Whether Ctrl-C reaches a step by itself: a terminal tells all processes in front of it."""
+    """True if Ctrl-C reaches a step by itself: a terminal signals all its foreground processes."""
     try:
         return os.tcgetpgrp(sys.stdin.fileno()) == os.getpgrp()
     except (OSError, ValueError, AttributeError):

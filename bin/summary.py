@@ -27,7 +27,7 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class StepResult:
-    """What one step of the run did."""
+    """The result of one step of the run."""
 
     name: str
     seconds: float
@@ -82,12 +82,12 @@ def read_cases(report: Path) -> list[ElementTree.Element]:
 
 
 def is_failing(case: ElementTree.Element) -> bool:
-    """Whether a test failed, or its set-up or clean-up did."""
+    """True if a test, its set-up or its clean-up failed."""
     return case.find("failure") is not None or case.find("error") is not None
 
 
 def skip_reason(case: ElementTree.Element) -> str:
-    """Why a test was skipped, in the words of the test."""
+    """Return the reason of a skipped test."""
     skip = case.find("skipped")
     reason = skip.get("message", "") if skip is not None else ""
     is_gap = skip is not None and skip.get("type") == "pytest.xfail"
@@ -111,9 +111,9 @@ def format_summary(
     left_out: Sequence[str] = (),
     sample: Sample | None = None,
 ) -> str:
-    """The summary a person reads; its last line is for programs too.
+    """Return the summary; its last line is for programs, too.
 
-    ``left_out`` says of each group that runs only when named what it needs and how to run it.
+    ``left_out`` has the requirements and the command of each group that runs only when named.
     """
     lines = ["", "== summary =="]
     lines += [format_step(result) for result in results] or ["no test matched"]

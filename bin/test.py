@@ -52,7 +52,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def choose_sample(request: Request) -> Sample:
-    """Choose what the tests sample, and say it to them: see tests/sampling.py."""
+    """Choose the sample of the tests and pass it on: see tests/sampling.py."""
     os.environ["SEED"] = os.environ.get("SEED") or str(time.time_ns() % 1_000_000)
     if request.is_whole:
         os.environ["LAKE_TEST_ALL"] = "1"
@@ -115,7 +115,7 @@ def pytest() -> list[str]:
 
 
 def is_writable() -> bool:
-    """Whether tools may leave their caches in the project."""
+    """True if tools may leave their caches in the project."""
     return os.access(ROOT, os.W_OK)
 
 

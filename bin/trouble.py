@@ -1,4 +1,4 @@
-"""What can go wrong while the environment is set up, each as one line a person can act on."""
+"""The failures of a set-up, each as one line with what to do."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def explain_output(doing: str, output: str, log: str) -> SetupError:
         reason = "the disk is full: free about 3 GB and run the same command again"
     elif wrong := WRONG_HASH.search(text):
         reason = (
-            f"{wrong[1] or wrong[2]} has another hash than the lock file says, so the index, a "
+            f"{wrong[1] or wrong[2]} has another hash than in the lock file, so the index, a "
             "mirror or a cache has another file: run pip cache purge (or uv cache clean), check "
             "which index is configured, and run the same command again"
         )
@@ -85,4 +85,4 @@ def last_error_line(output: str) -> str:
     lines = [line.strip() for line in output.splitlines() if line.strip()]
     raised = [line for line in lines if re.match(r"[\w.]*(Error|Exception): ", line)]
     named = [line for line in lines if "error" in line.lower()]
-    return (raised or named or lines or ["the installer said nothing"])[-1]
+    return (raised or named or lines or ["the installer printed nothing"])[-1]

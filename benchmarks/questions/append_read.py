@@ -21,7 +21,7 @@ def read_table(table: Path, _: Path) -> Callable[[], pa.Table]:
 
 
 def to_arrow(table: Path, _: Path) -> Callable[[], pa.Table]:
-    """What a user calls, the planning of the files included."""
+    """Run the public call, including the planning of files."""
     return lambda: open_table(table).scan().to_arrow()
 
 

@@ -37,7 +37,7 @@ def by_file(table: Path, _: Path) -> Callable[[], Batches]:
 
 
 def to_batches(table: Path, _: Path) -> Callable[[], Batches]:
-    """What a user calls, the planning of the files included."""
+    """Run the public call, including the planning of files."""
     return lambda: open_table(table).scan().to_batches()
 
 

@@ -48,7 +48,7 @@ def plain_parquet(
 
 
 def table_write(rows: pa.Table, folder: Path) -> Callable[[], ReadBack]:
-    """What a user calls; the empty table is there before."""
+    """Run the public call on an existing empty table."""
     table = create_table(folder)
 
     def work() -> ReadBack:

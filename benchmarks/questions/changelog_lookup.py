@@ -47,7 +47,7 @@ def _run(keys: np.ndarray, values: pa.Table) -> pa.Table:
 
 
 def compact(table: Path, folder: Path, *, producer: str) -> Callable[[], Made]:
-    """One compaction of everything, whatever it has to tell."""
+    """Compact everything once, with its changelog."""
     shutil.copytree(table, folder / "wh", copy_function=os.link)
     catalog = lake.open_catalog(str(folder / "wh"))
     catalog.alter_table(NAME, lake.set_option("changelog-producer", producer))

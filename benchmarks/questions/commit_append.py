@@ -76,7 +76,7 @@ def empty_table(storage: Storage, root: str) -> TableHandle:
 
 
 def message_of(files: int) -> CommitMessage:
-    """Files nobody wrote: a commit does not open them."""
+    """Names of files without content: a commit does not open them."""
     metas = tuple(
         DataFileMeta(
             file_name=f"data-{uuid.uuid4()}-0.parquet",

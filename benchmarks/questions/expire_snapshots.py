@@ -1,6 +1,6 @@
-"""Expiring snapshots of a table that keeps as many more, and 100,000 files besides.
+"""Expire snapshots of a table that keeps as many newer ones, and 100,000 files besides.
 
-What goes is the same in both tables. Every snapshot has replaced the files of the one before, so
+Both tables delete the same snapshots. Every snapshot has replaced the files of the one before, so
 that an expiry has data files, manifests and lists to remove with each.
 """
 
@@ -30,7 +30,7 @@ __all__ = ["QUESTION"]
 
 FILES_PER_SNAPSHOT = 25
 STAYING = 100
-"""By snapshot that goes, files that stay in the large table: 100,000 at scale 1."""
+"""Kept files of the large table for each expired snapshot: 100,000 in all at scale 1."""
 PER_MANIFEST = 10_000
 OLD_MILLIS = 1_700_000_000_000
 SIZE = 1_000
@@ -39,7 +39,7 @@ Work = Callable[[], dict[Any, int]]
 
 
 def _write(folder: Path, going: int) -> None:
-    """The table of which half goes, and one that has nothing else."""
+    """The table of which half expires, and one without other snapshots."""
     _write_table(folder / "half", going, snapshots=2 * going, staying=STAYING * going)
     _write_table(folder / "most", going, snapshots=going + 1, staying=0)
     (folder / "going").write_text(str(going))
@@ -131,7 +131,7 @@ def _handle(folder: Path) -> TableHandle:
 
 
 def _expiring(data: Path, folder: Path, *, table: str) -> Work:
-    """The expiry of a copy; what is counted is what went."""
+    """Expire a copy, and count the deleted files."""
     going = int((data / "going").read_text())
     copy = folder / table
     shutil.copytree(data / table, copy)
@@ -146,15 +146,15 @@ def _expiring(data: Path, folder: Path, *, table: str) -> Work:
 
 
 QUESTION: Question[Path, dict[Any, int]] = Question(
-    sentence="Does an expiry take as long as there is to remove, however much stays?",
+    sentence="Does the time of an expiry depend only on the deleted files?",
     rows=1_000,
     make_data=_write,
     open_data=lambda folder: folder,
     candidates={
-        "half of the snapshots go, 100,000 files stay": partial(_expiring, table="half"),
-        "all but one go, none else stay": partial(_expiring, table="most"),
+        "half of the snapshots expire, 100,000 files are kept": partial(_expiring, table="half"),
+        "all but one expire, no other is kept": partial(_expiring, table="most"),
     },
-    baseline="all but one go, none else stay",
+    baseline="all but one expire, no other is kept",
     answer=lambda counts: counts,
-    targets={"half of the snapshots go, 100,000 files stay": 0.7},
+    targets={"half of the snapshots expire, 100,000 files are kept": 0.7},
 )

@@ -41,7 +41,7 @@ def shuffled_rows(rows: int) -> pa.Table:
 
 
 def sorted_runs(rows: pa.Table) -> list[pa.Table]:
-    """What the file of each bucket holds."""
+    """The rows of each bucket's file."""
     buckets = bucket_function("default", [atomic(TypeName.BIGINT)], BUCKETS)
     places = buckets([rows["k"].combine_chunks()])
     runs = []
@@ -110,7 +110,7 @@ def create_table(catalog: lake.Catalog, name: str) -> lake.Table:
 
 
 def table_write(rows: Rows, folder: Path) -> Callable[[], ReadBack]:
-    """What a user calls, with its commit; the empty table is there before."""
+    """Run the public call with its commit, on an existing empty table."""
     table = create_table(lake.open_catalog(str(folder)), "bench.keyed")
 
     def work() -> ReadBack:
@@ -121,7 +121,7 @@ def table_write(rows: Rows, folder: Path) -> Callable[[], ReadBack]:
 
 
 def by_key(read_back: ReadBack) -> list[pa.Array]:
-    """The rows in one order, whatever order their files have."""
+    """The rows in one order, independent of their files."""
     rows = read_back().sort_by("k").combine_chunks()
     return [column.chunk(0) for column in rows.columns]
 

@@ -24,7 +24,7 @@ Names = Callable[[], list[str]]
 
 
 class _Terminal(io.TextIOWrapper):
-    """A file that says that people look at it."""
+    """A file object that claims to be a terminal."""
 
     def isatty(self) -> bool:
         return True

@@ -25,7 +25,7 @@ Decoded = Callable[[], bytes]
 
 
 def by_record(content: bytes, _: Path) -> Callable[[], Decoded]:
-    """What fastavro makes of it: a dictionary per entry."""
+    """Decode with fastavro: a dict per entry."""
 
     def work() -> Decoded:
         records = list(fastavro.reader(io.BytesIO(content)))
@@ -36,7 +36,7 @@ def by_record(content: bytes, _: Path) -> Callable[[], Decoded]:
 
 
 def by_column(content: bytes, _: Path) -> Callable[[], Decoded]:
-    """What planning works on."""
+    """Decode to the columns that planning uses."""
 
     def work() -> Decoded:
         columns = decode_manifest(content, "sample")

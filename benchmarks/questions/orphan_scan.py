@@ -54,7 +54,7 @@ SIZE = 1_000_000
 READERS = 16
 
 Found = Callable[[], tuple[int, int]]
-"""How many orphans there are, and their bytes."""
+"""The number of orphans, and their bytes."""
 
 
 class ListedStore:
@@ -147,7 +147,7 @@ def _open(folder: Path) -> TableHandle:
 
 
 def all_names(handle: TableHandle, _: Path) -> Callable[[], Found]:
-    """All names in columns, what manifests say of files too, and both compared in the end."""
+    """Keep all names in columns, also those in manifests, and compare both at the end."""
 
     def work() -> Found:
         storage, layout = handle.storage, handle.layout

@@ -60,13 +60,13 @@ def python_loop(keys: pa.Array, _: Path) -> Callable[[], Buckets]:
 
 
 def bucket_function_of_arrays(keys: pa.Array, _: Path) -> Callable[[], Buckets]:
-    """What a writer calls, for a whole batch at once."""
+    """Hash a whole batch at once, as a writer does."""
     function = bucket_function("default", [atomic(TypeName.BIGINT)], BUCKETS)
     return lambda: function([keys])
 
 
 def same_buckets(buckets: Buckets) -> list[int]:
-    """What candidates agree on: the bucket of every row."""
+    """The common result of all candidates: the bucket of every row."""
     every: list[int] = np.asarray(buckets).tolist()
     return every
 

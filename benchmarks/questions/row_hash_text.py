@@ -44,7 +44,7 @@ def python_loop(keys: pa.Array, _: Path) -> Callable[[], Buckets]:
 
 
 def bucket_function_of_arrays(keys: pa.Array, _: Path) -> Callable[[], Buckets]:
-    """What a writer calls, for a whole batch at once."""
+    """Hash a whole batch at once, as a writer does."""
     function = bucket_function("default", [STRING], BUCKETS)
     return lambda: function([keys])
 

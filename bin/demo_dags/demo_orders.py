@@ -32,7 +32,7 @@ with DAG(
 
     @task
     def land_changes(incoming: str) -> dict[str, int]:
-        """Write each file as one commit; inserts, updates and deletes as the column ``op`` says."""
+        """Write each file as one commit; inserts, updates and deletes by the column ``op``."""
         from pathlib import Path
 
         import pyarrow as pa

@@ -1,6 +1,6 @@
-"""Keeps the revenue per item up to date from what changed in the orders.
+"""Keeps the revenue per item up to date from changes of the orders.
 
-Nobody starts it: the event of the asset ``lake://shop/orders`` does.
+The event of the asset ``lake://shop/orders`` starts it.
 """
 
 from __future__ import annotations

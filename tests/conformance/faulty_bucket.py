@@ -12,7 +12,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 
 class PutFault(Enum):
-    """What happens at one PUT."""
+    """The fault at one PUT."""
 
     LOST_ANSWER = "it is done, and the connection breaks before the answer"
     REFUSED_AFTER_SUCCESS = "it is done, and 412 is answered, as after a proxy's own repeat"
@@ -51,7 +51,7 @@ class FaultyBucket:
         self.endpoint = ""
 
     def puts(self, ending: str = "") -> int:
-        """How many PUTs were made of names that end so."""
+        """Count the PUTs of names with this ending."""
         return sum(verb == "PUT" and key.endswith(ending) for verb, key, _ in self.requests)
 
     def put(self, key: str, body: bytes, headers: dict[str, str]) -> int | None:

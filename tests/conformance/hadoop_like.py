@@ -14,7 +14,7 @@ class HadoopLike(FileSystemHandler):
     """Rename refuses a taken name and moves into a directory; ``move`` adds what Arrow adds.
 
     Arrow: if the rename fails and both names are files, the target is deleted and the rename
-    repeated. And what cannot be looked at is "not found", whatever the reason.
+    repeated. A file whose status cannot be read is "not found", for any reason.
     """
 
     def __init__(self) -> None:
@@ -28,7 +28,7 @@ class HadoopLike(FileSystemHandler):
         """A rename like that of POSIX."""
 
     def rename(self, source: str, target: str) -> None:
-        """What HDFS does: atomic, and never over a file."""
+        """Rename as HDFS does: atomic, and never over a file."""
         with self.lock:
             if target in self.directories:
                 target = f"{target}/{PurePosixPath(source).name}"
@@ -134,7 +134,7 @@ class HadoopLike(FileSystemHandler):
 
 
 class _Growing(io.RawIOBase):
-    """What is written is seen by readers at once."""
+    """Readers see written bytes at once."""
 
     def __init__(self, system: HadoopLike, path: str) -> None:
         self._system = system

@@ -12,7 +12,7 @@ REPOSITORY = Path(__file__).parents[2]
 
 @contextmanager
 def processes(commands):
-    """Python processes that have said they are ready; killed at the end."""
+    """Python processes that have reported that they are ready; killed at the end."""
     running = [
         subprocess.Popen(
             [sys.executable, "-c", *command],

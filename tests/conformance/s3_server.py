@@ -51,5 +51,5 @@ def running_s3_server() -> Iterator[str]:
 
 
 def options_for(endpoint: str) -> dict[str, str]:
-    """What a catalog on the server is opened with."""
+    """The options of a catalog on the server."""
     return {"s3.endpoint": endpoint, "s3.access-key": ACCESS_KEY, "s3.secret-key": SECRET_KEY}

@@ -1,4 +1,4 @@
-"""A changelog replayed from the first snapshot gives the rows that a read gives, whoever made it.
+"""A changelog replayed from the first snapshot gives the rows of a read, for every producer.
 
 Each example is a random table, compacted after some of its commits. ``LAKE_EXAMPLES=3000`` tries
 so many tables of each pair of engine and producer.
@@ -37,14 +37,14 @@ BUCKETS = {**MODES, "postponed": {"bucket": "-2", "postpone.default-bucket-num":
 
 
 class Replay:
-    """A table as its changelog tells it."""
+    """A table replayed from its changelog."""
 
     def __init__(self, scenario: Scenario) -> None:
         self._scenario = scenario
         self._rows: dict[str, dict[str, Any]] = {}
 
     def apply(self, changes: pa.Table) -> None:
-        """Every change must fit to what was told before."""
+        """Every change must fit the changes before it."""
         kinds = changes["rowkind"].to_pylist()
         rows = loosened(rows_of(changes.drop_columns(["rowkind"])), self._scenario)
         updated: dict[str, Any] | None = None
@@ -107,8 +107,8 @@ def without_values_of_no_sequence(scenario: Scenario, changes: list[Change]) -> 
 
     A retract that is the oldest of its key in a merge, or removes the row, leaves its values there.
     The next compaction that writes that row beside rows of level 0 asks the engine about it alone,
-    which skips a group without a sequence: those values become null. Nothing is told of a key
-    without rows of level 0, so no changelog replays to what is read then, Java's neither.
+    which skips a group without a sequence: those values become null. The changelog has no row of a
+    key without rows of level 0, so no changelog replays to the rows read then, in Java too.
     """
 
     def taken(kind: str, row: dict[str, Any]) -> dict[str, Any]:

@@ -48,14 +48,14 @@ P, K, V, N = 0, 1, 2, 3
 
 
 def producers_of(engine: str, *, marks: bool) -> list[str]:
-    """Those that go with an engine; docs/changelog.md says why the others do not."""
+    """The producers that an engine allows; docs/changelog.md has the reasons."""
     if engine == "first-row":
         return ["none", "lookup"]
     return ["none", "input", "lookup", *([] if marks else ["full-compaction"])]
 
 
 class Model:
-    """What a table holds: rows by key, or all of them."""
+    """The rows of a table: by key, or all of them."""
 
     def __init__(self, engine: str | None, *, crossing: bool, ordered: bool) -> None:
         self.engine, self.crossing, self.ordered = engine, crossing, ordered
@@ -383,7 +383,7 @@ class History:
     # What has to hold
 
     def follow(self) -> None:
-        """Note what each new snapshot reads, and replay what it tells."""
+        """Record the rows of each new snapshot, and replay its changes."""
         table = self.fresh()
         for snapshot in table.snapshots():
             if snapshot.id <= self.followed:
@@ -430,7 +430,7 @@ class History:
         assert found == self._shown(table, self.model.rows.values())
 
     def check_all_told(self) -> None:
-        """What was told leads to what is read; after an overwrite it begins anew."""
+        """The replayed changes equal the rows read; an overwrite starts again."""
         if not self._tells:
             return
         table = self.fresh()

@@ -33,7 +33,7 @@ KINDS: dict[str, dict[str, str]] = {
     "marked rows": {"deletion-vectors.enabled": "true"},
     "postponed": {"bucket": "-2", "postpone.default-bucket-num": "2"},
 }
-"""How keys get their bucket, and whether rows that are replaced are marked."""
+"""The bucket mode of keys, and the option to mark replaced rows."""
 
 
 def examples(count: int) -> settings:

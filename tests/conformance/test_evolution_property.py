@@ -1,8 +1,8 @@
-"""Random tables hold what a dictionary model says while their columns change between commits.
+"""Random tables equal a dict model while their columns change between commits.
 
-Each example is a table of its own: columns come, go, are renamed, moved and widened, kinds may be
-a column, some commits overwrite. What it holds is asked whole, by a condition, with a limit, at
-every snapshot, and after a compaction. ``LAKE_EXAMPLES=3000`` tries so many tables of each engine.
+Each example is a separate table: columns are added, dropped, renamed, moved and widened, kinds may
+be a column, some commits overwrite. Rows are read in full, by a condition, with a limit, at every
+snapshot, and after a compaction. ``LAKE_EXAMPLES=3000`` sets the number of tables of each engine.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def test_a_table_holds_what_its_commits_make_of_it_while_columns_change(engine: 
 def check(
     scenario: Scenario, stages: list[Stage], options: dict[str, str], data: st.DataObject
 ) -> None:
-    """Write what the stages say to a table and to the model, and compare."""
+    """Write the stages to a table and to the model, and compare."""
     model = scenario.model()
     states: dict[int, tuple[Scenario, MergeModel]] = {}
     with new_catalog() as catalog:
@@ -146,7 +146,7 @@ def pool_of(scenario: Scenario, name: str) -> list[Any]:
 
 
 def compacts(table: lake.Table, model: MergeModel) -> bool:
-    """Whether the rows of all commits go together."""
+    """True if the rows of all commits can be compared."""
     try:
         model.read()
     except ModelError:

@@ -1,6 +1,6 @@
-"""Random histories: whatever expires, what stays reads as before, and nothing is left over.
+"""Random histories: after any expiry the kept snapshots read as before, and no file is left over.
 
-``LAKE_EXAMPLES=1000`` tries so many histories of each kind of table.
+``LAKE_EXAMPLES=1000`` sets the number of histories of each kind of table.
 """
 
 from __future__ import annotations
@@ -200,7 +200,7 @@ class History:
         assert not missing(self.main)
 
     def end(self) -> None:
-        """With nobody holding it back, an expiry leaves nothing that nobody needs."""
+        """Without holders, an expiry leaves no unreferenced file."""
         for table in filter(None, (self.main, self.branch, self.main)):
             self.table = table
             self.do_forget(None)
@@ -215,13 +215,13 @@ def read(table: lake.Table, **when: Any) -> list[tuple]:
 
 
 def is_told(snapshot: Snapshot) -> bool:
-    """Whether a stream would hand it out."""
+    """True if a stream would deliver it."""
     is_append = snapshot.commit_kind is CommitKind.APPEND
     return snapshot.changelog_manifest_list is not None or is_append
 
 
 def changes(table: lake.Table, number: int) -> list[tuple]:
-    """What a snapshot changed, as a stream tells it."""
+    """Return the changes of a snapshot, as a stream delivers them."""
     found = table.changes(number - 1, number).to_arrow()
     return sorted(tuple(row.values()) for row in found.to_pylist())
 

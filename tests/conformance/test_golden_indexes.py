@@ -59,7 +59,7 @@ ROW_HASHES = {1: 1465514398, 2: 1340390384, 3: -771300025}
 
 
 def each(names: list[str]) -> pytest.MarkDecorator:
-    """One test per table; without the tables one skipped test that says what is missing."""
+    """One test per table; without the tables one skipped test that names the missing ones."""
     missing = pytest.param("none", marks=needs_golden_tables)
     return pytest.mark.parametrize("name", names if TABLES else [missing])
 
@@ -133,7 +133,7 @@ def live_rows(golden: GoldenTable, vectors: dict[str, DeletionVector]) -> Iterat
 
 
 def is_compacted(path: Path) -> bool:
-    """Whether a data file is above level 0 in some manifest of its table."""
+    """True if a data file is above level 0 in a manifest of its table."""
     layout = TableLayout(str(path.parent.parent))
     manifests = Path(layout.root, "manifest").glob("manifest-*-[0-9]*")
     names = [found.name for found in manifests if not found.name.startswith("manifest-list-")]

@@ -16,8 +16,8 @@ from tests.golden.values import assert_same_rows, rows_of
 from tests.golden_cases import Batch, Change, GoldenCase, golden_cases
 
 WITHOUT_A_SNAPSHOT = {"cl-020": 4}
-"""Where the reference moves files of an overwrite up in a COMPACT snapshot of its own, which says
-nothing; here the overwrite has done so, and the numbers after it are one less."""
+"""Cases in which the reference upgrades files of an overwrite in its own COMPACT snapshot without
+changes; here the overwrite does it, and the numbers after it are one less."""
 
 CASES = [pytest.param(case, id=case.id) for case in golden_cases()] or [
     pytest.param(None, id="none", marks=pytest.mark.skip(reason=HOW_TO_UNSKIP))
@@ -88,7 +88,7 @@ def try_to_apply(case: GoldenCase, catalog: lake.Catalog, batch: Batch) -> bool:
 
 
 def apply(case: GoldenCase, catalog: lake.Catalog, batch: Batch) -> None:
-    """Do what one step of a case says; a new writer every time, as the reference had."""
+    """Run one step of a case, with a new writer every time, as the reference had."""
     table, content = catalog.table("shop.orders"), batch.content
     unknown = set(content) - {
         "rows",
@@ -127,7 +127,7 @@ def apply(case: GoldenCase, catalog: lake.Catalog, batch: Batch) -> None:
 
 
 def change_rows(table: lake.Table, statement: str) -> None:
-    """``DELETE WHERE …`` or ``UPDATE SET column = 'value' WHERE …``, as the cases say it."""
+    """``DELETE WHERE …`` or ``UPDATE SET column = 'value' WHERE …``, as the cases write it."""
     said = re.fullmatch(r"(DELETE|UPDATE SET (\w+) = '(\w+)') WHERE (.+)", statement)
     assert said, f"this version has nothing for {statement!r}"
     _, column, value, where = said.groups()
@@ -136,9 +136,9 @@ def change_rows(table: lake.Table, statement: str) -> None:
 
 
 def does_compact(case: GoldenCase) -> bool:
-    """Whether the reference's writers look what is due after every commit, or count their turns.
+    """True if the reference's writers compact after every commit, or after some of them.
 
-    None of them gives rows their bucket that wait for one: that is a job of its own.
+    None of them moves postponed rows to their bucket: that is a separate job.
     """
     if case.options.get("bucket") == "-2":
         return False
@@ -146,7 +146,7 @@ def does_compact(case: GoldenCase) -> bool:
 
 
 def overwritten(case: GoldenCase, content: Mapping[str, Any]) -> Any:
-    """What INSERT OVERWRITE puts rows in place of: partitions that get rows, unless told not to."""
+    """The rows that INSERT OVERWRITE replaces: partitions that get rows, or all."""
     if "overwrite" not in content:
         return None
     is_dynamic = case.options.get("dynamic-partition-overwrite") != "false"
@@ -211,7 +211,7 @@ def assert_read(case: GoldenCase, catalog: lake.Catalog, read: Mapping[str, Any]
 
 
 def read_by_mode(table: lake.Table, mode: str, read: Mapping[str, Any]) -> pa.Table:
-    """What the scan modes of Java give that name no snapshot."""
+    """The rows of Java's scan modes that name no snapshot."""
     if mode == "latest-delta":
         latest = table.latest_snapshot()
         assert latest is not None
@@ -258,7 +258,7 @@ def assert_changes(case: GoldenCase, found: pa.Table, wanted: Sequence[Change]) 
 
 
 def loosened(case: GoldenCase, rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Rows that compare as the case says: without an order in arrays, sketches as what they say."""
+    """Rows in comparable form: arrays without an order, sketches as estimates."""
 
     def plain(value: Any) -> Any:
         if isinstance(value, bytes) and case.hint == "sketch":
@@ -271,7 +271,7 @@ def loosened(case: GoldenCase, rows: Sequence[Mapping[str, Any]]) -> list[dict[s
 
 
 def estimate(case: GoldenCase, sketch: bytes) -> float:
-    """How many distinct values a sketch has seen; its bytes may differ."""
+    """The number of distinct values of a sketch, whose bytes may differ."""
     datasketches = pytest.importorskip("datasketches", reason="pip install -e '.[dev]' has it")
     if "hll_sketch" in case.options.values():
         return float(datasketches.hll_sketch.deserialize(sketch).get_estimate())

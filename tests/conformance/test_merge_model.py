@@ -26,7 +26,7 @@ BEYOND_THE_MODEL = {
     "ow-005": "buckets are no matter of the model",
     "agg-034": "no Java has run it",
 }
-"""By case, why the model does not say what Java says."""
+"""By case, the reason why the model differs from Java."""
 
 
 def cases_with_keys() -> list[Any]:

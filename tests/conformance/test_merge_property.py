@@ -1,8 +1,8 @@
-"""Random tables with primary keys hold what a dictionary model says, whatever is written to them.
+"""Random tables with primary keys equal a dict model after any writes.
 
-Each example is a table of its own: key types, columns, engine, options, and commits of rows with
+Each example is a separate table: key types, columns, engine, options, and commits of rows with
 kinds. A failing one is shrunk and printed as a ``Scenario``, with a blob that replays it.
-``LAKE_EXAMPLES=3000`` tries so many tables of each engine; ``SEED=7`` tries others.
+``LAKE_EXAMPLES=3000`` sets the number of tables of each engine; ``SEED=7`` picks other tables.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ BUFFERS: dict[str, dict[str, str]] = {
     "spilled": {"write-buffer-size": "1 b"},
     "row by row": {"write-buffer-size": "1 b", "write-buffer-spillable": "false"},
 }
-"""What a write holds: all rows; a batch, the others in temporary files; a row, which is a flush."""
+"""The buffer of a write: all rows; a batch, with temporary files; one row, which is a flush."""
 MODES: dict[str, dict[str, str]] = {
     "fixed": {},
     "dynamic": {"bucket": "-1", "dynamic-bucket.target-row-num": "2"},
@@ -45,7 +45,7 @@ MODES: dict[str, dict[str, str]] = {
         "dynamic-bucket.max-buckets": "2",
     },
 }
-"""How keys get their bucket; some have no room for the keys of an example."""
+"""The bucket modes of keys; some have no room for the keys of an example."""
 BATCH_ROWS = {"in memory": 100, "spilled": 2, "row by row": 1}
 
 
@@ -207,7 +207,7 @@ def write(
 def assert_changes(
     table: lake.Table, after: int, mode: str, changes: list[Change], scenario: Scenario
 ) -> None:
-    """What one snapshot brought, with kinds."""
+    """The rows of one snapshot, with kinds."""
     found = rows_of(table.changes(after, after + 1, mode).to_arrow())
     wanted = [{"rowkind": kind, **row} for kind, row in changes]
     kind_first = pa.schema([("rowkind", pa.string()), *table.schema.arrow_schema()])

@@ -1,10 +1,10 @@
-"""Random histories of all that keeps or removes something, against a dictionary.
+"""Random histories of everything that keeps or deletes files, compared with a dict.
 
 Commits, overwrites, compactions, partitions that are dropped, tags, branches, consumers, rollbacks
 both ways, expiry of snapshots and of changelogs, removal of orphans and clones. At every step every
-snapshot, tag and branch reads as it did when it was made, every change as it was told, and whatever
-they lead to is there. Where nothing was rolled back, nothing else is; and once all has expired and
-orphans are gone, nothing else is either way.
+snapshot, tag, branch and change reads as it did at first, and every referenced file exists. Without
+a rollback no other file exists; after full expiry and orphan removal no other file exists in any
+history.
 
 ``SEED=7 HISTORIES=1`` runs the history of that seed; every third one is on a local disk.
 """
@@ -116,7 +116,7 @@ class History:
             assert unneeded(self.main) == set()
 
     def check_changes(self, table: lake.Table) -> None:
-        """Every change is told as it was, also after its snapshot has expired."""
+        """Every change reads as before, also after its snapshot has expired."""
         storage, layout = table._handle.storage, table._handle.layout
         ids = snapshot_ids(storage, layout)
         there = [read_snapshot(storage, layout, number) for number in ids[1:]]

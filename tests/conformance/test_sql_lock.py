@@ -1,4 +1,4 @@
-"""The lock in a SQL database: one holder at a time, whoever dies, sleeps or loses his way."""
+"""The lock in a SQL database: one holder at a time, even if a holder dies or sleeps."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ class TestRenameStorage(MovingStorageSuite):
 
 
 def test_the_stand_in_replaces_a_file_like_arrow_does(hdfs):
-    """What makes the detour over the directory necessary."""
+    """The reason for the detour over the directory."""
     hdfs.files.update({"/mine": b"mine", "/theirs": b"theirs"})
     with pytest.raises(OSError, match="returned false"):
         hdfs.rename("/mine", "/theirs")

@@ -1,4 +1,4 @@
-"""Who changes a table without a key: appends, overwrites and compactions of real files."""
+"""Actors that change a table without a key: appends, overwrites and compactions of real files."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.crash.interleaved import Actor, Background, State
 
 
 def rows_of(handle: TableHandle, snapshot: Snapshot) -> State:
-    """What a reader of a snapshot sees: the note by id, each once."""
+    """The rows that a reader of a snapshot sees: the note by id, each once."""
     rows = Scan(handle, snapshot, None).to_arrow().to_pylist()
     found = {row["id"]: row["note"] for row in rows}
     assert len(found) == len(rows), "a row is there twice"
@@ -26,7 +26,7 @@ def rows_of(handle: TableHandle, snapshot: Snapshot) -> State:
 
 
 class AppendActor(Actor):
-    """Makes rows nobody else makes."""
+    """Makes rows that no other actor makes."""
 
     def rows(self) -> pa.Table:
         """Some rows."""
@@ -55,7 +55,7 @@ class Appender(AppendActor):
 
 
 class Replacer(AppendActor):
-    """Puts rows in place of all others."""
+    """Replaces all rows."""
 
     def change(self, commit: lake.CommitId) -> None:
         rows = self.rows()
@@ -66,7 +66,7 @@ class Concatenator(AppendActor, Background):
     """Makes one file of all."""
 
     def files(self, read: Snapshot) -> DataFiles:
-        """How to read them; not by a scan, which holds a lock of all scans on Python 3.11."""
+        """Read them without a scan, which holds a lock of all scans on Python 3.11."""
         return DataFiles(self.world.handle, read, DeletedRows(self.world.handle, ()))
 
     def change(self, commit: lake.CommitId) -> None:

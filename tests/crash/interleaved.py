@@ -1,7 +1,7 @@
-"""Actors that change one table at the same time, and the dict that knows what it must hold.
+"""Actors that change one table at the same time, and a dict with the expected rows.
 
-Whoever commits says first what the commit does to the rows. As soon as a snapshot is there, that
-is done to the dict of the snapshot before, and the table must hold the same.
+An actor announces the changes of its commit first. As soon as a snapshot exists, they are applied
+to the dict of the previous snapshot, and the table must hold the same rows.
 """
 
 from __future__ import annotations
@@ -52,18 +52,18 @@ class World:
         self.storage = ScheduledStorage(memory, self.scheduler)
         world = _simulated(seed)
         self.seen = TableHandle(memory, table.layout, table.schema, world)
-        """The table as nobody has to wait for it."""
+        """The table without waiting for turns."""
         self.handle = TableHandle(self.storage, table.layout, table.schema, world)
         self.table = Table(self.handle)
         self.sequence = itertools.count(1)
         self.states: dict[int, State] = {0: {}}
         self.doing: dict[str, Effect] = {}
-        """What each actor is about to do to the rows."""
+        """The announced changes of each actor."""
         self.published: dict[tuple[str, int, str], int] = {}
         """The snapshot of each commit, by user, identifier and kind."""
         self.began: dict[tuple[str, int], int] = {}
         self.writers = 0
-        """How many actors have rows to write still."""
+        """The number of actors that still have rows to write."""
         self.compacted = self.refused = self.expired = self.undecidable = 0
 
     def run(self, rows_of: Callable[[TableHandle, Snapshot], State]) -> None:
@@ -104,7 +104,7 @@ class World:
         check_levels(live)
 
     def _check_files(self) -> None:
-        """Whoever lost has cleaned up: nothing is there that no snapshot leads to."""
+        """Actors that lost have cleaned up: no unreferenced file exists."""
         assert metadata_files(self.seen) - referenced_metadata(self.seen) == set()
         referenced = set().union(*(_data_files(self.seen, n) for n in snapshot_ids(*self._place)))
         names = {
@@ -114,7 +114,7 @@ class World:
         assert referenced - names == set(), "data files that are gone"
 
     def acknowledge(self, commit: lake.CommitId, report: lake.CommitReport) -> None:
-        """What a commit was told must be so."""
+        """The reported result of a commit must be true."""
         key = (commit.user, commit.identifier, report.kind)
         assert self.published[key] == report.snapshot_id
 
@@ -123,13 +123,13 @@ class World:
         return latest_snapshot_id(self.handle.storage, self.handle.layout) or 0
 
     def is_expired(self, number: int) -> bool:
-        """Whether a snapshot was there and is not any more."""
+        """True if a snapshot existed and no longer does."""
         return not self.seen.storage.exists(self.seen.layout.snapshot(number))
 
 
 @dataclass
 class Actor:
-    """Somebody who commits one change after the other under a name."""
+    """An actor that commits one change after the other under a name."""
 
     world: World
     name: str
@@ -158,7 +158,7 @@ class Actor:
         self.change(lake.CommitId(self.user, number, first_try_millis=since))
 
     def idle(self) -> None:
-        """Let others go on for a while, so that not everybody begins with an empty table."""
+        """Let other actors run first, so that not all begin with an empty table."""
         for _ in range(self.random.randint(0, _LONGEST_IDLENESS)):
             self.world.storage.exists("idle")
 
@@ -202,7 +202,7 @@ class Actor:
 
 
 class Background(Actor):
-    """Somebody who tidies up for as long as others write."""
+    """An actor that cleans up as long as other actors write."""
 
     def act(self) -> None:
         self.idle()

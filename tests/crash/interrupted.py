@@ -40,9 +40,9 @@ def each_moment(
 ) -> Iterator[tuple[MemoryStorage, Interrupted]]:
     """Copies of ``start`` in which the rival comes before one of these calls of a work, sampled.
 
-    Whoever asks for the next has let the work run. If the rival has nothing to do with the call it
-    came before, to come after it is the same: of moments with only such calls between them, the
-    first is tried.
+    The caller runs the work before it asks for the next copy. If the rival is independent of a
+    call, its order with that call does not matter: of moments with only such calls between them,
+    the first is tried.
     """
     tried = 0
     for moment in sampled_moments(calls):
@@ -80,7 +80,7 @@ _READS = {"read", "open_input", "exists", "list", "directory_exists", "uri"}
 
 
 def _is_apart(call: tuple[str, str], others: Iterable[tuple[str, str]]) -> bool:
-    """Whether neither sees what the other does: both read, or no place of theirs is one's."""
+    """True if the two calls are independent: both read, or they use different places."""
     name, path = call
     return not any(
         f"{path}/".startswith(f"{other}/") or other.startswith(f"{path}/")

@@ -1,4 +1,4 @@
-"""Who changes a table with a primary key: writers, overwriters and compactions of real files."""
+"""Actors that change a table with a primary key: writes, overwrites, compactions."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LEVELS = (3, 5)
 
 
 def rows_of(handle: TableHandle, snapshot: Snapshot) -> State:
-    """What a reader of a snapshot sees: the note by day and id, each once."""
+    """The rows that a reader of a snapshot sees: the note by day and id, each once."""
     rows = Scan(handle, snapshot, None).to_arrow().to_pylist()
     found = {(row["dt"], row["id"]): row["note"] for row in rows}
     assert len(found) == len(rows), "a key is there twice"
@@ -63,7 +63,7 @@ class KeyedActor(Actor):
 
 
 def upserted(state: State, rows: list[Row]) -> State:
-    """Of two versions of a row the later one counts, in whatever order they are committed."""
+    """Of two versions of a row the later one counts, in any order of commits."""
     changed = dict(state)
     for row in rows:
         key = (row.dt, row.id)
@@ -73,7 +73,7 @@ def upserted(state: State, rows: list[Row]) -> State:
 
 
 def replaced(state: State, days: tuple[str, ...], rows: list[Row]) -> State:
-    """The rows in place of all others of some days."""
+    """The rows that replace all rows of some days."""
     return upserted({key: value for key, value in state.items() if key[0] not in days}, rows)
 
 
@@ -88,7 +88,7 @@ class Upserter(KeyedActor):
             self.repeat(commit, messages)
 
     def repeat(self, commit: lake.CommitId, messages: list[lake.CommitMessage]) -> None:
-        """Found again, or refused because what would tell has expired; never made again."""
+        """Found again, or refused after the needed snapshot expired; never committed again."""
         try:
             assert self.world.table.commit(messages, commit=commit).replayed
         except (lake.CommitUndecidableError, lake.InvalidRequestError):
@@ -96,7 +96,7 @@ class Upserter(KeyedActor):
 
 
 class Twin(KeyedActor):
-    """Two of them make the same commits; whoever is slower finds that it was done."""
+    """Two of them make the same commits; the slower one finds them done."""
 
     def change(self, commit: lake.CommitId) -> None:
         rows = [
@@ -124,7 +124,7 @@ class Overwriter(KeyedActor):
 
 
 class Rewriter(KeyedActor):
-    """Computes a day from what it has read; gives up if somebody changed it since."""
+    """Computes a day from rows that it has read; gives up if another actor changed it since."""
 
     def change(self, commit: lake.CommitId) -> None:
         world, day = self.world, self.random.choice(DAYS)
@@ -170,7 +170,7 @@ class Compactor(Background):
             self.publish_or_give_up(commit, lambda state: state, [message])
 
     def plan_and_merge(self, read: Snapshot) -> lake.CommitMessage | None:
-        """What the compaction of one bucket comes to; None where nothing is to be done."""
+        """Return the result of compacting one bucket; None if there is nothing to do."""
         handle, level = self.world.handle, self.random.choice(LEVELS)
         buckets: dict[tuple[bytes, int], list[ManifestEntry]] = {}
         for entry in plan_files(handle, read):

@@ -79,7 +79,7 @@ def write_run(
 
 
 def merged_rows(handle: TableHandle, read: Snapshot, entries: Iterable[ManifestEntry]) -> list[Row]:
-    """The last version of each row in some files; deletions stay, as older files may follow."""
+    """The last version of each row in some files; deletions are kept, as older files may follow."""
     files, last = DataFiles(handle, read, DeletedRows(handle, ())), {}
     for entry in entries:
         for batch in files.key_values(entry, handle.schema.fields):

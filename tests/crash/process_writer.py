@@ -1,10 +1,10 @@
-"""A process that appends commit after commit to a table, and writes down what it was promised.
+"""A process that appends commit after commit to a table, and records each acknowledgement.
 
     python -m tests.crash.process_writer TABLE WRITER COMMITS ROWS PROMISES
 
 TABLE is an address such as a path; WRITER a number. Every identity is of this writer alone, so that
-whoever starts it again with the same words goes on where it was killed. It ends when all commits
-are done. A commit that fails ends it with an error.
+a restart with the same arguments resumes where it was killed. It ends when all commits are done.
+A commit that fails ends it with an error.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def ids_of(writer: int, number: int, *, commits: int, rows: int) -> range:
 
 
 def promised(promises: Path) -> list[int]:
-    """The commits a writer was told of; a line that was torn by a kill is none."""
+    """The acknowledged commits of a writer, without a line that a kill truncated."""
     if not promises.exists():
         return []
     return [int(line) for line in promises.read_text().split("\n")[:-1]]

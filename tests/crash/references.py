@@ -1,4 +1,4 @@
-"""Which files the snapshots of a table lead to; all others of a commit are left behind."""
+"""The files that the snapshots of a table reference; other files of a commit are orphans."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Several actors on one storage, of which one at a time makes one storage call; a seed says who.
+"""Several actors on one storage, of which one at a time makes one storage call, chosen by a seed.
 
-Each actor is a thread, but only the one whose turn it is runs: it goes on to its next storage
+Each actor is a thread, but only the one whose turn it is runs: it runs to its next storage
 call and waits there. The same seed gives the same order of calls.
 """
 
@@ -57,21 +57,21 @@ class Scheduler:
         self._actors: list[_Actor] = []
         self._back = threading.Semaphore(0)
         self.trace: list[str] = []
-        """Who made which call."""
+        """The calls with their actors."""
 
     def add(self, name: str, act: Callable[[], object]) -> None:
         """An actor; its name is in the trace."""
         self._actors.append(_Actor(name, act, self._back))
 
     def before_call(self, operation: str, path: str) -> None:
-        """Wait for the next turn; whoever is no actor does not wait."""
+        """Wait for the next turn; threads that are no actors do not wait."""
         actor = threading.current_thread()
         if isinstance(actor, _Actor):
             actor.pause()
             self.trace.append(f"{actor.name}: {operation} {path}")
 
     def run(self, after_turn: Callable[[], object]) -> None:
-        """Until every actor is done; whatever one of them raises is raised here."""
+        """Wait until every actor is done; raise the error of any of them."""
         for actor in self._actors:
             actor.start()
         alive = list(self._actors)
@@ -97,12 +97,12 @@ class Scheduler:
 
 
 class ScheduledStorage:
-    """A storage whose every call waits for the actor's turn; tells of published snapshots."""
+    """A storage whose every call waits for the actor's turn; reports published snapshots."""
 
     def __init__(self, storage: MemoryStorage, scheduler: Scheduler) -> None:
         self._storage, self._scheduler = storage, scheduler
         self.published: list[tuple[str, int]] = []
-        """Actor and number of each snapshot since somebody looked."""
+        """Actor and number of each snapshot since the last check."""
 
     def __getattr__(self, name: str) -> Any:
         attribute = getattr(self._storage, name)

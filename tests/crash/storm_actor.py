@@ -38,7 +38,7 @@ RETRYABLE = (
 
 
 def make_table(warehouse: str) -> str:
-    """The address of an empty table; its snapshots expire while others use them."""
+    """The address of an empty table; its snapshots expire while other actors use them."""
     catalog = lake.open_catalog(warehouse)
     catalog.create_database("shop")
     options = {"bucket": "2", "commit.max-retries": "1000"}
@@ -57,7 +57,7 @@ def start_actor(
 
 
 def entries(log: Path) -> list[dict[str, Any]]:
-    """What an actor wrote down; a line that was torn by a kill is none."""
+    """The records of an actor, without a line that a kill truncated."""
     if not log.exists():
         return []
     return [json.loads(line) for line in log.read_text().split("\n")[:-1] if line.endswith("}")]
@@ -123,7 +123,7 @@ class Actor:
             yield
 
     def moment(self) -> dict[str, Any]:
-        """What a later try says of the first one's time, so that it can be told apart."""
+        """The start of the first attempt that a later attempt reports."""
         head = self.table.latest_snapshot()
         millis = time.time_ns() // 1_000_000
         return {"millis": millis, "head": None if head is None else head.identity}
@@ -159,7 +159,7 @@ def writer(actor: Actor) -> Iterator[None]:
 
 
 def roller(actor: Actor) -> Iterator[None]:
-    """Rare, as each takes rows of others back."""
+    """Rare, as each takes back rows of other actors."""
 
     def roll_back(begun: dict[str, Any]) -> dict[str, Any]:
         report = actor.table.rollback(snapshot=begun["target"], commit=actor.identity(begun))

@@ -1,4 +1,4 @@
-"""Appends die at every storage call; whoever comes next finds each acknowledged row once."""
+"""Appends die at every storage call; the next reader finds each acknowledged row once."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def rows_of(table) -> list[int]:
 
 
 def check_table(trial) -> None:
-    """Acknowledged rows are there once, others wholly or not at all, no reference dangles."""
+    """Acknowledged rows exist once, other commits fully or not at all; no reference dangles."""
     storage = trial.reopened()
     table = table_in(storage)
     rows = rows_of(table)

@@ -1,4 +1,4 @@
-"""What gives rows another bucket or partition dies at every storage call: no row is lost or twice.
+"""Moves of rows to another bucket or partition die at every storage call: no row is lost or twice.
 
 Writes of tables with dynamic buckets are in ``test_keyed_writes.py``.
 """

@@ -1,4 +1,4 @@
-"""Compactions die at every storage call, and meet every other commit: the rows stay as they are."""
+"""Compactions die at every storage call, and meet every other commit: no row changes."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def insert_and_compact(storage) -> None:
 
 
 def insert_compact_and_expire(storage) -> None:
-    """What was read is not there any more."""
+    """The rows that were read no longer exist."""
     insert_and_compact(storage)
     opened(storage).expire_snapshots(retain_max=1, retain_min=1)
 

@@ -1,4 +1,4 @@
-"""A compaction that is tried again under its identity goes on where the earlier try ended."""
+"""A retried compaction with the same identity resumes where the earlier attempt ended."""
 
 from __future__ import annotations
 

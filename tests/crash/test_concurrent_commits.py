@@ -243,7 +243,7 @@ OVERTAKEN = {
 @pytest.mark.parametrize("keyed", [False, True], ids=["append table", "keyed"])
 @pytest.mark.parametrize("what", OVERTAKEN)
 def test_a_commit_overtaken_by_others_and_by_expiry_is_tried_again_and_succeeds(what, keyed):
-    """The snapshot it began on is gone with everything only that one led to."""
+    """The snapshot it began on has expired, with all files that only it referenced."""
 
     def three_snapshots():
         options = {"manifest.merge-min-count": "3"}

@@ -73,7 +73,7 @@ def numbers(storage):
 
 
 def check(trial):
-    """Every acknowledged value is there once, whatever is there is whole."""
+    """Every acknowledged value exists once, and every existing value is complete."""
     disk = trial.reopened()
     values: list[str] = []
     for number in sorted(numbers(disk)):

@@ -64,7 +64,7 @@ STATES = (
     ["1/e@5", "2/d", "2/n@5"],
     [],
 )
-"""What is live before each step, and after the last."""
+"""The live files before each step, and after the last."""
 
 HALF_WAY = {append_and_compact: ["1/m@5", "2/c", "2/d"]}
 """Appended, but not compacted yet: two snapshots of one commit."""

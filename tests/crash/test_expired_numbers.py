@@ -1,4 +1,4 @@
-"""A number is free again once its snapshot has expired: whoever slept until then loses nothing."""
+"""An expired snapshot frees its number: a commit that slept until then loses nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Expiry dies at every storage call: what stays reads as before, and the next run finishes."""
+"""Expiry dies at every storage call: kept snapshots read as before, and the next run finishes."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def rows(table: lake.Table, **when) -> list[tuple]:
 
 
 def state(storage) -> dict[object, list[tuple]]:
-    """The rows of what stays: the newest snapshot and the tag."""
+    """The rows of the kept states: the newest snapshot and the tag."""
     table = opened(storage)
     return {"newest": rows(table), "two": rows(table, tag="two")}
 
@@ -271,7 +271,7 @@ def calls_of(start: CrashableStorage, act) -> list:
 
 
 class Interrupted:
-    """Lets somebody else act right before one call, on the storage below."""
+    """Lets another actor act right before one call, on the storage below."""
 
     def __init__(self, storage: CrashableStorage, at: int, act) -> None:
         self._storage = storage

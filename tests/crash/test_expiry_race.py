@@ -1,4 +1,4 @@
-"""What is read expires at any moment: writers begin again, readers are told, nobody sees damage."""
+"""Snapshots in use expire at any moment: writers retry, readers get an error, none sees damage."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def filled(name: str) -> MemoryStorage:
 
 
 def compact_and_expire(storage) -> None:
-    """Others go on, and what was newest before is gone."""
+    """Other writers commit, and the earlier newest snapshot expires."""
     opened(storage).write(pa.table({"dt": ["mon"], "id": [100], "n": [5]}))
     opened(storage).compact(executor="serial")
     opened(storage).expire_snapshots(retain_max=1, retain_min=1)
@@ -255,7 +255,7 @@ def unless_rescaled(rival):
 
 
 def new_column(storage) -> None:
-    """Rows with a column that was not there when the others planned."""
+    """Rows with a column that did not exist at planning time."""
     catalog = FileSystemCatalog(storage, "wh", simulated(next(_names)))
     catalog.alter_table("shop.orders", lake.add_column("late", "BIGINT"))
     opened(storage).write(pa.table({"dt": ["mon"], "id": [100], "n": [5], "late": [9]}))
@@ -273,7 +273,7 @@ def test_a_rescale_keeps_the_values_of_a_column_that_came_meanwhile(name):
 
 
 def delete_and_expire(storage) -> None:
-    """Every data file stays, and what says which of their rows are deleted is another file."""
+    """Every data file is kept, but their deletion vectors are in another file."""
     opened(storage).delete("id = 2")
     opened(storage).expire_snapshots(retain_max=1, retain_min=1)
 
@@ -344,7 +344,7 @@ def test_no_manifest_is_missed_where_its_snapshot_expired(rival):
 
 
 def test_a_manifest_that_is_gone_is_taken_out_of_no_newer_snapshot():
-    """Others commit and expire what it was named by: what they added stays."""
+    """Other writers commit and expire the snapshot that named it: their files are kept."""
 
     def lose_one(storage) -> None:
         handle = opened(storage)._handle

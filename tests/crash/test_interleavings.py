@@ -39,7 +39,7 @@ APPEND = (
 
 
 def run(seed: int, *, keyed: bool) -> World:
-    """One interleaving of a few actors; always somebody writes."""
+    """One interleaving of a few actors; at least one always writes."""
     chance = Random(f"{seed}:actors")
     kinds = KEYED if keyed else APPEND
     world = World(seed, keyed=keyed)

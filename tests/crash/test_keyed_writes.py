@@ -36,7 +36,7 @@ STATES = [
 
 @pytest.fixture(autouse=True)
 def disk(tmp_path, monkeypatch):
-    """Where temporary files go; none stays."""
+    """The folder of temporary files; none remains."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     yield
     assert list(tmp_path.iterdir()) == []

@@ -1,7 +1,7 @@
-"""A stream of files dies at any storage call, and goes on: each file is in the table once.
+"""A stream of files dies at any storage call, and resumes: each file is in the table once.
 
-While it is down others commit to its table, and all snapshots but the newest expire, as far as
-nobody keeps them. Calls are met one in ``STREAM_KILLS_APART`` (1: all of them).
+While it is down other writers commit to its table, and all snapshots but the newest expire, unless
+a consumer keeps them. Calls are met one in ``STREAM_KILLS_APART`` (1: all of them).
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ CALLS = (
 
 
 class Killed(BaseException):
-    """The process is gone: from here on it does nothing to any storage."""
+    """The process is dead: from here on it makes no storage call."""
 
 
 @contextmanager
 def killed_at(number):
-    """Die before or after a storage call: each is met twice. Tells whether it came so far."""
+    """Die before or after a storage call. Return True if the run reached that call."""
     met, done = [0], {name: getattr(LocalStorage, name) for name in CALLS}
 
     def meet():

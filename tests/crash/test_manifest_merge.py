@@ -40,7 +40,7 @@ def append(storage, acknowledged):
 
 
 def manifests_of(table) -> list[int]:
-    """How many manifests the base list of each snapshot has."""
+    """The number of manifests in the base list of each snapshot."""
     handle = table._handle
     return [
         len(read_manifest_list(handle.storage, handle.layout, snapshot.base_manifest_list))

@@ -112,9 +112,9 @@ def test_writers_killed_again_and_again_lose_and_double_nothing(tmp_path, wareho
 
 
 def kill_until_done(table: str, promises: Path, chance: random.Random, end: float) -> int:
-    """Kill a writer now and then and start it again until all have finished; how many kills.
+    """Kill and restart writers until all have finished; return the number of kills.
 
-    After ``end`` nobody is killed any more, so that the run is bounded.
+    After ``end`` no writer is killed, so that the run is bounded.
     """
     promises.mkdir()
     running: dict[int, subprocess.Popen[bytes]] = {}

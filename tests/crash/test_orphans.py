@@ -61,7 +61,7 @@ State = dict[str, list[tuple]]
 
 
 def world(now: int, first: int) -> Environment:
-    """A world in which every run makes the same calls; names are told apart by a number."""
+    """An environment in which every run makes the same calls; names differ by a number."""
     names = itertools.count(first * 100_000)
     return Environment(
         now_millis=lambda: now,
@@ -218,7 +218,7 @@ class History:
             create_tag(storage, LAYOUT, Tag(f"t{next(self.numbers)}", head))
 
     def untag(self, storage, table: lake.Table) -> None:
-        """Whatever only the tag needed is an orphan now."""
+        """Every file that only the tag needed is an orphan now."""
         names = tag_names(storage, LAYOUT)
         if names:
             delete_tag(storage, LAYOUT, self.random.choice(names))
@@ -398,7 +398,7 @@ def test_a_write_that_began_within_the_day_loses_nothing(kind):
 
 
 def expire_all(storage: MemoryStorage, messages: list) -> None:
-    """A retention of one snapshot: all others go, with what only they need."""
+    """A retention of one snapshot: the rest expires, with the files that only they need."""
     for number in snapshot_ids(storage, LAYOUT)[:-1]:
         storage.delete(LAYOUT.snapshot(number))
     for name in there(storage) - needed(storage):

@@ -1,4 +1,4 @@
-"""What a store may answer to a publication, and what it may leave undone after it."""
+"""The possible answers of a store to a publication, and the possible failures after it."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def row(number: int) -> pa.Table:
 
 
 class Answering(MemoryStorage):
-    """A store whose first publications go as ``plan`` says: what is done, and what is said."""
+    """A store whose first publications follow ``plan``: their effects and their answers."""
 
     def __init__(self, *plan: str) -> None:
         super().__init__(f"publication-{next(_names)}")
@@ -85,7 +85,7 @@ def test_whatever_the_store_says_a_publication_is_made_once_with_the_same_body(p
 
 
 class NoHints(MemoryStorage):
-    """Nothing can be overwritten: the hints stay as they are for ever."""
+    """Refuse every overwrite: the hints never change."""
 
     frozen = False
 

@@ -1,4 +1,4 @@
-"""A rival commits at every possible moment of a commit: nobody loses a row, a twin adds none."""
+"""A rival commits at every moment of a commit: no row is lost, and a twin adds none."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def append_without_merging(orders: TableHandle, name: str) -> None:
 
 
 def serially(orders: TableHandle) -> list[str]:
-    """What is live if each snapshot does in turn what its kind says."""
+    """The live files if each snapshot in turn applies its kind."""
     live: list[str] = []
     for number in range(1, paper.head(orders).id + 1):
         snapshot = read_snapshot(orders.storage, orders.layout, number)
@@ -171,7 +171,7 @@ RIVALS = [append, append_without_merging, overwrite, compact]
 
 
 def is_published(act, orders: TableHandle, name: str) -> bool:
-    """Whether it got through; else it was refused because of what the other did."""
+    """True if it succeeded; otherwise it conflicted with the other commit."""
     try:
         act(orders, name)
     except lake.CommitConflictError:
@@ -182,7 +182,7 @@ def is_published(act, orders: TableHandle, name: str) -> bool:
 def race(orders: TableHandle, storage, moment: int, act, rival) -> None:
     """One change through a storage, and at some moment another one beside it.
 
-    Only a compaction whose files are gone is refused, and then the other got through.
+    Only a compaction whose files were deleted is refused, and then the other succeeded.
     """
     of_rival = []
     interrupted = Interrupted(
@@ -210,7 +210,7 @@ def test_the_table_is_as_if_one_change_had_come_after_the_other(moment, act, riv
 @pytest.mark.parametrize("act", ACTS)
 @pytest.mark.parametrize("moment", range(1, longest(ACTS, Unanswered) + 1))
 def test_so_it_is_after_an_attempt_without_answer(moment, act, rival):
-    """What that attempt left may stay behind; nothing a snapshot refers to is missing."""
+    """Files of that attempt may remain; no referenced file is missing."""
     orders = days()
     race(orders, Unanswered(orders.storage), moment, act, rival)
     assert referenced_metadata(orders) <= metadata_files(orders)
@@ -310,7 +310,7 @@ class FailsAfterDoubt(ArrivesLate):
 
 
 class LosesTheAnswer(MemoryStorage):
-    """The first publication is not done and not answered; somebody takes its number."""
+    """The first publication fails without an answer; another writer takes its number."""
 
     rival: Callable[[], None] | None = None
 
@@ -365,7 +365,7 @@ def test_a_commit_that_always_loses_leaves_nothing_behind():
 
 
 class Locked(MemoryStorage):
-    """Somebody else holds the lock of the table."""
+    """Another process holds the lock of the table."""
 
     calls = 0
 

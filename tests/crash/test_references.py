@@ -1,6 +1,6 @@
-"""Tags, branches and rollbacks die at every storage call: what stays reads as before.
+"""Tags, branches and rollbacks die at every storage call: kept states read as before.
 
-Repeating what was interrupted ends it, and leaves nothing behind that it was to remove.
+A retry of the interrupted call finishes it, and leaves no file behind that it should delete.
 """
 
 from __future__ import annotations
@@ -80,9 +80,9 @@ def rows(table: lake.Table, **when) -> list[str]:
 
 
 def state(storage) -> State:
-    """What can be read of main: every snapshot and tag; and the newest rows of each branch.
+    """The readable states: every snapshot and tag of main, and the newest rows of each branch.
 
-    Rows are named by their files, which never change; that all are there is looked at apart.
+    Rows are named by their files, which never change; another check finds missing files.
     """
     table = opened(storage)
     found: State = {f"{each.id}": files(table, each) for each in table.snapshots()}
@@ -107,7 +107,7 @@ class Case:
     act: Callable[[lake.Table], object]
     leaves_orphans: bool = False
     ends: type[lake.LakeError] | tuple = ()
-    """What a repeat may say if there is nothing left to do."""
+    """The answers of a retry without work."""
 
 
 CASES = {

@@ -1,6 +1,6 @@
 """Tags, branches and rollbacks meet expiry and the deletion of tags at every storage call.
 
-Whoever makes something of a snapshot that is going is refused, or has all of it.
+A new reference to an expiring snapshot is refused, or complete.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Act = Callable[[lake.Table], object]
 
 
 class Meeting(CrashableStorage):
-    """At one of its calls somebody else gets a turn on the same disk."""
+    """Lets another actor run at one of its calls, on the same disk."""
 
     def __init__(self, start: CrashableStorage, at: int, act: Act) -> None:
         super().__init__()

@@ -1,7 +1,7 @@
 """A rollback dies at every storage call and is repeated under its identity: it happens once.
 
-Somebody commits between the two tries. What came before the rollback was done goes with it, what
-came after stays.
+Another writer commits between the two attempts. Commits before the rollback are rolled back,
+commits after it are kept.
 """
 
 from __future__ import annotations

@@ -112,7 +112,7 @@ def count_up_others(storage) -> None:
 
 
 def compact_and_expire(storage) -> None:
-    """What was read is not there any more."""
+    """The rows that were read no longer exist."""
     insert(storage)
     table = opened(storage)
     table.compact(executor="serial", order_by=None if table.schema.primary_keys else ["id"])

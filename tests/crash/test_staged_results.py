@@ -145,7 +145,7 @@ def test_who_publishes_and_who_gives_up_never_both_succeed(works, meets):
 
 
 class Watching:
-    """An interrupted storage that says which files it has."""
+    """An interrupted storage that lists its files."""
 
     def __init__(self, interrupted):
         self._interrupted = interrupted
@@ -167,7 +167,7 @@ def follow(storage, acknowledged=None) -> None:
 
 
 def expire(table):
-    """Somebody else commits, and only that snapshot is left, unless a consumer keeps more."""
+    """Another writer commits, and only that snapshot is kept, unless a consumer keeps more."""
     with suppress(lake.CorruptTableError):  # a consumer that was cut short
         if table.analyze().snapshot_id is not None:
             table.expire_snapshots(retain_max=1, retain_min=1)

@@ -69,7 +69,7 @@ class Storm:
             self.kill(actor)
 
     def is_ready(self, actor: tuple[str, int]) -> bool:
-        """Whether the process has come to its work."""
+        """True if the process has begun its work."""
         said = [each["pid"] for each in entries(self.log(actor)) if each["event"] == "ready"]
         return self.processes[actor].pid in said
 

@@ -16,7 +16,7 @@ from pypaimon.schema.schema_change import SchemaChange
 
 
 def main():
-    """Keep standard output for answers; whatever pypaimon prints goes to standard error."""
+    """Keep standard output for answers; redirect pypaimon's output to standard error."""
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     for line in sys.stdin:
@@ -24,7 +24,7 @@ def main():
 
 
 def answer(request):
-    """What a verb returns, or the error it ended with."""
+    """Return the result of a verb, or its error."""
     catalog = CatalogFactory.create(request.pop("catalog"))
     try:
         return {"result": VERBS[request.pop("verb")](catalog, **request)}
@@ -81,7 +81,7 @@ def change_columns(catalog, table, drop, rename, add):
 
 
 def describe_table(catalog, table):
-    """How pypaimon understands the metadata."""
+    """The metadata as pypaimon reads it."""
     found = catalog.get_table(table)
     snapshot = found.snapshot_manager().get_latest_snapshot()
     return {

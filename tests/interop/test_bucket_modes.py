@@ -1,4 +1,4 @@
-"""Dynamic, postponed and rescaled buckets: pypaimon and we write one table and agree."""
+"""Dynamic, postponed and rescaled buckets: pypaimon and this library write one table and agree."""
 
 from __future__ import annotations
 

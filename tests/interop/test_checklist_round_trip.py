@@ -1,4 +1,4 @@
-"""The last line of the format's conformance checklist (section 11): pypaimon reads what we write.
+"""The last line of the format's conformance checklist (section 11): pypaimon reads our tables.
 
 The other lines are in ``tests/conformance/format_checklist``; tables of every type and layout are
 in the other files of this folder.

@@ -1,4 +1,4 @@
-"""What ``bin/demo`` shows a newcomer is a real table: pypaimon reads the same rows from it."""
+"""``bin/demo`` makes a real table: pypaimon reads the same rows from it."""
 
 from __future__ import annotations
 

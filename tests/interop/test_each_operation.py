@@ -1,6 +1,6 @@
-"""pypaimon reads the same rows as we do after every operation that looks after a table.
+"""pypaimon and this library read the same rows after every maintenance operation.
 
-Those it has tests of its own for, as compaction and orphan files, are not here.
+Operations with their own tests, such as compaction and orphan removal, are not here.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def write(table: lake.Table, note: str) -> None:
 
 @pytest.fixture
 def table(catalog: lake.Catalog) -> lake.Table:
-    """Four snapshots, a tag each of the first two, a branch that has gone on, and a reader."""
+    """Four snapshots, a tag for each of the first two, a branch with commits, and a reader."""
     how = {"primary_key": ["dt", "id"], "partition_by": ["dt"], "options": OPTIONS}
     table = catalog.create_table(NAME, COLUMNS, **how)
     for number in range(1, 5):

@@ -1,4 +1,4 @@
-"""pypaimon reads what an expiry has left, its tags included, and goes on writing."""
+"""pypaimon reads a table after an expiry, with its tags, and continues to write it."""
 
 from __future__ import annotations
 

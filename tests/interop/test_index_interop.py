@@ -1,4 +1,4 @@
-"""pypaimon reads, and goes on from, the index files and index manifests we write."""
+"""pypaimon reads and continues our index files and index manifests."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Random tables with primary keys: pypaimon reads what we wrote, and we read what it wrote.
+"""Random tables with primary keys: pypaimon reads our tables, and this library reads its tables.
 
-Both must find the rows of the dictionary model. Left out is what pypaimon has not: deletes in
+Both must find the rows of the dict model. Left out is what pypaimon has not: deletes in
 engines other than deduplicate and the options about them, sequence groups, compaction and with it
 ``first-row``. It does not count the deletes it writes, and then every reader brings deleted rows
 back; so it writes inserts.

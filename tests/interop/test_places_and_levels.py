@@ -1,4 +1,4 @@
-"""Tables with files outside of them, with formats by level and with keys: pypaimon and we agree."""
+"""Tables with external files, with formats by level and with keys: pypaimon reads the same rows."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_pypaimon_writes_to_the_tables_with_keys_we_make(
 
 
 class LevelledTable(KeyedTable):
-    """Whose data files are what the options want of their level."""
+    """Assert that data files have the format of their level."""
 
     def _write_files(
         self, rows: pa.Table, bucket: int, level: int, partition: bytes

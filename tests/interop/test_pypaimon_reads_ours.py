@@ -1,4 +1,4 @@
-"""pypaimon reads the append tables written here, whatever they hold and however they are stored."""
+"""pypaimon reads the append tables written here, for all types and formats."""
 
 from __future__ import annotations
 

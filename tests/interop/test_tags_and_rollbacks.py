@@ -1,4 +1,4 @@
-"""pypaimon reads a table after tags, branches and rollbacks of ours, and goes on writing it."""
+"""pypaimon reads a table after our tags, branches and rollbacks, and continues to write it."""
 
 from __future__ import annotations
 

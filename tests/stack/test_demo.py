@@ -61,7 +61,7 @@ def test_the_demo_tells_its_story_and_ends_what_it_started(demo, tmp_path):
         said += line
         if "until Ctrl-C" in line:
             break
-    stays = re.search(r"Airflow stays at (\S+) until", said)
+    stays = re.search(r"Airflow keeps running at (\S+) until", said)
     assert stays, said
     assert b"<html" in urllib.request.urlopen(stays[1], timeout=60).read()
     process.send_signal(signal.SIGINT)

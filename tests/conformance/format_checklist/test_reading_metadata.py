@@ -303,7 +303,7 @@ VECTORS = IndexManifestEntry(
 
 
 def rename_records(schema: dict[str, Any], style: str) -> None:
-    """Record names as another writer chooses them; nobody may look at them."""
+    """Record names as another writer chooses them; readers must ignore them."""
     if style == "java":
         return
     schema.update(name="ManifestEntry")

@@ -1,8 +1,8 @@
 """The writing half of the format's conformance checklist (section 11): its metadata.
 
-Bytes are judged by decoders that are not ours (json, fastavro, pyarrow, struct), by the values of
-the specification, and by the golden tables. That files come back from pypaimon, the last line, is
-``tests/interop/test_checklist_round_trip.py``.
+Independent decoders (json, fastavro, pyarrow, struct), the values of the specification and the
+golden tables check the bytes. ``tests/interop/test_checklist_round_trip.py`` has the last line, the
+round trip through pypaimon.
 """
 
 from __future__ import annotations
@@ -238,7 +238,7 @@ INDEX_MANIFEST = (
 
 
 def declared(kind: Any, named: dict[str, Any]) -> str:
-    """An Avro type in the words of section 4; a nullable one says null first, or it is no ``?``."""
+    """An Avro type in the notation of section 4; a nullable one (``?``) must have null first."""
     if isinstance(kind, list):
         assert kind[0] == "null"
         assert len(kind) == 2

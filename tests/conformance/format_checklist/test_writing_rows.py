@@ -1,8 +1,8 @@
 """The writing half of the format's conformance checklist (section 11): rows and indexes.
 
-Bytes are judged by decoders that are not ours (json, fastavro, pyarrow, struct), by the values of
-the specification, and by the golden tables. That files come back from pypaimon, the last line, is
-``tests/interop/test_checklist_round_trip.py``.
+Independent decoders (json, fastavro, pyarrow, struct), the values of the specification and the
+golden tables check the bytes. ``tests/interop/test_checklist_round_trip.py`` has the last line, the
+round trip through pypaimon.
 """
 
 from __future__ import annotations

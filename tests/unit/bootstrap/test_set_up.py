@@ -142,11 +142,11 @@ def test_a_failed_installation_is_one_line_and_repaired_by_the_next_run(machine:
         (
             "ERROR: THESE PACKAGES DO NOT MATCH THE HASHES FROM THE REQUIREMENTS FILE. Otherwise\n"
             "    six==1.17.0 from https://index/six.whl (from -r lock.txt (line 1)):",
-            "six==1.17.0 has another hash than the lock file says",
+            "six==1.17.0 has another hash than in the lock file",
         ),
         (
             "error: Failed to download `six==1.17.0`\n  cause: Hash mismatch for `six==1.17.0`",
-            "six==1.17.0 has another hash than the lock file says",
+            "six==1.17.0 has another hash than in the lock file",
         ),
         (
             "ERROR: Hashes are required in --require-hashes mode, but they are missing",
@@ -158,7 +158,7 @@ def test_a_failed_installation_is_one_line_and_repaired_by_the_next_run(machine:
         ),
         ("noise\nerror: something new\nmore noise", "error: something new (all of it is in log)"),
         ("  OSError: no README.md\nerror: failed\nsee above", "OSError: no README.md"),
-        ("", "the installer said nothing"),
+        ("", "the installer printed nothing"),
     ],
 )
 def test_what_an_installer_says_becomes_one_line_of_advice(bin_modules, said, advice):
