@@ -1,4 +1,4 @@
-"""Aggregate functions value by value, as slow and as plain as the specification tells them.
+"""Aggregate functions value by value, as slow and as plain as in the specification.
 
 A ROW is a dict, a MAP a list of pairs, as in ``pyarrow.Table.to_pylist``.
 """
@@ -27,7 +27,7 @@ class ModelError(Exception):
 
 
 def ordered(value: Any) -> Any:
-    """What Java compares: -0.0 is below 0.0, NaN above everything."""
+    """Return the sort key of Java: -0.0 is below 0.0, NaN above everything."""
     if isinstance(value, float):
         return (isnan(value), 0.0 if isnan(value) else value, copysign(1, value))
     return value
@@ -213,7 +213,7 @@ class Aggregator:
 
 
 def _ends(number: Fraction) -> bool:
-    """Whether it has finitely many digits."""
+    """True if it has finitely many digits."""
     rest = number.denominator
     for prime in (2, 5):
         while rest % prime == 0:

@@ -1,4 +1,4 @@
-"""What all groups share: markers by folder, and a private home for the tools they start."""
+"""Shared by all groups: markers by folder, and a private home for the tools they start."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A storage that writes down every call somebody makes: on an object store, every request."""
+"""A storage that records every call: on an object store, every request."""
 
 from __future__ import annotations
 

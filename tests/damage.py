@@ -83,7 +83,7 @@ def damaged(draw: st.DrawFn, content: bytes, pieces: Sequence[bytes] = ()) -> by
 
 @dataclass
 class Cost:
-    """What a block took, once it has ended."""
+    """The time and memory of a block, once it has ended."""
 
     grown_bytes: int = 0
     cpu_seconds: float = 0.0

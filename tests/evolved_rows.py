@@ -23,7 +23,7 @@ Row = dict[str, Any]
 
 @dataclass
 class EvolvedRows:
-    """What was written, and what must be read: ``rows`` in the order of their ids."""
+    """The written rows, and the rows to read: ``rows`` in the order of their ids."""
 
     table: lake.Table
     rows: list[Row] = field(default_factory=list)

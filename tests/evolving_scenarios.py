@@ -65,7 +65,7 @@ class Evolution:
         return {**rest, self.column: types[self.column]}
 
     def of_row(self, row: dict[str, Any]) -> dict[str, Any]:
-        """What a stored row says in the columns afterwards."""
+        """Return a stored row in the changed columns."""
         match self.kind:
             case "add" | "add first":
                 return {**row, self.column: None}
@@ -78,14 +78,14 @@ class Evolution:
 
 @dataclass(frozen=True)
 class Stage:
-    """What happens to the columns, and the commit that follows."""
+    """A change of the columns, and the commit that follows."""
 
     evolutions: list[Evolution]
     columns: dict[str, str]
     """After them."""
     changes: list[Change]
     overwrites: bool
-    """Whether the rows take the place of those of their partitions."""
+    """True if the rows replace those of their partitions."""
 
 
 def evolve(model: MergeModel, evolution: Evolution) -> None:

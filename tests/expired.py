@@ -1,4 +1,4 @@
-"""What a table must still have, and what it has too much: counted the slow and simple way."""
+"""The files that a table must have, and its unreferenced ones, counted the slow and simple way."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tests.manifest_entries import entries_in
 __all__ = ["files_of_tables", "missing", "needed", "unneeded", "waiting"]
 
 OWN = ("snapshot", "schema", "tag", "consumer", "changelog", "branch")
-"""Directories that tell of files, whose own files are counted by the tests themselves."""
+"""Directories of metadata, whose own files the tests count themselves."""
 
 
 def unneeded(table: lake.Table) -> set[str]:
@@ -58,7 +58,7 @@ def _below(storage: Storage, info: FileInfo) -> Iterator[str]:
 
 
 def needed(table: lake.Table) -> set[str]:
-    """What every snapshot, tag and changelog leads to, one after the other."""
+    """The files that every snapshot, tag and changelog references, one after the other."""
     handle, found = table._handle, set[str]()
     for layout in _places(handle):
         ids = snapshot_ids(handle.storage, layout)
@@ -151,7 +151,7 @@ def _has_expired_changes(handle: TableHandle, snapshot: Snapshot) -> bool:
 
 
 def _of_delta(handle: TableHandle, snapshot: Snapshot) -> Iterator[str]:
-    """What a changelog without files of its own tells of: what was written, not compacted."""
+    """The changes of a changelog without files of its own: written, not compacted."""
     paths, _ = _of_list(handle, snapshot.base_manifest_list)
     yield from paths
     paths, entries = _of_list(handle, snapshot.delta_manifest_list)

@@ -81,7 +81,7 @@ class GoldenCase:
 
     @property
     def batches(self) -> list[Batch]:
-        """What is done, in order."""
+        """The steps, in order."""
         return [
             Batch(content, self.changes(content.get("rows", ())))
             for content in self.content["batches"]
@@ -101,12 +101,12 @@ class GoldenCase:
 
     @property
     def has_loose_order(self) -> bool:
-        """Whether the order of elements and entries says nothing."""
+        """True if the order of elements and entries has no meaning."""
         return not self.content["compare"]["array_and_map_order_matters"]
 
     @property
     def is_in_order(self) -> bool:
-        """Whether the order of rows matters."""
+        """True if the order of rows matters."""
         return bool(self.content["compare"]["row_order_matters"])
 
     @property

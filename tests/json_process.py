@@ -11,7 +11,7 @@ __all__ = ["JsonProcess", "PeerError"]
 
 
 class PeerError(Exception):
-    """What the other side raised, with its own trace."""
+    """The error of the other process, with its own trace."""
 
 
 class JsonProcess:

@@ -11,7 +11,7 @@ __all__ = ["lake_refuses", "lake_says"]
 
 
 def lake_says(catalog: lake.Catalog, *words: str, code: int = 0, width: int | None = None) -> str:
-    """What a command prints on a terminal of that many columns; how it ends is checked."""
+    """Return the output of a command on a terminal with these columns; check its exit code."""
     environment = {} if width is None else {"COLUMNS": str(width)}
     shown = CliRunner().invoke(app, ["-w", catalog.location, *words], env=environment)
     assert shown.exit_code == code, shown.output or str(shown.exception)

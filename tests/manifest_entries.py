@@ -1,4 +1,4 @@
-"""What a single manifest says, one object for each entry."""
+"""The entries of a single manifest, one object for each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a table with a primary key holds, kept in dictionaries and merged row by row."""
+"""The rows of a primary-key table, kept in dicts and merged row by row."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ RETRACTS = ("-U", "-D")
 
 @dataclass
 class MergeModel:
-    """One table; buckets make no difference, because a key stays in its own."""
+    """One table; buckets make no difference, because a key keeps its bucket."""
 
     types: Mapping[str, str]
     """Every column with its type as text."""
@@ -29,7 +29,7 @@ class MergeModel:
     options: Mapping[str, str]
     partition_keys: Sequence[str] = ()
     runs: list[Run] = field(default_factory=list)
-    """What each flush has stored, oldest first."""
+    """The rows of each flush, oldest first."""
     next_number: int = 0
 
     def write(self, rows: Iterable[tuple[str, Row]]) -> list[tuple[str, Row]]:
@@ -87,7 +87,7 @@ class MergeModel:
 
     @property
     def ignores_delete(self) -> bool:
-        """Whether deletes and update-befores do nothing, under any name of the option."""
+        """True if deletes and update-befores have no effect, under any name of the option."""
         return any(self._is_on(f"{name}ignore-delete") for name in ("", f"{self.engine}."))
 
     @property
@@ -111,7 +111,7 @@ class MergeModel:
         return records
 
     def _merge(self, records: list[Record]) -> Record | None:
-        """A record alone is stored as it is, whatever its kind; the engine sees only meetings."""
+        """A single record is stored unchanged, with any kind; the engine gets only several."""
         if len(records) == 1:
             return records[0]
         engines: dict[str, Callable[[list[Record]], Record | None]] = {

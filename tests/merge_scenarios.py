@@ -67,13 +67,13 @@ SMALL = {
     "BIGINT": [0, 1, -2, 5],
     "DECIMAL(6, 2)": [Decimal("0.00"), Decimal("1.50"), Decimal("-2.25")],
 }
-"""What adds up without an overflow, nearly always: an error ends an example early, and a sum that
-Java lets grow beyond its precision cannot be written down in Arrow."""
+"""Values that rarely overflow when added: an error ends an example early, and Arrow cannot hold a
+sum that Java lets grow beyond its precision."""
 ORDERED = {
     "FLOAT": [1.5, -2.25, float("inf")],
     "DOUBLE": [0.1, -2.5, float("-inf")],
 }
-"""What Java compares alike wherever it compares: NaN, and zeros of two signs, it does not."""
+"""Values that Java compares alike everywhere: without NaN, and without zeros of two signs."""
 
 NUMERIC = (*SMALL, "FLOAT", "DOUBLE", "DECIMAL(30, 3)")
 COMPARABLE = tuple(KEY_TYPES)
@@ -141,13 +141,13 @@ class Scenario:
 
     @property
     def unordered(self) -> set[str]:
-        """Columns in whose arrays the order of elements says nothing."""
+        """Columns of arrays without a defined order of elements."""
         loose = ("nested_update", "nested_partial_update", "collect")
         return {name for name in self.columns if self._function(name) in loose}
 
     @property
     def sequence_groups(self) -> list[tuple[list[str], list[str]]]:
-        """The columns that say how new a row is, and those it is said of."""
+        """The sequence columns, and the columns of their group."""
         return [
             (option[len("fields.") : -len(".sequence-group")].split(","), protected.split(","))
             for option, protected in self.options.items()
@@ -156,7 +156,7 @@ class Scenario:
 
     @property
     def ordering(self) -> set[str]:
-        """Columns that say which row is newer, of all or of a group."""
+        """Sequence columns, of the whole row or of a group."""
         named = self.options.get("sequence.field", "").split(",")
         return {*named, *chain.from_iterable(sequence for sequence, _ in self.sequence_groups)}
 

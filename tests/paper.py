@@ -65,7 +65,7 @@ def paper_table(
 
 
 def with_options(handle: TableHandle, options: Mapping[str, str]) -> TableHandle:
-    """The same table for somebody who has other options; the number of buckets stays."""
+    """The same table with other options, and the same number of buckets."""
     bucket = {k: v for k, v in handle.schema.options.items() if k in ("bucket", "bucket-key")}
     return replace(handle, schema=replace(handle.schema, options={**bucket, **options}))
 
@@ -73,7 +73,7 @@ def with_options(handle: TableHandle, options: Mapping[str, str]) -> TableHandle
 def file(
     name: str, *, rows: int = 10, level: int = 0, keys: tuple[int, int] = (0, 9)
 ) -> DataFileMeta:
-    """A data file nobody wrote."""
+    """A data file without content."""
     int_type = parse_type("INT NOT NULL")
     least, most = (frame_row(encode_row((key,), [int_type]), 1) for key in keys)
     return DataFileMeta(
@@ -99,7 +99,7 @@ def message(
     total_buckets: int | None = None,
     **increments: Sequence[object],
 ) -> CommitMessage:
-    """What changes in one bucket; ``increments`` are named as in ``CommitMessage``."""
+    """The changes of one bucket; ``increments`` are named as in ``CommitMessage``."""
     types = [field.type for field in partition_fields(handle.schema)]
     values = () if dt is None else (dt,)
     made = {name: tuple(files) for name, files in increments.items()}

@@ -1,4 +1,4 @@
-"""What partial-update makes of the rows of one key, one after the other, as its rules read."""
+"""The result of partial-update for the rows of one key, one after the other, by its rules."""
 
 from __future__ import annotations
 

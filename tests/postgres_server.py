@@ -40,7 +40,7 @@ class PostgresServer:
         return f"postgresql+psycopg2://{USER}@/{database}?host={self.directory}&port={self.port}"
 
     def jdbc_url(self, database: str) -> str:
-        """How Java reaches it, which knows no sockets in directories."""
+        """The address for Java, which cannot use sockets in directories."""
         return f"jdbc:postgresql://127.0.0.1:{self.port}/{database}"
 
     def new_database(self) -> str:

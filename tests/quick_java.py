@@ -61,7 +61,7 @@ def _found_home() -> Path | None:
 
 
 def _digest(home: Path) -> str:
-    """Of other Java, or of another Spark, the classes are others."""
+    """Another Java or Spark has different classes."""
     import pyspark
 
     java = (home / "bin" / "java").resolve()
@@ -83,7 +83,7 @@ def _wrap(found: Path, home: Path, classes: Path) -> None:
 
 
 def _leave_classes(classes: Path) -> None:
-    """Run a typical program once, unless another process does so: then this one goes without."""
+    """Run a typical program once, unless another process does it already."""
     import pyspark
 
     with classes.with_suffix(".lock").open("w") as lock:

@@ -1,4 +1,4 @@
-"""Changes what a table's newest commit says, so that everything that refers to it agrees."""
+"""Changes a table's newest commit, and everything that refers to it."""
 
 from __future__ import annotations
 
@@ -39,6 +39,6 @@ def rewrite_list(table: lake.Table, manifests: Sequence[ManifestMeta]) -> None:
 
 
 def delta_of(table: lake.Table) -> list[ManifestMeta]:
-    """What the newest commit wrote."""
+    """The files of the newest commit."""
     handle, name = table._handle, table.latest_snapshot().delta_manifest_list
     return read_manifest_list(handle.storage, handle.layout, name)

@@ -50,7 +50,7 @@ def sample(
     kind: Callable[[T], Hashable] = lambda item: None,
     of: str = "",
 ) -> list[T]:
-    """Return the first item, the last, one of each kind, and others by chance, in their order.
+    """Return the first item, the last, one of each kind, and random ones, in their order.
 
     More than ``most`` are returned only if there are that many kinds. Each test has a sample of its
     own; ``of`` names what is sampled outside of a test.

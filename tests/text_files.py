@@ -238,7 +238,7 @@ CASES = {
 
 
 def empty_table(root: Path, case: Case) -> lake.Table:
-    """Make the table that the file goes into."""
+    """Create the target table of the file."""
     catalog = lake.open_catalog(str(root))
     catalog.create_database("shop")
     return catalog.create_table("shop.orders", COLUMNS[: case.columns])
