@@ -7,7 +7,7 @@ commit has changed it meanwhile, it is planned again. Older snapshots are not ch
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
@@ -62,14 +62,8 @@ def rescale(
     where = where_to_work("serial" if executor is None else executor)
     handle = newest_schema(handle)
     count = _require_count(handle, bucket)
-    asked = chosen_partitions(handle.schema, chosen)
-    units = _units(handle, count)
-    meant = asked({*units})
-    asked_units = [units[each] for each in units if each in meant]
-    if dry_run:
-        done = [*map(_planned, asked_units)]
-    else:
-        done = _Rescale.of(handle, count, where, asked_units).until_done()
+    run = _Rescale(handle, count, where, chosen_partitions(handle.schema, chosen))
+    done = run.planned() if dry_run else run.until_done()
     return RescaleReport.of(handle, count, done, dry_run=dry_run)
 
 
@@ -128,11 +122,6 @@ def _require_count(handle: TableHandle, bucket: object) -> int:
     return count
 
 
-def _units(handle: TableHandle, count: int) -> dict[bytes, _Unit]:
-    """Return every partition of the newest snapshot that has rows in buckets."""
-    return again_if_overtaken(handle, lambda: _units_now(handle, count))
-
-
 def _units_now(handle: TableHandle, count: int) -> dict[bytes, _Unit]:
     snapshot = latest_snapshot(handle.storage, handle.layout)
     handle = newest_schema(handle)  # after the snapshot, or its files might lose newer columns
@@ -162,19 +151,15 @@ class _Rescale:
     handle: TableHandle
     count: int
     executor: str | Executor
-    due: list[_Unit]
-    outcomes: dict[bytes, RescaledPartition]
+    are_meant: Callable[[set[bytes]], set[bytes]]
+    outcomes: dict[bytes, RescaledPartition] = field(default_factory=dict)
     _wanted: list[bytes] | None = None
-    """The partitions to plan again; None before the first round."""
+    """The partitions to plan again; None before the first plan."""
     _made: _Made = field(init=False)
 
-    @classmethod
-    def of(
-        cls, handle: TableHandle, count: int, executor: str | Executor, units: Sequence[_Unit]
-    ) -> _Rescale:
-        """Return the rescale of those units that are due."""
-        outcomes = {unit.partition: unit.outcome for unit in units}
-        return cls(handle, count, executor, [unit for unit in units if unit.is_due], outcomes)
+    def planned(self) -> list[RescaledPartition]:
+        """Return what a rescale would do."""
+        return [*map(_planned, again_if_overtaken(self.handle, self._units))]
 
     def until_done(self) -> list[RescaledPartition]:
         """Read, write and publish partitions; write one again if another commit changed it."""
@@ -194,23 +179,29 @@ class _Rescale:
         return [*self.outcomes.values()]
 
     def _plan_round(self) -> Round[Part, PartOutcome] | None:
-        if self._wanted is not None:
-            newest = _units_now(self.handle, self.count)
-            again = [newest[each] for each in self._wanted if each in newest]
-            self.due = [unit for unit in again if unit.is_due]
-        self._wanted = [unit.partition for unit in self.due]
-        if not self.due:
+        due = [unit for unit in self._units() if unit.is_due]
+        self._wanted = [unit.partition for unit in due]
+        if not due:
             return None
-        for unit in self.due:
+        for unit in due:
             _require_seen(unit)
-        handle, snapshot = self.due[0].handle, self.due[0].snapshot
+        handle, snapshot = due[0].handle, due[0].snapshot
         scan = scan_of(handle, snapshot)
-        parts = _parts(self.due, scan, in_one=self.executor == "serial")
+        parts = _parts(due, scan, in_one=self.executor == "serial")
         if not isinstance(self.executor, str):
             parts.sort(key=lambda part: -part.bytes)
-        self._made = _Made(with_buckets(handle, self.count), self.due, parts)
+        self._made = _Made(with_buckets(handle, self.count), due, parts)
         work = Rewriting(handle, scan, snapshot.id, self.count)
         return Round(units=parts, work=work)
+
+    def _units(self) -> list[_Unit]:
+        """Return the wanted partitions as the newest snapshot has them."""
+        newest = _units_now(self.handle, self.count)
+        if self._wanted is None:
+            meant = self.are_meant({*newest})
+            self.outcomes = {each: unit.outcome for each, unit in newest.items() if each in meant}
+        wanted = self.outcomes if self._wanted is None else self._wanted
+        return [newest[each] for each in wanted if each in newest]
 
     def _take(self, outcome: PartOutcome) -> None:
         part, messages, error = outcome
