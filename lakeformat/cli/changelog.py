@@ -21,7 +21,7 @@ from lakeformat.cli.warehouse import WarehouseOption, named_table
 from lakeformat.types.count_text import counted
 
 if TYPE_CHECKING:
-    from lakeformat.paimon.compact.compact_report import CompactReport
+    from lakeformat import CompactReport
 
 __all__ = ["register"]
 

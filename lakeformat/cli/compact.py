@@ -22,7 +22,8 @@ from lakeformat.types.count_text import counted
 
 if TYPE_CHECKING:
     import lakeformat as lake
-    from lakeformat.paimon.compact.compact_report import CompactReport, Progress
+    from lakeformat import CompactReport
+    from lakeformat.paimon.compact.compact_report import Progress
     from lakeformat.paimon.compact.other_compactor import OtherCompactor
     from lakeformat.tables.table_by_table import TableOutcome
 

@@ -17,7 +17,7 @@ from lakeformat.types.count_text import counted
 
 if TYPE_CHECKING:
     import lakeformat as lake
-    from lakeformat.paimon.health import HealthReport
+    from lakeformat import HealthReport
     from lakeformat.paimon.health.health_report import SnapshotFacts
 
 __all__ = ["register"]

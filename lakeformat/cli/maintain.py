@@ -29,7 +29,8 @@ from lakeformat.executor import require_executor
 from lakeformat.types.byte_size import size
 
 if TYPE_CHECKING:
-    from lakeformat.paimon.maintain import MaintainProgress, MaintainReport
+    from lakeformat import MaintainReport
+    from lakeformat.paimon.maintain import MaintainProgress
 
 __all__ = ["EXIT_NOT_HEALTHY", "register"]
 

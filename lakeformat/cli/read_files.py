@@ -8,9 +8,9 @@ from typing import get_args
 
 import pyarrow as pa
 
+from lakeformat import TableSchema
 from lakeformat.errors import InvalidRequestError
 from lakeformat.files.foreign.dialect import CSV_AND_PLAIN, SourceFormat, TextDialect, format_of
-from lakeformat.paimon.schema import TableSchema
 from lakeformat.paimon.write.checked_rows import checked_rows
 
 __all__ = ["read_rows"]

@@ -17,7 +17,7 @@ from lakeformat.cli.warehouse import (
 )
 
 if TYPE_CHECKING:
-    from lakeformat.paimon.schema_changes import SchemaChange
+    from lakeformat import SchemaChange
 
 __all__ = ["option_named", "register"]
 

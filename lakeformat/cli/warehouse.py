@@ -19,7 +19,7 @@ from lakeformat.errors import InvalidRequestError, NotFoundError
 from lakeformat.paimon.layout import MAIN_BRANCH
 
 if TYPE_CHECKING:
-    from lakeformat.paimon.schema_changes import SchemaChange
+    from lakeformat import SchemaChange
 
 __all__ = [
     "CatalogOptionOption",

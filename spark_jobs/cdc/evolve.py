@@ -8,7 +8,7 @@ from typing import TypeAlias
 import pyarrow as pa
 
 import lakeformat as lake
-from lakeformat.paimon.schema_changes import SchemaChange, add_column, update_column_type
+from lakeformat import SchemaChange, add_column, update_column_type
 from lakeformat.types.arrow_types import to_arrow_type
 from lakeformat.types.types import (
     STRING,

@@ -14,8 +14,8 @@ import pyarrow as pa
 from pyspark.sql import functions as sql
 from pyspark.sql.pandas.functions import arrow_udf
 
+from lakeformat import TableSchema
 from lakeformat.paimon.bucketing import BucketFunction, bucket_function
-from lakeformat.paimon.schema import TableSchema
 from lakeformat.types.types import AtomicType, DataField, TypeName
 from spark_jobs.frames.conditions import column_named
 

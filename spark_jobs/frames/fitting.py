@@ -8,8 +8,8 @@ import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql.pandas.types import to_arrow_schema
 
+from lakeformat import TableSchema
 from lakeformat.errors import InvalidRequestError
-from lakeformat.paimon.schema import TableSchema
 from lakeformat.paimon.write.input_columns import InputColumns
 from lakeformat.paimon.write.row_kinds import RowKinds
 

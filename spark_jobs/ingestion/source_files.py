@@ -17,7 +17,7 @@ from spark_jobs.ingestion.remote_files import is_remote, opener_of, remote_paths
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from lakeformat.paimon.schema import TableSchema
+    from lakeformat import TableSchema
 
 __all__ = ["SourceFiles", "find_paths", "find_source"]
 

@@ -145,7 +145,7 @@ def _time_pattern(value: str) -> None:
 
 
 def _table_options(value: Mapping[str, str]) -> None:
-    from lakeformat.paimon.options import TableOptions
+    from lakeformat import TableOptions
 
     TableOptions({k: each for k, each in value.items() if k not in _KEY_OPTIONS}).validate()
 

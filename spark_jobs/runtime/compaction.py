@@ -17,9 +17,8 @@ from spark_jobs.runtime.tasks import executor_of
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from lakeformat import CommitId, Table
+    from lakeformat import CommitId, CompactReport, Table
     from lakeformat.executor import Executor
-    from lakeformat.paimon.compact.compact_report import CompactReport
 
 __all__ = ["How", "compact_table", "how_of", "warnings_of"]
 
