@@ -25,7 +25,7 @@ from lakeformat.environment import Environment
 from lakeformat.errors import CorruptTableError, InvalidRequestError, LakeError, UnsupportedError
 from lakeformat.files.avro import avro_container
 from lakeformat.paimon import binary_row, partition
-from lakeformat.paimon.binary_row import column_decoder, decode, encode_row, frame, frame_row
+from lakeformat.paimon.binary_row import column_decoder, decode, encode_row, frame_row, layout
 from lakeformat.paimon.index import deletion_vector_file, hash_index, roaring
 from lakeformat.paimon.index.byte_cursor import ByteCursor
 from lakeformat.paimon.index.deletion_vector import DeletionVector
@@ -277,7 +277,7 @@ DECODERS: dict[str, Decoder] = {
     "binary row, one": Decoder(
         lambda content: binary_row.decode_row(binary_row.unframe_row(content)[1], ROW_TYPES),
         ROWS,
-        (decode.decode_row, decode.decode_field, frame.unframe_row),
+        (decode.decode_row, decode.decode_field, layout.unframe_row),
     ),
     "binary row, many": Decoder(
         lambda content: [
