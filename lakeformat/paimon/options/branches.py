@@ -1,4 +1,4 @@
-"""Options that make rows of other branches count as rows of a table."""
+"""Options by which a table includes the rows of other branches."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ CHAIN_TABLE = "chain-table.enabled"
 _CHAIN = ("scan.fallback-snapshot-branch", "scan.fallback-delta-branch")
 _SINGLE = ("scan.fallback-branch", "scan.primary-branch")
 READ_THROUGH = (*_SINGLE, *_CHAIN)
-"""The options that name a branch in which another one looks for rows."""
+"""The options that name a branch whose rows another branch includes."""
 
 
 def chain_branches(options: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the branches a chain table is merged from; none for a table of its own rows.
+    """Return the branches that a chain table merges; none for a table of its own rows.
 
-    Without both names, Java reads the table as any other.
+    Without both names, Java reads the table like any other.
     """
     names = tuple(options[key] for key in _CHAIN if options.get(key))
     is_chain = options.get(CHAIN_TABLE, "").strip().lower() == "true"
@@ -24,7 +24,7 @@ def chain_branches(options: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def read_through(options: Mapping[str, str], branch: str) -> str | None:
-    """Return the option by which a branch shows rows of others; None if it has none."""
+    """Return the option by which a branch shows rows of other branches; None if it has none."""
     chained = chain_branches(options)
     if chained:
         apart = {name.lower() for name in chained}

@@ -1,4 +1,4 @@
-"""The options that say which changes are kept as changelog, and how compactions find them.
+"""The options for changelogs: their content, and how compactions produce them.
 
 Declared like all options of a table, and read as part of ``TableOptions``.
 """
@@ -12,59 +12,60 @@ __all__ = ["ChangelogOptions"]
 
 
 class ChangelogOptions:
-    """Who makes a table's changelog, and what is left out of it."""
+    """The producer of a table's changelog, and the changes it omits."""
 
     changelog_producer = Option(
         "changelog-producer",
         one_of("none", "input", "lookup", "full-compaction"),
         "none",
-        "Which changes are kept as changelog files: none, the rows as they came in, what every "
-        "compaction of new rows finds replaced, or what differs between full compactions.",
+        "Changes kept in changelog files: none; the rows as they were written (input); the rows "
+        "that each compaction of new rows replaces (lookup); or the differences between full "
+        "compactions.",
     )
     changelog_row_deduplicate = Option(
         "changelog-producer.row-deduplicate",
         BOOLEAN,
         "false",
-        "Whether lookup and full-compaction tell nothing of updates that change no value.",
+        "The producers lookup and full-compaction omit updates that change no value.",
     )
     changelog_row_deduplicate_ignore_fields = Option(
         "changelog-producer.row-deduplicate-ignore-fields",
         COLUMN_NAMES,
         "",
-        "Columns whose change alone is no change for changelog-producer.row-deduplicate.",
+        "Columns that changelog-producer.row-deduplicate ignores when it compares values.",
     )
     streaming_read_overwrite = Option(
         "streaming-read-overwrite",
         BOOLEAN,
         "false",
-        "Whether changes and streams of a primary-key table include overwrites: -D for each row "
-        "that went, +I for each that came.",
+        "Changes and streams of a primary-key table include overwrites: -D for each deleted row, "
+        "+I for each new row.",
     )
     streaming_read_append_overwrite = Option(
         "streaming-read-append-overwrite",
         BOOLEAN,
         "false",
-        "Whether changes and streams of an append table include the rows that overwrites add.",
+        "Changes and streams of an append table include the rows that overwrites add.",
     )
     force_lookup = Option(
         "force-lookup",
         BOOLEAN,
         "false",
-        "Whether every compaction takes all of level 0 and looks its keys up, without a changelog.",
+        "Every compaction takes all of level 0 and looks up its keys, even without a changelog.",
         mutable=False,
     )
     full_compaction_delta_commits = Option(
         "full-compaction.delta-commits",
         OPTIONAL_NUMBER,
         "",
-        "After how many commits other engines' writers compact a bucket in full; ours never "
-        "compact: run compactions of strategy 'full' instead.",
+        "Number of commits after which writers of other engines compact a bucket in full. Writers "
+        "of this library never compact: run compactions with strategy 'full' instead.",
         group=Group.PERFORMANCE,
     )
     deletion_vectors_bitmap64 = Option(
         "deletion-vectors.bitmap64",
         BOOLEAN,
         "false",
-        "Whether new deletion vectors have 64 bits, for files of more than 2^31 - 1 rows; some "
-        "readers know only those of 32.",
+        "New deletion vectors have 64 bits, for files of more than 2^31 - 1 rows; some readers "
+        "know only those of 32 bits.",
     )

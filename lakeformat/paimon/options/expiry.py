@@ -1,4 +1,4 @@
-"""The options that say how long snapshots and changelogs are kept, and for whom.
+"""The options for the retention of snapshots and changelogs.
 
 Declared like all options of a table, and read as part of ``TableOptions``.
 """
@@ -18,79 +18,79 @@ __all__ = ["ExpiryOptions"]
 
 
 class ExpiryOptions:
-    """What an expiry of snapshots and changelogs leaves, and how it removes files."""
+    """Options for the snapshots and changelogs that an expiry keeps, and for deleting files."""
 
     snapshot_num_retained_min = Option(
         "snapshot.num-retained.min",
         whole_number(1, 2**31 - 1),
         "10",
-        "How many of the newest snapshots an expiry leaves, however old they are.",
+        "The least number of newest snapshots that an expiry keeps, however old they are.",
     )
     snapshot_num_retained_max = Option(
         "snapshot.num-retained.max",
         whole_number(1, 2**31 - 1),
         str(2**31 - 1),
-        "How many of the newest snapshots an expiry leaves at most, however young they are.",
+        "The most snapshots that an expiry keeps, however young they are.",
     )
     snapshot_time_retained_millis = Option(
         "snapshot.time-retained",
         DURATION,
         "1 h",
-        "How long a snapshot is kept after the next one has taken its place.",
+        "How long a snapshot is kept after the next one replaced it.",
     )
     snapshot_expire_limit = Option(
         "snapshot.expire.limit",
         whole_number(1, 2**31 - 1),
         "50",
-        "How many snapshots, and how many changelogs, one expiry removes at most; raise it to "
-        "catch up after a long time without.",
+        "The most snapshots, and the most changelogs, that one expiry deletes; raise it to catch "
+        "up after a long time without expiry.",
     )
     snapshot_clean_empty_directories = Option(
         "snapshot.clean-empty-directories",
         BOOLEAN,
         "false",
-        "Whether an expiry removes the directories of buckets and partitions that it empties.",
+        "An expiry deletes the directories of buckets and partitions that it empties.",
         older_keys=("snapshot.expire.clean-empty-directories",),
     )
     changelog_num_retained_min = Option(
         "changelog.num-retained.min",
         OPTIONAL_NUMBER,
         "",
-        "How many of the newest snapshots keep their changelog at least; empty is as the "
-        "snapshots themselves. More than those makes changelogs outlive them.",
+        "The least number of newest snapshots whose changelog is kept; empty: like the snapshots. "
+        "A larger number keeps changelogs longer than snapshots.",
     )
     changelog_num_retained_max = Option(
         "changelog.num-retained.max",
         OPTIONAL_NUMBER,
         "",
-        "How many of the newest snapshots keep their changelog at most; empty is as the "
-        "snapshots themselves. More than those makes changelogs outlive them.",
+        "The most snapshots whose changelog is kept; empty: like the snapshots. A larger number "
+        "keeps changelogs longer than snapshots.",
     )
     changelog_time_retained_millis = Option(
         "changelog.time-retained",
         OPTIONAL_DURATION,
         "",
-        "How long a changelog is kept; empty is as the snapshots. Longer than those makes "
-        "changelogs outlive them.",
+        "How long a changelog is kept; empty: like the snapshots. A longer time keeps changelogs "
+        "longer than snapshots.",
     )
     consumer_expiration_time_millis = Option(
         "consumer.expiration-time",
         OPTIONAL_DURATION,
         "",
-        "After how long without progress an expiry forgets a consumer; empty is never.",
+        "Time without progress after which an expiry deletes a consumer; empty: never.",
     )
     consumer_changelog_only = Option(
         "consumer.changelog-only",
         BOOLEAN,
         "false",
-        "Whether consumers keep changelogs from expiring, and snapshots no more; it counts where "
-        "changelogs outlive snapshots.",
+        "Consumers protect changelogs from expiry, but not snapshots; only used if changelogs are "
+        "kept longer than snapshots.",
     )
     file_operation_threads = Option(
         "file-operation.thread-num",
         OPTIONAL_NUMBER,
         "",
-        "How many files are removed at a time; empty is four per processor.",
+        "Number of files deleted at the same time; empty: four per processor.",
         group=Group.PERFORMANCE,
         older_keys=("delete-file.thread-num",),
     )

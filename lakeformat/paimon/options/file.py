@@ -1,4 +1,4 @@
-"""The options of data and changelog files: their format, names, places and statistics.
+"""The options of data and changelog files: format, names, directories and statistics.
 
 Declared like all options of a table, and read as part of ``TableOptions``.
 """
@@ -30,124 +30,124 @@ _COMPRESSION = one_of(*COMPRESSIONS)
 
 
 class FileOptions:
-    """What new files of a table are like."""
+    """The properties of new files of a table."""
 
     file_format = Option(
         "file.format",
         _FORMAT,
         "parquet",
-        "Format of new data files; files that exist are read by their own name's ending.",
+        "Format of new data files; existing files are read by the ending of their own name.",
     )
     file_compression = Option(
         "file.compression",
         _COMPRESSION,
         "zstd",
-        "Compression of new data files; lz4 when processor time is scarcer than storage. Parquet, "
-        "ORC and Avro have their own each; engines on the JVM read brotli only with a library.",
+        "Compression of new data files; lz4 if processor time is scarcer than storage. Parquet, "
+        "ORC and Avro each support their own set; engines on the JVM read brotli only with an "
+        "extra library.",
         group=Group.PERFORMANCE,
     )
     file_format_per_level = Option(
         "file.format.per.level",
         per_level(_FORMAT),
         "",
-        "Format of a primary-key table's new files by level, where it is not file.format.",
+        "Format of a primary-key table's new files by level, if it is not file.format.",
     )
     file_compression_per_level = Option(
         "file.compression.per.level",
         per_level(_COMPRESSION),
         "",
-        "Compression of a primary-key table's new files by level, where it is not "
-        "file.compression: little for level 0, which is soon rewritten.",
+        "Compression of a primary-key table's new files by level, if it is not file.compression: "
+        "a light one for level 0, which is soon rewritten.",
         group=Group.PERFORMANCE,
     )
     file_compression_zstd_level = Option(
         "file.compression.zstd-level",
         whole_number(1, 22),
         "1",
-        "Level of zstd for data files and manifests; higher is smaller and slower, and not for "
-        "ORC files.",
+        "Level of zstd for data files and manifests; higher is smaller and slower. ORC files "
+        "ignore it.",
         group=Group.PERFORMANCE,
     )
     parquet_enable_dictionary = Option(
         "parquet.enable.dictionary",
         BOOLEAN,
         "true",
-        "Encode columns of new Parquet files that repeat values by a dictionary; false is for "
-        "readers that know none.",
+        "Encode columns of new Parquet files with repeated values by a dictionary; false for "
+        "readers without dictionary support.",
         group=Group.PERFORMANCE,
     )
     orc_timestamp_ltz_legacy_type = Option(
         "orc.timestamp-ltz.legacy.type",
         BOOLEAN,
         "true",
-        "Whether TIMESTAMP_LTZ in ORC files is a wall clock of the JVM that wrote them, as Java "
-        "has it by default; false is the instant itself, the same in every zone.",
+        "TIMESTAMP_LTZ in ORC files is a wall clock of the writing JVM, as by default in Java; "
+        "false: the instant itself, the same in every zone.",
     )
     orc_writer_timezone = Option(
         "lake.orc-writer-timezone",
         or_unset(TIME_ZONE_NAME),
         "",
-        "Time zone of the JVMs that write the table's ORC files, for files that do not name it: "
-        "those without a TIMESTAMP column. Unset is UTC.",
+        "Time zone of the JVMs that write the table's ORC files, for files that do not name it "
+        "(those without a TIMESTAMP column). Unset: UTC.",
     )
     target_file_size_bytes = Option(
         "target-file-size",
         SIZE,
         "256 mb",
-        "A writer starts a new data file once the current one has reached this size; unset, it is "
-        "128 mb for primary-key tables.",
+        "Size at which a writer starts a new data file. Unset: 128 mb for primary-key tables.",
         group=Group.PERFORMANCE,
     )
     data_file_prefix = Option(
         "data-file.prefix",
         FILE_NAME_PART,
         "data-",
-        "How names of new data files begin; set it to tell the files of several writers apart.",
+        "Prefix of names of new data files; set it to distinguish the files of several writers.",
     )
     changelog_file_prefix = Option(
         "changelog-file.prefix",
         FILE_NAME_PART,
         "changelog-",
-        "How names of new changelog files begin.",
+        "Prefix of names of new changelog files.",
     )
     changelog_file_format = Option(
         "changelog-file.format",
         or_unset(_FORMAT),
         "",
-        "Format of new changelog files, where it is not that of data files of their level.",
+        "Format of new changelog files, if it is not that of data files of their level.",
     )
     changelog_file_compression = Option(
         "changelog-file.compression",
         or_unset(_COMPRESSION),
         "",
-        "Compression of new changelog files, where it is not that of data files of their level.",
+        "Compression of new changelog files, if it is not that of data files of their level.",
         group=Group.PERFORMANCE,
     )
     changelog_statistics_mode = Option(
         "changelog-file.stats-mode",
         or_unset(STATISTICS_MODE),
         "",
-        "Like metadata.stats-mode, for changelog files, which few readers filter.",
+        "Like metadata.stats-mode, for changelog files, which readers seldom filter.",
         group=Group.PERFORMANCE,
     )
     file_suffix_include_compression = Option(
         "file.suffix.include.compression",
         BOOLEAN,
         "false",
-        "Put the compression into names of new files, as in data-….zst.parquet, for other tools.",
+        "Add the compression to names of new files, as in data-….zst.parquet, for other tools.",
     )
     data_file_thin_mode = Option(
         "data-file.thin-mode",
         BOOLEAN,
         "false",
-        "Leave the copies of key columns out of new files of a primary-key table: less to write.",
+        "Omit the copies of key columns from new files of a primary-key table, to write less.",
         group=Group.PERFORMANCE,
     )
     statistics_mode = Option(
         "metadata.stats-mode",
         STATISTICS_MODE,
         "truncate(16)",
-        "Which statistics manifests keep of each column, for scans to skip files by.",
+        "The statistics of each column in manifests, by which scans skip files.",
         group=Group.PERFORMANCE,
     )
     statistics_mode_per_level = Option(
@@ -161,55 +161,56 @@ class FileOptions:
         "metadata.stats-keep-first-n-columns",
         whole_number(-1, 2**31 - 1),
         "-1",
-        "Keep statistics of so many leading columns only, for wide tables; -1 is all of them.",
+        "Number of leading columns with statistics, for wide tables; -1: all columns.",
         group=Group.PERFORMANCE,
     )
     statistics_dense_store = Option(
         "metadata.stats-dense-store",
         BOOLEAN,
         "true",
-        "Leave columns without statistics out of manifests; false is for readers before 0.9.",
+        "Omit columns without statistics from manifests; false for readers before 0.9.",
         group=Group.PERFORMANCE,
     )
     column_statistics_mode = ColumnOption(
         "fields.<column>.stats-mode",
         STATISTICS_MODE,
         "none",
-        "Like metadata.stats-mode, for one column; if it is not set, that option decides.",
+        "Like metadata.stats-mode, for one column; unset: that option applies.",
         group=Group.PERFORMANCE,
     )
     data_file_path_directory = Option(
         "data-file.path-directory",
         RELATIVE_PATH,
         "",
-        "Directory below the table that holds its data files, to keep them apart from metadata.",
+        "Directory below the table for its data files, to separate them from metadata.",
         mutable=False,
     )
     data_file_external_paths = Option(
         "data-file.external-paths",
         ADDRESSES,
         "",
-        "Directories outside the table that new data and changelog files go to, once "
-        "data-file.external-paths.strategy says how.",
+        "Directories outside the table for new data and changelog files; used once "
+        "data-file.external-paths.strategy is set.",
     )
     data_file_external_paths_strategy = Option(
         "data-file.external-paths.strategy",
         one_of("none", "round-robin", "specific-fs", "entropy-inject", "weight-robin"),
         "none",
-        "Whether new files go to no external path, to each in turn, in turn to those with the "
-        "scheme of data-file.external-paths.specific-fs, in turn with directories named by a hash "
-        "(for stores that limit requests by prefix), or by chance and weight.",
+        "How new files are spread over the external paths: to none of them; to each in turn; in "
+        "turn to those with the scheme of data-file.external-paths.specific-fs; in turn with "
+        "directories named by a hash (for stores that limit requests by prefix); or at random by "
+        "weight.",
     )
     data_file_external_paths_specific_fs = Option(
         "data-file.external-paths.specific-fs",
         SCHEME,
         "",
-        "Which of the external paths the strategy specific-fs uses.",
+        "Scheme of the external paths that the strategy specific-fs uses.",
     )
     data_file_external_paths_weights = Option(
         "data-file.external-paths.weights",
         WEIGHTS,
         "",
-        "How often the strategy weight-robin uses each external path, in their order, such as "
-        "10,5,15; empty is each in turn.",
+        "Weights of the external paths for the strategy weight-robin, in their order, such as "
+        "10,5,15; empty: each in turn.",
     )

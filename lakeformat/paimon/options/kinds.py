@@ -1,4 +1,4 @@
-"""What the text of an option may be, and how it becomes a value."""
+"""The values that an option may have, and their parsers."""
 
 from __future__ import annotations
 
@@ -45,14 +45,14 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Kind(Generic[T]):
-    """How the text of an option becomes a value."""
+    """A kind of value: its name in messages, and its parser."""
 
     name: str
     parse: Callable[[str], T]
 
 
 _MOST = 2**63 - 1
-"""Bytes and milliseconds are 64 bits in other engines."""
+"""The largest number of bytes and milliseconds: 64 bits in other engines."""
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 _LEVEL = re.compile(r"[0-9]{1,9}")
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/.*")
@@ -84,7 +84,7 @@ def _with_unit(units: Mapping[str, int | Fraction]) -> Callable[[str], int]:
             raise ValueError(f"write a number and a unit out of {known}")
         value = int(int(found[1]) * units[found[2]])
         if value > _MOST:
-            raise ValueError("that is more than 64 bits can say")
+            raise ValueError("it is larger than 64 bits")
         return value
 
     return parse
@@ -92,12 +92,12 @@ def _with_unit(units: Mapping[str, int | Fraction]) -> Callable[[str], int]:
 
 def _integer(text: str) -> int:
     if not _INTEGER.fullmatch(text.strip()):
-        raise ValueError("it is no whole number")
+        raise ValueError("it is not a whole number")
     return int(text)
 
 
 def whole_number(low: int, high: int) -> Kind[int]:
-    """A number between two bounds, both included."""
+    """Return the kind of whole numbers between two bounds, both included."""
 
     def parse(text: str) -> int:
         value = _integer(text)
@@ -109,24 +109,24 @@ def whole_number(low: int, high: int) -> Kind[int]:
 
 
 def one_of(*values: str) -> Kind[str]:
-    """One word out of a list, whatever its letter case."""
+    """Return the kind of one word out of a list; letter case does not matter."""
 
     def parse(text: str) -> str:
         value = text.strip().lower()
         if value not in values:
-            raise ValueError("this version writes no other")
+            raise ValueError("this version supports no other")
         return value
 
     return Kind(" or ".join(values), parse)
 
 
 def or_unset(kind: Kind[str]) -> Kind[str]:
-    """A kind that may also be empty: the table says nothing, and another option decides."""
+    """Return a kind that may also be empty: then another option decides."""
     return Kind(f"{kind.name}; empty if unset", lambda text: kind.parse(text) if text else "")
 
 
 def per_level(kind: Kind[T]) -> Kind[Mapping[int, T]]:
-    """A value for each of some levels, as in ``0:avro,3:parquet``."""
+    """Return the kind of one value per level, as in ``0:avro,3:parquet``."""
 
     def parse(text: str) -> Mapping[int, T]:
         values: dict[int, T] = {}
@@ -135,7 +135,7 @@ def per_level(kind: Kind[T]) -> Kind[Mapping[int, T]]:
             if not colon or not _LEVEL.fullmatch(level.strip()):
                 raise ValueError(f"{item!r} is not a level, a colon and a value")
             if int(level) in values:
-                raise ValueError(f"level {int(level)} is there twice")
+                raise ValueError(f"level {int(level)} occurs twice")
             values[int(level)] = kind.parse(value.strip())
         return values
 
@@ -147,7 +147,7 @@ def _statistics_mode(text: str) -> str:
     found = re.fullmatch(r"truncate\((\d+)\)", value)
     if value in ("none", "counts", "full") or (found and int(found[1]) > 0):
         return value
-    raise ValueError("nothing else says which statistics to keep")
+    raise ValueError("no other option sets the statistics")
 
 
 def _file_name_part(text: str) -> str:
@@ -170,14 +170,14 @@ DURATION: Kind[int] = Kind("a duration such as '10 s'", _with_unit(_DURATION_UNI
 
 
 def _asked_duration(text: str) -> int:
-    # Options are in milliseconds if they name no unit, as in Java; nobody who types 7 means that.
+    # As in Java, options without a unit are milliseconds; a person who types 7 does not mean that.
     if text.strip().isdecimal():
         raise ValueError(f"a number needs a unit, as in '{text.strip()} d'")
     return DURATION.parse(text)
 
 
 ASKED_DURATION: Kind[int] = Kind("a duration such as '10 s'", _asked_duration)
-"""What somebody says in a call or a command."""
+"""A duration in a call or a command."""
 OPTIONAL_DURATION: Kind[int | None] = Kind(
     "a duration such as '10 s', or empty", lambda text: DURATION.parse(text) if text else None
 )
@@ -211,7 +211,7 @@ TIME_ZONE_NAME: Kind[str] = Kind(TIME_ZONE.name, _zone_name)
 def _boolean(text: str) -> bool:
     value = text.strip().lower()
     if value not in ("true", "false"):
-        raise ValueError("it is neither")
+        raise ValueError("it must be true or false")
     return value == "true"
 
 
@@ -219,7 +219,7 @@ def _ratio(text: str) -> float:
     try:
         value = float(text)
     except ValueError:
-        raise ValueError("it is no number") from None
+        raise ValueError("it is not a number") from None
     if not 0 <= value <= 1:
         raise ValueError("out of range")
     return value
@@ -250,7 +250,7 @@ _METADATA_DIRECTORIES = frozenset(
 def _relative_path(text: str) -> str:
     parts = text.strip("/").split("/")
     if text and any(part in ("", ".", "..") for part in parts):
-        raise ValueError("it leads out of the table")
+        raise ValueError("it leads outside the table")
     if "\0" in text or parts[0] in _METADATA_DIRECTORIES:
         raise ValueError(f"{parts[0]!r} is for metadata: choose another name, such as 'data'")
     return text.strip("/")
@@ -269,20 +269,20 @@ def _addresses(text: str) -> tuple[str, ...]:
 
 
 def _column_names(text: str) -> tuple[str, ...]:
-    # Names are taken as they stand, spaces included: so Java does.
+    # Names are taken literally, spaces included, as in Java.
     return tuple(text.split(",")) if text else ()
 
 
 def _weights(text: str) -> tuple[int, ...]:
     weights = tuple(_integer(weight) for weight in text.split(",")) if text else ()
     if any(not 1 <= weight < 2**31 for weight in weights):
-        raise ValueError("a weight is 1 or more")
+        raise ValueError("a weight must be 1 or more")
     return weights
 
 
 def _scheme(text: str) -> str:
     if text and not _SCHEME_NAME.fullmatch(text):
-        raise ValueError("it has letters, digits, '+', '.' and '-' only")
+        raise ValueError("it may contain only letters, digits, '+', '.' and '-'")
     return text.lower()
 
 

@@ -10,8 +10,8 @@ __all__ = ["Operation"]
 class Operation(StrEnum):
     """One kind of work on a table.
 
-    Looking at metadata, removing orphan files and making branches are no member: no option
-    forbids them.
+    Reading metadata, deleting orphan files and creating branches are no members: no option forbids
+    them.
     """
 
     READ = "read"
@@ -25,6 +25,6 @@ class Operation(StrEnum):
     COMMIT = "commit"
     """Publish a snapshot without new rows: drop partitions, roll back, analyze, merge manifests."""
     EXPIRE = "expire"
-    """Delete snapshots with the files that only they need; also cutting history back."""
+    """Delete snapshots with the files that only they need, or cut off the history."""
     TAG = "tag"
-    """Make, rename or delete tags."""
+    """Create, rename or delete tags."""

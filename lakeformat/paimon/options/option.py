@@ -1,4 +1,4 @@
-"""How an option is declared, whatever it is an option of: key, type, default and meaning."""
+"""The declaration of an option: key, type, default and description."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ __all__ = ["COLUMN", "ColumnOption", "Declaration", "Group", "Option", "OptionTe
 T = TypeVar("T")
 
 _MOST_SHOWN = 200
-"""Characters of a value that an error repeats at most."""
+"""The most characters of a value in an error."""
 
 
 class Group(StrEnum):
-    """Why somebody sets an option."""
+    """The purpose of an option."""
 
     BEHAVIOUR = "behaviour"
     PERFORMANCE = "performance"
@@ -29,7 +29,7 @@ class Declaration(Generic[T]):
     """One declared option."""
 
     noun: ClassVar[str] = "option"
-    """What an error calls it."""
+    """The word for it in errors."""
 
     def __init__(self, key: str, kind: Kind[T], default: str, description: str) -> None:
         self.key = key
@@ -38,7 +38,7 @@ class Declaration(Generic[T]):
         self.description = description
 
     def parse(self, text: str) -> T:
-        """The typed value of a text, or an error that names the option."""
+        """Return the typed value of a text; an error names the option."""
         try:
             return self.kind.parse(text)
         except ValueError as reason:
@@ -49,10 +49,10 @@ class Declaration(Generic[T]):
 
 
 class OptionTexts(Protocol):
-    """What holds the texts of options."""
+    """A holder of option texts."""
 
     def text(self, option: Option[Any]) -> str:
-        """The text of an option, or its default."""
+        """Return the text of an option, or its default."""
         ...
 
 
@@ -70,7 +70,7 @@ class Option(Declaration[T]):
         mutable: bool = True,
         older_keys: tuple[str, ...] = (),
     ) -> None:
-        """``older_keys`` mean the same where a table does not set ``key``."""
+        """``older_keys`` apply if a table does not set ``key``."""
         super().__init__(key, kind, default, description)
         self.group = group
         self.mutable = mutable
@@ -78,7 +78,7 @@ class Option(Declaration[T]):
         self._last: tuple[str, T] | None = None
 
     def sets(self, key: str) -> bool:
-        """Whether a key of a table is this option."""
+        """Return True if a key of a table is this option."""
         return key in (self.key, *self.older_keys)
 
     @overload
@@ -90,7 +90,7 @@ class Option(Declaration[T]):
             return self
         text, last = instance.text(self), self._last
         if last is None or last[0] != text:
-            # Most tables say the same, and writers ask for every file.
+            # Most tables have the same text, and writers ask for every file.
             last = self._last = text, self.parse(text)
         return last[1]
 
@@ -98,15 +98,15 @@ class Option(Declaration[T]):
 class ColumnOption(Option[T]):
     """An option with one value per column, such as ``fields.price.stats-mode``.
 
-    Its key has ``<column>`` where the name goes; it is read with ``TableOptions.of_column``.
+    Its key has ``<column>`` in place of the name; it is read with ``TableOptions.of_column``.
     """
 
     def key_of(self, column: str) -> str:
-        """The key that sets it for one column."""
+        """Return the key that sets it for one column."""
         return self.key.replace(COLUMN, column)
 
     def sets(self, key: str) -> bool:
-        """Whether a key of a table is this option for some column."""
+        """Return True if a key of a table is this option for some column."""
         start, end = self.key.split(COLUMN)
         return key.startswith(start) and key.endswith(end) and len(key) > len(start + end)
 
@@ -115,6 +115,6 @@ COLUMN = "<column>"
 
 
 def closest(key: str, known: Iterable[str]) -> str:
-    """The end of a sentence about an unknown option: which one may have been meant."""
+    """Return the end of a message about an unknown option: the nearest known key."""
     close = difflib.get_close_matches(key, list(known), n=1)
     return f"; did you mean {close[0]!r}?" if close else ""

@@ -1,4 +1,4 @@
-"""The options that say when partitions expire and how they are marked as done.
+"""The options for the expiry of partitions and for marking them as done.
 
 Declared like all options of a table, and read as part of ``TableOptions``.
 """
@@ -18,7 +18,7 @@ from lakeformat.paimon.options.option import Group, Option
 __all__ = ["PartitionOptions"]
 
 MARK_DONE_ACTIONS = ("success-file", "done-partition", "mark-event", "http-report", "custom")
-"""Every action the format knows."""
+"""Every action that the format has."""
 
 
 def _actions(text: str) -> tuple[str, ...]:
@@ -30,54 +30,54 @@ def _actions(text: str) -> tuple[str, ...]:
 
 
 class PartitionOptions:
-    """How old a partition may get, how its age is told, and what says that it is complete."""
+    """Options for the age of partitions, its limit, and the marks of complete partitions."""
 
     partition_expiration_time_millis = Option(
         "partition.expiration-time",
         OPTIONAL_DURATION,
         "",
-        "How old a partition gets before an expiry of partitions deletes its rows; empty for ever.",
+        "Age at which an expiry of partitions deletes the rows of a partition; empty: never.",
     )
     partition_expiration_strategy = Option(
         "partition.expiration-strategy",
         one_of("values-time", "update-time"),
         "values-time",
-        "Whether the age of a partition is told by its values, or by when it was written to last.",
+        "The age of a partition is given by its values, or by the time of its last write.",
     )
     partition_expiration_max_num = Option(
         "partition.expiration-max-num",
         whole_number(1, 2**31 - 1),
         "100",
-        "How many partitions one expiry deletes at most; the others go with the next.",
+        "The most partitions that one expiry deletes; the next expiry deletes more.",
         group=Group.PERFORMANCE,
     )
     partition_expiration_batch_size = Option(
         "partition.expiration-batch-size",
         OPTIONAL_NUMBER,
         "",
-        "How many partitions one commit of an expiry deletes; empty is all of them. Smaller is "
-        "more commits, each of them shorter.",
+        "The most partitions that one commit of an expiry deletes; empty: all. A smaller number "
+        "means more commits, each of them shorter.",
         group=Group.PERFORMANCE,
     )
     partition_timestamp_pattern = Option(
         "partition.timestamp-pattern",
         TEXT,
         "",
-        "How the values of a partition make a time, such as '$dt $hour:00:00'; empty is the first "
-        "partition column.",
+        "Pattern that makes a time of a partition's values, such as '$dt $hour:00:00'; empty: the "
+        "first partition column.",
     )
     partition_timestamp_formatter = Option(
         "partition.timestamp-formatter",
         TEXT,
         "",
-        "How that time is written, as Java's DateTimeFormatter has it: 'yyyyMMdd'; empty is "
+        "Format of that time, in the syntax of Java's DateTimeFormatter: 'yyyyMMdd'; empty: "
         "'yyyy-MM-dd HH:mm:ss' or 'yyyy-MM-dd'.",
     )
     partition_mark_done_action = Option(
         "partition.mark-done-action",
         Kind("actions with commas between", _actions),
         "success-file",
-        "What marks a partition as done: 'success-file' and 'done-partition'; 'mark-event', "
-        "'http-report' and 'custom' are for other engines and refused here when a partition is "
-        "marked.",
+        "Marks of a partition that is done: 'success-file' and 'done-partition'. 'mark-event', "
+        "'http-report' and 'custom' are for other engines; with them, marking a partition here "
+        "fails.",
     )

@@ -1,4 +1,4 @@
-"""The options that say how a table is read.
+"""The options for reading a table.
 
 Declared like all options of a table, and read as part of ``TableOptions``.
 """
@@ -12,28 +12,28 @@ __all__ = ["ReadOptions"]
 
 
 class ReadOptions:
-    """How much is read at once, and in which order."""
+    """Options for the size and the order of reads."""
 
     scan_plan_sort_partition = Option(
         "scan.plan-sort-partition",
         BOOLEAN,
         "false",
-        "Whether a scan reads partitions in the ascending order of their values, nulls first, and "
-        "not in the order they were first written to.",
+        "Scans read partitions in ascending order of their values, nulls first; if false, in the "
+        "order of their first write.",
     )
     source_split_target_size_bytes = Option(
         "source.split.target-size",
         SIZE,
         "128 mb",
-        "Files of one bucket are read together up to this size; smaller is more pieces for "
-        "several readers.",
+        "Total size of the files of one bucket that are read together; a smaller size gives more "
+        "splits for parallel readers.",
         group=Group.PERFORMANCE,
     )
     source_split_open_file_cost_bytes = Option(
         "source.split.open-file-cost",
         SIZE,
         "4 mb",
-        "What a file counts at least when files are put together; larger is fewer small files "
-        "in one piece.",
+        "The least size that a file counts when files are combined; a larger size puts fewer "
+        "small files into one split.",
         group=Group.PERFORMANCE,
     )

@@ -1,4 +1,4 @@
-"""Checks of a key that no option has: a slip of the pen, or a credential in the wrong place."""
+"""Checks undeclared option keys: misspellings, and credentials in the wrong place."""
 
 from __future__ import annotations
 
@@ -15,14 +15,15 @@ __all__ = ["check_own_key"]
 _SEPARATORS = re.compile(r"[-_.]")
 _CREDENTIALS = frozenset({"credential", "credentials", "passwd", "password", "secret", "token"})
 _LIMITS = ((24, 3), (12, 2), (6, 1))
-"""The number of edits that make a slip, by the length of a key; a shorter key is never one."""
+"""The number of edits that count as a misspelling, by the length of a key; shorter keys never
+do."""
 
 
 def check_own_key(key: str, declared: Sequence[Option[Any]]) -> None:
-    """Raise if an undeclared key is a slip of the pen, with the key that was meant.
+    """Raise if an undeclared key is a misspelling, with the nearest key.
 
-    Raise, too, if its value would be a credential, which every reader of the table could see, or
-    if it asks for an index that would not be built.
+    Raise, too, if its value would be a credential, which every reader of the table could see, or if
+    it names an index that would not be built.
     """
     if key in FOREIGN_OPTIONS:
         return
@@ -50,9 +51,9 @@ def check_own_key(key: str, declared: Sequence[Option[Any]]) -> None:
 
 
 def _of_same_column(option: Option[Any], key: str) -> str | None:
-    """Return the key of an option for the column that a key names, if only its end is a slip.
+    """Return the column option that a key means, if only its end is misspelt.
 
-    Names of columns are long or short, so only the ends are compared.
+    Names of columns may be long or short, so only the ends are compared.
     """
     if not isinstance(option, ColumnOption):
         return None
@@ -63,7 +64,7 @@ def _of_same_column(option: Option[Any], key: str) -> str | None:
 
 
 def _meant_as(key: str, known: Iterable[str]) -> str | None:
-    """Return the known key that differs from this one by few letters; None if none does."""
+    """Return the known key that differs from this one by a few letters; None if none does."""
     text = _folded(key)
     limit = next((edits for length, edits in _LIMITS if len(text) >= length), -1)
     near = [
@@ -80,7 +81,8 @@ def _folded(key: str) -> str:
 
 
 def _edits(first: str, second: str, limit: int) -> int:
-    """Letters to insert, delete, replace or swap; anything above the limit counts as one more."""
+    """Return the letters to insert, delete, replace or swap; above the limit, the limit plus
+    one."""
     last: list[int] = []
     before: list[int] = []
     row: list[int] = [*range(len(second) + 1)]

@@ -55,7 +55,7 @@ __all__ = [
 T = TypeVar("T")
 
 _TARGET_OF_LEVELS = "128 mb"
-"""Of a primary-key table's files, where it says nothing of target-file-size."""
+"""The default of target-file-size for primary-key tables."""
 
 
 class TableOptions(
@@ -72,74 +72,74 @@ class TableOptions(
     TimeTravelOptions,
     WriteOptions,
 ):
-    """The options of one table, typed; keys that are not declared are kept as they are."""
+    """The options of one table, typed; undeclared keys are kept unchanged."""
 
     bucket = Option(
         "bucket",
         BUCKETS,
         "-1",
-        "Number of buckets; -1 is one for an append table and as many as it needs for a "
-        "primary-key table, whose rows -2 puts off until a compaction.",
+        "Number of buckets; -1: one for an append table, and as many as needed for a primary-key "
+        "table; -2: rows of a primary-key table are postponed until a compaction.",
     )
     bucket_key = Option(
         "bucket-key",
         COLUMN_NAMES,
         "",
-        "Columns that decide which bucket a row is in; unset, the primary key does.",
+        "Columns that decide the bucket of a row; unset: the primary key.",
         mutable=False,
     )
     bucket_function = Option(
         "bucket-function.type",
         one_of("default", "mod", "hive"),
         "default",
-        "How the bucket key becomes a bucket: by hash, by remainder, or as Hive does.",
+        "How the bucket key is mapped to a bucket: by hash, by remainder, or like Hive.",
         mutable=False,
     )
     manifest_compression = Option(
         "manifest.compression",
         one_of("zstd", "snappy", "deflate", "gzip", "zlib", "lz4", "none", "null", "uncompressed"),
         "zstd",
-        "Compression of new manifests. One that manifest.format lacks is replaced by the one most "
-        "like it: in Avro none by null, and lz4 by snappy, where Java fails to commit.",
+        "Compression of new manifests. If manifest.format lacks it, the most similar one is used: "
+        "in Avro none becomes null, and lz4 becomes snappy, where Java fails to commit.",
         group=Group.PERFORMANCE,
     )
     manifest_format = Option(
         "manifest.format",
         one_of("avro", "orc", "parquet"),
         "avro",
-        "Format of manifests, manifest lists and index manifests; readers other than Java know "
-        "avro alone.",
+        "Format of manifests, manifest lists and index manifests; readers other than Java support "
+        "only avro.",
         mutable=False,
     )
     manifest_target_size_bytes = Option(
         "manifest.target-file-size",
         SIZE,
         "8 mb",
-        "Commits merge small manifests into ones of about this size; larger is fewer files to "
-        "read for a plan and more to write for a merge.",
+        "Commits merge small manifests to about this size; a larger size means fewer files per "
+        "plan, and larger rewrites per merge.",
         group=Group.PERFORMANCE,
     )
     manifest_full_compaction_size_bytes = Option(
         "manifest.full-compaction-threshold-size",
         SIZE,
         "16 mb",
-        "Once manifests that are small or delete files take this much, a commit rewrites all of "
-        "them and drops deleted files; raise it where commits must stay short.",
+        "Total size of small and delete-carrying manifests at which a commit rewrites all of them "
+        "and drops deleted files; raise it if commits must be short.",
         group=Group.PERFORMANCE,
     )
     manifest_merge_min_count = Option(
         "manifest.merge-min-count",
         whole_number(1, 1_000_000),
         "30",
-        "How many small manifests are left before a commit merges them; lower it for tables that "
-        "are read far more often than written.",
+        "Number of small manifests at which a commit merges them; lower it for tables that are "
+        "read far more often than written.",
         group=Group.PERFORMANCE,
     )
     index_file_in_data_file_dir = Option(
         "index-file-in-data-file-dir",
         BOOLEAN,
         "false",
-        "Whether index files lie beside the data files instead of in one directory.",
+        "Index files are stored beside the data files instead of in one directory.",
         mutable=False,
     )
     partition_default_name = Option(
@@ -153,34 +153,36 @@ class TableOptions(
         "partition.legacy-name",
         BOOLEAN,
         "true",
-        "Whether directories spell dates and times as numbers, as the first releases did.",
+        "Directory names contain dates and times as numbers, as in the first releases.",
         mutable=False,
     )
     deletion_vectors_enabled = Option(
         "deletion-vectors.enabled",
         BOOLEAN,
         "false",
-        "Whether compaction marks replaced rows instead of leaving them to be merged when read; "
-        "rows not compacted yet are then invisible.",
+        "Compaction marks replaced rows, so that reads need no merge; rows that are not compacted "
+        "yet are then invisible.",
         mutable=False,
     )
     deletion_vectors_merge_on_read = Option(
         "deletion-vectors.merge-on-read",
         BOOLEAN,
         "false",
-        "Whether reads of a table with deletion vectors also see rows not compacted yet.",
+        "Reads of a table with deletion vectors include rows that are not compacted yet.",
     )
     add_column_before_partition = Option(
         "add-column-before-partition",
         BOOLEAN,
         "false",
-        "New columns go before the partition columns instead of last, where nobody says where.",
+        "New columns are placed before the partition columns instead of last, unless the call "
+        "gives a position.",
     )
     alter_column_null_to_not_null_disabled = Option(
         "alter-column-null-to-not-null.disabled",
         BOOLEAN,
         "true",
-        "Refuse to make a column NOT NULL; false is for those who know that it holds no null.",
+        "Refuse to make a column NOT NULL; set it to false if you know that the column has no "
+        "null.",
     )
     disable_explicit_type_casting = Option(
         "disable-explicit-type-casting",
@@ -192,13 +194,13 @@ class TableOptions(
         "commit.max-retries",
         whole_number(0, 1_000_000),
         "10",
-        "How often a commit tries again after another writer was first; raise it for many writers.",
+        "Retries of a commit after another writer committed first; raise it for many writers.",
     )
     commit_min_retry_wait_millis = Option(
         "commit.min-retry-wait",
         DURATION,
         "10 ms",
-        "Pause before the first retry of a commit; it doubles with each further one.",
+        "Pause before the first retry of a commit; it doubles with each retry.",
         group=Group.PERFORMANCE,
     )
     commit_max_retry_wait_millis = Option(
@@ -213,91 +215,91 @@ class TableOptions(
         "commit.timeout",
         OPTIONAL_DURATION,
         "",
-        "How long a commit goes on trying; empty is as long as its retries last.",
+        "The longest time that a commit retries; empty: no limit besides the number of retries.",
     )
     commit_user_prefix = Option(
         "commit.user-prefix",
         TEXT,
         "",
-        "How the user of commits without an identity of their own begins, to tell jobs apart.",
+        "Prefix of the user of commits without an identity of their own, to distinguish jobs.",
     )
     commit_force_create_snapshot = Option(
         "commit.force-create-snapshot",
         BOOLEAN,
         "false",
-        "Whether a commit without any change makes a snapshot all the same.",
+        "A commit without any change creates a snapshot nevertheless.",
     )
     snapshot_ignore_empty_commit = Option(
         "snapshot.ignore-empty-commit",
         BOOLEAN,
         "true",
-        "Whether a commit without any change makes no snapshot.",
+        "A commit without any change creates no snapshot.",
     )
     commit_discard_duplicate_files = Option(
         "commit.discard-duplicate-files",
         BOOLEAN,
         "false",
-        "Whether an append leaves out files the table has already, instead of adding them again.",
+        "An append skips files that the table already has, instead of adding them again.",
     )
     commit_last_safe_snapshot = Option(
         "commit.strict-mode.last-safe-snapshot",
         OPTIONAL_SNAPSHOT,
         "",
-        "Refuse a commit if another user has changed its partitions after this snapshot, 0 for the "
-        "whole history; empty is not to look.",
+        "Refuse a commit if another user changed its partitions after this snapshot (0: in the "
+        "whole history); empty: no check.",
     )
     overwrite_upgrade = Option(
         "overwrite-upgrade",
         BOOLEAN,
         "true",
-        "Whether files that overwrite a primary-key table go to the highest level at once.",
+        "Files that overwrite a primary-key table go directly to the highest level.",
         group=Group.PERFORMANCE,
     )
     row_tracking_enabled = Option(
         "row-tracking.enabled",
         BOOLEAN,
         "false",
-        "Whether every row gets a number that stays its own.",
+        "Every row gets a number that never changes.",
         mutable=False,
     )
     row_tracking_partition_group = Option(
         "row-tracking.partition-group-on-commit",
         BOOLEAN,
         "true",
-        "Whether a commit numbers the rows of one partition after the other.",
+        "A commit numbers the rows partition by partition.",
     )
     data_evolution_enabled = Option(
         "data-evolution.enabled",
         BOOLEAN,
         "false",
-        "Whether later files may replace single columns of rows by their numbers, which takes "
-        "'row-tracking.enabled'. Such tables are read and appended to here; their columns are "
-        "changed by other engines.",
+        "Later files may replace single columns of rows by their numbers; needs "
+        "'row-tracking.enabled'. Such tables are read and appended to here; only other engines "
+        "change their columns.",
         mutable=False,
     )
     write_only = Option(
         "write-only",
         BOOLEAN,
         "false",
-        "Whether other engines' writers leave compaction and expiry to jobs of their own, as "
-        "writers here always do.",
+        "Writers of other engines leave compaction and expiry to separate jobs, as writers of "
+        "this library always do.",
         older_keys=("write.compaction-skip",),
     )
 
     @property
     def level_count(self) -> int:
-        """How many levels a primary-key table has."""
+        """The number of levels of a primary-key table."""
         levels = self.num_levels
         return self.compaction_trigger + 1 if levels is None else levels
 
     @property
     def keeps_moved_rows(self) -> bool:
-        """Whether the deletion that takes a row out of the partition it leaves would be ignored."""
+        """True if the delete is ignored that removes a row from the partition it leaves."""
         return self.merge_engine == "deduplicate" and self.ignore_delete
 
     @property
     def looks_up(self) -> bool:
-        """Whether compactions of a table with a primary key merge new rows with all older ones."""
+        """True if compactions of a primary-key table merge new rows with all older ones."""
         return (
             self.changelog_producer == "lookup"
             or self.merge_engine == "first-row"
@@ -314,7 +316,7 @@ class TableOptions(
         self._raw = dict(raw or {})
 
     def of_level(self, level: int) -> TableOptions:
-        """As they hold for the data files of one level of a primary-key table."""
+        """Return the options for the data files of one level of a primary-key table."""
         return self._with(
             {
                 TableOptions.target_file_size_bytes: self._raw.get(
@@ -327,7 +329,7 @@ class TableOptions(
         )
 
     def of_changelog(self, level: int) -> TableOptions:
-        """As they hold for the changelog files that are written beside data files of a level."""
+        """Return the options for the changelog files beside data files of a level."""
         return self.of_level(level)._with(
             {
                 TableOptions.file_format: self.changelog_file_format,
@@ -337,7 +339,8 @@ class TableOptions(
         )
 
     def of_postponed(self, prefix: str, file_format: str) -> TableOptions:
-        """As they hold for files of rows that wait for a bucket: nobody looks for rows in them."""
+        """Return the options for files of postponed rows, in which readers never search for
+        keys."""
         return self.of_level(0)._with(
             {
                 TableOptions.data_file_prefix: prefix,
@@ -347,42 +350,42 @@ class TableOptions(
         )
 
     def _with(self, values: Mapping[Option[Any], str | None]) -> TableOptions:
-        """With other values, as far as they are known."""
+        """Return the text of an option in the table, or its default."""
         known = {option.key: value for option, value in values.items() if value}
         return TableOptions({**self._raw, **known})
 
     def text(self, option: Option[Any]) -> str:
-        """The text of an option as the table sets it, or its default."""
+        """Return the text of an option in the table, or its default."""
         for key in (option.key, *option.older_keys):
             if key in self._raw:
                 return self._raw[key]
         return option.default
 
     def of_column(self, option: Option[T], column: str) -> T | None:
-        """What a table sets for one column; None if it does not say."""
+        """Return the value of an option for one column; None if it is not set."""
         assert isinstance(option, ColumnOption)
         text = self._raw.get(option.key_of(column))
         return None if text is None else option.parse(text)
 
     def to_dict(self) -> dict[str, str]:
-        """What the table sets explicitly, declared or not."""
+        """Return the options that the table sets explicitly, declared or not."""
         return dict(self._raw)
 
     def unknown(self) -> list[str]:
-        """Return the keys on no list of this version: kept for the engine that set them."""
+        """Return the keys that this version does not list: kept for the engine that set them."""
         return sorted(
             key for key in self._raw if find_option(key) is None and find_foreign(key) is None
         )
 
     def ignored_layout(self) -> list[str]:
-        """Return the keys that shape files in other engines and are not carried out here."""
+        """Return the keys that shape files in other engines and have no effect here."""
         found = ((key, find_foreign(key)) for key in self._raw if find_option(key) is None)
         return sorted(key for key, option in found if option and option.kind is ForeignClass.LAYOUT)
 
     def forbidding(
         self, operation: Operation, traits: frozenset[Trait]
     ) -> list[tuple[str, ForeignOption]]:
-        """Return the options for which an operation would be wrong, each with its declaration."""
+        """Return the options that make an operation wrong, each with its declaration."""
         found = []
         for key, value in self._raw.items():
             if find_option(key) is not None or (option := find_foreign(key)) is None:
@@ -392,7 +395,7 @@ class TableOptions(
         return sorted(found, key=lambda each: each[0])
 
     def validate(self) -> None:
-        """Raise unless this version carries out every option that decides about rows.
+        """Raise if an option decides about rows and this version does not support it.
 
         For options that a caller gives here; a table of another engine may have any.
         """
@@ -403,13 +406,13 @@ class TableOptions(
             option = find_foreign(key)
             if option is not None and not option.is_harmless(value):
                 raise InvalidRequestError(
-                    f"option {key!r} {option.says}, which this version does not carry out: leave "
-                    "it out here; a table that needs it is made and cared for by another engine"
+                    f"option {key!r} {option.says}, which this version does not support: remove "
+                    "it here; create and maintain tables that need it with another engine"
                 )
         self.check_values()
 
     def misread(self) -> dict[str, InvalidRequestError]:
-        """Return the error about each value that has not its option's type, by the key set."""
+        """Return the error of each value that does not have its option's type, by key."""
         found = {}
         for key, text in self._raw.items():
             if (option := find_option(key)) is not None:
@@ -425,7 +428,8 @@ class TableOptions(
         return find_option(key) in _used_by(operation)
 
     def check_values(self, operation: Operation | None = None) -> None:
-        """Raise unless every value has its option's type; only those that an operation uses."""
+        """Raise unless every value has its option's type; checks only those that an operation
+        reads."""
         used = _used_by(operation)
         for key, text in self._raw.items():
             option = find_option(key)
@@ -437,7 +441,7 @@ class TableOptions(
 
 @cache
 def declared_options() -> tuple[Option[Any], ...]:
-    """Every declaration, by key."""
+    """Return every declaration, by key."""
     members = (vars(owner).values() for owner in TableOptions.__mro__)
     found = [value for values in members for value in values if isinstance(value, Option)]
     return tuple(sorted(found, key=lambda option: option.key))
@@ -460,7 +464,7 @@ def _used_by(operation: Operation | None) -> frozenset[Option[Any]]:
     if operation is Operation.COMMIT:
         starts = ("commit.", "manifest.")
         return frozenset(each for each in declared_options() if each.key.startswith(starts))
-    if operation is Operation.EXPIRE:  # the rules of retention are read before anything is done
+    if operation is Operation.EXPIRE:  # the rules of retention are read first
         return frozenset(
             {
                 TableOptions.file_operation_threads,

@@ -30,77 +30,77 @@ class TimeTravelOptions:
             "incremental",
         ),
         "default",
-        "Which state a scan shows: the newest, that of the newest compaction, or the one another "
-        "option names. Where a stream begins the call says.",
+        "The state that a scan reads: the newest, that of the newest compaction, or the one that "
+        "another option names. For streams, the call gives the start.",
         older_keys=("log.scan",),
     )
     scan_snapshot_id = Option(
         "scan.snapshot-id",
         OPTIONAL_NUMBER,
         "",
-        "A scan shows the snapshot of this number.",
+        "A scan reads the snapshot with this number.",
     )
     scan_tag_name = Option(
         "scan.tag-name",
         TEXT,
         "",
-        "A scan shows the state of this tag.",
+        "A scan reads the state of this tag.",
     )
     scan_version = Option(
         "scan.version",
         TEXT,
         "",
-        "A scan shows the tag of this name; if there is none, the snapshot of this number, or that "
-        "of a watermark written as watermark-1700000000000.",
+        "A scan reads the tag with this name; if there is none, the snapshot with this number, or "
+        "that of a watermark written as watermark-1700000000000.",
     )
     scan_timestamp = Option(
         "scan.timestamp",
         TEXT,
         "",
-        "A scan shows the newest snapshot of this time or before, such as 2024-01-31 10:00:00, in "
-        "the time zone of the machine that reads.",
+        "A scan reads the newest snapshot at or before this time, such as 2024-01-31 10:00:00, in "
+        "the time zone of the reading machine.",
     )
     scan_timestamp_millis = Option(
         "scan.timestamp-millis",
         OPTIONAL_MILLIS,
         "",
-        "A scan shows the newest snapshot of this time or before, in milliseconds since 1970.",
+        "A scan reads the newest snapshot at or before this time, in milliseconds since 1970.",
         older_keys=("log.scan.timestamp-millis",),
     )
     scan_watermark = Option(
         "scan.watermark",
         OPTIONAL_MILLIS,
         "",
-        "A scan shows the oldest snapshot whose watermark is this or later.",
+        "A scan reads the oldest snapshot whose watermark is this or later.",
     )
     scan_file_creation_time_millis = Option(
         "scan.file-creation-time-millis",
         OPTIONAL_MILLIS,
         "",
-        "A scan shows those files of the newest snapshot that were written at this time or later.",
+        "A scan reads those files of the newest snapshot that were written at this time or later.",
     )
     scan_creation_time_millis = Option(
         "scan.creation-time-millis",
         OPTIONAL_MILLIS,
         "",
-        "A scan shows the oldest snapshot of this time or later; if it is older or newer than all "
-        "snapshots, it does what scan.file-creation-time-millis does.",
+        "A scan reads the oldest snapshot at or after this time; if the time is before or after "
+        "all snapshots, it works like scan.file-creation-time-millis.",
     )
     incremental_between = Option(
         "incremental-between",
         TEXT,
         "",
-        "Changes instead of a state: scans are refused, read the changes by a call.",
+        "Changes instead of a state: scans are refused, read the changes with a call.",
     )
     incremental_between_timestamp = Option(
         "incremental-between-timestamp",
         TEXT,
         "",
-        "Changes instead of a state: scans are refused, read the changes by a call.",
+        "Changes instead of a state: scans are refused, read the changes with a call.",
     )
     incremental_to_auto_tag = Option(
         "incremental-to-auto-tag",
         TEXT,
         "",
-        "Changes instead of a state: scans are refused, read the changes by a call.",
+        "Changes instead of a state: scans are refused, read the changes with a call.",
     )

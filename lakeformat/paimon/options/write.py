@@ -1,4 +1,4 @@
-"""The options of writers: how much they hold in memory, and what they do when that is full.
+"""The options of writers for memory and temporary files.
 
 Declared like all options of a table, and read as part of ``TableOptions``.
 """
@@ -16,53 +16,52 @@ _SIZE_OR_UNLIMITED: Kind[int | None] = Kind(
 
 
 class WriteOptions:
-    """What a writer holds, and where it puts what it cannot hold."""
+    """Options for the buffer of a writer, and for rows that do not fit into it."""
 
     write_buffer_size_bytes = Option(
         "write-buffer-size",
         SIZE,
         "256 mb",
-        "How many bytes of rows a writer holds in memory, over all its buckets, before it spills "
-        "them or writes files.",
+        "Number of bytes of rows that a writer holds in memory, over all its buckets, before it "
+        "spills them or writes files.",
         group=Group.PERFORMANCE,
     )
     write_buffer_spillable = Option(
         "write-buffer-spillable",
         BOOLEAN,
         "true",
-        "Whether rows that do not fit into the buffer go to local temporary files until the write "
-        "ends; otherwise every full buffer becomes files of the table, and more of them.",
+        "Rows that do not fit into the buffer go to local temporary files until the write ends; "
+        "if false, every full buffer becomes files of the table, and more of them.",
         group=Group.PERFORMANCE,
     )
     write_buffer_spill_max_disk_size_bytes = Option(
         "write-buffer-spill.max-disk-size",
         _SIZE_OR_UNLIMITED,
         "",
-        "How many bytes of temporary files a writer may make; with more, it writes files of the "
-        "table. Empty is no limit but that of the disk.",
+        "The most bytes of temporary files of a writer; beyond that, it writes files of the "
+        "table. Empty: limited only by the disk.",
         group=Group.PERFORMANCE,
     )
     write_buffer_for_append = Option(
         "write-buffer-for-append",
         BOOLEAN,
         "false",
-        "Whether writers of append tables hold rows in the buffer, instead of one open file per "
-        "bucket.",
+        "Writers of append tables hold rows in the buffer, instead of one open file per bucket.",
         group=Group.PERFORMANCE,
     )
     write_max_writers_to_spill = Option(
         "write-max-writers-to-spill",
         whole_number(0, 1_000_000),
         "10",
-        "How many buckets of an append table a writer keeps files open for; rows of further ones "
-        "are held in the buffer and written bucket by bucket.",
+        "Number of buckets of an append table for which a writer keeps files open; rows of "
+        "further buckets are held in the buffer and written bucket by bucket.",
         group=Group.PERFORMANCE,
     )
     spill_compression = Option(
         "spill-compression",
         one_of("zstd", "lz4", "none"),
         "zstd",
-        "Compression of temporary files; none where the local disk is fast and large.",
+        "Compression of temporary files; none if the local disk is fast and large.",
         group=Group.PERFORMANCE,
     )
     spill_compression_zstd_level = Option(
@@ -76,7 +75,7 @@ class WriteOptions:
         "local-sort.max-num-file-handles",
         whole_number(2, 1_000_000),
         "128",
-        "How many temporary files are merged at once; a writer that needs more writes files of "
-        "the table.",
+        "Number of temporary files that are merged at once; a writer that needs more writes files "
+        "of the table.",
         group=Group.PERFORMANCE,
     )

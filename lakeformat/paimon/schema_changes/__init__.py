@@ -1,6 +1,6 @@
-"""Changes to a table's schema: what may be asked for, what is checked, and what comes of it.
+"""Changes to a table's schema: their definition, their checks, and their result.
 
-``apply_changes`` is pure; ``paimon/metadata/schema_file.py`` publishes what it returns.
+``apply_changes`` is pure; ``paimon/metadata/schema_file.py`` publishes its result.
 """
 
 from __future__ import annotations

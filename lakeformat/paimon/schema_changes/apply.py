@@ -1,4 +1,4 @@
-"""The schema that comes of changes to another one, or the reason why there is none."""
+"""Applies changes to a schema, or raises with the reason why they are not allowed."""
 
 from __future__ import annotations
 
@@ -46,11 +46,11 @@ __all__ = ["apply_changes"]
 def apply_changes(
     schema: TableSchema, changes: Sequence[SchemaChange], *, has_snapshots: bool, now: int
 ) -> TableSchema:
-    """The schema after ``changes``, one after the other; ``schema`` itself if nothing changes.
+    """Return the schema after ``changes``, in order; ``schema`` itself if nothing changes.
 
-    ``has_snapshots`` freezes the options files depend on; ``now`` is in epoch milliseconds.
+    ``has_snapshots`` freezes the options that files depend on; ``now`` is in epoch milliseconds.
     """
-    # Defaults that older versions left out are spelled out: the new version has other ones.
+    # Write out defaults that older versions left out: the new version has different ones.
     explicit = replace(schema, options=schema.table_options.to_dict(), version=CURRENT_VERSION)
     altered = explicit
     for change in changes:
@@ -66,10 +66,10 @@ def apply_changes(
 
 
 def _require_change(change: object) -> None:
-    """Callers without a type checker may pass anything."""
+    """Raise unless the value is a change; callers without a type checker may pass anything."""
     if not isinstance(change, get_args(SchemaChange)):
         raise InvalidRequestError(
-            f"{change!r} is no change of a schema: pass lake.add_column(...), "
+            f"{change!r} is not a change of a schema: pass lake.add_column(...), "
             "lake.set_option(...) and the like, one argument each"
         )
 
@@ -129,7 +129,7 @@ def _change_option(
             check_removal(before.options, change.key, has_snapshots=has_snapshots)
         options.pop(change.key, None)
     elif before.options.get(change.key) == change.value:
-        options[change.key] = change.value  # what other writers set stays, known here or not
+        options[change.key] = change.value  # options of other writers are kept, known here or not
     else:
         check_setting(before.options, change.key, change.value, has_snapshots=has_snapshots)
         options[change.key] = change.value
@@ -140,9 +140,9 @@ def _add(schema: TableSchema, change: AddColumn) -> TableSchema:
     path = change.path
     if not change.field.type.nullable:
         raise InvalidRequestError(
-            f"column {shown(path)} must allow nulls, because rows that exist have no value for it"
+            f"column {shown(path)} must allow nulls, because existing rows have no value for it"
         )
-    # Never from the columns there are: the id of a dropped one is in old files.
+    # Not counted from the existing columns: the id of a dropped one is in old files.
     field = moved_behind(change.field, max(schema.highest_field_id, highest_id(schema.fields)))
     position = change.position or column_rules.default_position(schema, path)
 
@@ -165,7 +165,7 @@ def _rename(schema: TableSchema, change: RenameColumn) -> TableSchema:
         return put(beside, position, replace(beside[position], name=new))
 
     fields = edit_siblings(schema.fields, path, renamed)
-    if len(path) > 1:  # keys and options name columns only
+    if len(path) > 1:  # keys and options name only columns
         return replace(schema, fields=fields)
     old = path[0]
     return replace(
@@ -238,7 +238,7 @@ def _refuse_taken(beside: Fields, path: Path, name: str) -> None:
 
 
 def _check_references(before: TableSchema, after: TableSchema) -> None:
-    """Refuse to leave an option that names a column which is gone."""
+    """Raise if an option names a column that no longer exists."""
     columns = set(after.column_names)
     dangling_before = referenced_columns(before.options).keys() - set(before.column_names)
     for column, key in referenced_columns(after.options).items():
@@ -250,7 +250,7 @@ def _check_references(before: TableSchema, after: TableSchema) -> None:
 
 
 def _check_table(before: TableSchema, after: TableSchema) -> None:
-    """Refuse to make a table one that could not be made, unless another writer made it so."""
+    """Raise if the result could not be a new table, unless another writer already made it so."""
     try:
         check_table(before)
     except InvalidRequestError:

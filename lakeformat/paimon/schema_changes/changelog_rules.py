@@ -1,4 +1,4 @@
-"""Which producers of a changelog go together with the other options of a table."""
+"""Rules for the producer of a changelog, together with the other options of a table."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ _BY_COLUMN = ("aggregation", "partial-update")
 
 
 def check_changelog(schema: TableSchema) -> None:
-    """Raise unless the producer can say what its table's compactions do."""
+    """Raise unless the producer fits the table's compactions."""
     options = schema.table_options
     producer = options.changelog_producer
     for name in options.changelog_row_deduplicate_ignore_fields:
         if name not in schema.column_names:
             raise InvalidRequestError(
-                "option 'changelog-producer.row-deduplicate-ignore-fields' names "
-                f"{name!r}, which is no column; there are {', '.join(schema.column_names)}"
+                f"option 'changelog-producer.row-deduplicate-ignore-fields' names {name!r}, which "
+                f"is no column; there are {', '.join(schema.column_names)}"
             )
     if options.streaming_read_overwrite and producer in ("lookup", "full-compaction"):
         raise InvalidRequestError(
@@ -29,7 +29,7 @@ def check_changelog(schema: TableSchema) -> None:
     if producer == "full-compaction" and options.deletion_vectors_enabled:
         raise InvalidRequestError(
             "option 'deletion-vectors.enabled' is 'true', but 'changelog-producer' is "
-            "'full-compaction', which tells of nothing before a full compaction; set it to "
+            "'full-compaction', which reports no change before a full compaction; set it to "
             "'lookup', 'input' or 'none'"
         )
     if producer == "full-compaction" and options.force_lookup:
@@ -46,7 +46,7 @@ def check_changelog(schema: TableSchema) -> None:
 
 
 def check_without_changelog(schema: TableSchema) -> None:
-    """Raise if a table without a primary key asks for what only keys make possible."""
+    """Raise if a table without a primary key has an option that needs keys."""
     options = schema.table_options
     asked = {
         "changelog-producer": options.changelog_producer != "none" and options.changelog_producer,
@@ -63,10 +63,10 @@ def check_without_changelog(schema: TableSchema) -> None:
 
 
 def check_change_of_lookups(before: TableSchema, after: TableSchema) -> None:
-    """Raise if rows that files have already would be merged otherwise than they were compacted.
+    """Raise if existing rows would then be merged differently from their compactions.
 
-    With look-ups the lowest level that has a key has all of it; without, each level has a part.
-    ``deletion-vectors.enabled`` has a rule of its own.
+    With look-ups, the lowest level with a key has its whole value; without them, each level has a
+    part. ``deletion-vectors.enabled`` has a rule of its own.
     """
     old, new = before.table_options, after.table_options
     if old.looks_up == new.looks_up or new.merge_engine not in _BY_COLUMN:
@@ -75,7 +75,7 @@ def check_change_of_lookups(before: TableSchema, after: TableSchema) -> None:
         return
     raise InvalidRequestError(
         f"option 'changelog-producer' cannot change from {old.changelog_producer!r} to "
-        f"{new.changelog_producer!r} once a table with 'merge-engine' = {new.merge_engine!r} has a "
-        "snapshot: only with 'lookup' a compaction brings all of a key together, so the rows there "
-        "are would become others; make a new table with it and copy the rows"
+        f"{new.changelog_producer!r} once a table with 'merge-engine' = {new.merge_engine!r} has "
+        "a snapshot: only with 'lookup' a compaction combines the whole value of a key, so "
+        "existing rows would change; create a new table with it and copy the rows"
     )

@@ -1,8 +1,8 @@
-"""What may be asked for: one value per change, made by one function each.
+"""The changes of a schema: one value per change, created by one function each.
 
-A column is named by its path: ``"note"``, ``"address.city"`` or ``("address", "city")``, the
-tuple where names hold dots. The steps ``element`` of an ARRAY and ``value`` of a MAP lead into
-them: ``"items.element.price"``.
+A column is named by its path: ``"note"``, ``"address.city"`` or ``("address", "city")``, the tuple
+for names with dots. The steps ``element`` of an ARRAY and ``value`` of a MAP lead into them:
+``"items.element.price"``.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ Path: TypeAlias = tuple[str, ...]
 
 
 class Place(Enum):
-    """Where among its siblings a column may go."""
+    """The position of a column among its siblings."""
 
     FIRST = auto()
     LAST = auto()
@@ -65,7 +65,7 @@ class Place(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """A place, with the sibling it refers to for AFTER and BEFORE."""
+    """A position, with the sibling for AFTER and BEFORE."""
 
     place: Place
     reference: str = ""
@@ -73,24 +73,24 @@ class Position:
 
 @dataclass(frozen=True, slots=True)
 class AddColumn:
-    """A new column without values in the files that exist."""
+    """Add a column, which has no values in existing files."""
 
     path: Path
     field: DataField
-    """Numbered as the only column of a table, its nested fields after it."""
+    """Numbered as the only column of a table, with its nested fields after it."""
     position: Position | None
 
 
 @dataclass(frozen=True, slots=True)
 class DropColumn:
-    """A column that is no longer read."""
+    """Drop a column, which is no longer read."""
 
     path: Path
 
 
 @dataclass(frozen=True, slots=True)
 class RenameColumn:
-    """The same column by another name."""
+    """Rename a column."""
 
     path: Path
     new_name: str
@@ -98,7 +98,7 @@ class RenameColumn:
 
 @dataclass(frozen=True, slots=True)
 class UpdateColumnType:
-    """A column whose values are cast when they are read."""
+    """Change the type of a column; its values are cast on read."""
 
     path: Path
     type: DataType
@@ -106,7 +106,7 @@ class UpdateColumnType:
 
 @dataclass(frozen=True, slots=True)
 class UpdateColumnNullability:
-    """A column that may, or must not, be null from now on."""
+    """Allow or forbid nulls in a column."""
 
     path: Path
     nullable: bool
@@ -114,7 +114,7 @@ class UpdateColumnNullability:
 
 @dataclass(frozen=True, slots=True)
 class UpdateColumnComment:
-    """What people say about a column."""
+    """Change the comment of a column."""
 
     path: Path
     comment: str | None
@@ -122,7 +122,7 @@ class UpdateColumnComment:
 
 @dataclass(frozen=True, slots=True)
 class UpdateColumnPosition:
-    """A column elsewhere among its siblings."""
+    """Move a column among its siblings."""
 
     path: Path
     position: Position
@@ -130,14 +130,14 @@ class UpdateColumnPosition:
 
 @dataclass(frozen=True, slots=True)
 class UpdateComment:
-    """What people say about the table."""
+    """Change the comment of the table."""
 
     comment: str | None
 
 
 @dataclass(frozen=True, slots=True)
 class SetOption:
-    """A table option with a value of its own."""
+    """Set a table option."""
 
     key: str
     value: str
@@ -145,7 +145,7 @@ class SetOption:
 
 @dataclass(frozen=True, slots=True)
 class RemoveOption:
-    """A table option back at its default."""
+    """Reset a table option to its default."""
 
     key: str
 
@@ -162,7 +162,7 @@ SchemaChange: TypeAlias = (
     | SetOption
     | RemoveOption
 )
-"""One change to a table's schema, as the functions of this module make it."""
+"""One change of a table's schema, as the functions of this module create it."""
 
 
 def add_column(
@@ -174,7 +174,7 @@ def add_column(
     after: str | None = None,
     before: str | None = None,
 ) -> SchemaChange:
-    """Add a nullable column, or a field to a ROW; rows that exist are null there."""
+    """Add a nullable column, or a field to a ROW; it is null in existing rows."""
     path = _path(column)
     _check_comment(comment)
     position = _position(column, first=first, after=after, before=before)
@@ -182,21 +182,21 @@ def add_column(
 
 
 def drop_column(column: ColumnPath) -> SchemaChange:
-    """Drop a column; its values stay in old files, a later column of that name is another one."""
+    """Drop a column. Old files keep its values; a later column with its name is a new one."""
     return DropColumn(_path(column))
 
 
 def rename_column(column: ColumnPath, new_name: str) -> SchemaChange:
-    """Call a column something else; keys and options that name it follow."""
+    """Rename a column; keys and options that name it are updated."""
     require_text("new_name", new_name)
-    _only_column(new_name, "INT")  # refuses a name no column may have
+    _only_column(new_name, "INT")  # raises for a name that no column may have
     return RenameColumn(_path(column), new_name)
 
 
 def update_column_type(column: ColumnPath, type: str | pa.DataType) -> SchemaChange:
-    """Let a column have another type, to which values in old files are cast when read.
+    """Change the type of a column; values in old files are cast on read.
 
-    Whether it may be null stays as it is; see ``update_column_nullability``.
+    The nullability does not change; see ``update_column_nullability``.
     """
     return UpdateColumnType(_path(column), _type(type))
 
@@ -204,7 +204,7 @@ def update_column_type(column: ColumnPath, type: str | pa.DataType) -> SchemaCha
 def update_column_nullability(column: ColumnPath, *, nullable: bool) -> SchemaChange:
     """Allow nulls in a column, or forbid them.
 
-    They are forbidden only where ``alter-column-null-to-not-null.disabled`` is ``false``.
+    Forbidding needs ``alter-column-null-to-not-null.disabled`` = ``false``.
     """
     if not isinstance(nullable, bool):
         raise InvalidRequestError(f"nullable must be True or False, got {nullable!r}")
@@ -212,7 +212,7 @@ def update_column_nullability(column: ColumnPath, *, nullable: bool) -> SchemaCh
 
 
 def update_column_comment(column: ColumnPath, comment: str | None) -> SchemaChange:
-    """Say something else about a column; None says nothing."""
+    """Change the comment of a column; None removes it."""
     _check_comment(comment)
     return UpdateColumnComment(_path(column), comment)
 
@@ -225,21 +225,21 @@ def update_column_position(
     after: str | None = None,
     before: str | None = None,
 ) -> SchemaChange:
-    """Move a column among its siblings; files stay as they are."""
+    """Move a column among its siblings; files do not change."""
     position = _position(column, first=first, last=last, after=after, before=before)
     if position is None:
-        raise InvalidRequestError(f"say where {_shown(column)} goes: first, last, after or before")
+        raise InvalidRequestError(f"give {_shown(column)} a position: first, last, after or before")
     return UpdateColumnPosition(_path(column), position)
 
 
 def update_comment(comment: str | None) -> SchemaChange:
-    """Say something else about the table; None says nothing."""
+    """Change the comment of the table; None removes it."""
     _check_comment(comment)
     return UpdateComment(comment)
 
 
 def set_option(key: str, value: str) -> SchemaChange:
-    """Give a table option a value; some may not change once the table has a snapshot."""
+    """Set a table option; some cannot change once the table has a snapshot."""
     require_text("an option's key", key)
     if not key.strip():
         raise InvalidRequestError(
@@ -251,7 +251,7 @@ def set_option(key: str, value: str) -> SchemaChange:
 
 
 def remove_option(key: str) -> SchemaChange:
-    """Let a table option have its default again."""
+    """Reset a table option to its default."""
     require_text("an option's key", key)
     return RemoveOption(key)
 
@@ -264,7 +264,8 @@ def _path(column: ColumnPath) -> Path:
         or not all(name and is_text(name) for name in names)
     ):
         raise InvalidRequestError(
-            f"a column is named by text such as 'address.city' or a tuple of names, got {column!r}"
+            "a column must be named by text such as 'address.city' or a tuple of names, got "
+            f"{column!r}"
         )
     return tuple(names)
 
@@ -275,13 +276,13 @@ def _check_comment(comment: object) -> None:
 
 
 def _only_column(name: str, wanted: str | pa.DataType) -> DataField:
-    """The column, checked and numbered as that of a table which has no other."""
+    """Return the column, checked and numbered as the only one of a table."""
     named = pa.schema([(name, wanted)]) if isinstance(wanted, pa.DataType) else [(name, wanted)]
     return new_schema(named, time_millis=0).fields[0]
 
 
 def _type(wanted: str | pa.DataType) -> DataType:
-    """The type, checked as that of a column."""
+    """Return the type, checked as that of a column."""
     return _only_column("type", wanted).type
 
 
@@ -300,7 +301,7 @@ def _position(
         *([Position(Place.BEFORE, before)] if before is not None else []),
     ]
     if len(chosen) > 1:
-        raise InvalidRequestError(f"{_shown(column)} can have one place only, got {len(chosen)}")
+        raise InvalidRequestError(f"{_shown(column)} can have only one position, got {len(chosen)}")
     return chosen[0] if chosen else None
 
 

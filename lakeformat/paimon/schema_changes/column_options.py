@@ -1,4 +1,4 @@
-"""Options that name columns: they follow a renamed one, and must not name a dropped one."""
+"""Options that name columns: a rename updates them, and a dropped column must not be named."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ LISTS = (
     "sequence.field",
     *(f"file-index.{index_type}.columns" for index_type in INDEXABLE),
 )
-"""Their value is a list of columns."""
+"""Options whose value is a list of columns."""
 
 SINGLE = ("rowkind.field", "record-level.time-field")
-"""Their value is a column."""
+"""Options whose value is a column."""
 
 _OF_COLUMN = re.compile(
     rf"(?P<prefix>fields|file-index\.(?:{'|'.join(INDEXABLE)}))"
@@ -30,7 +30,7 @@ _GROUPS = re.compile(r"fields\.(?P<columns>.+)\.(?P<suffix>sequence-group|nested
 
 
 def rename_in_options(options: Mapping[str, str], old: str, new: str) -> dict[str, str]:
-    """The options of a table in which a column is called ``new`` from now on."""
+    """Return the options of a table in which a column was renamed to ``new``."""
     renamed = {}
     for key, value in options.items():
         if key in (*LISTS, *SINGLE):
@@ -45,7 +45,7 @@ def rename_in_options(options: Mapping[str, str], old: str, new: str) -> dict[st
 
 
 def referenced_columns(options: Mapping[str, str]) -> dict[str, str]:
-    """Every column an option names, and one such option."""
+    """Return every column that an option names, with one such option."""
     found: dict[str, str] = {}
     for key, value in options.items():
         for column in _columns(key, value):

@@ -1,6 +1,6 @@
-"""Finds a column, or a field inside one, by its path and puts something else in its place.
+"""Finds a column, or a field inside one, by its path, and replaces it.
 
-The table itself is a ROW of its columns, so that one walk serves columns and nested fields.
+The table itself is a ROW of its columns, so that one walk handles columns and nested fields.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ VALUE = "value"
 
 
 def edit_siblings(fields: Fields, path: Path, edit: Callable[[Fields], Fields]) -> Fields:
-    """The columns, with those beside the one a path names replaced by what ``edit`` returns."""
+    """Return the columns; ``edit`` replaces the siblings of the column that a path names."""
 
     def edit_row(data_type: DataType) -> DataType:
         if not isinstance(data_type, RowType):
             raise InvalidRequestError(
-                f"{shown(path)} cannot be: {shown(path[:-1])} is {_named(data_type)}, "
-                "which has no fields"
+                f"{shown(path)} cannot exist: {shown(path[:-1])} is {_named(data_type)}, which "
+                "has no fields"
             )
         return replace(data_type, fields=edit(data_type.fields))
 
@@ -36,12 +36,12 @@ def edit_siblings(fields: Fields, path: Path, edit: Callable[[Fields], Fields]) 
 
 
 def edit_type(fields: Fields, path: Path, edit: Callable[[DataType], DataType]) -> Fields:
-    """The columns, with the type of the one a path names replaced by what ``edit`` returns."""
+    """Return the columns; ``edit`` replaces the type of the column that a path names."""
     return _edit_inside(fields, path, edit)
 
 
 def position_of(fields: Fields, name: str, path: Path) -> int:
-    """Where a name stands among siblings; ``path`` names the column in the error."""
+    """Return the position of a name among siblings; ``path`` names the column in the error."""
     for position, field in enumerate(fields):
         if field.name == name:
             return position
@@ -50,7 +50,7 @@ def position_of(fields: Fields, name: str, path: Path) -> int:
 
 
 def shown(path: Path) -> str:
-    """A path as errors show it."""
+    """Return a path for messages."""
     return repr(".".join(path))
 
 
@@ -78,12 +78,12 @@ def _edited(
             return replace(data_type, value=_edited(value, path, depth + 1, edit))
     raise InvalidRequestError(
         f"there is no {shown(path[: depth + 1])}: {shown(path[:depth])} is {_named(data_type)}; "
-        f"into an ARRAY leads the step {ELEMENT!r}, into a MAP {VALUE!r}, into a ROW its fields"
+        f"the next step is {ELEMENT!r} for an ARRAY, {VALUE!r} for a MAP, and a field for a ROW"
     )
 
 
 def put(fields: Fields, position: int, field: DataField) -> Fields:
-    """The fields with one of them replaced."""
+    """Return the fields with one of them replaced."""
     return (*fields[:position], field, *fields[position + 1 :])
 
 

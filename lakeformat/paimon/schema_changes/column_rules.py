@@ -1,4 +1,4 @@
-"""What the format forbids to do to a column, each rule with its reason."""
+"""Changes of a column that the format forbids, each rule with its reason."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ __all__ = [
 
 
 def default_position(schema: TableSchema, path: Path) -> Position:
-    """Where a new column goes when nobody says it: last, or before the partition columns."""
+    """Return the default position of a new column: last, or before the partition columns."""
     if len(path) == 1 and schema.table_options.add_column_before_partition:
         for field in schema.fields:
             if field.name in schema.partition_keys:
@@ -35,52 +35,52 @@ def default_position(schema: TableSchema, path: Path) -> Position:
 
 
 def check_drop(schema: TableSchema, path: Path) -> None:
-    """Keys stay: files are placed and merged by them."""
+    """Raise for key columns: files are placed and merged by them."""
     _refuse_partition_key(schema, path, "be dropped")
     _refuse_primary_key(schema, path, "be dropped")
 
 
 def check_rename(schema: TableSchema, path: Path) -> None:
-    """Directories are called by partition columns."""
+    """Raise for partition columns: directories contain their names."""
     _refuse_partition_key(schema, path, "be renamed")
 
 
 def check_renamed_type(field: DataField, path: Path) -> None:
-    """Files of a BLOB column are found by its name."""
+    """Raise for BLOB columns: their files are found by the column's name."""
     if isinstance(field.type, AtomicType) and field.type.name is TypeName.BLOB:
         raise InvalidRequestError(f"column {shown(path)} is a BLOB, which cannot be renamed")
 
 
 def check_type_change(schema: TableSchema, path: Path) -> None:
-    """Files are placed, sorted and merged by the bytes of keys."""
+    """Raise for key columns: files are placed, sorted and merged by their bytes."""
     _refuse_partition_key(schema, path, "change its type")
     _refuse_primary_key(schema, path, "change its type")
     for field in schema.fields:
         if path == (field.name,) and field.default_value is not None:
             raise UnsupportedError(
                 f"column {shown(path)} has the default value {field.default_value!r}; this "
-                "version does not check whether it is one of the new type"
+                "version does not check it against the new type"
             )
 
 
 def check_key_nullability(schema: TableSchema, path: Path, *, nullable: bool) -> None:
-    """A row without key cannot be merged."""
+    """Raise for a nullable key: a row without a key cannot be merged."""
     if nullable:
         _refuse_primary_key(schema, path, "be null")
 
 
 def check_nullability(schema: TableSchema, path: Path, old: DataType, *, nullable: bool) -> None:
-    """Rows that exist may be null: forbidding it asks for an option."""
+    """Raise if nulls are forbidden without the option: existing rows may be null."""
     option = type(schema.table_options).alter_column_null_to_not_null_disabled
     if old.nullable and not nullable and option.parse(schema.table_options.text(option)):
         raise InvalidRequestError(
-            f"column {shown(path)} cannot become NOT NULL, because rows that exist may be null "
-            f"there; if you know that none is, set {option.key!r} to 'false' first"
+            f"column {shown(path)} cannot become NOT NULL, because existing rows may be null; if "
+            f"you know that none is, set {option.key!r} to 'false' first"
         )
 
 
 def check_cast(schema: TableSchema, path: Path, old: DataType, new: DataType) -> None:
-    """Old files keep values of the old type: each must become one of the new type."""
+    """Raise if old values cannot be cast to the new type: old files keep them."""
     option = type(schema.table_options).disable_explicit_type_casting
     only_implicit = option.parse(schema.table_options.text(option))
     if _has_cast(old, new, explicit=not only_implicit):
@@ -95,7 +95,7 @@ def check_cast(schema: TableSchema, path: Path, old: DataType, new: DataType) ->
 
 
 def _has_cast(old: DataType, new: DataType, *, explicit: bool) -> bool:
-    """Whether the rules allow a cast and reading knows how to do it."""
+    """Return True if the rules allow a cast and reading supports it."""
     is_blob = any(isinstance(t, AtomicType) and t.name is TypeName.BLOB for t in (old, new))
     if is_blob or not isinstance(new, AtomicType) or not can_cast(old, new, explicit=explicit):
         return False

@@ -1,4 +1,4 @@
-"""Which file indexes a table may ask for: of columns it has, of types that can hold them."""
+"""Rules for file indexes: on existing columns, of types that the index supports."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _NO_COLUMN = "the table has no such column; values inside a MAP cannot be indexe
 
 
 def indexed_columns(options: TableOptions) -> dict[str, tuple[str, ...]]:
-    """The columns of each type of index that new files have."""
+    """Return the columns of each type of index in new files."""
     found = {}
     for index_type, option in _COLUMNS.items():
         names = option.parse(options.text(option))
@@ -50,10 +50,10 @@ def indexed_columns(options: TableOptions) -> dict[str, tuple[str, ...]]:
 def indexed_fields(
     fields: Sequence[DataField], options: TableOptions
 ) -> Iterator[tuple[str, DataField]]:
-    """Each type of index with each of its columns, for whoever is about to write files.
+    """Yield each type of index with each of its columns, for a writer of files.
 
-    Java leaves these options as they are when a column is renamed, and from then on writes no file
-    itself; it also takes a key of a MAP for a column.
+    On a rename of a column Java does not update these options, and then writes no files itself; it
+    also takes a key of a MAP for a column.
     """
     by_name = {field.name: field for field in fields}
     for index_type, columns in indexed_columns(options).items():
@@ -61,13 +61,13 @@ def indexed_fields(
             if name not in by_name:
                 raise UnsupportedError(
                     f"option {_COLUMNS[index_type].key!r} names {name!r}, but {_NO_COLUMN}; "
-                    "nothing was written: set the option to columns that there are, or remove it"
+                    "nothing was written: set the option to existing columns, or remove it"
                 )
             yield index_type, by_name[name]
 
 
 def check_file_indexes(schema: TableSchema) -> None:
-    """Raise unless every index and every setting of one has its column."""
+    """Raise unless every index and every setting of an index has its column."""
     options = schema.table_options
     types = {field.name: field.type for field in schema.fields}
     indexed = indexed_columns(options)
@@ -99,8 +99,8 @@ def _check_setting(
     for key in filter(setting.sets, schema.options):
         if key not in known:
             raise InvalidRequestError(
-                f"option {key!r} is of a column that {columns_key!r} does not name; name it there "
-                "too, or leave the option out"
+                f"option {key!r} configures a column that {columns_key!r} does not name; name it "
+                "there too, or remove the option"
             )
 
 

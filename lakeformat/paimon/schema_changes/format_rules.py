@@ -1,4 +1,4 @@
-"""What each file format can hold: a table that asks for more is refused before it is written."""
+"""Rules for what each file format can hold: checked before a table is written."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ ZSTD, ORC_ZSTD_LEVEL = "zstd", 1
 
 @dataclass(frozen=True, slots=True)
 class OptionKeys:
-    """Which options decide about some files: an error says what to set."""
+    """The options for one kind of files: an error names the one to set."""
 
     format: str
     compression: str
@@ -45,7 +45,7 @@ _CHANGELOG = OptionKeys("changelog-file.format", "changelog-file.compression")
 
 
 def files_of_table(options: TableOptions) -> Iterator[tuple[OptionKeys, TableOptions]]:
-    """Every kind of file a primary-key table may get, as its options say: what to check."""
+    """Yield every kind of file that a primary-key table may get, with its options."""
     yield DATA_FILES, options
     levels = sorted({*options.file_format_per_level, *options.file_compression_per_level})
     for level in levels:
@@ -57,9 +57,9 @@ def files_of_table(options: TableOptions) -> Iterator[tuple[OptionKeys, TableOpt
 def require_format_holds(
     fields: Sequence[DataField], options: TableOptions, keys: OptionKeys = DATA_FILES
 ) -> None:
-    """Raise where the format of new files has no place for a column or no such compression.
+    """Raise if the format of new files lacks a column's type or the compression.
 
-    These are the types Java refuses as well: other engines could not read what they hold.
+    These are the types that Java refuses as well: other engines could not read their files.
     """
     file_format = options.file_format
     if options.file_compression not in CODECS[file_format]:
@@ -70,7 +70,7 @@ def require_format_holds(
     if (file_format, options.file_compression) == (ORC, ZSTD):
         _check_zstd_level(options, keys)
     for field in fields:
-        to_arrow_type(field.type)  # refuses what no format holds
+        to_arrow_type(field.type)  # raises for types that no format holds
         for part in _parts(field.type):
             if _refuses(file_format)(part):
                 raise UnsupportedError(
@@ -86,7 +86,7 @@ def _check_zstd_level(options: TableOptions, keys: OptionKeys) -> None:
         level = TableOptions.file_compression_zstd_level
         raise UnsupportedError(
             f"option {level.key!r} is {options.text(level)!r}, but this version compresses orc "
-            f"files with level {ORC_ZSTD_LEVEL} only; leave it out or set {keys.format!r} to "
+            f"files only with level {ORC_ZSTD_LEVEL}; remove the option or set {keys.format!r} to "
             "parquet or avro"
         )
 

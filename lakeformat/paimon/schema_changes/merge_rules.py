@@ -1,4 +1,4 @@
-"""Which options of merging go together, and with the columns and keys of a table."""
+"""Rules for the options of merging, together with the columns and keys of a table."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _TEXTS = (TypeName.CHAR, TypeName.VARCHAR)
 
 
 def check_merging(schema: TableSchema) -> None:
-    """Raise unless the engine, its order and its columns go together."""
+    """Raise unless the engine, its order and its columns fit together."""
     _check_named_columns(schema)
     if not schema.primary_keys:
         _check_without_key(schema)
@@ -66,7 +66,7 @@ def check_merging(schema: TableSchema) -> None:
 
 
 def _check_named_columns(schema: TableSchema) -> None:
-    """Every ``fields.<column>.…`` is about a column there is."""
+    """Raise unless every ``fields.<column>.…`` names an existing column."""
     for column, key in referenced_columns(schema.options).items():
         if key.startswith("fields.") and column not in schema.column_names:
             raise InvalidRequestError(
@@ -78,8 +78,8 @@ def _check_named_columns(schema: TableSchema) -> None:
 def _check_without_key(schema: TableSchema) -> None:
     for key in _set_keys(schema, (*_NEEDS_KEY, *_OF_COLUMNS)):
         raise InvalidRequestError(
-            f"option {key!r} says how rows of one primary key are merged, and the table has no "
-            "primary key; leave the option out, or give the table a primary key"
+            f"option {key!r} controls the merge of rows with one primary key, and the table has "
+            "no primary key; remove the option, or give the table a primary key"
         )
     check_without_changelog(schema)
 
@@ -118,7 +118,7 @@ def _check_sequence_field(schema: TableSchema) -> None:
     if missing:
         raise InvalidRequestError(
             f"option {key!r} is {','.join(names)!r}, but the primary key has no partition column "
-            f"{missing[0]!r}, so a row may move between partitions whatever its sequence; add "
+            f"{missing[0]!r}, so a row may move between partitions in spite of its sequence; add "
             f"{missing[0]!r} to the primary key, or leave the option out"
         )
 
@@ -138,9 +138,9 @@ def _check_moving_rows(schema: TableSchema) -> None:
     if missing and schema.table_options.keeps_moved_rows:
         raise InvalidRequestError(
             "option 'ignore-delete' is 'true', but the primary key has no partition column "
-            f"{missing[0]!r}: a row that moves to another partition is deleted in the one before, "
-            f"or its key would be there twice; add {missing[0]!r} to the primary key, or leave the "
-            "option out"
+            f"{missing[0]!r}: a row that moves to another partition is deleted in the old one, or "
+            f"its key would exist twice; add {missing[0]!r} to the primary key, or remove the "
+            "option"
         )
 
 
@@ -174,7 +174,7 @@ def _check_first_row(schema: TableSchema) -> None:
 
 
 def _set_keys(schema: TableSchema, options: Iterable[Option[Any]]) -> list[str]:
-    """The keys of a table that set one of some options, for whatever column."""
+    """Return the keys in the table that set one of some options, for any column."""
     wanted = list(options)
     return [key for key in sorted(schema.options) if any(option.sets(key) for option in wanted)]
 

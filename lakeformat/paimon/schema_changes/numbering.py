@@ -1,4 +1,4 @@
-"""Field ids of a column that joins a table: they follow every id ever handed out."""
+"""Field ids of a new column: larger than every id that the table ever used."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ __all__ = ["highest_id", "moved_behind"]
 
 
 def moved_behind(field: DataField, last_id: int) -> DataField:
-    """A column numbered from 0, nested fields included, numbered from ``last_id`` + 1 on."""
+    """Renumber a column and its nested fields from 0 to ``last_id`` + 1."""
     return _shifted(field, last_id + 1)
 
 
 def highest_id(fields: tuple[DataField, ...]) -> int:
-    """The highest id of the columns and of the fields inside them; -1 when there are none."""
+    """Return the highest id of the columns and their nested fields; -1 if there are none."""
     return max((found for field in fields for found in _ids(field)), default=-1)
 
 

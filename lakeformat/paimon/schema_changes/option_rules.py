@@ -1,4 +1,4 @@
-"""Which options of a table may change, and when: the rules of the format, and ours on top."""
+"""Rules for changes of table options: those of the format, and those of this library."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ ONLY_TO_TRUE = frozenset({"ignore-delete", "ignore-update-before"})
 UNAWARE_BUCKET = -1
 
 _NEWER_KEY = {older: option.key for option in declared_options() for older in option.older_keys}
-# Read here, whether or not this version declares them for tables of its own.
+# Read here even if this version does not declare them for its own tables.
 _MODIFIABLE = Option("deletion-vectors.modifiable", BOOLEAN, "false", "Allows to turn them on.")
 _FLAGS = {
     option.key: option
@@ -59,7 +59,7 @@ _FLAGS = {
 
 
 def check_setting(options: Mapping[str, str], key: str, value: str, *, has_snapshots: bool) -> None:
-    """Refuse to set an option where the format or this version forbids it."""
+    """Raise if the format or this version forbids setting the option."""
     if key in NEVER:
         raise InvalidRequestError(f"option {key!r} cannot be changed; make a new table instead")
     if has_snapshots:
@@ -72,7 +72,7 @@ def check_setting(options: Mapping[str, str], key: str, value: str, *, has_snaps
 
 
 def check_removal(options: Mapping[str, str], key: str, *, has_snapshots: bool) -> None:
-    """Refuse to put an option back to its default where the format forbids it."""
+    """Raise if the format forbids resetting the option to its default."""
     if key in NEVER:
         raise InvalidRequestError(f"option {key!r} cannot be changed; make a new table instead")
     if not has_snapshots:
@@ -89,7 +89,7 @@ def _check_immutable(key: str) -> None:
     if key in IMMUTABLE | (declared - {"bucket", *_FLAGS}):
         raise InvalidRequestError(
             f"option {key!r} cannot change once a table has a snapshot, because files depend on "
-            "it; make a new table with it and copy the rows"
+            "it; create a new table with it and copy the rows"
         )
 
 
@@ -117,5 +117,5 @@ def _check_flag(options: Mapping[str, str], key: str, value: str) -> None:
         raise InvalidRequestError(
             f"option {key!r} cannot change from {before} to {after}: without a full compaction "
             "rows could be read twice; set 'deletion-vectors.modifiable' to 'true' if you know "
-            "that there was one"
+            "that one ran"
         )

@@ -1,4 +1,4 @@
-"""Which options of a partial-update table go together, and with its columns."""
+"""Rules for the options of a partial-update table, together with its columns."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _REMOVE_BY_GROUP = TableOptions.remove_record_on_sequence_group.key
 
 
 def check_partial_update(schema: TableSchema) -> None:
-    """Raise unless sequence groups, functions and what a delete does go together."""
+    """Raise unless sequence groups, functions and the treatment of deletes fit together."""
     groups = sequence_groups(schema)
     for group in groups:
         _check_group(schema, group)
@@ -67,8 +67,8 @@ def _check_deletes(schema: TableSchema, groups: tuple[SequenceGroup, ...]) -> No
     for is_set, key in ((removes, _REMOVE), (bool(by_group), _REMOVE_BY_GROUP)):
         if is_set and options.ignore_delete:
             raise InvalidRequestError(
-                f"option {key!r} removes rows by deletes, which option 'ignore-delete' leaves out; "
-                "leave one of the two out"
+                f"option {key!r} removes rows by deletes, which option 'ignore-delete' ignores; "
+                "remove one of the two"
             )
     if removes and groups:
         raise InvalidRequestError(

@@ -1,4 +1,4 @@
-"""Sequence groups of a partial-update table: columns that are only as new as some others say."""
+"""Sequence groups of a partial-update table: columns whose age other columns give."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ __all__ = ["SequenceGroup", "sequence_groups"]
 
 @dataclass(frozen=True, slots=True)
 class SequenceGroup:
-    """The columns that say how new a row is, and those it is said of."""
+    """The columns that give the age of a row, and the columns they apply to."""
 
     option: str
-    """The key of the option that makes the group, for messages."""
+    """The key of the option that defines the group, for messages."""
     sequence: tuple[str, ...]
-    """Compared from left to right, null the smallest."""
+    """Compared from left to right; null is the smallest value."""
     protected: tuple[str, ...]
 
 
 def sequence_groups(schema: TableSchema) -> tuple[SequenceGroup, ...]:
-    """The groups of a table, by option; raises where it would not be clear which one decides."""
+    """Return the groups of a table, by option; raise if two groups contradict each other."""
     start, end = TableOptions.sequence_group.key.split("<column>")
     groups = tuple(
         _group(key, key.removeprefix(start).removesuffix(end), text)
@@ -37,12 +37,12 @@ def sequence_groups(schema: TableSchema) -> tuple[SequenceGroup, ...]:
 def _group(key: str, names: str, text: str) -> SequenceGroup:
     sequence = tuple(names.split(","))
     protected = TableOptions.sequence_group.parse(text)
-    # A group may list its own sequence columns: they are as new as they say in any case.
+    # A group may list its own sequence columns, which follow themselves in any case.
     return SequenceGroup(key, sequence, tuple(n for n in protected if n not in sequence))
 
 
 def _check_apart(groups: tuple[SequenceGroup, ...]) -> None:
-    """Refuse a column that would have to follow two sequences."""
+    """Raise if a column would have to follow two sequences."""
     owners: dict[str, str] = {}
     for group in groups:
         for name in (*group.sequence, *group.protected):

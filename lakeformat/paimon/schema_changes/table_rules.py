@@ -1,4 +1,4 @@
-"""What no table may be, whoever makes it and however it came about: the rules of the format."""
+"""Rules for every table, independent of its creator: the rules of the format."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _OF_LEVELS: tuple[Option[Any], ...] = (
 
 
 def check_table(schema: TableSchema) -> None:
-    """Raise unless keys, buckets, merging, files and their places go together."""
+    """Raise unless keys, buckets, merging, files and their directories fit together."""
     check_fields(schema.fields)
     _check_key_types(schema)
     if schema.primary_keys and set(schema.primary_keys) <= set(schema.partition_keys):
@@ -51,7 +51,7 @@ def check_table(schema: TableSchema) -> None:
     check_file_indexes(schema)
     check_merging(schema)
     check_external_paths(schema.table_options)
-    named_state(schema.table_options)  # refuses two
+    named_state(schema.table_options)  # raises for two states
 
 
 def _check_key_types(schema: TableSchema) -> None:
@@ -71,7 +71,7 @@ def _check_key_types(schema: TableSchema) -> None:
         if not names_a_directory(by_name[name].type):
             raise InvalidRequestError(
                 f"column {name!r} is {type_to_json(by_name[name].type)}, which cannot be in the "
-                "partition keys: its values have no text to name a directory by"
+                "partition keys: its values have no text for the name of a directory"
             )
 
 
@@ -85,7 +85,7 @@ def _check_buckets(schema: TableSchema) -> None:
     if bucket == UNAWARE:
         if keys:
             raise InvalidRequestError(
-                "option 'bucket-key' needs a number of buckets; set 'bucket' too, or leave it out"
+                "option 'bucket-key' needs a number of buckets; set 'bucket' too, or remove it"
             )
         return
     if bucket == POSTPONE and not schema.primary_keys:
@@ -118,7 +118,7 @@ def _check_row_numbers(schema: TableSchema) -> None:
 
 
 def check_bucket_key(schema: TableSchema, keys: tuple[str, ...]) -> None:
-    """Raise unless each column of the bucket key can decide about a bucket."""
+    """Raise unless each column of the bucket key can determine a bucket."""
     by_name = {field.name: field for field in schema.fields}
     for name in keys:
         if name not in by_name:
@@ -148,7 +148,7 @@ def _check_mod(schema: TableSchema, keys: tuple[str, ...]) -> None:
 
 
 def _check_files(schema: TableSchema) -> None:
-    """Every format and compression a file of the table may get."""
+    """Check every format and compression that a file of the table may get."""
     options = schema.table_options
     if schema.primary_keys:
         for keys, of_files in files_of_table(options):
@@ -164,7 +164,7 @@ def _check_files(schema: TableSchema) -> None:
 
 
 def check_external_paths(options: TableOptions) -> None:
-    """Raise where the strategy leaves no external path for a file."""
+    """Raise if the strategy leaves no external path for a file."""
     strategy = options.data_file_external_paths_strategy
     if strategy == "none":
         return

@@ -1,4 +1,4 @@
-"""The one state that the options of a table name for its scans, or the refusal of two of them."""
+"""Finds the one state that a table's options name for its scans; refuses two of them."""
 
 from __future__ import annotations
 
@@ -33,22 +33,22 @@ _OPTIONS: Mapping[str, tuple[Option[Any], ...]] = {
         TableOptions.incremental_to_auto_tag,
     ),
 }
-"""Of each mode the options that say the rest: one of them is set."""
+"""For each mode, the options of which one must be set."""
 _DEFAULT_MODES = [
     (option, mode)
     for mode, options in _OPTIONS.items()
     if mode != "from-snapshot-full"
     for option in options
 ]
-"""Each option with the mode it means where no mode is set."""
+"""Each option with its mode if no mode is set."""
 
 
 @dataclass(frozen=True, slots=True)
 class NamedState:
-    """The state that scans of a table show."""
+    """The state that scans of a table read."""
 
     option: Option[Any]
-    """That decides: ``scan.mode`` itself for the newest compaction."""
+    """The deciding option: ``scan.mode`` itself for the newest compaction."""
     mode: str
     text: str
 
@@ -59,8 +59,7 @@ class NamedState:
 def named_state(options: TableOptions) -> NamedState | None:
     """Return the state that the options name; None for the newest.
 
-    Options that contradict each other are refused, as Java refuses them: another reader might
-    follow the other one.
+    Contradicting options are refused, as in Java: another reader might follow the other one.
     """
     given = [each for each in _DEFAULT_MODES if options.text(each[0])]
     if len(given) > 1:
@@ -81,7 +80,9 @@ def named_state(options: TableOptions) -> NamedState | None:
         return _named(options, option, mode)
     if wanted:
         listed = " or ".join(repr(option.key) for option in wanted)
-        raise InvalidRequestError(f"option 'scan.mode' is {mode!r} and takes {listed}: set it")
+        raise InvalidRequestError(
+            f"option 'scan.mode' is {mode!r} and needs one of {listed}: set it"
+        )
     return None if mode in _NEWEST else _named(options, TableOptions.scan_mode, mode)
 
 

@@ -183,7 +183,7 @@ def test_a_tag_is_scanned_by_its_name(catalog):
 def test_what_is_no_change_is_refused(catalog, change):
     catalog.create_database("shop")
     catalog.create_table("shop.orders", COLUMNS)
-    with pytest.raises(lake.InvalidRequestError, match="is no change of a schema"):
+    with pytest.raises(lake.InvalidRequestError, match="is not a change of a schema"):
         catalog.alter_table("shop.orders", change)
 
 

@@ -1,4 +1,4 @@
-"""The form in which an option of other engines is declared."""
+"""The declaration of an option of other engines."""
 
 from __future__ import annotations
 

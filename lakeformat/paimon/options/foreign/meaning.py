@@ -36,7 +36,7 @@ def _meaning(
 
 
 _OTHER_BRANCH = _meaning(
-    "makes a scan show rows of another branch, too",
+    "makes a scan include rows of another branch",
     frozenset({Op.READ}),
     _OWN_READ,
     harmless=(),

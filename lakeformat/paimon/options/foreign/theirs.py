@@ -12,7 +12,7 @@ from lakeformat.paimon.options.foreign.declaration import ForeignClass, by_key
 __all__ = ["THEIRS", "THEIR_PATTERNS"]
 
 _BY_REASON: Mapping[str, tuple[str, ...]] = {
-    "how many tasks and how much memory another engine's job takes; here the caller says": (
+    "how many tasks and how much memory another engine's job takes; here the caller decides": (
         "cross-partition-upsert.bootstrap-parallelism",
         "dynamic-bucket.assigner-parallelism",
         "dynamic-bucket.initial-buckets",
@@ -59,17 +59,17 @@ _BY_REASON: Mapping[str, tuple[str, ...]] = {
         "partition.expiration-check-interval",
         "snapshot.expire.execution-mode",
     ),
-    "which partitions another engine's INSERT OVERWRITE replaces; here the call says": (
+    "which partitions another engine's INSERT OVERWRITE replaces; here the call decides": (
         "dynamic-partition-overwrite",
     ),
-    "how long another engine's job remembers where a key is; a writer here looks it up": (
+    "how long another engine's job remembers the bucket of a key; a writer here looks it up": (
         "cross-partition-upsert.index-ttl",
     ),
-    "how another engine's batch job gives rows a bucket at once; here a compaction does": (
+    "how another engine's batch job assigns rows to buckets at once; here a compaction does": (
         "postpone.batch-write-fixed-bucket",
         "postpone.batch-write-fixed-bucket.rescale-load-factor",
     ),
-    "where and when another engine's job begins to read; here the call says": (
+    "where and when another engine's job begins to read; here the call decides": (
         "continuous.discovery-interval",
         "scan.push-down",
         "scan.remove-normalize",
@@ -107,11 +107,11 @@ _BY_REASON: Mapping[str, tuple[str, ...]] = {
         "lookup.remote-file.enabled",
         "lookup.remote-file.level-threshold",
     ),
-    "who owns a table, and whether another engine makes its directories when it needs them": (
+    "the owner of a table, and whether another engine creates its directories on demand": (
         "auto-create",
         "owner",
     ),
-    "nothing since numbers have their full length: tables of older releases may have it still": (
+    "no effect, since numbers have their full length; tables of older releases may still have it": (
         "sequence.auto-padding",
     ),
     "how another engine's job behaves; nothing here runs its jobs": (
@@ -164,7 +164,7 @@ _BY_REASON: Mapping[str, tuple[str, ...]] = {
         "write.merge-schema.type-widening",
         "write.use-v2-write",
     ),
-    "how another engine's source reads; here the call says": (
+    "how another engine's source reads; here the call decides": (
         "consumer-id",
         "consumer.ignore-progress",
         "consumer.mode",
@@ -190,11 +190,12 @@ _BY_REASON: Mapping[str, tuple[str, ...]] = {
         "streaming.read.snapshot.delay",
         "table-read.sequence-number.enabled",
     ),
-    "which damage another engine's reader leaves out; here it is an error that names the file": (
+    "which damaged files another engine's reader skips; here damage is an error that names the "
+    "file": (
         "scan.ignore-corrupt-files",
         "scan.ignore-lost-files",
     ),
-    "how scan.fallback-branch and chain-table.enabled are carried out; alone it has no effect": (
+    "how scan.fallback-branch and chain-table.enabled work; no effect on their own": (
         "chain-table.chain-partition-keys",
         "chain-table.split.key-range-enabled",
         "chain-table.streaming.merge-snapshot",
@@ -202,9 +203,7 @@ _BY_REASON: Mapping[str, tuple[str, ...]] = {
         "scan.fallback-delta-branch",
         "scan.fallback-snapshot-branch",
     ),
-    "which column record-level.expire-time looks at; alone it has no effect": (
-        "record-level.time-field",
-    ),
+    "the column of record-level.expire-time; no effect on its own": ("record-level.time-field",),
     "how other engines update and compact tables with data-evolution.enabled": (
         "data-evolution.compaction.rewrite-row-ids",
         "data-evolution.merge-into.file-pruning",
@@ -255,7 +254,7 @@ _BY_REASON: Mapping[str, tuple[str, ...]] = {
         "vector-search.lateral-join.parallelism",
     ),
     "whether Flink's DELETE drops whole partitions at once": ("delete.force-produce-changelog",),
-    "whether other engines may turn deletion vectors on later; here they stay as they are": (
+    "whether other engines may enable deletion vectors later; here they cannot change": (
         "deletion-vectors.modifiable",
     ),
     "settings of format tables; what makes one is the option type": (
@@ -295,7 +294,7 @@ _BY_REASON: Mapping[str, tuple[str, ...]] = {
         "metadata.iceberg.table",
         "metadata.iceberg.uri",
     ),
-    "what a Hive metastore hears of the table; its own catalog keeps that up to date": (
+    "what a Hive metastore knows of the table; its own catalog keeps that up to date": (
         "metastore.partitioned-table",
         "metastore.tag-to-partition",
         "metastore.tag-to-partition.preview",
@@ -311,7 +310,7 @@ _BY_REASON: Mapping[str, tuple[str, ...]] = {
         "partition.mark-done.recover-from-state",
         "partition.time-interval",
     ),
-    "keys and address as SQL gave them; the schema and the catalog have them for good": (
+    "keys and location as SQL gave them; the schema and the catalog store them permanently": (
         "partition",
         "path",
         "primary-key",

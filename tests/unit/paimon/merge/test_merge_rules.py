@@ -221,7 +221,7 @@ CHANGES = [
     ([lake.set_option("sequence.field", "nix")], "'sequence.field' names .*'nix'"),
     ([lake.set_option("fields.a.aggregate-function", "sum")], "takes a sequence group"),
     ([lake.set_option("fields.b.sequence-group", "a")], "'b', which is STRING"),
-    ([lake.set_option("ignore-delete", "true")], "which option 'ignore-delete' leaves out"),
+    ([lake.set_option("ignore-delete", "true")], "which option 'ignore-delete' ignores"),
     ([lake.set_option("merge-engine", "first-row")], "is for merge engine 'partial-update'"),
     ([lake.set_option("rowkind.field", "g")], "'rowkind.field' names 'g', which is BIGINT"),
 ]

@@ -87,8 +87,8 @@ def test_a_value_per_level_is_read_as_java_reads_it():
         ("avro", "not a level, a colon and a value"),
         ("x:avro", "not a level, a colon and a value"),
         ("-1:avro", "not a level, a colon and a value"),
-        ("0:avro,0:orc", "level 0 is there twice"),
-        ("0:lance", "this version writes no other"),
+        ("0:avro,0:orc", "level 0 occurs twice"),
+        ("0:lance", "this version supports no other"),
     ],
 )
 def test_a_value_per_level_that_says_nothing_is_refused_by_name(text, reason):

@@ -187,7 +187,7 @@ def test_a_table_of_changes_is_not_read_as_rows(shop, key):
     [
         ({"scan__snapshot_id": "1", "scan__tag_name": "a"}, "'scan.snapshot-id' and 'scan.tag-"),
         ({"scan__mode": "latest", "scan__snapshot_id": "1"}, "'latest', which does not go with"),
-        ({"scan__mode": "from-snapshot"}, "takes 'scan.snapshot-id' or 'scan.tag-name'"),
+        ({"scan__mode": "from-snapshot"}, "needs one of 'scan.snapshot-id' or 'scan.tag-name'"),
         ({"scan__snapshot_id": "one"}, "'scan.snapshot-id' is 'one'"),
         ({"scan__mode": "sideways"}, "'scan.mode' is 'sideways'"),
     ],
@@ -223,6 +223,6 @@ def test_a_time_that_is_none_is_named(shop):
 
 def test_rows_seen_otherwise_are_refused_where_files_would_be_left_out(shop):
     table = shop.with_options(scan__file_creation_time_millis=str(NOON + HOUR))
-    with pytest.raises(lake.UnsupportedError, match=r"\$audit_log is read whole"):
+    with pytest.raises(lake.UnsupportedError, match=r"\$audit_log needs all files"):
         table.system_table("audit_log").scan()
     assert table.system_table("audit_log").scan(newest=True).to_arrow().num_rows == 3

@@ -99,7 +99,7 @@ def test_a_refused_value_is_said_with_the_table_the_reason_and_the_next_step(
     ],
 )
 def test_a_refusal_of_a_number_speaks_no_python(key, value):
-    with pytest.raises(lake.InvalidRequestError, match=r"it is no (whole )?number$"):
+    with pytest.raises(lake.InvalidRequestError, match=r"it is not a (whole )?number$"):
         TableOptions({key: value}).check_values()
 
 

@@ -157,7 +157,7 @@ REFUSED = [
     (lake.add_column("n", "INT NOT NULL"), "must allow nulls"),
     (lake.add_column("n", "INT", after="nix"), "no column 'nix'"),
     (lake.add_column("note.x", "INT"), "'note' is STRING, which has no fields"),
-    (lake.add_column("counts.key.x", "INT"), "into a MAP 'value'"),
+    (lake.add_column("counts.key.x", "INT"), "'value' for a MAP"),
     (lake.drop_column("nix"), "no column 'nix': beside it are id, dt"),
     (lake.drop_column("at.y.z"), "nothing would be left"),
     (lake.drop_column("dt"), "partition column, which cannot be dropped"),

@@ -270,7 +270,7 @@ def test_whatever_is_written_a_key_stays_in_its_first_partition(commits, engine,
 
 
 def test_rows_do_not_move_where_deletes_are_ignored(catalog):
-    with pytest.raises(lake.InvalidRequestError, match="its key would be there twice; add 'dt'"):
+    with pytest.raises(lake.InvalidRequestError, match="its key would exist twice; add 'dt'"):
         crossing(catalog, ignore_delete="true")
     table = crossing(catalog)
     with pytest.raises(lake.InvalidRequestError, match="its key would be there twice"):
