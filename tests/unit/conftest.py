@@ -1,4 +1,4 @@
-"""What many tests begin with."""
+"""Shared fixtures."""
 
 from __future__ import annotations
 

@@ -217,7 +217,7 @@ def the_victims_directory_as_external_path_of_a_branch(ground: Ground) -> None:
 
 
 def replaced(link: Path, target: Path) -> None:
-    """Put a link in the place of a directory or file, whose content goes elsewhere."""
+    """Replace a directory or file by a link to its moved content."""
     if link.exists():
         link.rename(link.with_name(f"old {link.name}"))
     link.parent.mkdir(parents=True, exist_ok=True)
@@ -343,7 +343,7 @@ ATTACKS: list[Callable[[Ground], None]] = [
 
 
 def run(ground: Ground, *operations: str) -> str:
-    """Run operations one after the other, whatever each of them says; what they have shown."""
+    """Run operations one after the other despite errors; return their output."""
     shown = ""
     catalog = ground.catalog(ground.outside)
     for operation in operations:

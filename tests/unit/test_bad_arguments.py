@@ -1,4 +1,4 @@
-"""What no type checker would let through is refused by name, before anything is written."""
+"""Arguments of wrong types are refused by name, before anything is written."""
 
 from __future__ import annotations
 

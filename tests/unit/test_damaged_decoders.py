@@ -67,7 +67,7 @@ DAMAGE = (CorruptTableError, UnsupportedError)
 
 @dataclass(frozen=True)
 class Decoder:
-    """What decodes, what it decodes, and the errors it may answer with."""
+    """A decoder, its input, and its allowed errors."""
 
     decode: Callable[[bytes], object]
     samples: list[bytes]
@@ -166,7 +166,7 @@ PARTITIONS = [frame_row(encode_row(["2026-01-01 long", 3, 5_000_000], PART_TYPES
 
 
 def of_checksummed(body: bytes) -> object:
-    """A vector whose checksum is right whatever its body is."""
+    """A vector with a correct checksum for any body."""
     record = struct.pack(">I", len(body)) + body + struct.pack(">I", zlib.crc32(body))
     length = len(body) + (8 if body[:4].hex() == "d1d33964" else 0)
     return deletion_vector_file.decode_deletion_vector(

@@ -1,4 +1,4 @@
-"""The examples of the pages in docs/ print what the pages say."""
+"""The examples of the pages in docs/ print their shown output."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""lake doctor tells what this machine lacks and what to do about it."""
+"""lake doctor reports what this machine lacks and what to do about it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from lakeformat.doctor import Finding, Status
 
 @pytest.fixture
 def installed(monkeypatch):
-    """Make the machine's packages whatever a test says; those it does not name are absent."""
+    """Set the machine's packages to those of a test; the rest is absent."""
 
     def install(*requirements: str, **versions: str) -> None:
         named = {name.replace("_", "-").lower(): version for name, version in versions.items()}

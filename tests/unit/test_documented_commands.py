@@ -31,7 +31,7 @@ PROCEDURES = """
 
 
 def commands_in(page: str) -> Iterator[str]:
-    """What stands in code, in a line of its own or within one."""
+    """The commands in code, in a line of their own or within one."""
     text = (DOCS / page).read_text(encoding="utf-8")
     for line in text.splitlines():
         if line.startswith("    lake "):

@@ -1,4 +1,4 @@
-"""Whatever changes a table can be looked at first, read by a program, and has an example."""
+"""Every command that changes a table has a dry run, JSON output and an example."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ READS = """
     tables, tag list, tags
 """
 MAKES = "create-database, create-table, rename-table, repair, set-option, unset-option, write"
-"""Nothing that was there goes, or it is printed, so there is nothing to look at first."""
+"""Commands without a dry run: they delete nothing, or print it."""
 
 WOULD = {
     "tag create shop.orders v2": "tag 'v2' would be snapshot 3",

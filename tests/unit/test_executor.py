@@ -26,7 +26,7 @@ def _two_cores(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Count:
-    """Work that knows how many units were at work at once; each waits for ``others`` to come."""
+    """Work that counts units running at once; each waits for a number of further units."""
 
     def __init__(self, others: int) -> None:
         self.most = self._now = 0
@@ -80,7 +80,7 @@ def test_who_is_interrupted_tells_the_units_under_way_and_hears_what_became_of_t
 
 
 class Elsewhere:
-    """An executor that somebody brought."""
+    """An executor of the caller."""
 
     def outcomes(self, work: Any, units: Any, stop: Any) -> Iterator[Any]:
         return map(work, units)

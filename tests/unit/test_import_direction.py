@@ -105,7 +105,7 @@ def is_module(root: Path, name: str) -> bool:
 
 
 def objection(edge: Edge) -> str | None:
-    """Why an import is against the direction; None when it is fine."""
+    """Return the reason why an import is against the direction; None if it is allowed."""
     ours, theirs = edge.importer.split(".")[0], edge.imported.split(".")[0]
     if theirs in STRANGERS.get(ours, ()):
         return f"{ours} must not know {theirs}"

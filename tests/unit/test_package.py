@@ -107,7 +107,7 @@ def test_the_archive_holds_sources_and_nothing_of_this_machine(packed):
 
 @pytest.fixture
 def environment(tmp_path):
-    """What one small distribution needs."""
+    """The environment of one small distribution."""
     path = tmp_path / "environment.tar.gz"
     version = f"{sys.version_info.major}.{sys.version_info.minor}"
     write_environment(path, [distribution("packaging"), distribution("typer")], version)

@@ -70,7 +70,6 @@ PENDING = (
     "tests/java/",
     "tests/spark/",
     "tests/stack/",
-    "tests/unit/",
 )
 """Places that are still to be reworded."""
 

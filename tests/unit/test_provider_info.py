@@ -1,4 +1,4 @@
-"""What Airflow is told about the provider is light, and true."""
+"""The provider info for Airflow is light, and true."""
 
 import importlib
 import importlib.util

@@ -117,7 +117,7 @@ def test_a_run_draws_a_new_seed_and_repeats_a_given_one():
 
 
 class Case:
-    """What pytest collects, as far as a sample looks at it."""
+    """A collected test of pytest, as far as a sample reads it."""
 
     def __init__(self, nodeid: str, most: int | None) -> None:
         self.nodeid = nodeid

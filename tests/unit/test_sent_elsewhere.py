@@ -1,4 +1,4 @@
-"""Tables and scans in another process: what is pickled works there, or says why it cannot."""
+"""Tables and scans in another process: pickled ones work there, or raise the reason."""
 
 import pickle
 

@@ -18,7 +18,7 @@ RUN = Run(name="sums", scale=0.5, rounds=3, day=date(2026, 1, 31))
 
 
 def sums(**answers: int) -> Question[int, int]:
-    """A question whose candidates answer as told, and first say that they ran."""
+    """A question whose candidates return given answers, and first record that they ran."""
     return Question(
         sentence="How much does a sum cost?",
         rows=100,

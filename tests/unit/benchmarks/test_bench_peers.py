@@ -1,4 +1,4 @@
-"""What the comparison with other table formats asks of each of them."""
+"""The comparison with other table formats: the work of each of them."""
 
 from __future__ import annotations
 

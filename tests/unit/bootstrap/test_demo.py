@@ -1,4 +1,4 @@
-"""bin/demo says in one line what stopped it."""
+"""bin/demo names the reason in one line if it stops."""
 
 from __future__ import annotations
 

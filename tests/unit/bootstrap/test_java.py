@@ -1,4 +1,4 @@
-"""Which Java the commands use, and the one they install where there is none."""
+"""The Java that the commands use, and the one they install if there is none."""
 
 from __future__ import annotations
 

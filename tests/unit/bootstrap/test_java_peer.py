@@ -20,7 +20,7 @@ for word in "$@"; do case "$word" in -DoutputDirectory=*) mkdir -p "${word#*=}";
 
 
 def jdk_and_maven(machine: Machine) -> dict[str, str]:
-    """A JDK and a Maven on the machine; what a shell would say of them."""
+    """A JDK and a Maven on the machine, with their version output."""
     home = machine.add_java("17", folder=machine.home / "jdk").parent.parent
     machine.add_program("javac", '#!/bin/sh\necho compile >> "$PEER_CALLS"\n', folder=home / "bin")
     machine.add_program("mvn", FAKE_MAVEN)

@@ -1,4 +1,4 @@
-"""What is imported is required and pinned, and nothing else is."""
+"""Exactly the imported packages are required and pinned."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""bin/demo, bin/test and bin/bench set themselves up, and say in one line when they cannot."""
+"""bin/demo, bin/test and bin/bench set themselves up, or print one line with the reason."""
 
 from __future__ import annotations
 

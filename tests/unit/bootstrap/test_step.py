@@ -1,4 +1,4 @@
-"""A run of bin/test that somebody ends lets the tests clean up what they started."""
+"""A run of bin/test that is ended lets the tests clean up."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_a_run_in_the_background_of_a_script_can_be_ended_too(tmp_path):
 
 
 def ignore_interrupts() -> None:
-    """What a shell does to a job in its background."""
+    """Start a process like a shell's background job."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 

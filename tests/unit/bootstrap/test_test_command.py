@@ -1,4 +1,4 @@
-"""What bin/test runs."""
+"""The groups and tests that bin/test runs."""
 
 from __future__ import annotations
 

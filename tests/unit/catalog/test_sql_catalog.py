@@ -19,7 +19,7 @@ COLUMNS = [("id", "BIGINT")]
 
 
 class Database:
-    """What another program does in the same file."""
+    """Statements of another program in the same file."""
 
     def __init__(self, path) -> None:
         self.path = path

@@ -90,7 +90,7 @@ def test_commits_take_the_lock_where_the_storage_of_the_table_needs_it(
 
 
 def call(*words: str) -> str:
-    """What a command prints; its error is raised."""
+    """Return the output of a command; raise its error."""
     outside = {"LAKE_WAREHOUSE": None, "LAKE_METASTORE": None, "LAKE_URI": None}
     shown = CliRunner().invoke(app, [*words], env=outside, catch_exceptions=False)
     assert shown.exit_code == 0, shown.output

@@ -44,7 +44,7 @@ def catalog(opened) -> lake.Catalog:
 
 @pytest.fixture
 def execute(tmp_path):
-    """What another program does in the same database."""
+    """Statements of another program in the same database."""
 
     def run(statement: str) -> list[tuple]:
         with closing(sqlite3.connect(tmp_path / "catalog.db")) as connection, connection:
@@ -250,7 +250,7 @@ def test_a_rename_that_is_refused_by_the_storage_did_not_happen(
 def test_a_rename_that_is_refused_after_it_copied_files_is_not_forgotten(
     catalog, monkeypatch, warehouse
 ):
-    """Whoever made a table of the new name would get the copied snapshots with it."""
+    """A new table of that name would get the copied snapshots."""
 
     def copy_some(*arguments, **more):
         (warehouse / "bank.db" / "new" / "snapshot").mkdir(parents=True)

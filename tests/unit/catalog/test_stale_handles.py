@@ -129,7 +129,7 @@ def test_a_handle_whose_table_was_altered_goes_on(catalog, orders):
 
 @pytest.mark.parametrize("commits_before", [0, 1])
 def test_a_rename_at_the_last_moment_takes_the_publication_back(commits_before):
-    """Where the storage cannot notice by itself: a late file of another writer is there still."""
+    """A storage that cannot detect it: a late file of another writer still exists."""
     storage = MemoryStorage(f"stale-{commits_before}")
     catalog = FileSystemCatalog(storage, "wh")
     catalog.create_database("shop")

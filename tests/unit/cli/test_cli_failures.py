@@ -1,4 +1,4 @@
-"""When a command fails: one line on stderr, an exit code that says what kind, no traceback."""
+"""A failed command prints one line on stderr, has an exit code by kind, and no traceback."""
 
 from __future__ import annotations
 

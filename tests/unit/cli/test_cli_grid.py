@@ -14,7 +14,7 @@ from lakeformat.cli.output import Shown, print_rows
 
 @pytest.fixture
 def lines(monkeypatch, capsys):
-    """What is printed, as lines without colour; into a file or a terminal of some width."""
+    """The output as lines without colour, for a file or a terminal of some width."""
 
     def shown(*columns: Column, width: int | None = None) -> list[str]:
         if width is not None:

@@ -1,4 +1,4 @@
-"""Which warehouse and which table a command means."""
+"""The warehouse and the table of a command."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ runner = CliRunner()
 
 
 def call(*words: str, **environment: str | None) -> str:
-    """What a command prints; its error is raised."""
+    """Return the output of a command; raise its error."""
     outside = {"LAKE_WAREHOUSE": None, **environment}
     shown = runner.invoke(app, [*words], env=outside, catch_exceptions=False)
     assert shown.exit_code == 0, shown.output

@@ -39,7 +39,7 @@ def warehouse(tmp_path) -> str:
 
 
 def run(warehouse: str, *words: str) -> tuple[str, str]:
-    """What went to the pipe, and what to the terminal."""
+    """The output to the pipe, and to the terminal."""
     terminal, theirs = pty.openpty()
     command = [sys.executable, "-m", "lakeformat.cli", "-w", warehouse, *words]
     environment = {**os.environ, "TERM": "xterm-256color"}

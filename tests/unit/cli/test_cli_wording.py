@@ -1,4 +1,4 @@
-"""Errors speak of options where somebody typed a command."""
+"""Errors of commands name options, not arguments of Python."""
 
 from __future__ import annotations
 

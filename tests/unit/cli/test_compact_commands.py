@@ -40,7 +40,7 @@ def catalog(tmp_path) -> lake.Catalog:
 
 
 def invoked(catalog: lake.Catalog, *arguments: str) -> None:
-    """Raise what the program would say and end with."""
+    """Raise the message and the exit code of the program."""
     shown = runner.invoke(app, ["-w", catalog.location, *arguments])
     assert shown.stdout == ""
     if shown.exception is not None:
@@ -189,7 +189,7 @@ def test_a_defect_met_at_one_table_is_said_and_stops_no_other(catalog, monkeypat
 
 @pytest.fixture
 def damaged(catalog) -> lake.Catalog:
-    """A data file of one partition of shop.orders is gone."""
+    """Delete a data file of one partition of shop.orders."""
     orders = Path(catalog.location.removeprefix("file://"), "shop.db/orders")
     next((orders / "dt=1/bucket-0").iterdir()).unlink()
     return catalog

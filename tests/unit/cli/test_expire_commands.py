@@ -22,7 +22,7 @@ ALL_BUT_ONE = ("--retain-max", "1", "--retain-min", "1")
 
 @pytest.fixture
 def catalog(tmp_path) -> lake.Catalog:
-    """Three snapshots of shop.orders; the third has replaced the files of the others."""
+    """Three snapshots of shop.orders; the third has replaced the files of the first two."""
     catalog = lake.open_catalog(str(tmp_path))
     catalog.create_database("shop")
     table = catalog.create_table(
@@ -154,7 +154,7 @@ def test_a_consumer_reads_no_snapshot_before_the_first(catalog):
 
 @pytest.fixture
 def with_a_broken_table(catalog) -> lake.Catalog:
-    """The database has a table, too, of which a manifest list is gone."""
+    """The database also has a table with a missing manifest list."""
     broken = catalog.create_table("shop.broken", [("id", "BIGINT")])
     for number in range(3):
         broken.write(pa.table({"id": [number]}))

@@ -1,4 +1,4 @@
-"""``lake maintain``: one command that heals a table, and says what it could not do."""
+"""``lake maintain``: one command that maintains a table, and reports remaining problems."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One way to say a time gone by, in every command that looks after a table."""
+"""One way to write a past time, in every maintenance command."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_every_command_refuses_the_same(catalog, command, said, answer):
     ids=["retain", "idle"],
 )
 def test_a_duration_without_a_unit_is_asked_for_one(catalog, command):
-    """Options of tables take it for milliseconds, as Java does; nobody means that who types it."""
+    """Options of tables read it as milliseconds, as Java does; a person who types it means days."""
     shown = run(catalog, *command)
     assert isinstance(shown.exception, lake.InvalidRequestError), shown.output
     assert "a number needs a unit, as in '7 d'" in str(shown.exception)

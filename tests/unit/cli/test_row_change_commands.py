@@ -1,4 +1,4 @@
-"""``lake delete`` and ``lake update``: what they say, and what they refuse."""
+"""``lake delete`` and ``lake update``: their output, and their refusals."""
 
 from __future__ import annotations
 

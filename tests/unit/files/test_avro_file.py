@@ -1,4 +1,4 @@
-"""Files of records: what they announce is checked before it takes memory, errors say where."""
+"""Files of records: declared sizes are checked before memory is used, errors name the place."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ NOTHING = {"type": "record", "name": "nothing", "fields": [{"name": "n", "type":
 
 
 def container(schema, count: int, body: bytes, codec: str = "null") -> bytes:
-    """A file of one block that says whatever it likes."""
+    """A file of one block with any declared sizes."""
     marker, buffer = b"S" * 16, io.BytesIO()
     fastavro.writer(buffer, fastavro.parse_schema(schema), [], codec=codec, sync_marker=marker)
     return buffer.getvalue() + avro_number(count) + avro_number(len(body)) + body + marker

@@ -26,7 +26,7 @@ IN_FILES = {
 
 
 def codec_in(path: Path) -> str:
-    """The codec a file says it has, in capitals."""
+    """The declared codec of a file, in capitals."""
     if path.suffix == ".parquet":
         return str(pq.read_metadata(path).row_group(0).column(0).compression)
     if path.suffix == ".orc":

@@ -1,4 +1,4 @@
-"""Timestamps of more than 6 digits in Parquet files: INT96, as Java has them, beside others."""
+"""Timestamps of more than 6 digits in Parquet files: INT96, as in Java, beside other columns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Decimals that a writer never looks at go to a file in 64 bits, and nobody can see that."""
+"""Decimals that a writer never reads are written from 64 bits, with the same bytes."""
 
 from __future__ import annotations
 
@@ -152,7 +152,7 @@ def test_batches_of_one_file_that_differ_are_full_decimals():
 
 
 class TestFiles:
-    """The same to the last byte, whoever encodes a column."""
+    """The same to the last byte, with any encoder of a column."""
 
     def written(self, rows: pa.Table, digits: tuple[int, int], *, here: bool):
         field = DataField(0, "price", parse_type(f"DECIMAL({digits[0]}, {digits[1]})"))

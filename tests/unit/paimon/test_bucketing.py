@@ -59,7 +59,7 @@ def test_a_key_of_two_columns_combines_them(kind: str, bucket: int):
 
 
 def test_nulls_of_wide_types_keep_their_room_in_the_hash():
-    """Where pypaimon keeps none, it puts (null, null) into 5 and (1.00, null) into 6."""
+    """Without this rule pypaimon puts (null, null) into 5 and (1.00, null) into 6."""
     rows = [
         (None, None),
         (Decimal("1.00"), None),

@@ -1,4 +1,4 @@
-"""Data and index files are read from where the table's options and manifests say they are."""
+"""Data and index files are read from the places in the table's options and manifests."""
 
 from __future__ import annotations
 

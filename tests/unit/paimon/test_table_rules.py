@@ -1,4 +1,4 @@
-"""Which tables can be made: keys, buckets, files and places that go together."""
+"""Rules for new tables: valid combinations of keys, buckets, files and places."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Texts that repeat are merged as numbers of a dictionary, and nobody notices."""
+"""Repeated texts are merged as dictionary indexes, with the same result."""
 
 from __future__ import annotations
 

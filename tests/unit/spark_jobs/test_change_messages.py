@@ -1,4 +1,4 @@
-"""Debezium, Canal and Maxwell: what their messages say becomes the table's rows, in order."""
+"""Messages of Debezium, Canal and Maxwell become the table's rows, in order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a job says of a failure in Spark's tasks begins with what is wrong."""
+"""A job's message about a failure in Spark's tasks begins with the cause."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from spark_jobs.ingestion import file_checkpoint, file_stream
 
 
 class Killed(BaseException):
-    """The process is gone."""
+    """The process is dead."""
 
 
 def die(*args):
@@ -308,7 +308,7 @@ def test_two_processes_of_one_stream_are_told_apart(wanted, drop, monkeypatch):
 
 @pytest.fixture
 def checkpoint(tmp_path):
-    """What is in the checkpoint, but for what says whose it is."""
+    """The content of the checkpoint, without its owner."""
     return lambda: {path.name for path in (tmp_path / "checkpoint").iterdir()} - {"stream.json"}
 
 

@@ -1,4 +1,4 @@
-"""How a job's process ends from outside: asked to, or because its parent has died."""
+"""Ends of a job's process from outside: by a signal, or because its parent has died."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A request says exactly what it wants, or it is refused by name."""
+"""A request is exact, or it is refused by name."""
 
 from datetime import date, datetime, timedelta, timezone
 

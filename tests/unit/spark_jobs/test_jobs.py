@@ -1,4 +1,4 @@
-"""Each job once: what is asked, what the table holds afterwards, and what the result says."""
+"""Each job once: its request, the table afterwards, and its result."""
 
 from __future__ import annotations
 

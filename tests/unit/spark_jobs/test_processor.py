@@ -1,4 +1,4 @@
-"""What Python workers are told of the processor they run on."""
+"""The settings of Python workers for their processor."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the JVM of a session on this machine is told, and where executors look for its driver."""
+"""The settings of a session's JVM on this machine, and the driver's address for executors."""
 
 from __future__ import annotations
 

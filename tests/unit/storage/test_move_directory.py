@@ -1,4 +1,4 @@
-"""Moving a directory on a storage that has to copy it: nothing is lost, whoever interferes."""
+"""Moving a directory on a storage that must copy it: nothing is lost beside other writers."""
 
 from __future__ import annotations
 

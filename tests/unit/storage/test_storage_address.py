@@ -1,4 +1,4 @@
-"""What people may write as an address, and what they are told when it is none."""
+"""Valid addresses, and the errors for invalid ones."""
 
 from __future__ import annotations
 

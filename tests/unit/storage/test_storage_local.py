@@ -1,4 +1,4 @@
-"""What the local storage does on the way: the order of its syncs, its clean-up, its messages."""
+"""The steps of the local storage: the order of its syncs, its clean-up, its messages."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ class Overwriting(MemoryStorage):
 
 
 class RecordingLock:
-    """A lock that notes what happens to it, and may be gone after some looks at it."""
+    """A lock that records its calls, and may be lost after some checks."""
 
     def __init__(self, looks: int = 100) -> None:
         self.looks = looks
@@ -71,7 +71,7 @@ def test_a_storage_that_decides_by_itself_does_so_under_the_lock_too():
 
 
 def test_what_another_wrote_over_ours_is_not_ours():
-    """Somebody without the lock writes right after us."""
+    """A writer without the lock writes right after ours."""
     storage = Overwriting()
     write = storage.overwrite
 
@@ -92,7 +92,7 @@ def test_what_is_gone_after_the_write_leaves_the_outcome_open():
 
 @pytest.mark.parametrize("error", [UnavailableError, KeyboardInterrupt])
 def test_a_lost_answer_of_the_write_leaves_the_outcome_open_and_keeps_the_lock(error):
-    """What is still on its way would replace what the next holder writes."""
+    """A late write would replace the write of the next holder."""
     storage, lock = Overwriting(), RecordingLock()
     storage.overwrite = losing(storage.overwrite, error)
     with pytest.raises(error, match="lost"):

@@ -1,4 +1,4 @@
-"""What the memory storage offers beyond the contract."""
+"""The memory storage beyond the contract."""
 
 from __future__ import annotations
 

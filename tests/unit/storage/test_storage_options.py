@@ -1,4 +1,4 @@
-"""The options of storages: Paimon's names, checked by name, shown to nobody."""
+"""The options of storages: Paimon's names, checked by name, never shown."""
 
 from __future__ import annotations
 

@@ -89,7 +89,7 @@ def test_one_column_of_parquet_is_its_footer_and_its_chunks():
 
 
 class Upload:
-    """Where parts go: it takes them as slowly as a store that has to be waited for."""
+    """The target of parts, as slow as a remote store."""
 
     def __init__(self, fail_at: int | None = None, pause_seconds: float = 0) -> None:
         self.stream = UploadStream(self._put, self._upload)

@@ -1,4 +1,4 @@
-"""Broken tables of a database: each is named with what to do, and all others are cared for."""
+"""Broken tables of a database: each is named with advice, and the rest is maintained."""
 
 from __future__ import annotations
 

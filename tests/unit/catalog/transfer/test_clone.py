@@ -144,7 +144,7 @@ def test_one_snapshot_comes_with_the_columns_of_then(catalog, other):
 
 @pytest.mark.parametrize("compacts", [False, True])
 def test_a_full_clone_asks_of_a_changelog_for_nothing_that_went_with_its_snapshot(other, compacts):
-    """Of an append table it tells what was written: what lay below, or was compacted, is gone."""
+    """For an append table the changelog has the written files; older and compacted ones expire."""
     longer = {
         f"{what}.num-retained.{end}": count
         for what, count in (("snapshot", "1"), ("changelog", "4"))
@@ -176,7 +176,7 @@ def test_a_full_clone_asks_of_a_changelog_for_nothing_that_went_with_its_snapsho
 
 
 def test_a_full_clone_is_whole_while_a_rollback_to_a_tag_is_under_way(other):
-    """Its snapshot is there again, and those between it and what has not gone yet are not."""
+    """Its snapshot exists again, but those between it and the remaining ones do not."""
     rows = KeyedRows()
     for number in range(4):
         rows.commit(("+I", number, "x"))

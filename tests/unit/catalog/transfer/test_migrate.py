@@ -39,7 +39,7 @@ def put(path: Path, rows: pa.Table = ROWS) -> Path:
 
 
 def content(directory: Path) -> dict[str, bytes]:
-    """All but the mark that says whose the files are."""
+    """All files but the mark that names their owner."""
     paths = [path for path in directory.rglob("*") if path.is_file() and path.name != MARK]
     return {str(path): path.read_bytes() for path in paths}
 

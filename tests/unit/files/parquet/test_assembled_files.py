@@ -1,4 +1,4 @@
-"""Columns of a Parquet file are encoded by whoever is fastest, keys once; nobody can see that."""
+"""The fastest encoder encodes each column of a Parquet file, keys once, with the same bytes."""
 
 from __future__ import annotations
 
@@ -350,7 +350,7 @@ LONG_TEXTS = [f"{number:020}" for number in range(WORTH_ASSEMBLING)]
     ],
 )
 def test_a_file_is_left_to_arrow_where_that_encodes_most_of_it(columns, is_worth_it):
-    """What Arrow encodes is in memory once more, and nothing is gained with it."""
+    """Chunks that Arrow encodes are in memory twice, without any gain."""
     content = content_of(
         {"k": "BIGINT NOT NULL", **{n: kind for n, (kind, _) in columns.items()}}, ["k"]
     )
@@ -371,7 +371,7 @@ def test_few_rows_and_codecs_that_only_arrow_has_are_left_to_it():
 
 
 def file_of(content, rows):
-    """Who writes a file that begins with these rows."""
+    """The writer of a file that begins with these rows."""
     found = []
     with pytest.MonkeyPatch.context() as watched:
         for kind in (AssembledFile, ArrowFile):

@@ -1,4 +1,4 @@
-"""Values at the edge of what a narrower unit or a bound can say: cut, refused or left open."""
+"""Values at the limit of a narrower unit or a bound: truncated, refused or left open."""
 
 from __future__ import annotations
 

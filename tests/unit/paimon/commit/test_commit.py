@@ -1,4 +1,4 @@
-"""What a commit puts into its snapshot, what it refuses, and who it says it is."""
+"""The content of a commit's snapshot, its refusals, and its identity."""
 
 from __future__ import annotations
 

@@ -199,7 +199,7 @@ def test_pinned_commits_look_at_what_came_in_between_their_attempts():
 
 
 def roll_back_and_add(handle: TableHandle, *names: str) -> None:
-    """Take snapshot 2 out of history, and put others under its number and the next ones."""
+    """Remove snapshot 2 from history, and publish new ones under its number and the next ones."""
     lake.Table(handle).rollback(snapshot=1, as_latest=False)
     for name in names:
         commit(handle, message(handle, file(name)))

@@ -1,4 +1,4 @@
-"""A commit takes as many storage calls as the documentation says, however old the table is."""
+"""A commit takes the documented number of storage calls, for a table of any age."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def kind_of(path: str) -> str:
 
 
 def published_calls() -> list[str]:
-    """What the page says, one row per call."""
+    """The calls on the page, one row each."""
     return re.findall(r"^\| \d+ \| `([a-z_]+ [\w-]+)` \|", PAGE.read_text(), re.MULTILINE)
 
 

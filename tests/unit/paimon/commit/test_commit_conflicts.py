@@ -1,4 +1,4 @@
-"""Which commits fit the snapshot they build on, and which are refused with both sides named."""
+"""Commits that fit the snapshot they build on, and refused ones, with both sides named."""
 
 from __future__ import annotations
 
@@ -174,7 +174,7 @@ class TestBucketCounts:
         assert live(orders) == ["b"]
 
     def test_the_number_of_the_table_is_that_of_its_newest_schema(self):
-        """Whoever opened the table before the change has files that count as it did then."""
+        """A writer that opened the table before the change has files with the old bucket count."""
         orders = paper_table(keyed=True)
         rescaled = replace(orders.schema, id=1, options={"bucket": "4"})
         assert create_schema(orders.storage, orders.layout, rescaled)

@@ -1,4 +1,4 @@
-"""Looking for an earlier commit: how far back, and what an expired history can still tell."""
+"""The search for an earlier commit: its range, and its answer after snapshots expired."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _names = iter(range(1_000_000))
 
 
 class Clock:
-    """A world in which time passes when the test says so."""
+    """An environment whose time the test controls."""
 
     def __init__(self) -> None:
         self.millis = 1_700_000_000_000
@@ -84,7 +84,7 @@ def test_a_first_try_whose_snapshot_may_have_expired_is_undecidable(orders, cloc
 
 
 class TestTheHeadBeforeTheFirstTry:
-    """Where it is there yet, what has expired before it says nothing about this commit."""
+    """While it exists, older expired snapshots do not matter for this commit."""
 
     def expire_all_but_the_newest(self, orders):
         for number in range(1, orders.latest_snapshot().id):

@@ -1,4 +1,4 @@
-"""What is handed to a commit: what is no message, what is of elsewhere, what is not the same."""
+"""Wrong inputs of a commit: no messages, messages of other tables, different messages."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ class TestReplays:
 
 
 class TestGivingUp:
-    """What was not found is not reported as removed."""
+    """Files that were not found are not reported as removed."""
 
     def test_messages_of_another_table(self, catalog, orders, tmp_path):
         other = catalog.create_table("shop.other", [("id", "BIGINT")])

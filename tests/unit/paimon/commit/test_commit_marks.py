@@ -1,4 +1,4 @@
-"""Deletion marks survive every commit: no deleted row comes back."""
+"""Deletion marks survive every commit: no deleted row reappears."""
 
 from __future__ import annotations
 

@@ -242,7 +242,7 @@ def test_changelog_files_have_manifests_of_their_own():
 
 
 class TestEmptyCommits:
-    """A commit without a change makes no snapshot, unless somebody wants one."""
+    """A commit without a change makes no snapshot, unless the caller wants one."""
 
     def test_by_default_a_commit_without_a_change_makes_no_snapshot(self):
         orders = paper_table()
@@ -279,7 +279,7 @@ OPTIONS = {"row-tracking.enabled": "true"}
 
 
 class TestRowTracking:
-    """Every row has a number of its own, whoever commits first."""
+    """Every row has a number of its own, in any order of commits."""
 
     def first_ids(self, handle) -> dict[str, int]:
         snapshot = head(handle)
@@ -494,7 +494,7 @@ class TestStatistics:
 
 
 class Refuses(MemoryStorage):
-    """Publishes nothing any more; ``error`` says whether that is certain."""
+    """Publishes nothing any more; ``error`` is certain or unknown."""
 
     error: lake.LakeError | None = None
 
@@ -505,7 +505,7 @@ class Refuses(MemoryStorage):
 
 
 class TestAFailedAnalysis:
-    """Its statistics file stays as long as the table may refer to it, and no longer."""
+    """Its statistics file is kept exactly as long as the table may refer to it."""
 
     def failed(self, error: lake.LakeError) -> list[str]:
         """The statistics files that are there after a failure."""

@@ -1,4 +1,4 @@
-"""Rows in place of others: what goes, what stays, and what a pinned commit notices."""
+"""Overwrites: deleted rows, kept rows, and the conflicts of a pinned commit."""
 
 from __future__ import annotations
 

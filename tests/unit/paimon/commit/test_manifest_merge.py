@@ -1,4 +1,4 @@
-"""Merging manifests: what is picked, and that the live files stay the same."""
+"""Merging manifests: the choice of manifests, and unchanged live files."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ def test_a_compaction_keeps_the_row_that_was_read(first, second):
 
 
 class TestWriterThatStaysOpen:
-    """It counts on from where it began, whatever others commit meanwhile."""
+    """It continues its own numbers, independent of other commits meanwhile."""
 
     def start(self, options: Mapping[str, str] | None = None) -> tuple[AtOnce, lake.TableWriter]:
         at_once = AtOnce(options)

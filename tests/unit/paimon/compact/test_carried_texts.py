@@ -1,4 +1,4 @@
-"""Texts that repeat are compacted as numbers of a dictionary, and nobody notices."""
+"""Repeated texts are compacted as dictionary indexes, with the same result."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def test_an_option_keeps_dictionaries_out_of_new_files(tmp_path, wanted):
 
 
 def encodes_by_dictionary(folder) -> set[bool]:
-    """Whether the files below a folder have dictionaries for their texts."""
+    """True if the files below a folder have dictionaries for their texts."""
     groups = (pq.read_metadata(file).row_group(0) for file in folder.rglob("*.parquet"))
     columns = (group.column(number) for group in groups for number in range(group.num_columns))
     return {each.has_dictionary_page for each in columns if each.path_in_schema == "s"}

@@ -1,4 +1,4 @@
-"""What a compaction tells of a key, by the levels its rows come from: the tables of the format."""
+"""The changelog of a key by the levels of its rows: the tables of the format."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def text(rows: pa.Table) -> str:
 
 
 def merged(merge: ChangelogMerge, rows: str) -> tuple[str, str]:
-    """What is written, and what is told."""
+    """The written rows, and the changelog."""
     found = table(rows)
     result = merge.merge(found, ORDER.group(found))
     return text(result.rows), text(result.changelog)

@@ -1,4 +1,4 @@
-"""Which files of an append table are written together, as pictures: sizes of files, oldest first.
+"""The files of an append table to rewrite, as pictures: sizes of files, oldest first.
 
 The target is 100 bytes: a file is small below 70. ``30-9`` has 30 bytes and 9 of its 10 rows are
 deleted.
@@ -40,7 +40,7 @@ def files(picture: str) -> list[DataFileMeta]:
 
 
 def deletions(picture: str, *, index_files: str = "") -> Deletions:
-    """Files with deleted rows share an index file, unless a letter for each says which."""
+    """Files with deleted rows share an index file, unless letters name separate ones."""
     deleted = {
         file.file_name: int(file.file_name.partition("-")[2])
         for file in files(picture)

@@ -1,4 +1,4 @@
-"""Tables whose compactions look rows up or tell of changes: through the table's own calls."""
+"""Tables whose compactions look up rows or write a changelog, through the table's own calls."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def write(table: lake.Table, *rows: Sequence[Any]) -> None:
 
 
 def compact(table: lake.Table, strategy: str = "minor") -> list[tuple[Any, ...]]:
-    """What the compaction has told."""
+    """The changelog of the compaction."""
     report = table.compact(strategy=strategy, executor="serial")
     if table.options.changelog_producer == "none":
         return []
@@ -74,7 +74,7 @@ def levels(table: lake.Table) -> list[int]:
 
 
 def two_levels(options: dict[str, str], rows: int = 1000) -> lake.Table:
-    """A table with so many rows on its highest level that a few new ones stay below it."""
+    """A table with so many rows on its highest level that a few new ones remain below it."""
     table = new_table(options)
     write(table, *(("+I", key, key) for key in range(rows)))
     compact(table, "full")

@@ -1,4 +1,4 @@
-"""Compaction of append tables whose rows were deleted by marks: they are gone, and stay gone."""
+"""Compaction of append tables with rows deleted by marks: no deleted row reappears."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compactions that cannot end well: what fails is named, everything else goes on."""
+"""Failed compactions: the failed part is named, everything else continues."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def data_files(keyed: KeyedRows) -> set[str]:
 
 
 def lose_a_file_of(keyed: KeyedRows, day: str) -> str:
-    """The name of a data file that is gone."""
+    """The name of a missing data file."""
     storage, layout = keyed.place
     [path] = sorted(path for path in storage.files(layout.root) if f"/p={day}/" in path)[:1]
     storage.delete(path)

@@ -1,4 +1,4 @@
-"""Which runs are compacted, as pictures: ``level:size`` of each run, newest first."""
+"""The runs to compact, as pictures: ``level:size`` of each run, newest first."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What happens to each file of a unit, as pictures: sections in the order of their keys.
+"""The step for each file of a unit, as pictures: sections in the order of their keys.
 
 ``10,20/5`` is a section of two runs that overlap, the first of two files; a file is small below 50.
 ``!`` behind a size: the file cannot be moved as it is.

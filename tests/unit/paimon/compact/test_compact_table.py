@@ -1,4 +1,4 @@
-"""Compaction of whole tables: which files come of it, what rows they hold, what is said of it."""
+"""Compaction of whole tables: its files, their rows, and its report."""
 
 from __future__ import annotations
 

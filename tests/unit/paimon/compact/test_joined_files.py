@@ -93,7 +93,7 @@ def without_names(file: DataFileMeta) -> DataFileMeta:
 
 
 def rewritten(catalog, write, **options) -> DataFileMeta:
-    """What is said of the file that a compaction makes which decodes every row."""
+    """The entry of the same file from a compaction that decodes every row."""
     table = make_table(
         catalog, "rewritten", **{"compaction.force-rewrite-all-files": "true"}, **options
     )

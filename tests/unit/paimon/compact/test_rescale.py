@@ -1,4 +1,4 @@
-"""Another number of buckets for what is there: the same rows, and nobody's row is lost."""
+"""Another number of buckets for existing partitions: the same rows, and no row is lost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sort compaction: the same rows in fewer files per query, whatever others commit meanwhile."""
+"""Sort compaction: the same rows in fewer files per query, beside other commits."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def rows_of(table: lake.Table, **scanned) -> list[tuple]:
 
 
 def opened(table: lake.Table, where: str | None = None) -> int:
-    """How many files a query opens."""
+    """The number of files that a query opens."""
     return table.scan(where=where).explain().files_to_read
 
 
@@ -221,7 +221,7 @@ def test_a_plan_says_what_would_be_done(catalog):
 
 
 def during_the_first_unit(monkeypatch, act: Callable[[], object]) -> None:
-    """Let somebody else act after the plan and before anything is published."""
+    """Let another writer act after the plan and before the publication."""
     acts = [act]
 
     def compacted(handle, unit: CompactUnit) -> CommitMessage:

@@ -1,4 +1,4 @@
-"""A consumer that keeps snapshots and does not move is told of, with the command that frees it."""
+"""A consumer that keeps snapshots and does not move is reported with the command to free it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The consumers of a table: what they keep, and what they are told when they fell behind."""
+"""The consumers of a table: the snapshots they keep, and the error after they fell behind."""
 
 from __future__ import annotations
 

@@ -140,7 +140,7 @@ def test_changed_bytes_give_our_error_or_rows(file_format, compression, data):
 
 
 def ask_everything(footer, columns):
-    """Pick all row groups, but only after the footer has said all it knows."""
+    """Select all row groups, but only after reading the whole footer."""
     assert footer.size_bytes(range(len(footer)), columns) > 0
     for field in to_arrow_schema(FIELDS):
         footer.nulls(field.name)
@@ -169,7 +169,7 @@ def test_no_changed_bit_of_a_footer_of_parquet_ends_the_process(bit):
 
 
 def test_nothing_of_a_file_stays_behind_whose_footer_was_looked_at():
-    """What stays would be the whole footer, of every file that is ever read."""
+    """A reference would keep the whole footer of every file in memory."""
     stored = CONTENT["parquet"]
     footer = pq.ParquetFile(io.BytesIO(stored)).metadata
     gc.collect()

@@ -1,4 +1,4 @@
-"""Rows of data files as a newer schema wants them, whatever format they are in."""
+"""Rows of data files under a newer schema, in every format."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is written is read back, for any rows of any types a format can hold."""
+"""Written rows are read back unchanged, for all types that a format can hold."""
 
 from __future__ import annotations
 

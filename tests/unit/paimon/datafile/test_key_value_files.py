@@ -1,4 +1,4 @@
-"""Files of primary-key tables: each level and the changelog as options say, rows in key order."""
+"""Files of primary-key tables: options by level and for the changelog, rows in key order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether a data file is there as it was written."""
+"""The check that a data file exists as it was written."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_a_file_that_is_gone_has_no_size():
 
 
 class Closed(MemoryStorage):
-    """Says what is there, and lets nobody in."""
+    """Lists files, and refuses to read them."""
 
     def open_input(self, path):
         raise UnavailableError(path)

@@ -44,7 +44,7 @@ def columns(*named_types):
 
 
 def describe(values_by_column, fields, options=None, *, dense=True):
-    """What the manifest has about a file with these values."""
+    """The statistics in the manifest of a file with these values."""
     options = TableOptions(options or {})
     arrays = [
         values_to_arrow(values, field.type)

@@ -1,4 +1,4 @@
-"""What an expiry costs: storage calls grow with what goes, not with what stays."""
+"""The cost of an expiry: storage calls grow with the deleted files, not with the kept ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Expiry of changelogs that outlive their snapshots: what is read elsewhere stays."""
+"""Expiry of changelogs that outlive their snapshots: files with other readers are kept."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ PRODUCER = lake.set_option("changelog-producer", "input")
 
 
 def changed(table: lake.Table) -> list[int]:
-    """What snapshots 1 and 2 have added."""
+    """The files that snapshots 1 and 2 added."""
     return sorted(row["k"] for row in table.changes(0, 2).to_arrow().to_pylist())
 
 
@@ -42,7 +42,7 @@ def keeping(rows: KeyedRows, count: int) -> lake.Table:
 
 
 def taken_back(*, keyed: bool) -> KeyedRows:
-    """1 and 2 add a file each, 3 deletes both, 4 adds one, and 5 goes back to snapshot 2."""
+    """1 and 2 add a file each, 3 deletes both, 4 adds one, and 5 rolls back to snapshot 2."""
     rows = KeyedRows(LONG_LIVED, keyed=keyed)
     rows.commit(("+I", 1, "a"))
     rows.commit(("+I", 2, "b"))
@@ -141,7 +141,7 @@ def test_changes_from_before_there_was_a_producer_are_kept_and_expire():
 
 
 def test_lists_that_a_tag_has_kept_are_no_changes_once_it_is_gone():
-    """With a producer now as then, nothing is told by what a commit has added."""
+    """With a producer then and now, files added by a commit are no changelog."""
     rows = KeyedRows({**LONG_LIVED, "changelog-producer": "lookup"})
     rows.commit(("+I", 1, "a"))
     rows.table.tags.create("kept", snapshot=1)

@@ -1,4 +1,4 @@
-"""An expiry that was interrupted, and what was done before its files went."""
+"""An interrupted expiry, and operations before its files are deleted."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def numbers(table: lake.Table, **when) -> list[int]:
 
 
 def replaced() -> KeyedRows:
-    """1 adds a file, which tag one keeps, 2 deletes it, and 3 and 4 add others."""
+    """1 adds a file, which tag one keeps, 2 deletes it, and 3 and 4 add files."""
     rows = KeyedRows(keyed=False)
     rows.commit(("+I", 1, "a"))
     rows.table.tags.create("one")
@@ -43,7 +43,7 @@ def all_expire_without_their_files(rows: KeyedRows) -> None:
 
 
 def back_to_the_tag(rows: KeyedRows) -> lake.Table:
-    """After a day: until then whoever expires is believed to be at it still."""
+    """After a day: until then the expiry is assumed to be running."""
     rows.clock.millis += STALE_MILLIS + 1
     rows.table.rollback(tag="one", as_latest=False)
     rows.table.tags.delete("one")

@@ -1,4 +1,4 @@
-"""Expiry of snapshots: which files go, which stay, and for whom."""
+"""Expiry of snapshots: deleted files, kept files, and their holders."""
 
 from __future__ import annotations
 
@@ -292,7 +292,7 @@ def test_a_branch_keeps_what_it_has_written_since_it_was_made_and_shares_by_now(
 
 
 def test_nothing_goes_while_a_rollback_takes_snapshots_away():
-    """Its target may be among the oldest: counted from the head that goes, it could expire."""
+    """Its target may be among the oldest: counted from the removed head, it could expire."""
     rows, _ = example()
     handle = handle_of(rows.table)
     write_fence(handle.storage, handle.layout, "x", [snapshot(rows.table, n) for n in (4, 5)])
@@ -328,7 +328,7 @@ def test_a_rollback_that_died_does_not_hold_up_expiry_for_ever():
 
 
 def test_a_plan_that_gets_no_answer_takes_the_announcement_back():
-    """Nothing has gone by then: tags and branches of these snapshots are not to be refused."""
+    """Nothing is deleted by then: tags and branches of these snapshots must be allowed."""
     rows, _ = example()
     handle = handle_of(rows.table)
 

@@ -1,4 +1,4 @@
-"""A branch, or a rollback, that begins at a tag whose snapshot has expired: its changes are gone.
+"""A branch or rollback that begins at a tag whose snapshot has expired has no changes.
 
 The snapshot still names its changelog list, byte for byte as other engines write it.
 """

@@ -1,4 +1,4 @@
-"""The file index each new data file gets: what is in it, where it goes, what a table may ask."""
+"""The file index of each new data file: its content, its place, and the allowed options."""
 
 from __future__ import annotations
 

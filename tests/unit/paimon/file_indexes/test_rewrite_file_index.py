@@ -1,4 +1,4 @@
-"""File indexes of files that are there already: added, taken away, built anew; rows stay."""
+"""File indexes of existing files: added, removed, rebuilt, without a change of rows."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def rows(table: lake.Table) -> list[dict]:
 
 
 def read_of(table: lake.Table, where: str) -> int:
-    """How many files a scan reads."""
+    """The number of files that a scan reads."""
     return len(plan_files_of(table, where))
 
 
@@ -135,7 +135,7 @@ def test_partitions_can_be_chosen_and_force_builds_anew(catalog):
 
 
 def test_an_index_in_a_manifest_that_is_built_anew_alike_changes_nothing(catalog):
-    """A file that goes out and comes in as it was would be taken for deleted by pypaimon."""
+    """pypaimon would treat a file that is removed and added unchanged as deleted."""
     filled(catalog)
     table = altered(catalog, BLOOM, FEW_ITEMS)
     assert len(table.rewrite_file_indexes().changed) == 2
@@ -143,7 +143,7 @@ def test_an_index_in_a_manifest_that_is_built_anew_alike_changes_nothing(catalog
 
 
 def test_manifests_are_merged_once_in_a_run_of_many_commits(catalog, monkeypatch):
-    """What one commit of a run deletes no later one brings back."""
+    """No later commit of a run restores files that an earlier one deleted."""
     filled(catalog)
     table = altered(catalog, BLOOM, FEW_ITEMS)
     merged = []

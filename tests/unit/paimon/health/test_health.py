@@ -288,7 +288,7 @@ def test_files_that_are_gone_are_named(warehouse, count):
 
 
 def test_files_that_are_cut_short_are_named_too(warehouse):
-    """Of rows, and of marks that say which rows are deleted."""
+    """Files of rows, and files of deletion vectors."""
     table = warehouse.table(**{"deletion-vectors.enabled": "true"})
     table.write(rows(1, 2))
     table.delete("id = 1")

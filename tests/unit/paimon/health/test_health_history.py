@@ -175,7 +175,7 @@ def test_what_the_options_keep_is_no_reason(shop):
 
 
 def test_the_bytes_that_an_expiry_frees_are_told(shop):
-    """Those of a tag stay, and so do those that a later snapshot still has."""
+    """Files of a tag are kept, and so are those of a later snapshot."""
     orders = shop.orders(**{"snapshot.num-retained.min": "1"})
     commit(orders, 3)
     for _ in range(20):

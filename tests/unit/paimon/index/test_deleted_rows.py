@@ -1,4 +1,4 @@
-"""Which deletion vector is a data file's, and which vectors are damage."""
+"""The deletion vector of a data file, and damaged vectors."""
 
 from __future__ import annotations
 

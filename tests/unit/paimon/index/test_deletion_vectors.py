@@ -1,4 +1,4 @@
-"""Deletion vectors: rows that are gone stay gone in both forms, damage never brings them back."""
+"""Deletion vectors: deleted rows never reappear, in both forms and after damage."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def read(content: bytes, *ranges: DeletionVectorRange) -> dict[str, list[int]]:
 
 
 def framed(body: bytes) -> bytes:
-    """A file of one vector whose checksum is right whatever the body is."""
+    """A file of one vector with a correct checksum for any body."""
     return b"\1" + struct.pack(">I", len(body)) + body + struct.pack(">I", zlib.crc32(body))
 
 

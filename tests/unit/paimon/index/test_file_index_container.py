@@ -1,4 +1,4 @@
-"""The container of a file index: every body comes back under its column and type."""
+"""The container of a file index: every body is found under its column and type."""
 
 from __future__ import annotations
 

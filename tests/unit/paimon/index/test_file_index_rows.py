@@ -83,7 +83,7 @@ def index_of(index_type, values, data_type, **settings):
 
 
 def place(value):
-    """What sorts as the values do: text by its bytes, NaN after every number."""
+    """Sort keys of values: text by its bytes, NaN after every number."""
     if isinstance(value, str):
         return value.encode()
     if isinstance(value, float):

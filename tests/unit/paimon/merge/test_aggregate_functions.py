@@ -1,4 +1,4 @@
-"""Every aggregate function against a model that goes value by value, as Java does.
+"""Every aggregate function against a model that works value by value, as Java does.
 
 States are driven in rounds, as engines do: in each round some keys get one operation each.
 """
@@ -50,7 +50,7 @@ class Subject:
 
     @property
     def retracts(self) -> bool:
-        """Whether the model and the function agree on what is taken back, most times."""
+        """True if the model and the function agree on retracted values, most times."""
         if "DECIMAL" in self.type_text and self.function == "product":
             return False  # few quotients end
         if "nested-key" in self.options and self.draw is not members_by_id:
@@ -59,7 +59,7 @@ class Subject:
 
     @property
     def reduces_changes(self) -> bool:
-        """Whether retracts need no rounds."""
+        """True if retracts need no rounds."""
         return isinstance(self.build(), ReducesChanges)
 
     def build(self) -> AggregateFunction:

@@ -1,4 +1,4 @@
-"""What single aggregate functions promise beyond the model: texts, bitmaps, quotients, damage."""
+"""Results of single aggregate functions beyond the model: texts, bitmaps, quotients, damage."""
 
 from __future__ import annotations
 

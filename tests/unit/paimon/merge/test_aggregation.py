@@ -1,4 +1,4 @@
-"""Engine ``aggregation``: what happens to rows of one key, whatever the functions do."""
+"""Engine ``aggregation``: the merge of rows of one key, for any functions."""
 
 from __future__ import annotations
 

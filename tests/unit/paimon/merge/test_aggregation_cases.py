@@ -63,7 +63,7 @@ def schema_of(case: GoldenCase) -> TableSchema:
 
 
 def readable(case: GoldenCase, rows: pa.Table) -> list[str]:
-    """Rows as texts in an order of their own; collections too where their order says nothing."""
+    """Rows as sorted texts; collections too if their order has no meaning."""
     return sorted(str({k: comparable(case, v) for k, v in row.items()}) for row in rows.to_pylist())
 
 

@@ -1,6 +1,6 @@
-"""What Java made of rows is what the engines make of them: golden cases, without files.
+"""The engines give the same rows as Java: golden cases, without files.
 
-Every batch is merged as a flush would, and what the batches leave is merged as a read would.
+Every batch is merged as in a flush, and the results are merged as in a read.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tests.golden_cases import GoldenCase, golden_cases
 KINDS = ("+I", "-U", "+U", "-D")
 CASES = [case for case in golden_cases() if case.id.startswith(("pu-", "first-", "seq-", "dedup-"))]
 ONCE_COMPACTED = {"first-004": [(1, "a"), (2, "b")], "dedup-017": [(1, "b"), (2, "c")]}
-"""Where Java reads less, because level 0 is not seen before it is compacted."""
+"""Cases in which Java reads fewer rows, because level 0 is invisible before its compaction."""
 
 
 def schema_of(case: GoldenCase) -> TableSchema:

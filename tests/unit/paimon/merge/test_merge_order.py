@@ -1,4 +1,4 @@
-"""Rows are put in the order of their keys and sequence, whatever the types and however wide."""
+"""Rows are sorted by key and sequence, for all types and widths."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ TYPES = {
 
 
 def compared(a, b) -> int:
-    """How the format orders two values of one type; nulls first."""
+    """Compare two values of one type in the order of the format; nulls first."""
     if a is None or b is None:
         return (a is not None) - (b is not None)
     if isinstance(a, float):

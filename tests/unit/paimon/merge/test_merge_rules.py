@@ -1,4 +1,4 @@
-"""Which tables with a merge engine can be made: every rule, with the column and what to do."""
+"""The rules for tables with a merge engine: each error names the column and what to do."""
 
 from __future__ import annotations
 

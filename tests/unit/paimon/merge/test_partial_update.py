@@ -215,7 +215,7 @@ def test_what_stands_after_the_sequence_that_removes_a_row_is_not_taken_back():
 
 
 class Latest:
-    """What a column without a function does."""
+    """The merge of a column without a function."""
 
     def add(self, state, value):
         return value

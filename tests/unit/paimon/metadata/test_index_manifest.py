@@ -175,7 +175,7 @@ def test_a_missing_file_is_named_with_what_to_do():
 
 GOOD = content_of([HASHES, VECTORS, GLOBAL], "null")
 HEADER_LENGTH = len(content_of([], "null"))
-"""A header alone is a whole Avro file: nothing in it says that entries should follow."""
+"""A header alone is a valid Avro file: it does not declare the number of entries."""
 
 
 @given(st.integers(0, len(GOOD) - 1), st.binary(min_size=1, max_size=8))

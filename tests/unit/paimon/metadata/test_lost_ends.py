@@ -50,7 +50,7 @@ def entry(number: int, kind: FileKind = FileKind.ADD) -> ManifestEntry:
 
 
 def cuts(content: bytes) -> list[int]:
-    """Where a block ends and another one follows."""
+    """The position between two blocks."""
     marker = content[-SYNC_SIZE:]
     ends = [at + SYNC_SIZE for at in range(len(content)) if content[at:].startswith(marker)]
     assert len(ends) > 2, "the file has several blocks"

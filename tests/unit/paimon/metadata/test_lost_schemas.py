@@ -1,4 +1,4 @@
-"""Schema files that are gone or newer than this version, and what an error about a file advises."""
+"""Schema files that are missing or too new, and the advice in errors about a file."""
 
 from __future__ import annotations
 

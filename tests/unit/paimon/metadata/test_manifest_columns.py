@@ -132,7 +132,7 @@ def sync_of(content: bytes) -> bytes:
 
 
 def is_plain(content: bytes) -> bool:
-    """Whether the vectorised decoder takes a file itself."""
+    """True if the vectorised decoder reads a file itself."""
     opened = open_manifest(content, "m")
     try:
         read_blocks(content)

@@ -1,4 +1,4 @@
-"""Manifests in ORC and Parquet, as other engines write them where 'manifest.format' says so."""
+"""Manifests in ORC and Parquet, as other engines write them with 'manifest.format'."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whatever bytes a JSON metadata file holds: a value that can be shown, or our error."""
+"""Any bytes of a JSON metadata file give a printable value, or our error."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ PIECES = (
 
 
 def error_of(read: Read, storage: MemoryStorage) -> str | None:
-    """What our error says; None when there is a value."""
+    """Return the message of our error; None if there is a value."""
     try:
         read(storage)
     except CorruptTableError as error:

@@ -1,4 +1,4 @@
-"""A file that is gone, or named as no file can be: the error names it, and who refers to it."""
+"""A missing or impossibly named file: the error names it, and the file that refers to it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Snapshot files and the directory they are in: lenient to others, strict in what is written."""
+"""Snapshot files and their directory: lenient to other writers, strict for written files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``table.remove_missing_files()`` and ``table.repair()``: a table says what is there again."""
+"""``table.remove_missing_files()`` and ``table.repair()``: a table matches its files again."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_files_that_are_cut_short_count_as_well_and_stay_where_they_are(catalog)
 
 
 def test_a_shorter_file_with_an_end_is_another_one_that_can_be_read(catalog):
-    """Somebody wrote it again in its place."""
+    """Another program wrote the file again."""
     table = catalog.create_table("shop.orders", COLUMNS, options={"file.compression": "none"})
     table.write(pa.table({"id": [*range(1000)], "dt": ["a"] * 1000}))
     [path] = data_files(table)
@@ -127,7 +127,7 @@ def test_asking_first_changes_nothing(catalog):
 
 
 def test_more_than_half_of_a_table_needs_another_word(catalog):
-    """The storage is not mounted, rather than all its files gone."""
+    """Probably the storage is not mounted."""
     table = made(catalog)
     for path in [*data_files(table)][:3]:
         path.unlink()
@@ -163,7 +163,7 @@ def test_files_outside_of_the_table_are_looked_for_where_they_are(catalog, tmp_p
 
 
 def test_deletion_vectors_forget_the_files_that_are_gone():
-    """One index file marks rows of a file that is gone and of one that is there."""
+    """One index file marks rows of a missing file and of an existing one."""
     handle = paper_table(options={"deletion-vectors.enabled": "true"})
     one, two = file("one"), file("two")
     commit(handle, message(handle, one, two))

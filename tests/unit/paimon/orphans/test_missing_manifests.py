@@ -1,4 +1,4 @@
-"""Manifests that are gone: what can be told without them, and what is refused."""
+"""Missing manifests: the remaining rows, and refusals."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.keyed_rows import KeyedRows
 
 
 def lose_manifest_of(table: lake.Table, number: int) -> str:
-    """The manifest of what a snapshot changed is gone, although others name it."""
+    """Delete the manifest of a snapshot's changes, although later snapshots name it."""
     handle = table._handle
     snapshot = read_snapshot(handle.storage, handle.layout, number)
     [manifest] = manifests_of(handle.storage, handle.layout, snapshot, ListKind.DELTA)

@@ -1,4 +1,4 @@
-"""How old a file has to be before it can be an orphan, and what moves that."""
+"""The minimum age of an orphan, and the reasons that change it."""
 
 from __future__ import annotations
 

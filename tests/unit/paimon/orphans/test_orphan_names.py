@@ -1,4 +1,4 @@
-"""Which names of files say what they are, and names as numbers."""
+"""Names of files with a known kind, and names as numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``remove(table, dry_run=True)``: files nothing leads to go once they are old, and no others."""
+"""``remove(table, dry_run=True)``: exactly the old unreferenced files are deleted."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Warehouse:
         return self.catalog.create_table(f"shop.{name}", COLUMNS, **how)
 
     def put(self, path: str, name: str = "orders") -> str:
-        """A file nobody has heard of."""
+        """An unknown file."""
         place = f"wh/shop.db/{name}/{path}"
         self.storage.overwrite(place, b"orphan")
         return place
@@ -147,7 +147,7 @@ def test_what_any_snapshot_tag_branch_or_changelog_leads_to_stays(warehouse):
 
 
 def test_once_nothing_leads_to_it_what_an_expiry_left_goes(warehouse):
-    """Manifests still speak of the files of snapshot 1: they came and went."""
+    """Manifests still name the files of snapshot 1, which were added and deleted."""
     table = warehouse.table()
     for number in range(3):
         table.write(rows(number), overwrite={})
@@ -197,7 +197,7 @@ def test_changelog_and_index_files_of_a_snapshot_stay(warehouse):
 
 
 def test_of_a_changelog_that_tells_nothing_no_file_is_needed(warehouse):
-    """A producer tells what a compaction changed; the write before it has told nothing."""
+    """The compaction writes the changelog; the write before it has none."""
     table = warehouse.table(
         primary_key=["id"], options={"bucket": "1", "changelog-producer": "full-compaction"}
     )
@@ -346,7 +346,7 @@ def test_younger_files_go_only_if_somebody_insists(warehouse):
 
 
 def test_a_storage_whose_clock_is_late_gets_as_much_more_time(warehouse):
-    """What it calls two days old is one day old."""
+    """A file that looks two days old is one day old."""
     table = warehouse.table()
     table.write(rows(1))
     handle = replace(

@@ -1,4 +1,4 @@
-"""Expiry of partitions: what goes, what stays and why, in how many commits."""
+"""Expiry of partitions: deleted and kept partitions, reasons, number of commits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which partitions a range of commits has changed."""
+"""The partitions that a range of commits changed."""
 
 import pyarrow as pa
 import pytest

@@ -241,7 +241,7 @@ def test_rows_that_a_compaction_moved_are_no_difference(tmp_path):
 
 
 def test_what_a_rollback_has_brought_back_is_a_difference(table):
-    """The file with the old value was there all the time; the one that went hid it."""
+    """The file with the old value always existed; the deleted file hid it."""
     table.table.rollback(snapshot=1)
     assert listed(table.table.changes(3, 4, "diff")) == [A, B]
     assert listed(table.table.changes(1, 4, "diff")) == []
@@ -303,7 +303,7 @@ WRITES = st.lists(
 @settings(max_examples=40, deadline=None)
 @given(WRITES, st.data())
 def test_a_difference_leads_from_one_state_to_the_other(commits, data):
-    """Rows written again unchanged may be among it; with what is gone it is exactly that."""
+    """The difference may include unchanged rows; with deletions it is exact."""
     table = KeyedRows()
     states = [{}]
     for rows in commits:

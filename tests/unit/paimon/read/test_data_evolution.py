@@ -166,7 +166,7 @@ class TestRowTrackingAlone:
 
 
 class TestConditions:
-    """Statistics of one file say nothing about rows that another file has changed."""
+    """Statistics of one file do not cover rows that another file changed."""
 
     def test_a_row_is_found_by_a_value_that_only_the_newer_file_has(self, make):
         people = make()
@@ -197,7 +197,7 @@ class TestConditions:
 
 
 class TestDamage:
-    """What cannot be joined is an error that names the files."""
+    """Files that cannot be joined are an error that names them."""
 
     def test_files_that_share_some_rows_only(self, make):
         people = make()

@@ -1,4 +1,4 @@
-"""What a scan says about itself before it reads."""
+"""The explanation of a scan before it reads."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ JAVA_OFFSETS = {
     "GMT+08:00": [28800] * 9,
     "PST": [-28800, -28800, -28800, -28800, -28800, -28800, -28800, -25200, -28800],
 }
-"""What ``TimeZone.getOffset`` of JDK 17 says at ``JAVA_MILLIS``, in seconds."""
+"""The result of ``TimeZone.getOffset`` of JDK 17 at ``JAVA_MILLIS``, in seconds."""
 JAVA_MILLIS = [
     *(-5_000_000_000_000, -2_208_988_800_001, -2_208_988_800_000, -2_177_500_000_000),
     *(-2_000_000_000_000, -1_500_000_000_000, 1_700_000_000_123, 1_720_000_000_123),

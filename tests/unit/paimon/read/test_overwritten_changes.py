@@ -1,4 +1,4 @@
-"""Changes and streams of tables that ask for overwrites: what went, then what came."""
+"""Changes and streams that include overwrites: deleted rows, then new rows."""
 
 from __future__ import annotations
 

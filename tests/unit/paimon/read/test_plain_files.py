@@ -1,4 +1,4 @@
-"""Which files another engine may read by itself: those that are the table's rows as they are."""
+"""Files that another engine may read itself: those with exactly the table's rows."""
 
 import pyarrow as pa
 import pytest
@@ -17,7 +17,7 @@ def catalog(tmp_path):
 
 
 def counts(scan):
-    """How many files are plain, and how many splits are not."""
+    """The numbers of plain files, and of splits to merge."""
     found = scan.plain_files()
     return len(found.files), len(found.rest)
 

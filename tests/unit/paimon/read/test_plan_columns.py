@@ -111,7 +111,7 @@ def test_a_file_deleted_without_having_been_added_is_corruption():
 
 
 def test_files_of_some_columns_are_not_left_out_by_their_statistics():
-    """What the row has in the other columns is in another file."""
+    """The other columns of the row are in another file."""
     [id_field] = [field for field in SCHEMA.fields if field.name == "id"]
     low = frame_row(encode_row([1], [id_field.type]), 1)
     stats = SimpleStats(low, low, (0,))

@@ -1,4 +1,4 @@
-"""What comes next is prepared while its reader works, one item ahead, and nothing stays behind."""
+"""The next item is prepared while the reader works, one item ahead, without leftovers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a merge holds at once does not grow with the rows of a table."""
+"""The memory of a merge does not grow with the rows of a table."""
 
 from __future__ import annotations
 

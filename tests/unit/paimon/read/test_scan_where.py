@@ -50,7 +50,7 @@ def keys(table: KeyedTable, where: Predicate) -> list[int]:
 
 
 def files(table: KeyedTable, where: Predicate) -> int:
-    """How many files a scan would open."""
+    """The number of files that a scan would open."""
     return sum(len(split.files) for split in scan(table.open(), where).splits())
 
 
@@ -278,7 +278,7 @@ def test_a_condition_finds_what_filtering_all_rows_finds(tmp_path_factory, runs,
 
 
 class TestAFileThatIsNotThere:
-    """Never fewer rows: an error that says which file, of which snapshot, and why it may be."""
+    """Never fewer rows: an error that names the file, the snapshot, and possible reasons."""
 
     @pytest.fixture
     def table(self, tmp_path) -> KeyedTable:

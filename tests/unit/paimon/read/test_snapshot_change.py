@@ -1,4 +1,4 @@
-"""What one snapshot changed, by partition."""
+"""The changes of one snapshot, by partition."""
 
 import pyarrow as pa
 import pytest

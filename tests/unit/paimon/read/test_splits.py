@@ -146,7 +146,7 @@ def test_rows_come_as_polars_too(tmp_path):
 
 
 def partitioned(*partitions, column="STRING", **options) -> lake.Table:
-    """One commit for each partition, two buckets, and rows that say where they are."""
+    """One commit for each partition, two buckets, and rows that name their place."""
     catalog = lake.open_catalog(f"memory://splits-{next(_warehouses)}/wh")
     catalog.create_database("shop")
     given = {name.replace("_", "."): text for name, text in options.items()}

@@ -66,7 +66,7 @@ WINDOWS = [(0, 2), (1, 3), (1, 4), (2, 3), (4, 5), (3, 5), (1, 5)]
 
 @pytest.mark.parametrize(("first", "last"), WINDOWS)
 def test_a_difference_of_many_rows_leads_from_one_state_to_the_other(history, first, last):
-    """Rows written again unchanged may be among it; those of keys that are gone are not."""
+    """The difference may include unchanged rows, but no deleted keys."""
     table, states = history
     before, after = states[first], states[last]
     found = _state_of(_changes(table.table, first, last))

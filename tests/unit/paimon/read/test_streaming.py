@@ -99,7 +99,7 @@ def test_a_stream_of_a_table_with_changelog_reads_that():
 )
 @pytest.mark.parametrize("producer", ["lookup", "full-compaction"])
 def test_rows_that_wait_for_their_changelog_are_not_told_twice(producer, start):
-    """Else a row that was deleted before it was compacted would stay with the reader for ever."""
+    """Otherwise the reader would keep a row forever that was deleted before its compaction."""
     table = KeyedRows({"changelog-producer": producer})
     table.commit(A)
     stream = table.table.stream(**start)

@@ -1,4 +1,4 @@
-"""Columns whose values are not read: the others are read, and metadata is cared for."""
+"""Columns that cannot be read: other columns can, and metadata operations work."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which files of a snapshot a batch read sees, and which of them it has to merge."""
+"""The files of a snapshot that a batch read sees, and those that it must merge."""
 
 from __future__ import annotations
 

@@ -401,7 +401,7 @@ def test_a_commit_that_was_published_on_what_is_rolled_back_goes_with_it_and_is_
 
 
 def test_numbers_used_again_below_a_commit_under_way_bring_nothing_back():
-    """What it builds on has the number it expects, and is another snapshot."""
+    """Its base has the expected number, but is another snapshot."""
     rows = shop()
 
     def roll_back_and_go_on() -> None:

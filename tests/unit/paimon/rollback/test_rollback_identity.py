@@ -1,4 +1,4 @@
-"""``table.rollback(commit=…)``: a repetition does nothing, and says what the first try did."""
+"""``table.rollback(commit=…)``: a retry does nothing, and reports the first attempt."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a repeated rollback still has to take out of history, number by number."""
+"""The snapshots that a retried rollback must still remove, number by number."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DELETE and UPDATE of tables without primary key: rows go, the files of the others stay."""
+"""DELETE and UPDATE of tables without primary key: rows are deleted, other files are kept."""
 
 from __future__ import annotations
 

@@ -354,7 +354,7 @@ LAYOUT = TableLayout("t")
 
 
 class Interrupted(MemoryStorage):
-    """Another writer publishes a schema just before ours, as often as it is told."""
+    """Another writer publishes a schema just before ours, a given number of times."""
 
     rivals = 0
 

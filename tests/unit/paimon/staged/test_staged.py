@@ -1,4 +1,4 @@
-"""``table.staged``: files wait below the table until somebody publishes them, once."""
+"""``table.staged``: files wait below the table until they are published, once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""System tables: the metadata of a table we wrote, as rows."""
+"""System tables: the metadata of a table written here, as rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A batch of a stream that is committed again: once, whatever has expired since its first try."""
+"""A retried batch of a stream is committed once, even after its snapshot expired."""
 
 from __future__ import annotations
 

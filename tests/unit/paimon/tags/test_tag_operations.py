@@ -1,4 +1,4 @@
-"""``table.tags``: what a tag keeps, what goes with it, and what is refused."""
+"""``table.tags``: kept files, files deleted with a tag, and refusals."""
 
 from __future__ import annotations
 
@@ -378,7 +378,7 @@ def test_the_protection_of_a_rollback_is_not_replaced_by_the_way():
 
 
 def test_an_expiry_in_the_middle_of_a_replacement_leaves_the_tag_what_it_was():
-    """The new snapshot goes, so it is refused; the old one must have been kept all the time."""
+    """The new snapshot expires, so it is refused; the old one must be kept all the time."""
     rows = shop()
     rows.table.tags.create("good", snapshot=3)
     handle, met = rows.table._handle, []
@@ -415,7 +415,7 @@ def test_an_expiry_in_the_middle_of_a_replacement_leaves_the_tag_what_it_was():
 
 
 def test_a_tag_that_is_deleted_while_it_is_renamed_has_no_new_name():
-    """Its files go with it: under the new name nobody could read them."""
+    """Its files are deleted with it: the new name could not be read."""
     rows = shop()
     rows.table.tags.create("old", snapshot=1)
     rows.table.expire_snapshots(**EXPIRE)

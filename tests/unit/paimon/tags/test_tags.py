@@ -1,4 +1,4 @@
-"""Tags: snapshots by name, as Java, pypaimon and we write them."""
+"""Tags: snapshots by name, as Java, pypaimon and this library write them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keys that may come up in another partition: the row moves, stays, or is no first row."""
+"""Keys that move between partitions: the row moves, is merged in place, or is dropped."""
 
 from __future__ import annotations
 
@@ -210,7 +210,7 @@ def test_a_key_that_is_there_twice_already_is_said_to_be(catalog, monkeypatch):
 
 
 def find_nothing(handle: Any, snapshot: Any, keys: pa.Array) -> Any:
-    """What somebody finds who does not look."""
+    """The result of a search that is skipped."""
     return find_keys(handle, None, keys)
 
 

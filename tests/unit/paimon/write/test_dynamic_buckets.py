@@ -1,4 +1,4 @@
-"""Tables with as many buckets as their keys need: a key stays in its bucket, whoever writes."""
+"""Tables with dynamic buckets: a key keeps its bucket, for every writer."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def content(table: lake.Table) -> dict[Any, str]:
 
 
 def buckets(table: lake.Table) -> dict[int, int]:
-    """How many rows the files of each bucket have."""
+    """The number of rows in the files of each bucket."""
     found: dict[int, int] = {}
     for row in table.system_table("files").scan(["bucket", "record_count"]).to_arrow().to_pylist():
         found[row["bucket"]] = found.get(row["bucket"], 0) + row["record_count"]
@@ -59,7 +59,7 @@ def buckets(table: lake.Table) -> dict[int, int]:
 
 
 def indexes(table: lake.Table) -> dict[tuple[str, int], int]:
-    """How many hashes the index of each bucket has."""
+    """The number of hashes in the index of each bucket."""
     columns = ["partition", "bucket", "index_type", "row_count"]
     found = table.system_table("table_indexes").scan(columns).to_arrow().to_pylist()
     assert {row["index_type"] for row in found} <= {"HASH"}

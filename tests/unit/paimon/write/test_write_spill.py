@@ -16,7 +16,7 @@ BATCH_ROWS = 1_000
 
 @pytest.fixture
 def disk(tmp_path, monkeypatch):
-    """Where temporary files go."""
+    """The folder of temporary files."""
     place = tmp_path / "disk"
     place.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(place))
@@ -50,7 +50,7 @@ def batches(count: int, keys: int = 5_000, seed: int = 5):
 
 
 def newest(tables) -> dict[int, int]:
-    """What a dictionary makes of the rows."""
+    """The rows merged in a dict."""
     found: dict[int, int] = {}
     for table in tables:
         found.update(zip(table["id"].to_pylist(), table["n"].to_pylist(), strict=True))

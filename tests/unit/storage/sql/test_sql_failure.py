@@ -1,4 +1,4 @@
-"""What a database refuses is told with what to do about it, and without a secret."""
+"""An error of a database has advice, and no secret."""
 
 from __future__ import annotations
 
