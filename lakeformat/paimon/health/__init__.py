@@ -1,4 +1,4 @@
-"""How a table fares: what is there, what it costs, and what to do about it."""
+"""The health of a table: facts, a score, and a verdict with reasons and advice."""
 
 from lakeformat.paimon.health.health import check_health
 from lakeformat.paimon.health.health_report import HealthReport

@@ -1,4 +1,4 @@
-"""The files of a snapshot, bucket by bucket and partition by partition, summed up as columns."""
+"""The files of a snapshot, summed up by bucket and partition as columns."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from lakeformat.paimon.read.row_ranges import rows_by_file
 __all__ = ["MUCH_DELETED", "FileState", "target_size"]
 
 MUCH_DELETED = 0.2
-"""With a larger part of rows that only delete others, a full compaction is worth it."""
+"""With a larger share of delete rows, a full compaction is worth its cost."""
 
 Counts = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
@@ -32,7 +32,7 @@ Mask = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class _Groups:
-    """Files by what they have in common."""
+    """Files grouped by a common property."""
 
     of_file: Counts
     """The number of each file's group."""
@@ -43,18 +43,18 @@ class _Groups:
         return len(self.first)
 
     def count(self, mask: Mask) -> Counts:
-        """How many files of each group a mask picks."""
+        """Return the number of files of each group that a mask picks."""
         return np.bincount(self.of_file[mask], minlength=len(self)).astype(np.int64)
 
     def sum(self, numbers: Counts, mask: Mask) -> Counts:
-        """The sum over those files of each group."""
+        """Return the sum over the picked files of each group."""
         total = np.zeros(len(self), np.int64)
         np.add.at(total, self.of_file[mask], numbers[mask])
         return total
 
 
 class FileState:
-    """What the live files of a snapshot come to."""
+    """The state of a snapshot's live files."""
 
     def __init__(
         self, handle: TableHandle, live: ManifestColumns, index_files: list[IndexManifestEntry]
@@ -102,7 +102,7 @@ class FileState:
 
     @cached_property
     def due(self) -> Mask:
-        """Which buckets a compaction without further options would pick."""
+        """Mask the buckets that a compaction without further options would pick."""
         options, marked = self._handle.options, self.buckets.count(self._over_limit) > 0
         if self.is_keyed:
             return (self.runs >= options.compaction_trigger) & (self.runs > 1)
@@ -114,7 +114,7 @@ class FileState:
         return found
 
     def due_places(self) -> frozenset[tuple[bytes, int]]:
-        """The buckets whose compaction a reason of the verdict asks for."""
+        """The buckets that a reason of the verdict advises to compact."""
         buckets = self.buckets
         wanted = self.due | (buckets.count(self._is_postponed) > 0)
         wanted = wanted | (buckets.count(self._over_limit) > 0)
@@ -133,7 +133,7 @@ class FileState:
         )
 
     def facts(self) -> FileFacts:
-        """All files together."""
+        """Return the facts of all files."""
         fresh, untold = self._is_fresh, self._is_untold()
         return FileFacts(
             files=len(self._columns),
@@ -158,7 +158,7 @@ class FileState:
         return int(self._sizes.sum())
 
     def deletes(self) -> DeleteFacts:
-        """Rows that do not count."""
+        """Return the facts of rows that are deleted, replaced or hidden."""
         column = self._columns.delete_row_count
         taken_back, hidden = int(column.numbers.sum()), int(self._hidden.sum())
         unsaid = 0 if column.present is None else int((~column.present).sum())
@@ -172,7 +172,7 @@ class FileState:
         )
 
     def pending(self) -> Pending:
-        """By partition, the files that a compaction would still do something about."""
+        """Return the files that a compaction would still rewrite, by partition."""
         least = BYTES_PART * self._target
         partitions, options = self.partitions, self._handle.options
         waiting = self._outside_last_run() if self.is_keyed else self._sizes < least
@@ -194,7 +194,7 @@ class FileState:
         )
 
     def worst(self, count: int) -> tuple[BucketFacts, ...]:
-        """The buckets with most to do, as many as that."""
+        """Return the ``count`` most urgent buckets."""
         buckets, small = self.buckets, self.buckets.count(self._is_small)
         fresh_bytes = self.buckets.sum(self._sizes, self._is_fresh)
         first, then = (
@@ -222,16 +222,18 @@ class FileState:
         )
 
     def _is_untold(self) -> Mask | None:
-        """Which files a compaction has yet to tell of in the changelog; None if none does."""
+        """Mask the files whose rows a compaction has still to write to the changelog, else None."""
         options = self._handle.options
         if not self.is_keyed or not makes_changelog(options):
             return None
-        if strategy_of_changelog(options) == "full":  # only what reaches the last level is told
+        if (
+            strategy_of_changelog(options) == "full"
+        ):  # the changelog gets only rows that reach the last level
             return self._levels < options.level_count - 1
         return self._is_fresh | self._is_postponed
 
     def _outside_last_run(self) -> Mask:
-        """Files that do not lie in the highest level of their bucket."""
+        """Mask the files below the highest level of their bucket."""
         highest = np.zeros(len(self.buckets), np.int64)
         np.maximum.at(highest, self.buckets.of_file, self._levels)
         found: Mask = self._is_fresh | (self._levels < highest[self.buckets.of_file])
@@ -239,7 +241,7 @@ class FileState:
 
 
 def target_size(handle: TableHandle) -> int:
-    """What files of the table are to grow to."""
+    """Return the target size of the table's files."""
     options = handle.options
     if handle.schema.primary_keys:
         options = options.of_level(0)
@@ -254,7 +256,7 @@ def _grouped(codes: Counts) -> _Groups:
 def _hidden_rows(
     live: ManifestColumns, index_files: list[IndexManifestEntry]
 ) -> tuple[Counts, int]:
-    """How many rows of each file deletion vectors hide, and of how many files nobody counted."""
+    """Return the rows of each file that deletion vectors hide, and the files without a count."""
     found = [
         (entry.partition, entry.bucket, each.data_file_name.encode(), each.cardinality)
         for entry in index_files
@@ -281,7 +283,7 @@ def _hidden_rows(
 
 
 def _places(names: pa.Array, partitions: pa.Array, buckets: pa.Array) -> pa.Array:
-    """A file name is unique only inside its bucket; no name holds a zero byte."""
+    """Identify files by partition, bucket and name; no name holds a zero byte."""
     numbers = buckets.cast(pa.string()).cast(pa.large_binary())
     zero = pa.scalar(b"\0", pa.large_binary())
     return pc.binary_join_element_wise(names, numbers, partitions, zero)

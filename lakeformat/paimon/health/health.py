@@ -1,4 +1,4 @@
-"""Looks at a table: the manifests of its newest snapshot, and what older ones still hold."""
+"""Checks a table: the manifests of its newest snapshot, and files kept for older ones."""
 
 from __future__ import annotations
 
@@ -61,9 +61,9 @@ _DAY_MILLIS = 24 * 60 * 60 * 1000
 def check_health(
     handle: TableHandle, *, time_travel: bool = True, unknown: bool = False
 ) -> HealthReport:
-    """How the table fares at its newest snapshot.
+    """Return the health of the table at its newest snapshot.
 
-    ``time_travel`` reads what each snapshot added, to know what is kept for older ones alone.
+    ``time_travel`` reads the changes of each snapshot, to find files kept for older ones alone.
     ``unknown`` lists the table's directories too, for files that nothing refers to.
     """
     require_no_chain(handle)
@@ -126,7 +126,7 @@ def _check(handle: TableHandle, time_travel: bool, unknown: bool) -> HealthRepor
 
 
 def due_places(handle: TableHandle) -> frozenset[tuple[bytes, int]]:
-    """The buckets, each as its partition's framed row and its number, whose compaction is due."""
+    """Return the buckets due for compaction, each as its partition's framed row and number."""
     return again_if_overtaken(handle, lambda: _due_places(handle))
 
 
@@ -194,7 +194,7 @@ def _snapshot_facts(
 def _holders(
     handle: TableHandle, overdue: Overdue, reachable: Reachable | None
 ) -> tuple[Holder, ...]:
-    """Those that keep an older state than the retention would, the oldest first."""
+    """Return what keeps an older state than the retention does, the oldest first."""
     storage, layout, reader = handle.storage, handle.layout, overdue.reader
     found = [] if reachable is None else [*reachable.holders]
     if reader is not None:
@@ -211,7 +211,7 @@ def _holders(
 def _stalled_consumers(
     handle: TableHandle, now: int, overdue: Overdue
 ) -> tuple[StalledConsumer, ...]:
-    """By what the table's options say of expiry; after a day already if they keep a backlog."""
+    """Return consumers past the table's expiry time, or unmoved for a day with a backlog."""
     options = handle.options
     may_rest = options.consumer_expiration_time_millis is not None
     soon = None if may_rest or not overdue.held_backlog else _DAY_MILLIS
@@ -219,7 +219,7 @@ def _stalled_consumers(
     try:
         snapshots = None if only_changelogs else snapshot_retention(options, now)
     except InvalidRequestError:
-        return ()  # nothing expires by options that contradict each other, which an expiry says
+        return ()  # contradictory options: nothing expires, and an expiry names them
     return find_stalled(
         handle,
         snapshots=snapshots,
@@ -247,7 +247,7 @@ def _with_time_travel(
     live: ManifestColumns,
     index_files: list[IndexManifestEntry],
 ) -> StorageFacts:
-    """Sum up the files that the newest snapshot does not need, by what keeps them."""
+    """Sum up the files that the newest snapshot does not need, by the holder of each."""
     every = pa.concat_tables([*reachable.data, files_of(live, KeptFor.NEWEST)])
     files = every.group_by(["partition", "bucket", "name"]).aggregate(
         [("size", "max"), ("kept_for", "max")]
@@ -274,7 +274,7 @@ def _with_time_travel(
 def _score_notes(handle: TableHandle) -> tuple[str, ...]:
     if handle.schema.primary_keys:
         return (
-            "rows_to_merge counts the deletes among rows of level 0: manifests do not say how "
-            "many rows are updates",
+            "rows_to_merge counts the deletes among rows of level 0: manifests do not count "
+            "the updates among them",
         )
     return ("rows_to_merge does not apply: rows of an append table never meet",)

@@ -1,4 +1,4 @@
-"""What ``table.health()`` answers: facts, a verdict, and reasons that say what to do."""
+"""The report of ``table.health()``: facts, a verdict, and reasons with advice."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ class Verdict(StrEnum):
     """One word for the whole table."""
 
     EMPTY = "empty"
-    """Nobody has committed to it."""
+    """The table has no commit yet."""
     HEALTHY = "healthy"
     DEGRADED = "degraded"
-    """It works and costs more than it should."""
+    """The table works and costs more than it should."""
     UNHEALTHY = "unhealthy"
-    """Reads or writes suffer."""
+    """Reads or writes are slow or fail."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """Why a table is not healthy, and what to do about it."""
+    """One reason against a healthy verdict, with advice."""
 
     finding: str
     advice: str
@@ -64,7 +64,7 @@ class BucketFacts:
     rows: int
     small_files: int
     level_0_files: int | None
-    """Of an append table None, as it has no levels."""
+    """None for an append table, which has no levels."""
     level_0_bytes: int | None
     sorted_runs: int | None
     """Each file of level 0, and each higher level that has files."""
@@ -76,7 +76,7 @@ class FileFacts:
 
     files: int = 0
     rows: int = 0
-    """Rows in files: those that delete others, are hidden or replaced are counted too."""
+    """Rows in files, including deletes and hidden or replaced rows."""
     buckets: int = 0
     """Buckets that have files, of all partitions."""
     partitions: int = 0
@@ -94,24 +94,24 @@ class FileFacts:
     postponed_files: int = 0
     """Files of rows that wait for a bucket."""
     untold_files: int | None = None
-    """Files whose rows the changelog does not tell of yet; None where no compaction makes one."""
+    """Files whose rows are not in the changelog yet; None where no compaction makes one."""
     untold_rows: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeleteFacts:
-    """Rows that are in files and do not count."""
+    """Rows in files that no reader returns."""
 
     delete_rows: int = 0
-    """Rows that take another one back, as files say it."""
+    """Delete rows, as counted in the files' metadata."""
     hidden_rows: int = 0
     """Rows that deletion vectors hide."""
     ratio: float = 0.0
-    """Both, as a part of all rows in files."""
+    """The share of both in all rows of the files."""
     files_over_limit: int = 0
-    """Files with a larger part hidden than ``compaction.delete-ratio-threshold``."""
+    """Files with a larger hidden share than ``compaction.delete-ratio-threshold``."""
     uncounted_files: int = 0
-    """Files whose writer did not count; what is above does not know them."""
+    """Files whose writer did not count deletes; the numbers above exclude them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +126,7 @@ class Holder:
 
     @property
     def moment(self) -> tuple[int, int]:
-        """For an order: of two commits of one millisecond the later has the higher number."""
+        """The sort key: of two commits of one millisecond the later has the higher number."""
         return (self.time_millis, self.snapshot_id)
 
     def __str__(self) -> str:
@@ -145,13 +145,13 @@ class SnapshotFacts:
     tags: int = 0
     branches: int = 0
     stalled_consumers: tuple[StalledConsumer, ...] = ()
-    """Consumers that keep what would expire otherwise, and have not moved for long."""
+    """Consumers that keep due snapshots and have not moved for long."""
     overdue: int = 0
     """Snapshots beyond the retention of the table's options."""
     expirable: int = 0
-    """Of those, the ones an expiry would remove now; consumers keep the others."""
+    """The overdue snapshots that an expiry would delete now; consumers keep the rest."""
     changelogs: int = 0
-    """Changelogs that have outlived their snapshots."""
+    """Changelogs whose snapshots have expired."""
     overdue_changelogs: int = 0
     expirable_changelogs: int = 0
     holders: tuple[Holder, ...] = ()
@@ -161,42 +161,42 @@ class SnapshotFacts:
 
 @dataclass(frozen=True, slots=True)
 class UnknownFiles:
-    """Files in the table's directories that no snapshot, tag or branch leads to.
+    """Files in the table's directories that no snapshot, tag or branch refers to.
 
-    Writes under way have some of them, which they may still commit.
+    Some belong to running writes, which may still commit them.
     """
 
     files: int
     bytes: int
     old_files: int
-    """Dead: old enough for the removal of orphans, and named as writers name files."""
+    """Orphans: old enough to delete, with a name that writers give."""
     old_bytes: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StorageFacts:
-    """Bytes by what they are there for; of data, changelog and index files."""
+    """Bytes of data, changelog and index files, by their use."""
 
     live_bytes: int = 0
     """Read by the newest snapshot."""
     time_travel_files: int | None = None
     time_travel_bytes: int | None = None
-    """Only for older snapshots, changelogs, tags and branches; None if not asked for."""
+    """Only for older snapshots, changelogs, tags and branches; None without ``time_travel``."""
     overdue_bytes: int | None = None
-    """Of those, what an expiry by the table's own options would free."""
+    """The part that an expiry by the table's own options would free."""
     branch_bytes: int | None = None
-    """Of those, what only other branches need."""
+    """The part that only other branches need."""
     unknown: UnknownFiles | None = None
-    """None if nobody asked; metadata files are counted here too."""
+    """None without ``unknown``; includes metadata files."""
     lost_files: tuple[str, ...] | None = None
-    """Addresses of files the newest snapshot needs, gone or cut short; None if nobody asked."""
+    """Missing or truncated files that the newest snapshot needs; None without ``unknown``."""
     lost_changelog_files: tuple[str, ...] | None = None
-    """The same of files that readers of changes need."""
+    """Missing or truncated files that readers of changes need."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HealthReport(Report):
-    """How a table fares at its newest snapshot."""
+    """The health of a table at its newest snapshot."""
 
     table: str
     location: str
@@ -208,24 +208,25 @@ class HealthReport(Report):
     """From 0 to 100."""
     score_parts: Score
     score_notes: tuple[str, ...]
-    """Which parts of the score say nothing about this kind of table."""
+    """The parts of the score that do not apply to this kind of table."""
     files: FileFacts
     worst_buckets: tuple[BucketFacts, ...]
-    """Not all of them: those with most to do."""
+    """The most urgent buckets, not all."""
     deletes: DeleteFacts
     snapshots: SnapshotFacts
     storage: StorageFacts
     notes: tuple[str, ...] = ()
-    """Options of other engines that are ignored or refuse an operation; no part of the verdict."""
+    """Options of other engines that are ignored or refuse an operation; not in the verdict."""
 
     @property
     def why_they_differ(self) -> str | None:
-        """Said to who meets a good score beside a verdict that is not; None otherwise."""
+        """Explain a good score beside a bad verdict; None otherwise."""
         if not self.reasons or self.score < _GOOD_SCORE:
             return None
         return (
-            "the verdict follows from the reasons; the score says how much a compaction or an "
-            "expiry would mend, weighed by bytes, and is high while the files are small in sum"
+            "the verdict follows from the reasons; the score measures how much a compaction or "
+            "an expiry would improve, weighted by bytes, and is high while all files together "
+            "are small"
         )
 
     @property

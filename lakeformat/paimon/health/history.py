@@ -180,7 +180,7 @@ class _Walk:
     def _lists(
         self, snapshots: Sequence[Snapshot], changelogs: Sequence[Snapshot]
     ) -> dict[KeptFor, list[_List]]:
-        """The manifest lists of what was added and told of, by what they are kept for."""
+        """Return the manifest lists of changes and changelogs, by the reason to keep them."""
         storage, layout = self._storage, self._layout
         lists: dict[KeptFor, list[_List]] = {kept: [] for kept in KeptFor}
         outlive = self._overdue.changelogs_outlive
@@ -196,18 +196,18 @@ class _Walk:
             lists[kept] += _changelog_list(each)
         for each in changelogs:
             lists[self._changelog_kept_for(each)] += _changelog_list(each)
-        for each in self._untold(changelogs):
+        for each in self._without_list(changelogs):
             kept = self._changelog_kept_for(each)
             lists[kept].append((each.delta_manifest_list, each.delta_manifest_list_size))
         return lists
 
-    def _untold(self, changelogs: Sequence[Snapshot]) -> list[Snapshot]:
-        """The changelogs whose changes are what their commits added: nothing has told of them."""
-        untold = [each for each in changelogs if each.changelog_manifest_list is None]
+    def _without_list(self, changelogs: Sequence[Snapshot]) -> list[Snapshot]:
+        """Return the changelogs without a changelog list: their changes are what commits added."""
+        unlisted = [each for each in changelogs if each.changelog_manifest_list is None]
         if self._handle.options.changelog_producer == NO_PRODUCER:
-            return untold
+            return unlisted
         # With a producer it has expired, but for what is from before there was one.
-        return [each for each in untold if self._is_there(each.delta_manifest_list)]
+        return [each for each in unlisted if self._is_there(each.delta_manifest_list)]
 
     def _is_there(self, name: str) -> bool:
         return self._storage.exists(self._layout.manifest(name))

@@ -1,4 +1,4 @@
-"""Changelog files that snapshots and changelogs name, and that are gone or cut short."""
+"""Changelog files that snapshots and changelogs name, and that are missing or truncated."""
 
 from __future__ import annotations
 

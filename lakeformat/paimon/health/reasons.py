@@ -1,4 +1,4 @@
-"""Why a table is not healthy: one plain sentence each, with what to do about it."""
+"""The reasons against a healthy verdict: one sentence each, with advice."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from lakeformat.types.byte_size import size
 __all__ = ["find_reasons", "in_order", "verdict_of"]
 
 STALL_AFTER = 3
-"""Writers of other engines wait with so many runs more, where no option says how many."""
+"""Writers of other engines wait at this many extra runs, unless an option sets it."""
 _SHOWN_FILES = 3
 _LOW_SCORE = 50
 _COMPACT = "lake compact "
@@ -68,7 +68,7 @@ def in_order(*reasons: Reason) -> tuple[Reason, ...]:
 
 
 def _without_refused(handle: TableHandle, reasons: Sequence[Reason]) -> list[Reason]:
-    """Advise no command that would be refused: say why, and what does it instead."""
+    """Replace advice that would be refused by the reason and an alternative."""
     found = [*reasons]
     for command, why_refused in _REFUSALS.items():
         is_due = any(reason.advice.startswith(command) for reason in found)
@@ -198,8 +198,8 @@ def _of_deletes(
         )
     if files.rows and deletes.delete_rows > MUCH_DELETED * files.rows:
         yield Reason(
-            f"{deletes.delete_rows} of {files.rows} rows in files only delete others, and stay "
-            "until everything is compacted",
+            f"{deletes.delete_rows} of {files.rows} rows in files are deletes, and are kept "
+            "until a full compaction",
             f"lake compact {table} --strategy full",
         )
 

@@ -1,7 +1,7 @@
 """From 0 to 100: how far the table is from what a compaction and an expiry would leave.
 
 Per partition, over the files that still need attention: N files with S bytes and R rows, among
-them rows that delete others (``deletes``) and rows that deletion vectors hide (``hidden``).
+them delete rows (``deletes``) and rows that deletion vectors hide (``hidden``).
 ``norm(a, b)`` is ``min(a, b) / b``.
 
     f      = 0 if N <= 1 else norm(N, enough files) * norm(S, enough bytes)
@@ -32,9 +32,9 @@ Floats = npt.NDArray[np.float64]
 Counts = npt.NDArray[np.int64]
 
 ENOUGH_FILES = 12
-"""So many files are as bad as it gets, where no option says another number."""
+"""The number of files that gives the worst score, unless an option sets another."""
 BYTES_PART = 0.75
-"""Files of this part of the target size are fine as they are."""
+"""Files of at least this share of the target size are large enough."""
 
 _SMALL_POINTS, _MERGE_POINTS, _HIDDEN_POINTS = 40, 40, 20
 _HISTORY_POINTS = 20
@@ -45,7 +45,7 @@ _DIGITS = 9
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pending:
-    """The files of each partition that a compaction would still do something about."""
+    """The files of each partition that a compaction would still rewrite."""
 
     files: Counts
     bytes: Counts
@@ -53,9 +53,9 @@ class Pending:
     deletes: Counts
     hidden: Counts
     enough_files: Floats
-    """How many files of the partition are as bad as it gets."""
+    """The number of files of the partition that gives the worst score."""
     enough_bytes: float
-    """How large a file is that needs no company."""
+    """The size from which on a file is large enough."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,19 +69,19 @@ class Score:
     hidden_rows: int = _HIDDEN_POINTS
     """Out of 20."""
     history: int = 0
-    """Taken off: from 0 to -20."""
+    """Subtracted: from 0 to -20."""
 
     @property
     def total(self) -> int:
         return max(self.small_files + self.rows_to_merge + self.hidden_rows + self.history, 0)
 
     def with_history(self, undeleted: float) -> Score:
-        """The score of a table of whose history that part should have been deleted."""
+        """Return the score if this share of the history should have been deleted."""
         return replace(self, history=-math.ceil(round(_HISTORY_POINTS * undeleted, _DIGITS)))
 
 
 def score(pending: Pending) -> Score:
-    """Full marks if there is no partition."""
+    """Return the score; it is full without partitions."""
     if not len(pending.files):
         return Score()
     enough = np.full(len(pending.files), pending.enough_bytes)
@@ -111,6 +111,6 @@ def _norm(numbers: npt.NDArray[np.generic], most: Floats) -> Floats:
 
 
 def _ratio(numbers: npt.NDArray[np.generic], of: npt.NDArray[np.generic]) -> Floats:
-    """0 where there is nothing to be a part of."""
+    """Divide; the result is 0 where the divisor is 0."""
     found: Floats = np.divide(numbers, of, out=np.zeros(len(numbers)), where=np.asarray(of) > 0)
     return found

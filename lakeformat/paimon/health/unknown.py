@@ -21,11 +21,11 @@ __all__ = ["find_unknown", "list_files"]
 
 
 def list_files(handle: TableHandle) -> pa.Table:
-    """Number of the name, size and last change of data files, index files and metadata.
+    """Return name, size and last change of data files, index files and metadata.
 
-    ``removable`` says that a removal of orphans could delete it, if nothing led to it.
+    ``removable``: orphan removal could delete the file if nothing referred to it.
 
-    List before looking up what is referred to: a file committed in between is known by then.
+    List before reading references: they include a file committed in between.
     """
     schema = pa.schema([(name, pa.int64()) for name in ("number", "size", "modified")])
     schema = schema.append(pa.field("removable", pa.bool_()))
@@ -46,7 +46,7 @@ def list_files(handle: TableHandle) -> pa.Table:
 
 
 def find_unknown(handle: TableHandle, found: pa.Table, references: References) -> UnknownFiles:
-    """Of the files found, those that nothing leads to; old ones by the rules of their removal."""
+    """Return the found files that nothing refers to, and the old ones among them."""
     is_strange = ~references.names.contains(found["number"].to_numpy())
     sizes, modified, removable = (
         found[name].to_numpy()[is_strange] for name in ("size", "modified", "removable")

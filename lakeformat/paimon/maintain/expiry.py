@@ -18,7 +18,7 @@ __all__ = ["expire"]
 
 _OF_ROWS = (FileClass.DATA, FileClass.CHANGELOG, FileClass.INDEX)
 _ROUNDS = 10
-"""Changelogs of snapshots that have just expired may be due at once; rounds end in any case."""
+"""Changelogs of newly expired snapshots may be due at once; this limits the rounds."""
 
 
 def expire(handle: TableHandle, request: MaintainRequest) -> StepReport:
@@ -53,7 +53,7 @@ def expire(handle: TableHandle, request: MaintainRequest) -> StepReport:
 
 
 def _all_there_are(handle: TableHandle) -> int:
-    """A limit that limits nothing."""
+    """Return a limit that includes every snapshot and changelog."""
     storage, layout = handle.storage, handle.layout
     return max(len(snapshot_ids(storage, layout)) + len(changelog_ids(storage, layout)), 1)
 
@@ -63,7 +63,7 @@ def _goes_on(report: ExpireReport) -> bool:
 
 
 def _ignored(_: object) -> None:
-    """Without a listener a dry run would keep every file in its report."""
+    """Ignore progress: without a listener a dry run keeps every file in its report."""
 
 
 def _reason(reports: Sequence[ExpireReport]) -> str:

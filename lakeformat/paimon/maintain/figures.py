@@ -33,7 +33,7 @@ def measure(handle: TableHandle) -> tuple[HealthReport, Figures]:
 
 
 def expected(before: Figures, steps: Sequence[StepReport]) -> Figures:
-    """The figures after a dry run's steps, as far as their plans say them."""
+    """The figures after a dry run's steps, as far as their plans know them."""
     files_in, files_out = (sum(s.files_in for s in steps), sum(s.files_out for s in steps))
     return Figures(
         files=_less(before.files, files_in - files_out),

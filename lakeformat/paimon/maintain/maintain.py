@@ -78,7 +78,7 @@ def maintain(handle: TableHandle, request: MaintainRequest) -> MaintainReport:
 
 
 def _lasting(handle: TableHandle) -> tuple[Reason, ...]:
-    """The reasons that no step mends."""
+    """Return the reasons that no step repairs."""
     other = find_other_compactor(without_misread(handle))
     beside = () if other is None else (Reason(other.finding, other.advice),)
     return (*misread_reasons(handle), *beside)
@@ -87,7 +87,7 @@ def _lasting(handle: TableHandle) -> tuple[Reason, ...]:
 def _run(
     handle: TableHandle, request: MaintainRequest, table: str, name: str, step: Step
 ) -> StepReport:
-    """One step; its error is part of the report, so that the others go on."""
+    """Run one step; its error becomes part of the report, so the next steps run."""
     request.begins(table, name)
     try:
         report = step(handle, request)
@@ -102,7 +102,7 @@ def _run(
 
 
 def _failed(name: str, error: LakeError) -> StepReport:
-    """A failed step, with the work it did all the same."""
+    """Return the report of a failed step, with the work it completed."""
     said = f"{type(error).__name__}: {error}"
     failed = StepReport(step=name, outcome=StepOutcome.FAILED, reason=said, error=error)
     if name == COMPACT and isinstance(error.report, CompactReport):

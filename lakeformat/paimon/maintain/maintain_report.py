@@ -49,7 +49,7 @@ class StepOutcome(StrEnum):
     """A dry run found work for it."""
     NOT_NEEDED = "not needed"
     SKIPPED = "skipped"
-    """It has work, and waits for a word of the caller."""
+    """It has work, and needs an argument of the caller."""
     FAILED = "failed"
 
 
@@ -133,7 +133,7 @@ class MaintainReport(Report):
     dry_run: bool
     before: Figures
     after: Figures
-    """Of a dry run what is expected, as far as plans say it."""
+    """In a dry run the expected figures, as far as plans know them."""
     steps: tuple[StepReport, ...]
     obstacles: tuple[Reason, ...]
     """Obstacles to a healthy table, each with what to do about it."""

@@ -1,4 +1,4 @@
-"""A maintenance as its caller wants it, and who hears of its progress."""
+"""The request for a maintenance, and its progress callback."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from lakeformat.paimon.read.past_time import PastTime, past_millis
 __all__ = ["MaintainRequest", "OnProgress"]
 
 OnProgress: TypeAlias = Callable[[MaintainProgress], None]
-"""Called as each step begins, and as it goes on."""
+"""Called when each step begins, and during the step."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MaintainRequest:
-    """The choices of a caller; all others are the table's own options."""
+    """The choices of a caller; everything else follows the table's options."""
 
     dry_run: bool = False
     expire_consumers: PastTime | None = None

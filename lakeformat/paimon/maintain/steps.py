@@ -54,7 +54,7 @@ def _partitions(handle: TableHandle, request: MaintainRequest) -> StepReport:
 
 
 def _compact(handle: TableHandle, request: MaintainRequest) -> StepReport:
-    """Compact in full the buckets that are due; the others stay as they are."""
+    """Compact the due buckets in full, and only these."""
     handle = newest_schema(handle)
     places = due_places(handle)
     if not places:
@@ -152,7 +152,7 @@ def _orphans_reason(report: OrphanReport, table: str) -> str:
 
 
 def _young_files(report: OrphanReport, table: str) -> str:
-    """Say how old they are: the usual day counts from the newest commit where that is older."""
+    """Describe young files: changed within a day before now, or before the newest commit."""
     young = counted(report.young_files, "file")
     if report.kept_by_commit is None:
         return f"kept {young} younger than a day"

@@ -182,7 +182,7 @@ def test_rows_that_only_delete_others_are_counted(warehouse):
     report = table.health()
     assert (report.deletes.delete_rows, report.deletes.ratio) == (2, 2 / 6)
     [reason] = report.reasons
-    assert reason.finding.startswith("2 of 6 rows in files only delete others")
+    assert reason.finding.startswith("2 of 6 rows in files are deletes")
     assert reason.advice == "lake compact shop.orders --strategy full"
 
 
