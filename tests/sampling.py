@@ -48,17 +48,18 @@ def sample(
     most: int,
     *,
     kind: Callable[[T], Hashable] = lambda item: None,
+    ends: bool = True,
     of: str = "",
 ) -> list[T]:
-    """Return the first item, the last, one of each kind, and random ones, in their order.
+    """Return the first item and the last (``ends``), one of each kind, and random ones.
 
-    More than ``most`` are returned only if there are that many kinds. Each test has a sample of its
-    own; ``of`` names what is sampled outside of a test.
+    They keep their order. More than ``most`` are returned only if there are that many kinds. Each
+    test has a sample of its own; ``of`` names what is sampled outside of a test.
     """
     whole = list(items)
     if IS_WHOLE or len(whole) <= most:
         return whole
-    chosen = {0, len(whole) - 1}
+    chosen = {0, len(whole) - 1} if ends else set()
     kinds = {kind(whole[number]) for number in chosen}
     order = _chance(of).sample(range(len(whole)), len(whole))
     for number in order:
@@ -79,7 +80,7 @@ def sampled_items(items: Iterable[pytest.Item]) -> list[pytest.Item]:
             cases.setdefault((item.nodeid.partition("[")[0], mark.args[0]), []).append(item)
     left_out: set[pytest.Item] = set()
     for (name, most), found in cases.items():
-        left_out |= set(found).difference(sample(found, most, of=name))
+        left_out |= set(found).difference(sample(found, most, ends=False, of=name))
     return [item for item in whole if item not in left_out]
 
 

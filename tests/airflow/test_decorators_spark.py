@@ -117,6 +117,7 @@ made.execute(task_context())
 
 
 @pytest.mark.spark
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
 def test_spark_ends_with_the_task(prices, how):
     words = [sys.executable, "-c", KILLED]

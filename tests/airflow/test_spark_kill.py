@@ -76,6 +76,7 @@ def require_gone(processes):
     assert alive == []
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     "how", [signal.SIGALRM, signal.SIGTERM, signal.SIGKILL], ids=["timeout", "failed", "lost"]
 )

@@ -51,6 +51,7 @@ def killed(driver):
     driver.communicate()
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     ("moment", "published"), [("before", False), ("during", True), ("after", True)]
 )

@@ -131,7 +131,16 @@ def test_cases_of_a_marked_test_are_sampled_and_no_others(sampled):
     marked = [Case(f"tests/a.py::test_a[{number}]", 5) for number in range(50)]
     plain = [Case(f"tests/a.py::test_b[{number}]", None) for number in range(9)]
     kept = sampling.sampled_items([*marked, *plain])
-    assert (len(kept), kept[0], kept[5:]) == (14, marked[0], plain)
+    assert (len(set(kept) & set(marked)), kept[5:]) == (5, plain)
     assert sampling.sampled_items(marked[7:8]) == marked[7:8]
     sampled.setattr(sampling, "IS_WHOLE", True)
     assert sampling.sampled_items(marked) == marked
+
+
+def test_one_case_of_three_is_any_of_them(sampled):
+    cases = [Case(f"tests/a.py::test_a[{number}]", 1) for number in range(3)]
+    seen = []
+    for seed in range(20):
+        sampled.setattr(sampling, "SEED", seed)
+        seen += sampling.sampled_items(cases)
+    assert (len(seen), set(seen)) == (20, set(cases))
