@@ -113,9 +113,9 @@ def test_columns_to_sort_by_may_have_commas_between(catalog):
         ({"order_strategy": "zorder"}, "name them in order_by"),
         (
             {"order_by": ["id"], "strategy": "minor"},
-            "neither with strategy='minor' nor with 'idle'",
+            "cannot be combined with strategy='minor' or 'idle'",
         ),
-        ({"order_by": ["id"], "idle": "1 h"}, "neither with strategy='minor' nor with 'idle'"),
+        ({"order_by": ["id"], "idle": "1 h"}, "cannot be combined with strategy='minor' or 'idle'"),
     ],
 )
 def test_what_sorting_does_not_go_with_is_refused(catalog, asked, told):
