@@ -175,7 +175,9 @@ def test_the_same_commit_twice_changes_rows_once(options):
     again = table.update("k < 13", plus_ten, commit=commit)
     assert (again.replayed, again.snapshot_id, again.rows) == (True, first.snapshot_id, None)
     assert keys(table) == [3, 4, 5, 6, 7, 8, 9, 10, 10, 11, 11, 12]
-    with pytest.raises(lake.InvalidRequestError, match=r"as OVERWRITE \(UPDATE\); this commit is OVERWRITE"):
+    with pytest.raises(
+        lake.InvalidRequestError, match=r"as OVERWRITE \(UPDATE\); this commit is OVERWRITE"
+    ):
         table.delete("k = 3", commit=commit)
 
 
