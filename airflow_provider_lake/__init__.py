@@ -1,1 +1,1 @@
-"""Lake tables in Airflow: importing this loads neither Spark nor the data stack."""
+"""Lake tables in Airflow: importing this loads neither Spark nor the data libraries."""

@@ -1,4 +1,4 @@
-"""Whether a connection is absent: Airflow says so, too, of one that is there and cannot be read."""
+"""Checks that a connection is absent: Airflow also reports an unreadable one as absent."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ _ENVIRONMENT = "EnvironmentVariablesBackend"
 
 
 def refuse_unreadable(conn_id: str, team: str | None = None) -> None:
-    """Return where nobody knows the connection; raise where somebody failed to say.
+    """Return if no secrets backend has the connection; raise an error if a backend failed.
 
-    Airflow passes over what a secrets backend raises, and takes the connection for undefined. A
-    default in its place would be another lake, or another Spark, than the one that is meant.
-    With a team the backends are asked for the connection as that team sees it.
+    Airflow ignores errors of a secrets backend and treats the connection as undefined. A default in
+    its place would be the wrong lake, or the wrong Spark. With a team, the backends are asked for
+    the connection of that team.
     """
     from airflow.sdk._shared.secrets_backend.base import call_secrets_backend_method
     from airflow.sdk.execution_time.supervisor import ensure_secrets_backend_loaded
@@ -23,22 +23,24 @@ def refuse_unreadable(conn_id: str, team: str | None = None) -> None:
         try:
             call_secrets_backend_method(backend.get_connection, team_name=team, conn_id=conn_id)
         except (AirflowNotFoundException, NotImplementedError):
-            continue  # it knows none, or keeps no connections at all, only variables
+            continue  # it has no such connection, or holds only variables
         except Exception as reason:  # noqa: BLE001 - each backend has errors of its own
             raise _unreadable(conn_id, type(backend).__name__, reason) from None
 
 
 def _unreadable(conn_id: str, backend: str, reason: Exception) -> Exception:
-    """What went wrong by its class alone: the words may hold the whole connection."""
+    """Return the error with only the class of the reason: its text may hold the whole
+    connection.
+    """
     from lakeformat import InvalidRequestError, UnavailableError
 
     kind = type(reason).__name__
     if backend == _ENVIRONMENT:
         return InvalidRequestError(
-            f"connection {conn_id!r} is there, and cannot be read ({kind}): make the variable "
-            f"AIRFLOW_CONN_{conn_id.upper()} whole JSON, or a URI"
+            f"connection {conn_id!r} exists but cannot be read ({kind}): set the variable "
+            f"AIRFLOW_CONN_{conn_id.upper()} to valid JSON, or to a URI"
         )
     return UnavailableError(
-        f"whether there is a connection {conn_id!r} is not known: {backend} failed with {kind}. "
-        "Retry once it answers; its own log says more"
+        f"connection {conn_id!r} cannot be looked up: {backend} failed with {kind}. Check its log, "
+        "and retry when it answers"
     )

@@ -1,8 +1,8 @@
-"""What an operator is given: checked where the DAG is parsed, and again after rendering.
+"""Checks the arguments of operators when the DAG is parsed, and again after rendering.
 
-A value of a wrong type is refused by the constructor, so the DAG does not import. A template is
-taken as it is; what it renders to is read as the type the argument has, or refused by name
-before anything is submitted.
+The constructor refuses a value of a wrong type, so the DAG does not import. A template is accepted;
+its rendered value is converted to the type of the argument, or refused by name before anything is
+submitted.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from typing import (
     get_type_hints,
 )
 
-# The one kind that results of tasks, arguments of a mapped group and parameters of a DAG have.
+# The common class of task results, arguments of a mapped group and DAG parameters.
 from airflow.sdk.definitions._internal.mixins import ResolveMixin
 from airflow.sdk.exceptions import AirflowFailException
 
@@ -46,25 +46,27 @@ __all__ = [
 
 _TEMPLATE_MARKS = ("{{", "{%", "{#")
 _AGE = re.compile(r"\d+\s*[A-Za-zµ]+")
-# Up to the year 2286: more digits are microseconds, or a date and a time without a mark between.
+# Up to the year 2286: more digits are microseconds, or a date and time without separators.
 _MILLIS = re.compile(r"\d{11,13}")
 _NONE = str(None)
 _TIME = "a time such as '2024-01-31 10:00', {}or epoch milliseconds"
 _WORDS = {
-    str: "a text that is not empty",
+    str: "a non-empty string",
     bool: "true or false",
     int: "a whole number",
     float: "a number",
-    datetime: "a moment",
+    datetime: "a datetime",
 }
 
 
 class LakeArgumentError(AirflowFailException, TypeError):
-    """An argument that cannot be right: the DAG does not import, or the task is not retried."""
+    """An argument is wrong: the DAG does not import, or the task is not retried."""
 
 
 def argument_names(constructor: Any) -> list[str]:
-    """The names of a constructor's arguments, which Airflow wraps to apply ``default_args``."""
+    """Return the names of a constructor's arguments; unwraps Airflow's wrapper for
+    ``default_args``.
+    """
     return [
         name
         for name, parameter in inspect.signature(inspect.unwrap(constructor)).parameters.items()
@@ -73,9 +75,10 @@ def argument_names(constructor: Any) -> list[str]:
 
 
 class CheckedArguments:
-    """For an operator or a sensor whose arguments have a type, as templates when they are rendered.
+    """For an operator or a sensor whose arguments have types; templates are checked after
+    rendering.
 
-    Each argument is kept under its name, or under that which ``_attribute_of`` gives.
+    Each argument is stored under its name, or under the one that ``_attribute_of`` returns.
     """
 
     if TYPE_CHECKING:
@@ -86,11 +89,13 @@ class CheckedArguments:
     _tables_named: ClassVar[tuple[str, ...]] = ("table",)
     """The arguments that name a table of the lake."""
     _were_open: frozenset[str] = frozenset()
-    """The arguments that were templates, or results of tasks, until this try began."""
+    """The arguments that were templates, or results of tasks, before this attempt."""
 
     @classmethod
     def partial(cls, **given: Any) -> Any:
-        """Airflow's, for mapped tasks: what all of them share is checked here already."""
+        """Check the shared arguments of mapped tasks when the DAG is parsed; overrides Airflow's
+        method.
+        """
         wanted = {name: hint for name, hint in cls._argument_types().items() if name in given}
         given |= {name: moment_text(hint, given[name]) for name, hint in wanted.items()}
         check_arguments(str(given.get("task_id")), wanted, given)
@@ -100,7 +105,7 @@ class CheckedArguments:
         return stock.partial(**given)
 
     def _do_render_template_fields(self, *given: Any, **named: Any) -> None:
-        """Airflow's, of mapped tasks too; what cannot be rendered now cannot be in a retry."""
+        """Render templates; a failure is not retried, because a retry would fail the same way."""
         from jinja2 import TemplateError
 
         stock: Any = super()
@@ -114,7 +119,9 @@ class CheckedArguments:
             ) from reason
 
     def _unrendered(self) -> str:
-        """The arguments that are templates yet: Airflow stops at the first it cannot render."""
+        """Return the first argument that is still a template: Airflow stops where rendering
+        fails.
+        """
         left = next(self._open_arguments(), None)
         return "an argument" if left is None else f"argument {left!r}"
 
@@ -125,21 +132,21 @@ class CheckedArguments:
     @classmethod
     @abstractmethod
     def _argument_types(cls) -> Mapping[str, Any]:
-        """The types of the arguments, by name."""
+        """Return the types of the arguments, by name."""
 
     @abstractmethod
     def _check_together(self) -> None:
-        """Refuse arguments that are right one by one, and mean nothing together."""
+        """Refuse arguments that are valid one by one, but not together."""
 
     def _asked_together(self) -> Mapping[str, Any]:
-        """The values that ``_check_together`` looks at, as far as they are known now."""
+        """Return the values that ``_check_together`` checks, as far as they are known."""
         return {name: getattr(self, self._attribute_of(name)) for name in self._argument_types()}
 
     @classmethod
     def _check_values(cls, task_id: str, given: Mapping[str, Any]) -> None:
-        """Refuse a value that has its type and can never be right, whatever the others are.
+        """Refuse a value that has its type and is wrong for any values of the other arguments.
 
-        What is only known when the task runs is left for then.
+        A value that is only known when the task runs is checked then.
         """
 
     @staticmethod
@@ -147,7 +154,9 @@ class CheckedArguments:
         return name
 
     def _check_arguments(self) -> None:
-        """Called at the end of each constructor: the DAG does not import with a wrong value."""
+        """Check all arguments at the end of a constructor: with a wrong value the DAG does not
+        import.
+        """
         wanted = self._argument_types()
         given = {}
         for name, hint in wanted.items():
@@ -163,7 +172,7 @@ class CheckedArguments:
             self._check_together()
 
     def _take_rendered(self) -> None:
-        """From here on each argument has its type, or the task has failed."""
+        """Convert each rendered argument to its type, or fail the task."""
         taken = {}
         for name, hint in self._argument_types().items():
             attribute = self._attribute_of(name)
@@ -176,21 +185,21 @@ class CheckedArguments:
         self._check_together()
 
     def _refuse_none(self, name: str, hint: Any, value: Any) -> None:
-        """Refuse the text that a template makes of a value that is not there.
+        """Refuse the text ``None`` that a template renders from a missing value.
 
-        It could be a name. Written down as it is, it is taken for one.
+        It could be a name: the text ``None`` in the DAG itself is accepted.
         """
         if str not in alternatives(hint) or is_moment(hint) or not isinstance(value, str):
             return
         parts = value.split(".")[:2] if name in self._tables_named else ["", value]
         if len(parts) == 2 and _NONE in parts:
             raise LakeArgumentError(
-                f"task {self.task_id!r}: argument {name!r} renders to {value!r}: what its template "
-                "names has no value in this run"
+                f"task {self.task_id!r}: argument {name!r} renders to {value!r}: the value that "
+                "its template names is missing in this run"
             )
 
     def _check_subject(self) -> None:
-        """Refuse a name that no table has, as soon as there is one."""
+        """Refuse an invalid table name as soon as it is known."""
         for argument in self._tables_named:
             name = getattr(self, argument, None)
             if name is None or is_open(name):
@@ -200,13 +209,13 @@ class CheckedArguments:
             except ValueError as reason:
                 why = f": {reason}" if name.count(".") == 1 else ""
                 raise LakeArgumentError(
-                    f"task {self.task_id!r}: argument {argument!r} wants database.table, got "
+                    f"task {self.task_id!r}: argument {argument!r} must be database.table, got "
                     f"{name!r}{why}"
                 ) from None
 
 
 def _check_assets(task_id: str, inlets: Any, outlets: Any) -> None:
-    """Refuse an asset that Airflow would take for another than was written, or is told of twice."""
+    """Refuse an asset whose URI Airflow has shortened, and an outlet that has watchers."""
     try:
         refuse_shortened([*_listed(inlets), *_listed(outlets)])
         refuse_watched(_listed(outlets))
@@ -220,7 +229,9 @@ def _listed(assets: Any) -> Sequence[Any]:
 
 @cache
 def argument_types(operator: type[Any], base: type[Any]) -> Mapping[str, Any]:
-    """The types of the arguments that the constructors of an operator declare, down to ``base``."""
+    """Return the types of the arguments that the constructors of an operator declare, down to
+    ``base``.
+    """
     classes = operator.__mro__[: operator.__mro__.index(base) + 1]
     return {
         name: hint
@@ -236,14 +247,16 @@ def _declared(constructor: Any) -> Iterator[tuple[str, Any]]:
 
 
 def check_arguments(task_id: str, wanted: Mapping[str, Any], given: Mapping[str, Any]) -> None:
-    """Refuse the first argument whose value can never be right, as far as it is known now."""
+    """Refuse the first argument whose value is wrong, as far as it is known now."""
     for name, hint in wanted.items():
         if not _may_become(hint, given[name]):
             raise LakeArgumentError(_refusal(task_id, name, hint, given[name]))
 
 
 def rendered_argument(task_id: str, name: str, hint: Any, value: Any) -> Any:
-    """The value of an argument after rendering; a text is read as the type that is wanted."""
+    """Return the value of an argument after rendering; text is converted to the type of the
+    argument.
+    """
     for candidate in _readings(hint, value):
         if _fits(hint, candidate):
             return candidate
@@ -252,18 +265,20 @@ def rendered_argument(task_id: str, name: str, hint: Any, value: Any) -> Any:
 
 def _refusal(task_id: str, name: str, hint: Any, value: Any) -> str:
     got = _members(hint, value) if isinstance(value, dict) else shown(hint, value)
-    return f"task {task_id!r}: argument {name!r} wants {_in_words(hint)}, got {got}"
+    return f"task {task_id!r}: argument {name!r} must be {_in_words(hint)}, got {got}"
 
 
 def _members(hint: Any, value: Mapping[Any, Any]) -> str:
-    """The names of what is wrong in an object; its values may be secrets."""
+    """Return the names of the wrong members of a dict; its values may be secrets."""
     wrong = {key: each for key, each in value.items() if not _fits(hint, {key: each})} or value
     words = [f"{key!r}{' empty' if each == '' else ''}" for key, each in wrong.items()]
-    return f"one with {', '.join(words)}"
+    return f"an object with {', '.join(words)}"
 
 
 def _may_become(hint: Any, value: Any) -> bool:
-    """Whether a value is right, or holds a template or what Airflow resolves when it runs."""
+    """Return True if a value is valid, or contains a template or a value that is known at run
+    time.
+    """
     if isinstance(value, ResolveMixin) or _is_template(value):
         return True
     if isinstance(value, list | tuple) and any(is_open(each) for each in value):
@@ -278,7 +293,7 @@ def _is_template(value: Any) -> bool:
 
 
 def is_open(value: Any) -> bool:
-    """Whether a value, or one inside it, is only known when the task runs."""
+    """Return True if a value, or one inside it, is only known when the task runs."""
     if isinstance(value, dict):
         return any(is_open(each) for each in value.values())
     if isinstance(value, list | tuple):
@@ -287,7 +302,7 @@ def is_open(value: Any) -> bool:
 
 
 def _fits(hint: Any, value: Any) -> bool:
-    """Whether a value is right as a whole; of a text that is a moment, whether it reads as one."""
+    """Return True if a value is valid; text for a time must parse as one."""
     if not _accepts(hint, value):
         return False
     if not (is_moment(hint) and isinstance(value, str)):
@@ -323,12 +338,12 @@ def _accepts(hint: Any, value: Any) -> bool:
 
 
 def _readings(hint: Any, value: Any) -> Sequence[Any]:
-    """A value as it is, and a rendered text as what it may spell."""
+    """Return the possible values: the value itself, and what a rendered text may stand for."""
     value = moment_text(hint, value)
     if not isinstance(value, str):
         return (value,)
     wanted = alternatives(hint)
-    if is_moment(hint):  # seven of what, the library asks of "7"
+    if is_moment(hint):  # "7" is not converted: the library asks for its unit
         return (int(value) if _MILLIS.fullmatch(value.strip()) else value,)
     readings: list[Any] = [value]
     if bool in wanted and value.strip().lower() in ("true", "false"):
@@ -349,7 +364,7 @@ def _in_words(hint: Any) -> str:
     if origin is Literal:
         return " or ".join(map(repr, get_args(hint)))
     if origin is Mapping:
-        return "an object" + (" of texts" if get_args(hint)[1] is str else "")
+        return "an object" + (" of strings" if get_args(hint)[1] is str else "")
     if origin is Sequence:
-        return f"a list, each of {_in_words(get_args(hint)[0])}"
+        return f"a list, each {_in_words(get_args(hint)[0])}"
     return _WORDS.get(hint, str(hint))

@@ -1,7 +1,7 @@
-"""What a sensor can wait for: each condition asks a table once, and says what it has found.
+"""Conditions that a sensor can wait for: each checks a table once and returns what it has found.
 
 A condition is a frozen dataclass of JSON values, so that a trigger can carry it. ``check`` returns
-None while it is not met; it blocks, so an event loop calls it in a thread.
+None while the condition is not met. It blocks, so an event loop calls it in a thread.
 """
 
 from __future__ import annotations
@@ -33,10 +33,12 @@ __all__ = [
 
 
 class Condition(Protocol):
-    """Something that a table meets now or does not meet yet."""
+    """A condition that a table meets or does not meet yet."""
 
     def check(self, name: str, table: Table) -> dict[str, Any] | None:
-        """What was found of the table of that name; None while there is nothing."""
+        """Return what was found of the table with that name; None while the condition is not
+        met.
+        """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +52,7 @@ class SnapshotAdvanced:
     changelog: bool = False
 
     def check(self, name: str, table: Table) -> dict[str, Any] | None:
-        """All the newer commits in one payload."""
+        """Return all newer commits in one payload."""
         after = table.position(self.after_snapshot)
         since = table.since(after)
         told = [
@@ -68,12 +70,12 @@ class SnapshotAdvanced:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WatermarkReached:
-    """The data is complete up to a moment of event time."""
+    """The data is complete up to an event time."""
 
     millis: int
 
     def check(self, name: str, table: Table) -> dict[str, Any] | None:
-        """The watermark, which never falls."""
+        """Return the watermark, which never falls."""
         head = table.latest_snapshot()
         if head is None or head.watermark is None or head.watermark < self.millis:
             return None
@@ -88,10 +90,10 @@ class PartitionThere:
     done: bool = False
 
     def check(self, name: str, table: Table) -> dict[str, Any] | None:
-        """The partitions that are meant, with their rows before any are merged."""
+        """Return the matching partitions with their rows, counted before any merge."""
         if self.done:
             return self._marked(name, table)
-        plan = table.plan_drop_partitions([self.partition])  # which only looks
+        plan = table.plan_drop_partitions([self.partition])  # reads only
         if not plan.partitions:
             return None
         rows = {partition.path: partition.rows for partition in plan.partitions}
@@ -107,13 +109,13 @@ class PartitionThere:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompactionNeeded:
-    """A compaction would find enough to do."""
+    """A compaction would read at least some number of files."""
 
     strategy: str = "minor"
     min_files: int = 1
 
     def check(self, name: str, table: Table) -> dict[str, Any] | None:
-        """How much it would read; the reasons stand in ``lake compact --plan``."""
+        """Return how much a compaction would read; ``lake compact --plan`` shows the reasons."""
         plan = table.plan_compaction(strategy=self.strategy)
         files = sum(len(unit.files) for unit in plan.units)
         if files < self.min_files:
@@ -130,13 +132,13 @@ class CompactionNeeded:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsumerLag:
-    """A consumer has read all but some snapshots."""
+    """A consumer has read all but some number of snapshots."""
 
     consumer: str
     max_behind: int = 0
 
     def check(self, name: str, table: Table) -> dict[str, Any] | None:
-        """Where it stands; one that fell behind never catches up, and is an error."""
+        """Return the position of the consumer; raise an error if its next snapshot has expired."""
         found = next((each for each in table.consumers.list() if each.id == self.consumer), None)
         if found is None:
             return None
@@ -156,8 +158,9 @@ def _fell_behind(name: str, consumer: str, next_snapshot: int) -> Exception:
     from lakeformat import InvalidRequestError
 
     return InvalidRequestError(
-        f"consumer {consumer!r} of {name} fell behind: snapshot {next_snapshot}, which it reads "
-        f"next, has expired. Let it read all rows once, then move it with table.consumers.reset"
+        f"consumer {consumer!r} of {name} cannot continue: snapshot {next_snapshot}, which it "
+        "reads next, has expired. Read all rows once, then move the consumer with "
+        "table.consumers.reset"
     )
 
 
@@ -168,14 +171,14 @@ _CONDITIONS: dict[str, type[Any]] = {
 
 
 def write_condition(condition: Condition) -> dict[str, Any]:
-    """A condition as JSON values."""
+    """Return a condition as JSON values."""
     members = asdict(condition)  # type: ignore[call-overload]
     plain = {key: list(v) if isinstance(v, tuple) else v for key, v in members.items()}
     return {"condition": type(condition).__name__, **plain}
 
 
 def read_condition(written: Mapping[str, Any]) -> Condition:
-    """The condition that was written."""
+    """Build a condition from JSON values."""
     members = {key: value for key, value in written.items() if key != "condition"}
     kind = _CONDITIONS[written["condition"]]
     plain = {key: tuple(v) if isinstance(v, list) else v for key, v in members.items()}
@@ -184,9 +187,11 @@ def read_condition(written: Mapping[str, Any]) -> Condition:
 
 
 def at_least(least: int, what: str, value: object) -> int:
-    """A number that has a meaning; a smaller one would be waited for in vain, or never."""
+    """Return a number that is large enough; refuse a smaller one, for which the wait would not
+    end.
+    """
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise ValueError(f"argument {what!r} is a whole number from {least} on, got {value!r}")
+        raise ValueError(f"argument {what!r} must be a whole number from {least} on, got {value!r}")
     return value
 
 
@@ -204,20 +209,20 @@ def check_position(what: str, value: object) -> int | str:
 
 
 def to_millis(what: str, moment: str | int | datetime) -> int:
-    """A moment as epoch milliseconds; texts are ISO 8601, UTC unless they say a zone."""
+    """Return a time as epoch milliseconds; text is ISO 8601, in UTC unless it has a zone."""
     if isinstance(moment, int):
         try:
             check_millis(moment)
         except ValueError as reason:
             raise ValueError(
-                f"argument {what!r} is a time in epoch milliseconds, got {moment}: {reason}"
+                f"argument {what!r} must be a time in epoch milliseconds, got {moment}: {reason}"
             ) from None
         return moment
     try:
         found = moment if isinstance(moment, datetime) else datetime.fromisoformat(moment.strip())
     except (AttributeError, TypeError, ValueError):
         raise ValueError(
-            f"{what} is a time such as 2024-01-31T00:00:00+00:00 or epoch milliseconds, got "
+            f"{what} must be a time such as 2024-01-31T00:00:00+00:00 or epoch milliseconds, got "
             f"{moment!r}"
         ) from None
     aware = found if found.tzinfo else found.replace(tzinfo=UTC)

@@ -1,7 +1,7 @@
-"""What a connection of type ``lake`` says: read whole, or refused by name.
+"""Reads a connection of type ``lake``: every field is understood, or refused by name.
 
-Its fields are those of the form (``provider_info.py``), stored in the connection's extra; a URI
-carries the same names as query parameters, with ``options`` as JSON text.
+Its fields are those of the form (``provider_info.py``), stored in the connection's extra. A URI has
+the same names as query parameters, with ``options`` as JSON text.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _KNOWN = ("warehouse", "options", "secret_options", "engine", "spark_conn_id", *
 
 @dataclass(frozen=True, slots=True)
 class LakeConnection:
-    """A lake: where it is, how it is opened, and who works on it where a task leaves it open."""
+    """A lake: its location, its options, and the engine for tasks with ``engine="auto"``."""
 
     warehouse: str
     options: Mapping[str, str] = field(default_factory=dict, repr=False)
@@ -55,10 +55,10 @@ class LakeConnection:
 
 
 def read_connection(connection: Connection) -> LakeConnection:
-    """The lake a connection describes; what it cannot mean is refused, never ignored."""
+    """Return the lake of a connection; an unknown or wrong field is refused, never ignored."""
     name = f"connection {connection.conn_id!r}"
     if connection.conn_type != CONNECTION_TYPE:
-        raise _refusal(f"{name} is of type {connection.conn_type!r}, not 'lake'")
+        raise _refusal(f"{name} has type {connection.conn_type!r}: change it to 'lake'")
     given = _fields(connection, name)
     options = _options(given, name)
     said_secret = _object(given.get("secret_options", {})) or {}
@@ -67,22 +67,22 @@ def read_connection(connection: Connection) -> LakeConnection:
             _mask(value)
     warehouse, engine = given.get("warehouse"), given.get("engine", "auto")
     if not isinstance(warehouse, str):
-        raise _refusal(f"{name} names no warehouse: set it to a path or URI")
-    if warehouse != warehouse.strip():  # as copied with the end of a line: another place
-        raise _refusal(f"{name} has blanks around its warehouse {warehouse!r}: leave them out")
+        raise _refusal(f"{name} has no warehouse: set it to a path or URI")
+    if warehouse != warehouse.strip():  # such as a line end that was copied along
+        raise _refusal(f"{name} has spaces around its warehouse {warehouse!r}: remove them")
     if engine not in ENGINES:
-        raise _refusal(f"{name} has engine {engine!r}: it is one of {', '.join(ENGINES)}")
+        raise _refusal(f"{name} has engine {engine!r}: use one of {', '.join(ENGINES)}")
     spark_conn_id = given.get("spark_conn_id")
     if not isinstance(spark_conn_id, str | None):
-        raise _refusal(f"{name} has a spark_conn_id that is no text")
+        raise _refusal(f"{name} has a spark_conn_id that is no string: write the id in quotes")
     return LakeConnection(warehouse, options, engine, spark_conn_id)
 
 
 def _mask(value: str) -> None:
     """Hide a value in logs, and the password in it, which an error may show alone.
 
-    Where it is written with ``:`` or ``@`` as they are, drivers disagree on where it ends, and name
-    the rest of it as a host: so each of its parts is hidden, too.
+    A password with an unescaped ``:`` or ``@`` is split differently by different drivers, which
+    then report a part of it as a host. So each of its parts is hidden, too.
     """
     mask_secret(value)
     login = re.search(r"//(.+)@", value)
@@ -94,7 +94,7 @@ def _mask(value: str) -> None:
 
 
 def _fields(connection: Connection, name: str) -> dict[str, Any]:
-    """All that is set, by the names of the form."""
+    """Return all fields that are set, by their names in the form."""
     fields = {field: getattr(connection, field) for field in _UNUSED_FIELDS}
     given = {
         key: value
@@ -108,7 +108,7 @@ def _fields(connection: Connection, name: str) -> dict[str, Any]:
 
 
 def _extra(connection: Connection, name: str) -> dict[str, Any]:
-    """The object in ``extra``; Airflow itself warns of anything else, or breaks on it."""
+    """Return the JSON object in ``extra``; refuse any other content."""
     text = connection.extra or ""
     if not text.strip():
         return {}
@@ -121,13 +121,15 @@ def _extra(connection: Connection, name: str) -> dict[str, Any]:
 
 
 def _options(given: Mapping[str, Any], name: str) -> dict[str, str]:
-    """The options of the catalog and its storage, from wherever the form keeps them."""
+    """Return the options of the catalog and its storage, from all fields of the form."""
     found: dict[str, str] = {}
     for key, value in _each_option(given, name):
         if not isinstance(key, str) or not isinstance(value, str):
-            raise _refusal(f"{name} has options that are no object of texts")
+            raise _refusal(
+                f"{name} has options that are no JSON object of strings: write each value in quotes"
+            )
         if found.get(key, value) != value:
-            raise _refusal(f"{name} sets option {key!r} twice, to different values")
+            raise _refusal(f"{name} sets option {key!r} to two different values: keep one")
         found[key] = value
     return found
 
@@ -136,7 +138,10 @@ def _each_option(given: Mapping[str, Any], name: str) -> Iterator[tuple[Any, Any
     for field_name in ("options", "secret_options"):
         options = _object(given.get(field_name, {}))
         if options is None:  # not shown: it may hold a secret
-            raise _refusal(f"{name} has {field_name} that are no object of texts")
+            raise _refusal(
+                f"{name} has {field_name} that are no JSON object of strings: write "
+                '{"key": "value"}'
+            )
         yield from options.items()
     for field_name, option in OPTION_FIELDS.items():
         if field_name in given:
@@ -144,7 +149,7 @@ def _each_option(given: Mapping[str, Any], name: str) -> Iterator[tuple[Any, Any
 
 
 def _object(value: Any) -> dict[str, Any] | None:
-    """An object, or the one a JSON text spells; None for anything else."""
+    """Return a dict, or the dict that a JSON text holds; None for anything else."""
     if isinstance(value, str):
         try:
             value = json.loads(value)

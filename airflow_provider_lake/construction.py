@@ -1,4 +1,4 @@
-"""How operators are made, where a DAG is parsed and where a mapped task begins."""
+"""Construction of operators, when a DAG is parsed and when a mapped task starts."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ __all__ = ["RefusingConstruction"]
 
 
 class RefusingConstruction(BaseOperatorMeta):
-    """What an operator cannot be made of is a mistake of the DAG's author.
+    """Metaclass that reports wrong arguments of an operator as a mistake of the DAG's author.
 
-    Airflow makes the operator of a mapped task when the task runs. An argument that it does not
-    have, or one that is left out, is found then, and would be found by every retry again.
+    Airflow constructs the operator of a mapped task when the task runs. An unknown or missing
+    argument is only found then, and every retry would find it again.
     """
 
     def __call__(cls, *args: Any, **given: Any) -> Any:
-        """Make an operator; the error names the task, and is not retried."""
+        """Construct an operator; an error names the task and is not retried."""
         try:
             return super().__call__(*args, **given)
         except LakeArgumentError:

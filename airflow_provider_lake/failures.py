@@ -1,25 +1,25 @@
-"""From the library's errors to what Airflow does next.
+"""Maps the library's errors to failures of Airflow tasks, with or without retry.
 
 ==========================  ============================================================
-the library says            the task
+error of the library        the task
 ==========================  ============================================================
-``InvalidRequestError``     fails at once: a retry asks the same; also where each of many tables
-                            has said so
+``InvalidRequestError``     fails at once: a retry would send the same request; also if each of
+                            many tables raised it
 ``CorruptTableError``       fails at once: the table needs repair
-``CommitUndecidableError``  fails at once: what would tell has expired and stays so
-``AlreadyExistsError``      fails at once: the name stays taken
-``UnhealthyTableError``     fails at once: the table fares as badly a moment later
-``NotFoundError``           fails at once, unless the table is there and the task names what
-                            may still come: files, a later snapshot
-``SnapshotExpiredError``    fails, and is retried: a retry reads what is newer, or is told that
-                            what it names is not there
-``PartlyFailedError``       fails, and is retried: a retry goes on with the tables that are left
-any other ``LakeError``     fails, and is retried as the DAG says
+``CommitUndecidableError``  fails at once: the snapshots that would decide have expired
+``AlreadyExistsError``      fails at once: the name remains taken
+``UnhealthyTableError``     fails at once: a retry would find the same health
+``NotFoundError``           fails at once, unless the table exists and the task names what may
+                            still appear: files, a later snapshot
+``SnapshotExpiredError``    fails, and is retried: a retry reads a newer snapshot, or finds that
+                            the snapshot it names is missing
+``PartlyFailedError``       fails, and is retried: a retry continues with the remaining tables
+any other ``LakeError``     fails, and is retried as set in the DAG
 ==========================  ============================================================
 
 An absent connection fails at once, too. Errors that are retried keep their class, with engine
-Spark as well, so that a ``retry_policy`` can tell ``lakeformat.CommitConflictError`` (plan again)
-from ``lakeformat.UnavailableError`` (wait).
+Spark as well, so that a ``retry_policy`` can distinguish ``lakeformat.CommitConflictError`` (plan
+again) from ``lakeformat.UnavailableError`` (wait).
 """
 
 from __future__ import annotations
@@ -41,14 +41,15 @@ __all__ = ["LakeTaskKilled", "failing_for_good", "raise_failure"]
 
 
 class LakeTaskKilled(BaseException):
-    """The task is to end now; no handler of ordinary errors takes it for one."""
+    """The task must end now; handlers of ordinary errors do not catch it."""
 
 
 @contextmanager
 def failing_for_good(*, may_come: Callable[[], bool] = lambda: True) -> Iterator[None]:
-    """Spare the task those retries that cannot help.
+    """Fail the task without retries if a retry cannot help.
 
-    ``may_come`` is asked when something was not found: whether a retry may find it.
+    ``may_come`` is called after a ``NotFoundError``: it returns True if a retry may find the
+    object.
     """
     from lakeformat import (
         AlreadyExistsError,
@@ -79,7 +80,7 @@ def failing_for_good(*, may_come: Callable[[], bool] = lambda: True) -> Iterator
 
 
 def raise_failure(failed: Mapping[str, Any], otherwise: Exception) -> NoReturn:
-    """Raise what a job elsewhere has said about its failure, by the class it named."""
+    """Raise the failure that a job in another process reported, by the class it named."""
     import lakeformat
     from spark_jobs.health import UnhealthyTableError
     from spark_jobs.runtime.job import PartlyFailedError
@@ -100,7 +101,7 @@ def raise_failure(failed: Mapping[str, Any], otherwise: Exception) -> NoReturn:
 
 
 def _partly(failed: Mapping[str, Any]) -> PartlyFailedError:
-    """What a job elsewhere has done all the same comes with the error, as it does here."""
+    """Return the error with the results of the tables that succeeded."""
     from spark_jobs.runtime.command import CONFLICT
     from spark_jobs.runtime.job import PartlyFailedError
 
@@ -111,7 +112,7 @@ def _partly(failed: Mapping[str, Any]) -> PartlyFailedError:
 
 
 def _done(failed: Mapping[str, Any]) -> dict[str, Any]:
-    """What the job would have returned."""
+    """Return the result without the members of the failure."""
     of_failure = ("error", "message", "exit_code")
     return {name: value for name, value in failed.items() if name not in of_failure}
 

@@ -1,4 +1,4 @@
-"""Who commits for a task: the same name in every try, so that a retry publishes nothing twice."""
+"""The commit user of a task: the same in every attempt, so that a retry publishes nothing twice."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ __all__ = [
 _log = logging.getLogger(__name__)
 
 ONLY_COMMIT = 1
-"""The identifier of a task's commit, where the task makes one."""
+"""The identifier of a task's commit, for tasks that make one commit."""
 
 _READABLE = 80
 _DIGEST_BYTES = 16
 
 
 class TaskIdentity(Protocol):
-    """What tells a task instance from every other one; a try number does not."""
+    """The ids that distinguish a task instance from every other one, without its try number."""
 
     @property
     def dag_id(self) -> str:
@@ -50,26 +50,26 @@ class TaskIdentity(Protocol):
 
     @property
     def map_index(self) -> int | None:
-        """Which of the mapped instances of the task; -1 or None for a task that is not mapped."""
+        """The index of a mapped instance; -1 or None for a task that is not mapped."""
 
 
 class RunOfDag(Protocol):
-    """What a DAG run says of when it began."""
+    """The start of a DAG run."""
 
     @property
     def start_date(self) -> datetime | None:
-        """When it began to run; anew if it is cleared after its end."""
+        """The start of the run; reset if the run is cleared after its end."""
 
     @property
     def clear_number(self) -> int | None:
-        """How often tasks of it were cleared."""
+        """The number of times that tasks of it were cleared."""
 
 
 def commit_user(ti: TaskIdentity, table: str) -> str:
-    """The commit user of a task instance on a table, safe in file names.
+    """Return the commit user of a task instance on a table, safe in file names.
 
-    A retry, a cleared task and a process that outlived its task all have the same one; another
-    run, task, map index or table has another.
+    It is the same for a retry, a cleared task, and a process that outlived its task. Another run,
+    task, map index or table has another one.
     """
     index = -1 if ti.map_index is None else ti.map_index
     parts = json.dumps([ti.dag_id, ti.run_id, ti.task_id, index, table])
@@ -79,10 +79,11 @@ def commit_user(ti: TaskIdentity, table: str) -> str:
 
 
 def first_try_millis(dag_run: RunOfDag) -> int | None:
-    """A moment before the first try of any task of a run; None where Airflow does not keep it.
+    """Return a time before the first attempt of any task of a run; None if Airflow does not keep
+    it.
 
-    A run whose tasks were cleared may have been given another start. What a run is about
-    (``logical_date``, ``run_after``) says nothing: a backfill runs years later.
+    A run whose tasks were cleared may have a new start. The dates of a run's data
+    (``logical_date``, ``run_after``) do not help: a backfill runs years later.
     """
     if dag_run.start_date is None or dag_run.clear_number != 0:
         return None
@@ -91,21 +92,21 @@ def first_try_millis(dag_run: RunOfDag) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class FirstTry:
-    """What is known of the time before any try of a task."""
+    """The state before any attempt of a task."""
 
     millis: int | None
-    """A moment of it; None where Airflow does not keep it."""
+    """A time before the first attempt; None if Airflow does not keep it."""
     head: str | None
-    """The identity of the table's newest snapshot then."""
+    """The identity of the table's newest snapshot at that time."""
 
 
 def find_first_try(context: Context, subject: str, head: Callable[[], str | None]) -> FirstTry:
-    """When the first try of this task began, and what it found.
+    """Return the start of this task's first attempt, and the newest snapshot it found.
 
-    The first try asks for the head of the table and keeps it in the task's state store, which
-    outlives retries and clears. Airflow takes it only while no other try has begun: until then
-    nothing of this task's can have been published. Without the store, as in a try after one that
-    could not keep it, there is the start of the run alone.
+    The first attempt reads the newest snapshot and keeps it in the task's state store, which
+    outlives retries and clears. It is only stored by the first attempt, before which this task
+    cannot have published anything. Without the store, or after a first attempt that could not write
+    it, only the start of the run is known.
     """
     began, store = first_try_millis(context["dag_run"]), context.get("task_state_store")
     if store is None:
@@ -127,6 +128,6 @@ def _keeps(store: Any, key: str, seen: FirstTry) -> bool:
     try:
         store.set(key, asdict(seen))
     except AirflowRuntimeError as reason:
-        _log.warning("what the first try has found could not be kept: %s", reason)
+        _log.warning("the state before the first attempt could not be stored: %s", reason)
         return False
     return True

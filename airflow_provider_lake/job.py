@@ -1,15 +1,15 @@
-"""What every operator of a job shares: arguments become a request, its result what Airflow gets.
+"""The base of all job operators: turns arguments into a request, and returns the job's result.
 
 The result of a job is the task's ``return_value`` and always has these members
 (``docs/operators.md`` lists what each job adds):
 
 ========================  ==================================================================
-``job``, ``table``        what was done to what
-``skipped``, ``reason``   whether nothing was to be done; one sentence that says why
+``job``, ``table``        the job and its table
+``skipped``, ``reason``   True if there was nothing to do; one sentence with the reason
 ``snapshot_id``           the newest snapshot the task published, None if it published none
-``previous_snapshot_id``  the one before the first of them: changes after it are the task's
-``replayed``              whether an earlier try of the task had published it
-``seconds``               how long the job took
+``previous_snapshot_id``  the snapshot before the first of them: later changes are the task's
+``replayed``              True if an earlier attempt of the task had published it
+``seconds``               the duration of the job
 ``report``                the library's report
 ========================  ==================================================================
 """
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 __all__ = ["LakeJobMixin", "attribute_of", "own_keys"]
 
 
-# Airflow has a method and a property of these names.
+# Airflow has a method and a property with these names.
 _ATTRIBUTES = {"dry_run": "is_dry_run", "executor": "bucket_executor"}
 
 
@@ -53,22 +53,22 @@ _COMMON_KEYS = {field.name for field in fields(CommitRequest)}
 
 
 def attribute_of(name: str) -> str:
-    """The attribute of an operator that holds an argument or a key of the request."""
+    """Return the attribute of an operator that holds an argument or a key of the request."""
     return _ATTRIBUTES.get(name, name)
 
 
 def own_keys(request: type[JobRequest]) -> tuple[str, ...]:
-    """The keys of a request that no other job need have."""
+    """Return the keys of a request that are not shared by all jobs."""
     return tuple(field.name for field in fields(request) if field.name not in _COMMON_KEYS)
 
 
 class LakeJobMixin(CheckedArguments):
-    """The part of an operator that knows jobs, and no Spark."""
+    """The part of a job operator that does not depend on Spark."""
 
     job: ClassVar[str]
     """The script in ``spark_jobs`` that does the work."""
     request: ClassVar[type[JobRequest]]
-    """What that job can be asked; each key but those every job has is an argument."""
+    """The request of the job; each key that not all jobs share is an argument."""
 
     if TYPE_CHECKING:
         lake_conn_id: str
@@ -76,11 +76,11 @@ class LakeJobMixin(CheckedArguments):
         outlets: list[Any]
 
     published: Mapping[str, Any] | None = None
-    """The result of the job, once there is one."""
+    """The result of the job; None before it."""
     _works_here = False
 
     def execute(self, context: Context) -> Any:
-        """Run the job with the identity of this task; its result is the task's."""
+        """Run the job with the identity of this task and return its result."""
         with (
             ending_with_the_supervisor(),
             failing_for_good(may_come=self._may_come),
@@ -99,7 +99,7 @@ class LakeJobMixin(CheckedArguments):
 
     @cached_property
     def lake_hook(self) -> LakeHook:
-        """The lake this task works on, by its rendered connection id."""
+        """The hook for the lake of this task, by its rendered connection id."""
         return LakeHook(self.lake_conn_id)
 
     @abstractmethod
@@ -108,7 +108,7 @@ class LakeJobMixin(CheckedArguments):
 
     @contextmanager
     def _working_here(self) -> Iterator[None]:
-        """Inside, whoever asks the task to end interrupts the work."""
+        """Inside, a request to end the task interrupts the work."""
         self._works_here = True
         try:
             with progress_as_sentences():
@@ -118,7 +118,7 @@ class LakeJobMixin(CheckedArguments):
 
     @classmethod
     def _check_values(cls, task_id: str, given: Mapping[str, Any]) -> None:
-        """By the rules of the job itself, which would find out only when it runs."""
+        """Check values by the rules of the job itself, before it runs."""
         from lakeformat import InvalidRequestError
 
         keys = own_keys(cls.request)
@@ -132,7 +132,7 @@ class LakeJobMixin(CheckedArguments):
         return self._given()
 
     def _check_together(self) -> None:
-        """Refuse arguments that are right one by one, and mean nothing together."""
+        """Refuse arguments that are valid one by one, but not together."""
         from lakeformat import InvalidRequestError
 
         asked = {"warehouse": "not asked here", **self._subject(), **self._given()}
@@ -147,12 +147,14 @@ class LakeJobMixin(CheckedArguments):
         raise LakeArgumentError(f"task {self.task_id!r}: {refused[0]}")
 
     def _engines(self) -> Sequence[str]:
-        """Who may do the work; connections, which may decide it, are not asked yet."""
+        """Return the engines that may do the work; connections, which may decide, are not read
+        yet.
+        """
         said = getattr(self, "engine", "python")
         return get_args(Engine) if said == "auto" or is_open(said) else (said,)
 
     def _given(self) -> dict[str, Any]:
-        """The arguments that are keys of the request; None means the default."""
+        """Return the arguments that are keys of the request; None means the default."""
         values = {key: getattr(self, attribute_of(key), None) for key in own_keys(self.request)}
         return {key: value for key, value in values.items() if value is not None}
 
@@ -161,7 +163,7 @@ class LakeJobMixin(CheckedArguments):
         return attribute_of(name)
 
     def _request(self, context: Context) -> dict[str, Any]:
-        """What the job is asked to do; the only place where secrets of the connection are."""
+        """Return the request of the job; only here are secrets of the connection."""
         request = {
             "warehouse": self.lake_hook.warehouse,
             "catalog_options": self.lake_hook.catalog_options,
@@ -172,7 +174,7 @@ class LakeJobMixin(CheckedArguments):
         return request | self._identity(context) if commits else request
 
     def _identity(self, context: Context) -> dict[str, Any]:
-        """The keys of a request that say who commits."""
+        """Return the keys of a request with the commit identity."""
         commit = self._commit_id(context)
         keys = {
             "commit_user": commit.user,
@@ -187,23 +189,23 @@ class LakeJobMixin(CheckedArguments):
 
     @abstractmethod
     def _subject(self) -> dict[str, str]:
-        """What is worked on, as a request and as links name it."""
+        """Return the table or database, as a request and as links name it."""
 
     def _commit_id(self, context: Context) -> CommitId:
-        """The identity of what this task commits; only jobs with keys for it ask."""
+        """Return the commit identity of this task; called only for jobs that commit."""
         raise NotImplementedError
 
     def _may_come(self) -> bool:
-        """Whether what was not found may be found by a retry."""
+        """Return True if a retry may find what was not found."""
         return False
 
     def _is_published(self, request: Mapping[str, Any]) -> bool:
-        """Whether all this task does is done already; what cannot be opened is an error here."""
+        """Return True if all work of this task is done; opens the catalog, to fail early."""
         self.lake_hook.get_conn()
         return False
 
     def _finish(self, result: dict[str, Any], context: Context) -> dict[str, Any]:
-        """Tell whoever waits for the table; a task with nothing to do may be skipped instead."""
+        """Send the metrics and asset events; skip the task instead if it had nothing to do."""
         count_outcome(result)
         if result["skipped"] and self.skip_if_noop:
             raise AirflowSkipException(result["reason"])

@@ -1,4 +1,4 @@
-"""What operators tell OpenLineage: the table before they run, and its new state afterwards."""
+"""Reports tables to OpenLineage: before an operator runs, and with the new state afterwards."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ __all__ = ["LakeLineageMixin"]
 
 
 class LakeLineageMixin:
-    """For an operator with ``table`` and ``lake_conn_id`` that keeps its result in ``published``.
+    """For operators with ``table`` and ``lake_conn_id`` that keep their result in ``published``.
 
-    Of a task on several tables, ``table`` is None: it has no lineage.
+    If a task works on several tables, ``table`` is None, and it reports no lineage.
 
-    Airflow's OpenLineage provider calls these methods where it is installed; nobody else does, so
-    what they need is imported inside. A table that is not there yet has a name and no facets.
+    Airflow's OpenLineage provider calls these methods if it is installed. So the imports are
+    inside. A table that does not exist yet has a name and no facets.
     """
 
     if TYPE_CHECKING:
@@ -32,22 +32,22 @@ class LakeLineageMixin:
         lake_conn_id: str
 
     published: Mapping[str, Any] | None = None
-    """The result of the job, once there is one."""
+    """The result of the job; None before it."""
 
     def get_openlineage_facets_on_start(self) -> OperatorLineage[Any, Any]:
-        """The table this is about to change."""
+        """Return the table that the task will change."""
         return self._lineage({})
 
     def get_openlineage_facets_on_complete(self, task_instance: Any) -> OperatorLineage[Any, Any]:
-        """The table with its columns, its version, and what was written."""
+        """Return the table with its columns, its version, and the written amounts."""
         return self._lineage(self.published or {})
 
     def get_openlineage_facets_on_failure(self, task_instance: Any) -> OperatorLineage[Any, Any]:
-        """The table as it is: what failed has published nothing."""
+        """Return the table in its current state: a failed task has published nothing."""
         return self._lineage({})
 
     def _tables_read(self) -> list[str]:
-        """Other tables of the lake that rows come from."""
+        """Return the other lake tables whose rows are read."""
         return []
 
     def _lineage(self, result: Mapping[str, Any]) -> OperatorLineage[Any, Any]:
@@ -91,7 +91,7 @@ def _columns(table: Table) -> Any:
 
 
 def _column(name: str, kind: DataType, description: str | None = None) -> Any:
-    """A column by the name of its type; parts of nested ones are called as Spark's are."""
+    """Return a column with its type name; parts of nested columns are named as in Spark."""
     from airflow.providers.common.compat.openlineage.facet import SchemaDatasetFacetFields
 
     from lakeformat.types.type_text import type_to_json
@@ -124,7 +124,7 @@ def _describe(output: OutputDataset, table: Table, result: Mapping[str, Any]) ->
     rows = report.get("rows", report.get("rows_out"))
     size = report.get("bytes", report.get("bytes_out"))
     files = report.get("files", report.get("files_out"))
-    if files is not None:  # an analysis names none: it counts the rows that are there
+    if files is not None:  # an analysis writes no files: it counts existing rows
         output.outputFacets = {
             "outputStatistics": OutputStatisticsOutputDatasetFacet(
                 rowCount=rows, size=size, fileCount=files

@@ -1,4 +1,4 @@
-"""Links of a task in the web interface, made of what it said itself and nothing else."""
+"""Links of a task in the web interface, built only from the task's own XComs."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ if TYPE_CHECKING:
 __all__ = ["SPARK_KEY", "TABLE_KEY", "LakeSnapshotLink", "LakeSparkLink"]
 
 TABLE_KEY = "lake_table"
-"""The XCom that says which table a task works on, and over which connection: before it begins."""
+"""The XCom with the table and the connection of a task, pushed before its work starts."""
 SPARK_KEY = "lake_spark"
-"""The XCom that says where the Spark of a task is seen, there as soon as the driver knows."""
+"""The XCom with the Spark application of a task, pushed as soon as the driver knows it."""
 
 
 @attrs.define()
 class LakeSnapshotLink(BaseOperatorLink):
-    """The snapshots a task published: in a browser of tables, else in the task's own tab.
+    """Link to the snapshots that a task published: in a table browser, else in the task's own tab.
 
     ``[lake] snapshot_url`` is the address of the browser, with ``{database}``, ``{table}`` and
-    ``{snapshot_id}`` where they belong.
+    ``{snapshot_id}`` as placeholders.
     """
 
     name = "Lake snapshot"
 
     def get_link(self, operator: BaseOperator, *, ti_key: TaskInstanceKey) -> str:
-        """The address; that of the task's own tab as long as no browser is set up."""
+        """Return the address in the table browser; without one, that of the task's own tab."""
         pattern = conf.get("lake", "snapshot_url", fallback="")
         about = _said(ti_key, TABLE_KEY) if pattern else {}
         if "table" not in about:
@@ -54,18 +54,18 @@ class LakeSnapshotLink(BaseOperatorLink):
 
 @attrs.define()
 class LakeSparkLink(BaseOperatorLink):
-    """The Spark application of a task: in the history server, else in its driver's own page.
+    """Link to the Spark application of a task: in the history server, else the page of its driver.
 
-    ``[lake] spark_history_url`` is the address of the history server. A driver's own page is
-    gone with the driver.
+    ``[lake] spark_history_url`` is the address of the history server. The page of a driver ends
+    with the driver.
     """
 
     name = "Spark UI"
 
     def get_link(self, operator: BaseOperator, *, ti_key: TaskInstanceKey) -> str:
-        """The address; nothing for a task that started no Spark, or one without a page."""
+        """Return the address; empty for a task that started no Spark, or one without a page."""
         if not getattr(operator, "is_on_spark", True):
-            return ""  # looking for what was never said is an error in the task's log
+            return ""  # reading an XCom that was never pushed logs an error
         about = _said(ti_key, SPARK_KEY)
         history = conf.get("lake", "spark_history_url", fallback="")
         if history and about.get("application_id"):
@@ -79,7 +79,7 @@ def _said(ti_key: TaskInstanceKey, key: str) -> Mapping[str, Any]:
 
 
 def _tab_of(ti_key: TaskInstanceKey) -> str:
-    """The page of the web interface that shows what the task changed."""
+    """Return the address of the tab that shows what the task changed."""
     base = (conf.get("api", "base_url", fallback="") or "").rstrip("/")
     mapped = "" if ti_key.map_index in (None, -1) else f"/mapped/{ti_key.map_index}"
     names = [quote(name, "") for name in (ti_key.dag_id, ti_key.run_id, ti_key.task_id)]

@@ -1,6 +1,6 @@
-"""What tasks tell Airflow's metrics of their work on tables; docs/metrics.md lists the names.
+"""Metrics of tasks about their work on tables; docs/metrics.md lists the names.
 
-Whether they go to StatsD, to Datadog or to OpenTelemetry is Airflow's setting, as for its own.
+Airflow's settings choose StatsD, Datadog or OpenTelemetry, as for Airflow's own metrics.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _REWRITTEN = {
 } | {"groups_refused": "conflicts"}
 _REMOVED = {"removed_files": "files_removed", "removed_bytes": "bytes_removed"}
 _MAINTAINED = _REMOVED | {"files_in": "files_in", "files_out": "files_out"}
-# What a report of each job has, and the metric that adds it up.
+# The members of each job's report, and the metrics that add them up.
 _SUMS: Mapping[str, Mapping[str, str]] = {
     "ingest": _WRITTEN,
     "commit": _WRITTEN,
@@ -38,7 +38,9 @@ _SUMS: Mapping[str, Mapping[str, str]] = {
 
 
 def count_outcome(result: Mapping[str, Any]) -> None:
-    """Tell what a job has done, once: a try that finds the work done tells only that."""
+    """Send the metrics of a job, once: an attempt that finds the work done only counts
+    ``replayed``.
+    """
     with _sparing_the_task():
         tell = _Teller(result["job"], _subject_of(result))
         if (seconds := result.get("seconds")) is not None:
@@ -54,7 +56,7 @@ def count_outcome(result: Mapping[str, Any]) -> None:
 
 @contextmanager
 def counting_failures(job: str, subject: Callable[[], Mapping[str, str]]) -> Iterator[None]:
-    """Tell of what goes wrong inside, by the class of the error; conflicts have a name besides."""
+    """Count an error raised inside by its class; conflicts also have a metric of their own."""
     try:
         yield
     except AirflowSkipException:
@@ -65,13 +67,13 @@ def counting_failures(job: str, subject: Callable[[], Mapping[str, str]]) -> Ite
             tell("incr", "failures", 1, error=type(reason).__name__)
             if _is_conflict(reason):
                 tell("incr", "conflicts", 1)
-            # What has been done of it is done: no retry tells of it.
+            # Count the finished part now: a retry does not repeat or count it.
             _count_work(tell, getattr(reason, "result", None) or {})
         raise
 
 
 def _count_work(tell: _Teller, result: Mapping[str, Any]) -> None:
-    """Add what was done to what other tasks have done, unless an earlier try has told it."""
+    """Add the work to the sums, unless an earlier attempt has counted it."""
     if result.get("replayed"):
         return
     for subject, name, number in _sums(result, result.get("report") or {}):
@@ -79,7 +81,9 @@ def _count_work(tell: _Teller, result: Mapping[str, Any]) -> None:
 
 
 class _Teller:
-    """Names a metric as Airflow does: by tags and, as ``legacy_names_on`` says, without them."""
+    """Sends metrics with tags and, if ``legacy_names_on`` is set, also under a name without
+    tags.
+    """
 
     def __init__(self, job: str, subject: Mapping[str, str]) -> None:
         from airflow.sdk.configuration import conf
@@ -89,7 +93,7 @@ class _Teller:
         self._in_names = conf.getboolean("metrics", "legacy_names_on", fallback=True)
 
     def about(self, subject: Mapping[str, str]) -> _Teller:
-        """A teller of the same job about another table."""
+        """Return a sender for another table of the same job."""
         return self if subject == self._subject else _Teller(self._job, subject)
 
     def __call__(self, kind: str, name: str, value: float, **more: str) -> None:
@@ -109,7 +113,7 @@ def _subject_of(result: Mapping[str, Any]) -> dict[str, str]:
 def _sums(
     result: Mapping[str, Any], report: Mapping[str, Any]
 ) -> Iterator[tuple[Mapping[str, str], str, int]]:
-    """What adds up over tasks: what is published or removed, never what only would be."""
+    """Yield the numbers that add up over tasks: what was published or deleted, never a dry run."""
     if not report:
         return
     for subject, part in _parts(result, report):
@@ -123,7 +127,9 @@ def _sums(
 def _parts(
     result: Mapping[str, Any], report: Mapping[str, Any]
 ) -> Iterator[tuple[Mapping[str, str], Mapping[str, Any]]]:
-    """The reports that have numbers, and of what; of a stream only the last batch is known."""
+    """Yield the reports with numbers, and their subjects; of a stream only the last batch is
+    known.
+    """
     subject, job = _subject_of(result), result["job"]
     if job == "compact_database":
         for each in report["tables"]:
@@ -156,8 +162,8 @@ def _is_conflict(reason: Exception) -> bool:
 
 @contextmanager
 def _sparing_the_task() -> Iterator[None]:
-    """A number that cannot be told is no reason to fail, or to do the work again."""
+    """Log a failed metric instead of raising: the task must neither fail nor repeat its work."""
     try:
         yield
     except Exception as reason:  # noqa: BLE001 - a backend of metrics may raise anything
-        _log.warning("metrics of this task were not told: %s: %s", type(reason).__name__, reason)
+        _log.warning("metrics of this task were not sent: %s: %s", type(reason).__name__, reason)

@@ -1,6 +1,6 @@
-"""What the asset events of a task say: the snapshots it has published, and what they changed.
+"""The asset events of a task: the snapshots that it has published, and their changes.
 
-The payload is that of ``assets/change.py``, whether a task or a watcher sends it.
+The payload is that of ``assets/change.py``, from a task as well as from a watcher.
 """
 
 from __future__ import annotations
@@ -37,15 +37,14 @@ def announce(
     lake_conn_id: str = LakeHook.default_conn_name,
     partition_column: str | None = None,
 ) -> dict[str, Any] | None:
-    """Tell what a job has published on those of a task's outlets that are its table.
+    """Send an event for the published snapshots to each outlet of the task that is its table.
 
-    Outlets are assets declared with ``lake_asset``, or aliases, which get the table's asset. An
-    event is found by the declared object: for another with the same URI and another name Airflow
-    accepts what is said, and loses it. With ``partition_column`` the values it has in the
-    partitions that were touched become the event's partition keys. The changes are those after the
-    result's ``previous_snapshot_id``; without that key, those of its snapshot alone.
+    Outlets are assets declared with ``lake_asset``, or aliases, which get the table's asset.
+    Airflow finds an event by the declared object: with the same URI but another name, it would lose
+    the event. With ``partition_column``, the values of this column in the changed partitions become
+    the event's partition keys.
 
-    Returns the payload; None where nothing was published, or no outlet waits for it.
+    Return the payload; None if nothing was published, or no outlet matches.
     """
     meant = _address(result, lake_conn_id)
     targets = [] if meant is None else [*_targets(outlets, meant)]
@@ -70,13 +69,16 @@ def announce(
 def partition_keys(
     table: Table, column: str, *, after: AnyPosition, upto: AnyPosition
 ) -> list[str]:
-    """The values of a partition column that a range of snapshots has touched; days as ISO 8601."""
+    """Return the values of a partition column that a range of snapshots changed; days as ISO
+    8601.
+    """
     from lakeformat.types.types import TypeName, atomic, with_nullability
 
     if column not in table.schema.partition_keys:
         has = ", ".join(table.schema.partition_keys) or "none"
         raise LakeArgumentError(
-            f"partition_column {column!r} is no partition column of {table.location}; it has {has}"
+            f"partition_column {column!r} is no partition column of {table.location}: use one of "
+            f"{has}"
         )
     touched = table.touched_partitions(after=after, upto=upto)
     is_day = atomic(TypeName.DATE) in {
@@ -89,7 +91,9 @@ def partition_keys(
 
 
 def _day(text: str) -> str:
-    """A directory is named by the days since 1970, unless ``partition.legacy-name`` is off."""
+    """Return a day as ISO text: directories hold days since 1970 unless ``partition.legacy-name``
+    is off.
+    """
     is_count = text.removeprefix("-").isdigit()
     return (date(1970, 1, 1) + timedelta(days=int(text))).isoformat() if is_count else text
 
@@ -131,7 +135,7 @@ def _tell(context: Context, outlet: Any, meant: TableAddress, payload: dict[str,
 
 def _payload(table: Table, name: str, after: Position, upto: Position) -> dict[str, Any]:
     since = table.since(after, upto)
-    if not since.snapshots:  # expired already: the positions are all there is to say
+    if not since.snapshots:  # the snapshots have expired: only their positions are known
         return {
             "table": name,
             "snapshot_id": upto.number,

@@ -1,4 +1,4 @@
-"""What Airflow's plugin manager finds: a macro for templates, and pages for the web interface."""
+"""The plugin: a macro for templates, and pages for the web interface."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["LakePages", "LakePlugin"]
 class LakePages:
     """The pages of ``page/app.py``, loaded by the first request.
 
-    Workers and the DAG processor import plugins, too: they neither need FastAPI nor wait for it.
+    Workers and the DAG processor import plugins, too, but do not need FastAPI.
     """
 
     async def __call__(
@@ -32,9 +32,9 @@ class LakePages:
 
 
 class LakePlugin(AirflowPlugin):
-    """Found through the entry point ``airflow.plugins``; its name is the macros' namespace.
+    """Found through the entry point ``airflow.plugins``; its name is the namespace of the macros.
 
-    The addresses are relative: Airflow may be served below a path.
+    The addresses are relative, because Airflow may be served below a path.
     """
 
     name = "lake"

@@ -1,4 +1,4 @@
-"""What Airflow asks every provider at each start; so it imports nothing."""
+"""The facts that Airflow reads about every provider at each start; imports nothing."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _DECORATORS = ("lake_job", "lake_commit")
 
 
 def get_provider_info() -> dict[str, Any]:
-    """Name, modules, links, settings, and the form of the connection type ``lake``."""
+    """Return the name, modules, links, settings, and the form of the connection type ``lake``."""
     return {
         "package-name": "airflow-provider-lake",
         "name": "Lake",
@@ -60,13 +60,13 @@ def _modules(*names: str) -> dict[str, Any]:
 def _settings() -> dict[str, Any]:
     return {
         "snapshot_url": _setting(
-            "Address of a browser of tables, with {database}, {table} and {snapshot_id} where they "
-            "belong; the link of a task goes there, else to the task's tab 'Lake snapshots'.",
+            "Address of a table browser for the link of a task, with {database}, {table} and "
+            "{snapshot_id} as placeholders. Default: the task's tab 'Lake snapshots'.",
             "https://tables.example.org/{database}/{table}?snapshot={snapshot_id}",
         ),
         "spark_history_url": _setting(
-            "Address of the Spark history server; the link of a task goes there, else to the page "
-            "of its driver, as long as it runs.",
+            "Address of the Spark history server for the link of a task. Default: the page of the "
+            "task's driver, while it runs.",
             "https://spark-history.example.org",
         ),
     }
@@ -102,7 +102,7 @@ def _lake_connection() -> dict[str, Any]:
         "conn-fields": {
             "warehouse": {
                 "label": "Warehouse",
-                "description": "Directory of databases, a path or URI, such as /data/warehouse.",
+                "description": "Directory of databases: a path or URI, such as /data/warehouse.",
                 "schema": {"type": "string", "minLength": 1},
             },
             **_catalog_fields(),
@@ -116,17 +116,17 @@ def _catalog_fields() -> dict[str, Any]:
     return {
         "metastore": {
             "label": "Metastore",
-            "description": "What keeps the list of tables: directories, or a SQL database.",
+            "description": "Keeps the list of tables: directories, or a SQL database.",
             "schema": {
                 "type": ["string", "null"],
                 "enum": ["filesystem", "jdbc", None],
-                "values_display": {"null": "not said: filesystem"},
+                "values_display": {"null": "Default: filesystem"},
             },
         },
         "uri": {
             "label": "Address of the SQL database",
             "description": "For the metastore jdbc, such as "
-            "postgresql+psycopg2://user:password@host/catalog; what is written here is not shown.",
+            "postgresql+psycopg2://user:password@host/catalog. The value is hidden.",
             "schema": {"type": ["string", "null"], "format": "password"},
         },
     }
@@ -136,18 +136,18 @@ def _storage_fields() -> dict[str, Any]:
     return {
         "external_roots": {
             "label": "External roots",
-            "description": "Directories outside of tables that their files may lie in, with commas "
-            "between. Empty: tables read and delete files in their own directory alone.",
+            "description": "Directories outside of tables where their files may be, separated by "
+            "commas. Default: tables read and delete files only in their own directory.",
             "schema": {"type": ["string", "null"]},
         },
         "s3_endpoint": {
             "label": "S3 endpoint",
-            "description": "Where the store answers, such as https://s3.example.org; AWS if empty.",
+            "description": "Address of the store, such as https://s3.example.org. Default: AWS.",
             "schema": {"type": ["string", "null"]},
         },
         "s3_access_key": {
             "label": "S3 access key",
-            "description": "Without a key the worker's own environment decides.",
+            "description": "Default: the credentials in the worker's environment.",
             "schema": {"type": ["string", "null"]},
         },
         "s3_secret_key": {
@@ -156,12 +156,12 @@ def _storage_fields() -> dict[str, Any]:
         },
         "options": {
             "label": "Other options",
-            "description": "Of the catalog and its storage, as a JSON object of texts.",
+            "description": "Options of the catalog and its storage, as a JSON object of strings.",
             "schema": {"type": ["object", "null"]},
         },
         "secret_options": {
             "label": "Other secret options",
-            "description": "The same, as JSON text that is not shown.",
+            "description": "More options, as JSON text that is hidden.",
             "schema": {"type": ["string", "null"], "format": "password"},
         },
     }
@@ -171,17 +171,17 @@ def _engine_fields() -> dict[str, Any]:
     return {
         "engine": {
             "label": "Engine",
-            "description": "Who does work on rows where a task says engine='auto'.",
+            "description": "Engine for tasks with engine='auto'.",
             "schema": {
                 "type": ["string", "null"],
                 "enum": ["auto", "python", "spark", None],
-                "values_display": {"null": "not said: auto"},
+                "values_display": {"null": "Default: auto"},
                 "default": "auto",
             },
         },
         "spark_conn_id": {
             "label": "Spark connection",
-            "description": "Id of a Spark connection; with it, engine 'auto' is Spark.",
+            "description": "Id of a Spark connection. If set, engine 'auto' means Spark.",
             "schema": {"type": ["string", "null"]},
         },
     }

@@ -1,4 +1,4 @@
-"""What operators of a job on one table share besides: the table may tell that all is done."""
+"""The base of job operators on one table: checks whether its commit is already published."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class LakeTableJobMixin(LakeLineageMixin, LakeJobMixin):
     """The part of an operator that knows its table."""
 
     publishes_once: ClassVar[bool] = False
-    """Whether its one snapshot is all it does: where that is, nothing is left to do."""
+    """True if its one snapshot is all it does: once it is published, nothing is left to do."""
     waits_for: ClassVar[tuple[str, ...]] = ()
-    """Arguments that name what may not be there yet, so that a retry may find it."""
+    """Arguments that name what may not exist yet, so that a retry may find it."""
 
     def _subject(self) -> dict[str, str]:
         return {"table": self.table}
@@ -42,10 +42,10 @@ class LakeTableJobMixin(LakeLineageMixin, LakeJobMixin):
         return True
 
     def _is_published(self, request: Mapping[str, Any]) -> bool:
-        """Whether the one commit of this task is in the table.
+        """Return True if the one commit of this task is in the table.
 
-        An absent table is an error, and so is a choice of partitions that it cannot have: either
-        is known before anything is submitted.
+        A missing table, and partitions that it cannot have, are errors: both are found before
+        anything is submitted.
         """
         from lakeformat import NotFoundError
         from spark_jobs.job_requests.common import CommitKeys
@@ -65,7 +65,7 @@ class LakeTableJobMixin(LakeLineageMixin, LakeJobMixin):
 
 
 def _check_partitions(table: Table, request: Mapping[str, Any]) -> None:
-    """Refuse a condition that is no SQL, and columns or values that are not the table's."""
+    """Refuse an invalid SQL condition, and columns or values that the table does not have."""
     where, partitions = request.get("where"), request.get("partitions")
     if where is not None or partitions is not None:
         from lakeformat.paimon.compact.partition_choice import Chosen, chosen_partitions

@@ -1,1 +1,1 @@
-"""Tables as assets: their URIs, the events they have, and what a task reads of them."""
+"""Tables as assets: their URIs, their events, and the snapshots that a run reads."""

@@ -1,20 +1,20 @@
-"""What events say of a table: one small payload, whoever sends it.
+"""The payload of asset events of a table, the same from tasks and from watchers.
 
 ========================  ==========================================================
 ``table``                 ``database.table``
-``snapshot_id``           the newest snapshot the event tells of
-``previous_snapshot_id``  the one before the first it tells of; None: all there was
+``snapshot_id``           the newest snapshot of the event
+``previous_snapshot_id``  the snapshot before the first of the event; None: all rows
 ``position``              ``snapshot_id`` as the text of a position, for any table format
 ``previous_position``     ``previous_snapshot_id`` as the text of a position
-``commit_kind``           what the newest of its commits did, such as ``APPEND``
-``commits``               how many commits it tells of
+``commit_kind``           the kind of the newest commit, such as ``APPEND``
+``commits``               the number of commits
 ``rows``                  rows added less rows deleted, as the commits counted them
 ``changelog_rows``        rows in their changelogs
-``schema_id``             the schema of the newest
-``watermark``             how far in event time the table is complete; may be None
-``time_millis``           when the newest was committed
-``missed``                whether some of the range had expired unseen
-``rewound``               whether the table was rolled back or made anew meanwhile
+``schema_id``             the schema of the newest snapshot
+``watermark``             the table is complete up to this event time; may be None
+``time_millis``           the time of the newest commit
+``missed``                True if some snapshots of the range had expired unread
+``rewound``               True if the table was rolled back or recreated
 ========================  ==========================================================
 """
 
@@ -31,18 +31,18 @@ __all__ = ["ALL_KINDS", "ROW_KINDS", "check_kinds", "counts", "describe_change"]
 
 ALL_KINDS = ("APPEND", "COMPACT", "OVERWRITE", "ANALYZE")
 ROW_KINDS = ("APPEND", "OVERWRITE")
-"""The commits that change rows: a compaction keeps them as they are, statistics count them."""
+"""Kinds of commits that change rows; compactions and statistics do not."""
 
 
 def check_kinds(kinds: Collection[str]) -> tuple[str, ...]:
-    """Kinds of commits in a fixed order; a ``ValueError`` names what is none."""
+    """Return kinds of commits in a fixed order; raise ``ValueError`` for an unknown one."""
     if isinstance(kinds, str) or not kinds or not {*kinds} <= {*ALL_KINDS}:
-        raise ValueError(f"kinds are some of {', '.join(ALL_KINDS)}, got {kinds!r}")
+        raise ValueError(f"kinds must be a list of {', '.join(ALL_KINDS)}, got {kinds!r}")
     return tuple(kind for kind in ALL_KINDS if kind in kinds)
 
 
 def counts(snapshot: Snapshot, kinds: Collection[str], *, changelog: bool) -> bool:
-    """Whether somebody waits for this snapshot: for its kind, or for what its changelog holds.
+    """Return True if a snapshot counts: by its kind or, with ``changelog``, by its changelog rows.
 
     A compaction of a table with ``changelog-producer`` publishes the changelog of earlier commits.
     """
@@ -59,7 +59,7 @@ def describe_change(
     missed: bool = False,
     rewound: bool = False,
 ) -> dict[str, Any]:
-    """The payload that tells of some snapshots, the oldest first; there is at least one."""
+    """Return the payload for some snapshots, oldest first; at least one."""
     newest = told[-1]
     marks = [snapshot.watermark for snapshot in told if snapshot.watermark is not None]
     return {

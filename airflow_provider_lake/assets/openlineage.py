@@ -1,4 +1,4 @@
-"""Tables as OpenLineage datasets: by where they lie, as Spark and Flink name them too."""
+"""Tables as OpenLineage datasets, named by their location as in Spark and Flink."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ __all__ = ["dataset_name", "location_of", "to_dataset"]
 
 
 def to_dataset(asset: Asset, lineage_context: Any) -> Dataset:
-    """Airflow's converter of the scheme; the context may be any, the asset says all."""
+    """Convert an asset to a dataset; called by Airflow for the scheme ``lake``. The context is
+    ignored.
+    """
     from airflow.providers.common.compat.openlineage.facet import Dataset
 
     namespace, name = dataset_name(location_of(address_of(asset.uri)))
@@ -24,7 +26,7 @@ def to_dataset(asset: Asset, lineage_context: Any) -> Dataset:
 
 
 def location_of(address: TableAddress) -> str:
-    """Where a table lies, or would lie if it does not exist."""
+    """Return the location of a table, which need not exist."""
     from lakeformat import NotFoundError
     from lakeformat.paimon.layout import database_directory
 
@@ -32,18 +34,19 @@ def location_of(address: TableAddress) -> str:
     table = address.table.partition("$")[0]
     try:
         storage, layout = catalog.place_of_new_table(f"{address.database}.{table}")
-    except NotFoundError:  # its database is not there either
+    except NotFoundError:  # its database does not exist either
         return f"{database_directory(catalog.location, address.database)}/{table}"
     return storage.uri(layout.root)
 
 
 def dataset_name(location: str) -> tuple[str, str]:
-    """OpenLineage's namespace and name of a directory: ``file`` or ``s3://bucket``, and the path.
+    """Return OpenLineage's namespace, ``file`` or ``s3://bucket``, and name, the path, of a
+    directory.
 
-    >>> dataset_name("file:///data/shop.db/orders")
-    ('file', '/data/shop.db/orders')
-    >>> dataset_name("s3://bucket/wh/shop.db/orders")
-    ('s3://bucket', 'wh/shop.db/orders')
+        >>> dataset_name("file:///data/shop.db/orders")
+        ('file', '/data/shop.db/orders')
+        >>> dataset_name("s3://bucket/wh/shop.db/orders")
+        ('s3://bucket', 'wh/shop.db/orders')
     """
     parts = urlsplit(location)
     if parts.scheme in ("", "file"):

@@ -1,8 +1,9 @@
-"""What a run has to read of a table: all that is new to it, however Airflow batches events.
+"""The snapshots of a table that a run reads: all that are new to it, however Airflow batches
+events.
 
-Several events may start one run, and some of them another: which is not up to anybody. So a run
-reads from where its consumer stands, kept in the table itself, up to the newest snapshot its
-events tell of; a later run that is given an older event finds nothing left, and reads nothing.
+Several events may start one run, and Airflow decides which. So a run reads from the position of its
+consumer, which is kept in the table, up to the newest snapshot of its events. A later run that gets
+an older event finds nothing left and reads nothing.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ __all__ = ["SnapshotRange", "payload_of", "snapshot_range"]
 
 @dataclass(frozen=True, slots=True)
 class SnapshotRange:
-    """The snapshots after one and up to another, and who reads them."""
+    """The snapshots after one and up to another, and the consumer that reads them."""
 
     table: str
     lake_conn_id: str
@@ -36,27 +37,27 @@ class SnapshotRange:
     after: Position
     upto: Position
     rewound: bool = False
-    """Whether the table was rolled back or made anew: read all rows of ``upto``, not changes."""
+    """True if the table was rolled back or recreated: read all rows of ``upto``, not changes."""
 
     @property
     def is_empty(self) -> bool:
-        """Whether another run has read all of it already."""
+        """True if another run has already read the whole range."""
         return self.upto <= self.after and not self.rewound
 
     def open_table(self) -> Table:
-        """The table, for ``changes(after=…, upto=…)``."""
+        """Open the table, for ``changes(after=…, upto=…)``."""
         return LakeHook(self.lake_conn_id).get_conn().table(self.table)
 
     def acknowledge(self) -> None:
-        """Keep that all of it is dealt with; call it when what was made of it is published.
+        """Move the consumer past this range; call it once the run's own output is published.
 
-        A run that ends before is repeated on the same range. Until then none of it expires.
+        If a run ends before, its retry gets the same range. Until then no snapshot of it expires.
         """
         if not self.is_empty:
             self.open_table().consumers.set(self.consumer, after=self.upto)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, for XCom."""
+        """Return plain values, for XCom."""
         return {
             "table": self.table,
             "lake_conn_id": self.lake_conn_id,
@@ -68,7 +69,7 @@ class SnapshotRange:
 
     @classmethod
     def from_dict(cls, members: Mapping[str, Any]) -> SnapshotRange:
-        """What another task of the run was given."""
+        """Build the range from the values that another task of the run pushed."""
         from lakeformat.tables.position import Position
 
         ends = {key: Position.parse(members[key]) for key in ("after", "upto")}
@@ -82,13 +83,14 @@ def snapshot_range(
     lake_conn_id: str = LakeHook.default_conn_name,
     consumer: str | None = None,
 ) -> SnapshotRange:
-    """What this run has to read of a table; without a name, of the one whose events started it.
+    """Return the snapshots that this run must read; without a name, of the table whose events
+    started it.
 
-    The consumer is ``airflow.<dag_id>`` unless named; from its first run on, what it has not read
-    is kept from expiring. Its first run begins where the first of its events does; one that no
-    event has started begins with the whole table, and ends at its head. So does one whose events
-    tell of snapshots that a rollback has taken away since. A retry is given the same end again.
-    One run at a time: set ``max_active_runs=1`` on the DAG.
+    The consumer is ``airflow.<dag_id>`` unless named. From its first run on, snapshots that it has
+    not read are kept from expiring. The first run starts at its first event. A run that no event
+    has started, and one whose events name snapshots that a rollback has removed, starts with the
+    whole table and ends at its newest snapshot. A retry gets the same end again. Set
+    ``max_active_runs=1`` on the DAG: only one run at a time is supported.
     """
     told = [*_told(context)]
     meant = _meant(table, lake_conn_id, told)
@@ -105,30 +107,30 @@ def snapshot_range(
             begins = [opened.position(_begin(payload)) for payload in mine]
             after = min(*begins, upto) if begins else opened.position(0)
             opened.consumers.set(name, after=after)
-        rewound = rewound or after > here  # not every engine moves consumers when it rolls back
+        rewound = rewound or after > here  # some engines do not move consumers when they roll back
     return SnapshotRange(meant.name, meant.lake_conn_id, name, after, upto, rewound)
 
 
 def payload_of(extra: Any) -> dict[str, Any]:
-    """The payload in an event's extra, from a task or from a watcher; empty for any other."""
+    """Return the payload in an event's extra, of a task or a watcher; empty for any other event."""
     if isinstance(extra, Mapping) and extra.get("from_trigger"):
         extra = extra.get("payload")
     return dict(extra) if isinstance(extra, Mapping) and _names_snapshots(extra) else {}
 
 
 def _begin(payload: Mapping[str, Any]) -> str | int:
-    """Where the changes begin that an event tells of; 0 is the beginning of the table."""
+    """Return the position before the first change of an event; 0 is before all snapshots."""
     return payload.get("previous_position") or payload.get("previous_snapshot_id") or 0
 
 
 def _names_snapshots(said: Mapping[str, Any]) -> bool:
-    """Whether it is ours: people send events of their own, by hand, with anything in them."""
+    """Return True for a payload of ours; events sent by hand may hold anything."""
     ids = said.get("snapshot_id"), said.get("previous_snapshot_id")
     return type(ids[0]) is int and (ids[1] is None or type(ids[1]) is int)
 
 
 def _told(context: Context) -> Iterator[tuple[TableAddress, dict[str, Any]]]:
-    """What the events that started the run say of lake tables."""
+    """Yield the tables and payloads of the events that started the run."""
     from airflow.sdk import Asset
 
     events = context.get("triggering_asset_events") or {}
@@ -141,7 +143,7 @@ def _told(context: Context) -> Iterator[tuple[TableAddress, dict[str, Any]]]:
 def _meant(
     table: str | None, lake_conn_id: str, told: list[tuple[TableAddress, dict[str, Any]]]
 ) -> TableAddress:
-    """The table; that none can be told is the author's mistake, which a retry would repeat."""
+    """Return the table; if it is unclear, raise an error that a retry would not help."""
     if table is not None:
         try:
             return TableAddress(*split_table_name(table), lake_conn_id)
@@ -150,20 +152,20 @@ def _meant(
     tables = {address for address, _ in told}
     if not tables:
         raise LakeArgumentError(
-            "no event of a lake table started this run: write snapshot_range(context, "
-            "'database.table'), which a run by hand or by a schedule needs"
+            "no event of a lake table started this run, so the table is unknown: write "
+            "snapshot_range(context, 'database.table')"
         )
     if len(tables) > 1:
         shown = ", ".join(sorted(address.name for address in tables))
         raise LakeArgumentError(
-            f"say which table: the events that started this run are of {shown}: write "
+            f"events of several tables started this run ({shown}): name one with "
             "snapshot_range(context, 'database.table')"
         )
     return tables.pop()
 
 
 def _stored(table: Table, name: str, consumer: str, *, may_be_gone: bool) -> Position | None:
-    """Return how far the consumer has read; raise an error if what comes next has expired."""
+    """Return the last snapshot that the consumer has read; an error if its next one has expired."""
     from lakeformat import InvalidRequestError
 
     found = next((each for each in table.consumers.list() if each.id == consumer), None)
@@ -171,17 +173,18 @@ def _stored(table: Table, name: str, consumer: str, *, may_be_gone: bool) -> Pos
         return None
     if found.is_stale and not may_be_gone:
         raise InvalidRequestError(
-            f"consumer {consumer!r} of {name} fell behind: snapshot {found.next_snapshot}, which "
-            "it reads next, has expired. Let it read all rows once, then move it with "
+            f"consumer {consumer!r} of {name} cannot continue: snapshot {found.next_snapshot}, "
+            "which it reads next, has expired. Read all rows once, then move the consumer with "
             "table.consumers.reset"
         )
     return found.position
 
 
 def _end(context: Context, meant: TableAddress, here: Position, told: Position | None) -> Position:
-    """The newest snapshot that was told of; the head if there is none, or a rollback has taken it.
+    """Return the newest snapshot of the events; the table's newest if there is none or it was
+    rolled back.
 
-    That head is kept for the tries to come, which must not publish a longer range.
+    That newest snapshot is stored for later attempts, which must not publish a longer range.
     """
     store, key = context.get("task_state_store"), f"lake-upto:{meant.uri}"
     pinned = None if store is None else store.get(key)

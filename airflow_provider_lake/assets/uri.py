@@ -1,10 +1,13 @@
-"""``lake://<database>/<table>``: how a table is called as an asset, checked when a DAG is parsed.
+"""Asset URIs of tables, ``lake://<database>/<table>``, checked when a DAG is parsed.
 
-A table of another connection than the default one says so: ``lake://shop/orders?conn_id=other``.
-An asset with watchers is one of its own: ``lake://shop/orders?watcher=commits``. Airflow 3.3 ends a
-watcher whenever it reads a DAG that names the watcher's asset without it, as an outlet for example.
-Database and table keep their case, as two tables of a catalog may differ by it alone. Characters
-that a URI cannot hold are percent-encoded. No data stack is loaded here: every DAG file would pay.
+A table of another connection than the default one names it: ``lake://shop/orders?conn_id=other``.
+An asset with watchers has a URI of its own: ``lake://shop/orders?watcher=commits``. Reason: Airflow
+3.3 ends a watcher when it reads a DAG that uses the watcher's asset without the watcher, for
+example as an outlet.
+
+Database and table keep their case, because two tables of a catalog may differ only by case.
+Characters that a URI cannot hold are percent-encoded. No data library is imported here, because
+every DAG file would pay for it.
 """
 
 from __future__ import annotations
@@ -34,7 +37,7 @@ __all__ = [
 SCHEME = "lake"
 _DEFAULT_CONN_ID = "lake_default"
 _CONNECTION, _WATCHER = "conn_id", "watcher"
-# The library's rule for names, written down again: importing it would load Arrow. A test compares.
+# A copy of the library's rule for names: importing it would load Arrow. A test compares them.
 _FORBIDDEN = r"./\\$%:*?\"<>|\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff"
 _NAME = re.compile(rf"[^\s{_FORBIDDEN}][^{_FORBIDDEN}]*")
 _BRANCH = "branch_"
@@ -42,25 +45,25 @@ _BRANCH = "branch_"
 
 @dataclass(frozen=True, slots=True)
 class TableAddress:
-    """A table and the connection that leads to it."""
+    """A table and its connection."""
 
     database: str
     table: str
-    """With ``$branch_<name>`` where a branch is meant."""
+    """The table; a branch follows as ``$branch_<name>``."""
     lake_conn_id: str = _DEFAULT_CONN_ID
 
     @property
     def name(self) -> str:
-        """``database.table``, as the library calls it."""
+        """``database.table``, the name in the library."""
         return f"{self.database}.{self.table}"
 
     @property
     def uri(self) -> str:
-        """The one URI of this table; the default connection is not named."""
+        """The URI of this table; the default connection is left out."""
         return self.watched_uri(())
 
     def watched_uri(self, watchers: Iterable[str]) -> str:
-        """The URI of its asset with watchers of these names."""
+        """Return the URI of the table's asset with watchers of these names."""
         other = self.lake_conn_id != _DEFAULT_CONN_ID
         given = [(_CONNECTION, self.lake_conn_id)] if other else []
         given += [(_WATCHER, name) for name in sorted({*watchers})]
@@ -70,12 +73,14 @@ class TableAddress:
 
 
 def sanitize_uri(parts: SplitResult) -> SplitResult:
-    """Airflow's handler of the scheme: the normal form, or a ``ValueError`` that says why not."""
+    """Return the normal form of a URI, or raise ``ValueError``; called by Airflow for the
+    scheme.
+    """
     return urlsplit(_address(parts).watched_uri(_watchers_in(parts)))
 
 
 def address_of(uri: str) -> TableAddress:
-    """The table a URI names."""
+    """Return the table that a URI names."""
     parts = urlsplit(uri)
     if parts.scheme.lower() != SCHEME:
         raise ValueError(f"{uri!r} is no URI of a lake table: write lake://<database>/<table>")
@@ -83,10 +88,10 @@ def address_of(uri: str) -> TableAddress:
 
 
 def split_table_name(name: str) -> tuple[str, str]:
-    """``database.table``, checked without opening anything."""
+    """Return the parts of ``database.table``, checked without opening the table."""
     given: object = name
     if not isinstance(given, str) or name.count(".") != 1:
-        raise ValueError(f"a table is named database.table, got {name!r}")
+        raise ValueError(f"{name!r} is no table name: write database.table")
     database, table = name.split(".")
     _check("database", database, name)
     base, dollar, branch = table.partition("$")
@@ -104,11 +109,11 @@ def lake_asset(
     watchers: Iterable[AssetWatcher] | None = None,
     **more: Any,
 ) -> Asset:
-    """The asset of ``database.table``; its name is its URI unless another is given.
+    """Return the asset of ``database.table``; its name is its URI unless another is given.
 
-    Airflow tells assets apart by name and URI together: declare an asset the same way everywhere.
-    One with ``watchers`` is another than the one that tasks have as an outlet, and is told of by
-    its watchers, whoever commits; their names are part of its URI, which is its name.
+    Airflow identifies an asset by name and URI together: declare an asset the same way everywhere.
+    An asset with ``watchers`` differs from the one that tasks have as an outlet: its watchers send
+    its events, for commits of any program. Their names are part of its URI, which is also its name.
     """
     from airflow.sdk import Asset
 
@@ -117,12 +122,15 @@ def lake_asset(
         return Asset(name=address.uri if name is None else name, uri=address.uri, **more)
     if name is not None:
         raise ValueError(
-            f"the asset of {table} with watchers is called by its URI, so that it is told apart "
-            f"from the one without: leave out name={name!r}"
+            f"the asset of {table} with watchers must be named by its URI, to differ from the one "
+            f"without: leave out name={name!r}"
         )
     names: list[Any] = [watcher.name for watcher in watching]
     if not all(isinstance(each, str) and each for each in names):
-        raise ValueError(f"the watchers of {table} need names, which tell their assets apart")
+        raise ValueError(
+            f"a watcher of {table} has no name: give each AssetWatcher a name, which becomes part "
+            "of the asset's URI"
+        )
     uri = address.watched_uri(names)
     own = [_watching_alone(watcher, address, uri) for watcher in watching]
     return Asset(name=uri, uri=uri, watchers=own, **more)
@@ -131,48 +139,52 @@ def lake_asset(
 def create_asset(
     *, table: str, lake_conn_id: str = _DEFAULT_CONN_ID, extra: dict[str, Any] | None = None
 ) -> Asset:
-    """Airflow's factory of the scheme, which hooks report what they read and wrote through."""
+    """Return an asset; called by Airflow when a hook reports what it read or wrote."""
     return lake_asset(table, lake_conn_id=lake_conn_id, extra=extra)
 
 
 def refuse_watched(outlets: Iterable[Any]) -> None:
-    """Raise for an asset that its watcher tells of: an event of a task would be a second one."""
+    """Refuse an asset with watchers as an outlet: its watcher and the task would both send the
+    event.
+    """
     for outlet in outlets:
         uri = getattr(outlet, "uri", None)
         if isinstance(uri, str) and is_watched(uri):
             raise ValueError(
-                f"{uri!r} is told of by its watcher: as an outlet, give the task "
-                f"lake_asset({address_of(uri).name!r})"
+                f"{uri!r} gets its events from its watcher: as an outlet, give the task "
+                f"lake_asset({address_of(uri).name!r}) instead"
             )
 
 
 def is_watched(uri: str) -> bool:
-    """Whether an asset is one with watchers."""
+    """Return True if an asset has watchers."""
     return _is_lake(uri) and bool(_watchers_in(urlsplit(uri)))
 
 
 def refuse_shortened(assets: Iterable[Any]) -> None:
-    """Raise for an asset of a table whose URI had more to say than Airflow has kept.
+    """Refuse an asset of a table if Airflow has dropped a part of its URI.
 
-    Airflow drops a fragment, a login and an empty value of the query before it asks a handler. An
-    asset without a name of its own is named as its URI was written, so that there it can be seen.
+    Airflow drops a fragment, a login and an empty value of the query before it calls a handler. An
+    asset without a name of its own keeps the URI as written in its name.
     """
     for asset in assets:
-        refuse_shortened(getattr(asset, "objects", ()))  # of a condition: all of them, or any
+        refuse_shortened(getattr(asset, "objects", ()))  # the assets of a condition
         name, uri = getattr(asset, "name", None), getattr(asset, "uri", None)
         if isinstance(name, str) and isinstance(uri, str) and _is_lake(name) and _is_lake(uri):
             _refuse_other(name.rstrip("/"), uri)
 
 
 def _watching_alone(watcher: AssetWatcher, address: TableAddress, uri: str) -> AssetWatcher:
-    """How far a watcher of ours has come is kept only if its trigger is no other asset's too."""
+    """Return the watcher with a trigger for this asset alone, so that its progress can be
+    stored.
+    """
     trigger: Any = watcher.trigger
     if not hasattr(trigger, "for_asset"):
         return watcher
     if (trigger.table, trigger.lake_conn_id) != (address.name, address.lake_conn_id):
         raise ValueError(
             f"the watcher {watcher.name!r} watches {trigger.table!r} of {trigger.lake_conn_id!r}, "
-            f"and its asset is {address.name!r} of {address.lake_conn_id!r}"
+            f"but its asset is {address.name!r} of {address.lake_conn_id!r}: make both the same"
         )
     return type(watcher)(name=watcher.name, trigger=trigger.for_asset(uri))
 
@@ -188,8 +200,8 @@ def _is_lake(text: str) -> bool:
 def _refuse_other(written: str, uri: str) -> None:
     if "@" in urlsplit(written).netloc and "@" not in unquote(urlsplit(uri).netloc):
         raise ValueError(
-            f"{uri!r} is written with a login, which is not shown here: a URI of a table has none, "
-            "the connection does"
+            f"{uri!r} was given with a login, which is not shown here: leave it out, the "
+            "connection holds the login"
         )
     address_of(written)
 
@@ -198,8 +210,7 @@ def _address(parts: SplitResult) -> TableAddress:
     shown = urlunsplit(parts)
     if parts.fragment:
         raise ValueError(
-            f"{shown!r} asks for more than a table: nothing stands behind it, and '#' is written "
-            "as %23 in a name"
+            f"{shown!r} has a fragment: leave it out; a '#' in a name is written as %23"
         )
     database, table = unquote(parts.netloc), unquote(parts.path.removeprefix("/"))
     try:
@@ -215,8 +226,8 @@ def _connection(query: str, shown: str) -> str:
     is_known = all(key in (_CONNECTION, _WATCHER) and text for key, text in given)
     if len(connections) > 1 or not is_known:
         raise ValueError(
-            f"{shown!r} asks for more than a table: behind '?' stand conn_id=<connection>, "
-            "watcher=<name> or nothing"
+            f"{shown!r} has an unknown query: after '?' only conn_id=<connection> and "
+            "watcher=<name> are allowed"
         )
     return connections[0] if connections else _DEFAULT_CONN_ID
 
@@ -227,4 +238,4 @@ def _is_branch(text: str) -> bool:
 
 def _check(what: str, text: str, whole: str) -> None:
     if not _NAME.fullmatch(text):
-        raise ValueError(f"{whole!r} has no {what} name that a table can have: {text!r}")
+        raise ValueError(f"the {what} name {text!r} of {whole!r} is not allowed")

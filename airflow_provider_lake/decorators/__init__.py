@@ -1,1 +1,1 @@
-"""Functions of a DAG file as tasks on lake tables; see docs/decorators.md."""
+"""Decorators that make functions tasks on lake tables; see docs/decorators.md."""

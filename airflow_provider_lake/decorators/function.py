@@ -1,4 +1,4 @@
-"""What tasks that are a function share: the function gets the open table, and Spark if it asks."""
+"""The base of tasks that are a function: passes the open table, and Spark if the function asks."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ _FOR_SPARK = ("spark_conn_id", "conf")
 
 
 class LakeFunctionOperator(LakeJobMixin, DecoratedOperator):
-    """A function as a task on a table, in this process.
+    """Runs a function as a task on a table, in this process.
 
-    :param table: ``database.table``; a call that names one, ``count(table=...)``, has the last
-        word. The function gets it open, as its argument ``table``; where it is named here,
-        arguments by position are those besides it
-    :param lake_conn_id: connection of type ``lake``; without ``lake_default`` the warehouse is
-        ``./warehouse``
-    :param spark_conn_id: for a function with the argument ``spark``: connection of type
-        ``spark``. Without one the lake's connection names it, or ``spark_default``; without that
+    :param table: ``database.table``; a call with a table, ``count(table=...)``, overrides it. The
+        function gets the open table as its argument ``table``. If it is given here, positional
+        arguments of the call skip it
+    :param lake_conn_id: connection of type ``lake``. If ``lake_default`` does not exist, the
+        warehouse is ``./warehouse``
+    :param spark_conn_id: for a function with the argument ``spark``: connection of type ``spark``.
+        Default: the one of the lake's connection, else ``spark_default``. If that does not exist,
         Spark runs on this machine, as ``local[*]``
-    :param conf: for such a function: settings of its Spark session
+    :param conf: for a function with the argument ``spark``: settings of its Spark session
     """
 
     template_fields: Sequence[str] = (
@@ -54,7 +54,7 @@ class LakeFunctionOperator(LakeJobMixin, DecoratedOperator):
 
     skip_if_noop = False
     is_on_spark = False
-    """Whether this try has come as far as starting Spark."""
+    """True once this attempt has started Spark."""
     _is_open = False
 
     def __init__(
@@ -72,15 +72,17 @@ class LakeFunctionOperator(LakeJobMixin, DecoratedOperator):
         args, named = _by_name(function, *given, ours=ours)
         asked = dict.fromkeys(name for name in ("table", "spark") if name in _names(function))
         if "spark" in named:
-            raise LakeArgumentError(f"{function.__name__}: argument 'spark' is the task's to give")
+            raise LakeArgumentError(
+                f"{function.__name__}: leave out argument 'spark', which the task passes"
+            )
         called = named.pop("table", None)
         super().__init__(op_args=args, op_kwargs={**named, **asked}, **kwargs)
         self.op_kwargs = named
-        # An argument of the operator is rendered before anybody asks for its table.
+        # An argument of the operator is rendered before the table is opened.
         subject = table if called is None else called
         if subject is None:
             raise LakeArgumentError(
-                f"task {self.task_id!r} names no table: write @task.{self.job}(table="
+                f"task {self.task_id!r} has no table: write @task.{self.job}(table="
                 f"'database.table'), or {function.__name__}(table='database.table')"
             )
         self.table = subject
@@ -89,7 +91,7 @@ class LakeFunctionOperator(LakeJobMixin, DecoratedOperator):
         self.conf = conf
 
     def _hook_apply_defaults(self, *args: Any, **kwargs: Any) -> Any:
-        """Airflow's, which takes a default of the operator for an argument of the call, too."""
+        """Undo Airflow's default of the operator for an argument of the call with the same name."""
         is_called = "table" in (kwargs.get("op_kwargs") or {})
         stock: Any = super()
         args, kwargs = stock._hook_apply_defaults(*args, **kwargs)
@@ -99,12 +101,15 @@ class LakeFunctionOperator(LakeJobMixin, DecoratedOperator):
 
     @classmethod
     def refuse_function(cls, function: Callable[..., Any], given: Collection[str]) -> None:
-        """Refuse a function that cannot be such a task, and arguments that it has no use for."""
+        """Refuse a function that cannot be such a task, and arguments without effect."""
         names, task = _names(function), f"@task.{cls.job}: function {function.__name__!r}"
         if inspect.iscoroutinefunction(inspect.unwrap(function)):
             raise LakeArgumentError(f"{task} is async: write it with 'def'")
         if "spark" not in names and (idle := [name for name in _FOR_SPARK if name in given]):
-            raise LakeArgumentError(f"{task} has no argument 'spark', which {idle[0]} is for")
+            raise LakeArgumentError(
+                f"{task} has no argument 'spark', so {idle[0]!r} has no effect: add the argument, "
+                f"or leave out {idle[0]!r}"
+            )
 
     @classmethod
     def _argument_types(cls) -> Mapping[str, Any]:
@@ -117,7 +122,7 @@ class LakeFunctionOperator(LakeJobMixin, DecoratedOperator):
         return self.lake_hook.commit_id(context, self.table)
 
     def _may_come(self) -> bool:
-        """What the function itself does not find, a retry may; not so the table of the task."""
+        """Return True once the table is open: a retry may find what the function did not find."""
         return self._is_open
 
     def _opened(self) -> Table:
@@ -127,7 +132,7 @@ class LakeFunctionOperator(LakeJobMixin, DecoratedOperator):
 
     @contextmanager
     def _spark(self, context: Context) -> Iterator[dict[str, Any]]:
-        """Spark as an argument, for a function that asks for it, as long as the block lasts."""
+        """Yield Spark as an argument for a function that asks for it; stopped after the block."""
         if "spark" not in _names(self.python_callable):
             yield {}
             return
@@ -145,7 +150,7 @@ class LakeFunctionOperator(LakeJobMixin, DecoratedOperator):
             yield {"spark": session}
 
     def _call_with(self, context: Context, **ours: Any) -> dict[str, Any]:
-        """The named arguments of the call: those given, ours, and what of the context is asked."""
+        """Return the named arguments of the call: those given, ours, and those from the context."""
         return dict(self.determine_kwargs({**context, **self.op_kwargs, **ours}))
 
 
@@ -156,14 +161,14 @@ def lake_decorator(
     multiple_outputs: bool | None,
     given: dict[str, Any],
 ) -> TaskDecorator:
-    """What ``@task.<name>`` is: arguments that cannot be right do not wait for a call."""
+    """Return the decorator ``@task.<name>``; wrong arguments are refused before a call."""
     made: Any = task_decorator_factory(
         multiple_outputs=multiple_outputs, decorated_operator_class=operator, **given
     )
 
     if function is not None and not callable(function):
         raise LakeArgumentError(
-            f"@task.{operator.job} takes arguments by name, got {function!r}: write "
+            f"@task.{operator.job} takes only named arguments, got {function!r}: write "
             f"@task.{operator.job}(table='database.table')"
         )
 
@@ -191,9 +196,9 @@ def _by_name(
     *,
     ours: Collection[str],
 ) -> tuple[Collection[Any], dict[str, Any]]:
-    """A call by names alone: what is ours takes no place, wherever the function has it.
+    """Return the arguments of a call by name; arguments that the task passes take no position.
 
-    Where that cannot be, the call stays as it is: Airflow refuses what does not fit, by name.
+    If this is not possible, the call is unchanged: Airflow refuses wrong arguments by name.
     """
     parameters = inspect.signature(function).parameters.values()
     if any(each.kind in (each.POSITIONAL_ONLY, each.VAR_POSITIONAL) for each in parameters):

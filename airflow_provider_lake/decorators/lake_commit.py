@@ -1,4 +1,4 @@
-"""``@task.lake_commit``: what a function returns is committed to a table, once."""
+"""``@task.lake_commit``: commits the rows that a function returns to a table, once."""
 
 from __future__ import annotations
 
@@ -24,9 +24,11 @@ if TYPE_CHECKING:
 __all__ = ["LakeCommitDecoratedOperator", "LakeFunctionCommit", "Overwrite", "lake_commit_task"]
 
 Overwrite: TypeAlias = Mapping[str, Value] | Literal["dynamic"]
-"""``{}`` for all rows, values of partition columns for some, ``dynamic`` for those that come."""
+"""``{}`` for all rows, values of partition columns for some, ``dynamic`` for partitions of new
+rows.
+"""
 
-_NOTHING = "no rows came, so there is no table yet"
+_NOTHING = "no rows were returned, so the table is not created yet"
 _ONLY_TO_CREATE = ("primary_key", "partition_by", "table_options")
 
 
@@ -35,44 +37,43 @@ class LakeFunctionCommit(CommitRequest):
     """Commit the rows that a function returns."""
 
     kinds: str | None = None
-    """The column that says what each row does."""
+    """The column with the kind of each row."""
     overwrite: Overwrite | None = None
-    """What the rows replace."""
+    """The rows to replace."""
     create: bool = False
-    """Whether an absent table, and its database, is made from the columns of the rows."""
+    """Create the table, and its database, from the columns of the rows if it does not exist."""
     primary_key: KeyColumns | None = None
     """With ``create``: the primary key of the table."""
     partition_by: KeyColumns | None = None
-    """With ``create``: its partition columns."""
+    """With ``create``: the partition columns of the table."""
     table_options: TableOptionTexts | None = None
-    """With ``create``: its options."""
+    """With ``create``: the options of the table."""
 
     def __post_init__(self) -> None:
         CommitRequest.__post_init__(self)
         for name in _ONLY_TO_CREATE:
             if getattr(self, name) is not None and not self.create:
-                raise refusal(f"key {name!r} is for a table that is made: it goes with 'create'")
+                raise refusal(f"key {name!r} needs 'create': true, as it describes a new table")
 
 
 class LakeCommitDecoratedOperator(LakeLineageMixin, LakeFunctionOperator):
-    """Commits what a function returns to a table, once per DAG run.
+    """Commits the rows that a function returns to a table, once per DAG run.
 
     The function returns a pyarrow Table, RecordBatch or RecordBatchReader, a pandas, polars or
-    Spark DataFrame, a list of dictionaries, or yields such batches. It may ask for ``table``,
-    which is None while there is none to create, and for ``spark``. A retry or a cleared task
-    finds what its run has published and does not call the function again.
+    Spark DataFrame, a list of dicts, or yields such batches. It may have the arguments ``table``,
+    which is None while a table to create does not exist, and ``spark``. A retry or a cleared task
+    finds the snapshot of its run and does not call the function again. The result is that of
+    ``LakeIngestOperator``, and so are the events of its outlets.
 
-    The result is that of ``LakeIngestOperator``, and so are the events of its outlets.
-
-    :param kinds: the column that says of each row what it does: ``+I``, ``-U``, ``+U`` or ``-D``
-    :param overwrite: put the rows in place of others: ``{}`` of all, ``{"dt": "2024-01-01"}`` of
-        some partitions, ``"dynamic"`` of the partitions that get rows
-    :param create: whether an absent table, and its database, is made from the columns of the
-        rows
+    :param kinds: the column with ``+I``, ``-U``, ``+U`` or ``-D`` for each row
+    :param overwrite: replace rows: ``{}`` all, ``{"dt": "2024-01-01"}`` those of some partitions,
+        ``"dynamic"`` those of the partitions that get rows
+    :param create: create the table, and its database, from the columns of the rows if it does not
+        exist
     :param primary_key: with ``create``: the primary key of the table
-    :param partition_by: with ``create``: its partition columns
-    :param table_options: with ``create``: its options, as ``{"bucket": "4"}``
-    :param skip_if_noop: skip the task, and with it what depends on it, if no row came
+    :param partition_by: with ``create``: the partition columns of the table
+    :param table_options: with ``create``: the options of the table, such as ``{"bucket": "4"}``
+    :param skip_if_noop: skip the task, and its downstream tasks, if no row was returned
     """
 
     job = "lake_commit"
@@ -110,7 +111,7 @@ class LakeCommitDecoratedOperator(LakeLineageMixin, LakeFunctionOperator):
         self._check_arguments()
 
     def _run(self, request: dict[str, Any], context: Context) -> dict[str, Any]:
-        """The result of a job that is the function and the commit of its rows."""
+        """Call the function, commit its rows, and return the result of a job."""
         from spark_jobs.runtime.job import Job
 
         job = Job(self.job, self.request, {})
@@ -149,7 +150,7 @@ class LakeCommitDecoratedOperator(LakeLineageMixin, LakeFunctionOperator):
         except NotFoundError:
             if not self.create:
                 raise
-        self._is_open = True  # it is the function's to say what is missing from here on
+        self._is_open = True  # later NotFoundErrors come from the function
         return None
 
 
@@ -160,8 +161,8 @@ def lake_commit_task(
 ) -> TaskDecorator:
     """Make a function a task whose rows are committed to a table, once.
 
-    :param python_callable: the function
-    :param multiple_outputs: whether each member of the result is an XCom, too; it is, by default
+    :param python_callable: the function :param multiple_outputs: push each member of the result as
+    an XCom of its own. Default: True
     """
     wanted = True if multiple_outputs is None else multiple_outputs
     return lake_decorator(
@@ -170,7 +171,7 @@ def lake_commit_task(
 
 
 def _created(catalog: Catalog, wanted: LakeFunctionCommit, columns: pa.Schema) -> Table:
-    """The table, made of the columns that came; another run may be faster."""
+    """Create the table from the columns of the rows; another run may have created it."""
     catalog.create_database(wanted.table.partition(".")[0], exist_ok=True)
     return catalog.create_table(
         wanted.table,

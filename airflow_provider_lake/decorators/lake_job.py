@@ -1,4 +1,4 @@
-"""``@task.lake_job``: a function of a table, in the worker; what it returns is the task's."""
+"""``@task.lake_job``: runs a function on an open table, in the worker."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ __all__ = ["LakeJobDecoratedOperator", "lake_job_task"]
 
 
 class LakeJobDecoratedOperator(LakeFunctionOperator):
-    """Calls a function with its table, and with Spark if it asks for ``spark``.
+    """Calls a function with its open table, and with Spark if it has the argument ``spark``.
 
-    What it returns goes to XCom as that of any ``@task``; so do the assets it returns and the
-    ``Metadata`` it yields. Who else would know what it read or wrote: name its assets as
+    Its return value is pushed to XCom as for any ``@task``; assets it returns and ``Metadata`` it
+    yields are used, too. Airflow cannot know what the function read or wrote: name the assets as
     ``inlets`` and ``outlets``.
     """
 
@@ -37,7 +37,7 @@ class LakeJobDecoratedOperator(LakeFunctionOperator):
 
     @classmethod
     def refuse_function(cls, function: Callable[..., Any], given: Collection[str]) -> None:
-        """Refuse also one that would never see the table."""
+        """Refuse also a function that has no argument for the table."""
         super().refuse_function(function, given)
         parameters = inspect.signature(function).parameters
         takes_any = any(each.kind is each.VAR_KEYWORD for each in parameters.values())
@@ -48,7 +48,7 @@ class LakeJobDecoratedOperator(LakeFunctionOperator):
             )
 
     def _run(self, request: dict[str, Any], context: Context) -> dict[str, Any]:
-        """What the function returned, and how long that took."""
+        """Return the function's return value and its duration."""
         from airflow.sdk.execution_time.callback_runner import create_executable_runner
         from airflow.sdk.execution_time.context import context_get_outlet_events
 
@@ -73,10 +73,10 @@ def lake_job_task(
     multiple_outputs: bool | None = None,
     **kwargs: Any,
 ) -> TaskDecorator:
-    """Make a function a task that gets its table open, as the argument ``table``.
+    """Make a function a task that gets its open table as the argument ``table``.
 
-    :param python_callable: the function
-    :param multiple_outputs: whether each member of the dictionary it returns is an XCom
+    :param python_callable: the function :param multiple_outputs: push each member of a returned
+    dict as an XCom of its own
     """
     return lake_decorator(
         LakeJobDecoratedOperator, python_callable, multiple_outputs=multiple_outputs, given=kwargs

@@ -1,4 +1,4 @@
-"""What a function may return as rows, on its way into a table."""
+"""Converts the rows that a function returns, and writes them into a table."""
 
 from __future__ import annotations
 
@@ -17,13 +17,12 @@ __all__ = ["columns_of", "readable_rows", "write"]
 
 
 def readable_rows(returned: Any, table: Table | None, kinds: str | None, function: str) -> Any:
-    """Rows the library can write, of whatever a function returned; a list of dictionaries is read
-    with the table's types."""
+    """Return rows that the library can write; a list of dicts is read with the table's types."""
     from lakeformat import InvalidRequestError
 
     if returned is None:
         raise InvalidRequestError(
-            f"function {function!r} returned nothing: return rows, an empty list if there are none"
+            f"function {function!r} returned None: return rows, or an empty list if there are none"
         )
     if not isinstance(returned, list | tuple):
         return returned
@@ -33,7 +32,9 @@ def readable_rows(returned: Any, table: Table | None, kinds: str | None, functio
 
 
 def columns_of(rows: Any, kinds: str | None) -> tuple[pa.Schema, Any]:
-    """The columns of rows, none if no rows tell them, and the rows, of which none is lost."""
+    """Return the columns of rows, empty if there are no rows, and an iterator or table of all
+    rows.
+    """
     if _is_spark_frame(rows):
         from pyspark.sql.pandas.types import to_arrow_schema
 
@@ -55,7 +56,7 @@ def columns_of(rows: Any, kinds: str | None) -> tuple[pa.Schema, Any]:
 def write(
     table: Table, rows: Any, *, kinds: str | None, overwrite: Overwritten | None, commit: CommitId
 ) -> CommitReport:
-    """Write rows in one commit; those of a DataFrame of Spark in its tasks."""
+    """Write rows in one commit; a Spark DataFrame is written by Spark tasks."""
     if not _is_spark_frame(rows):
         return table.write(rows, kinds, overwrite=overwrite, commit=commit)
     from spark_jobs import write_table
@@ -69,7 +70,7 @@ def write(
 
 
 def _is_spark_frame(rows: Any) -> bool:
-    """Nobody has a DataFrame of Spark without having imported it."""
+    """Return True for a Spark DataFrame, without importing pyspark."""
     spark = sys.modules.get("pyspark.sql")
     return spark is not None and isinstance(rows, spark.DataFrame)
 
@@ -77,7 +78,7 @@ def _is_spark_frame(rows: Any) -> bool:
 def _from_dictionaries(
     rows: list[Any] | tuple[Any, ...], table: Table | None, kinds: str | None, function: str
 ) -> pa.Table:
-    """Rows by their names; a name the table does not have is refused, a missing one is null."""
+    """Return dicts as a table; an unknown name is refused, a missing one is null."""
     import pyarrow as pa
 
     from lakeformat import InvalidRequestError
@@ -90,27 +91,29 @@ def _from_dictionaries(
             schema = schema.append(pa.field(kinds, pa.string()))
         if unknown := [name for name in names if name not in schema.names]:
             raise InvalidRequestError(
-                f"function {function!r} returned rows with {unknown[0]!r}: {table.location} has "
-                f"the columns {', '.join(schema.names)}"
+                f"function {function!r} returned rows with unknown column {unknown[0]!r}: "
+                f"{table.location} has the columns {', '.join(schema.names)}"
             )
-        # Rows that name nothing are rows of nulls; without a column Arrow would not count them.
+        # Empty dicts are rows of nulls; without a column Arrow would not count them.
         schema = pa.schema([field for field in schema if field.name in (names or schema.names)])
     elif rows and not names:
-        raise InvalidRequestError(f"function {function!r} returned rows without any column")
+        raise InvalidRequestError(
+            f"function {function!r} returned rows without any column: name the columns in each row"
+        )
     columns = names if schema is None else schema.names
-    try:  # by columns: of rows without a schema Arrow takes the names of the first alone
+    try:  # by columns: without a schema Arrow uses only the names of the first row
         read = pa.table({name: [row.get(name) for row in rows] for name in columns}, schema=schema)
     except (pa.ArrowException, ValueError, TypeError, OverflowError) as reason:
         raise InvalidRequestError(
-            f"function {function!r} returned rows that cannot be read: {reason}; give each column "
-            "values of one type"
+            f"function {function!r} returned rows that cannot be read: {reason}. Use values of one "
+            "type in each column"
         ) from None
     _refuse_loss(rows, read, function)
     return read
 
 
 def _refuse_loss(rows: list[Any] | tuple[Any, ...], read: pa.Table, function: str) -> None:
-    """Arrow cuts what a type does not hold: 1.5 to 1, a moment to its day."""
+    """Refuse values that Arrow would truncate: 1.5 to 1, a time to its day."""
     from lakeformat import InvalidRequestError
 
     for field in read.schema:
@@ -118,13 +121,14 @@ def _refuse_loss(rows: list[Any] | tuple[Any, ...], read: pa.Table, function: st
             given = rows[number].get(field.name)
             if not _is_kept(given, kept, field.type):
                 raise InvalidRequestError(
-                    f"function {function!r} returned {given!r} as {field.name!r} of row {number}, "
-                    f"which would become {kept!r}: the column is {field.type}"
+                    f"function {function!r} returned {given!r} for column {field.name!r} of row "
+                    f"{number}, but the column has type {field.type} and would hold {kept!r}: "
+                    "return a value that fits"
                 )
 
 
 def _is_kept(given: Any, kept: Any, kind: pa.DataType) -> bool:
-    """Whether a value is still there whole; that a FLOAT has fewer digits is what it is for."""
+    """Return True if no part of a value is lost; the rounding of a FLOAT does not count."""
     import pyarrow.types as kinds
 
     if kept is None:

@@ -1,1 +1,1 @@
-"""Connections to a lake."""
+"""Hooks for lakes."""

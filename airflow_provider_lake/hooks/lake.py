@@ -1,4 +1,4 @@
-"""The hook of the connection type ``lake``: a catalog, its tables, and what can be said of them."""
+"""The hook of the connection type ``lake``: opens the catalog and its tables."""
 
 from __future__ import annotations
 
@@ -26,7 +26,9 @@ _LOCAL_WAREHOUSE = "./warehouse"
 
 
 class LakeHook(BaseHook):
-    """A lake by its connection; without one, the default id means ``./warehouse``."""
+    """Opens a lake by its connection. If the default connection is missing, it opens
+    ``./warehouse``.
+    """
 
     conn_name_attr = "lake_conn_id"
     default_conn_name = "lake_default"
@@ -39,7 +41,7 @@ class LakeHook(BaseHook):
 
     @property
     def warehouse(self) -> str:
-        """Path or URI of the warehouse."""
+        """The path or URI of the warehouse."""
         return self.lake.warehouse
 
     @property
@@ -49,17 +51,19 @@ class LakeHook(BaseHook):
 
     @cached_property
     def lake(self) -> LakeConnection:
-        """What the connection says; an id other than the default one has to exist."""
+        """The settings of the connection. Any id but the default one must exist."""
         try:
             connection = self._found()
         except AirflowNotFoundException:
             if self.lake_conn_id != self.default_conn_name:
                 raise AirflowNotFoundException(
-                    f"there is no connection {self.lake_conn_id!r}: make it, of type 'lake' and "
-                    f"with a warehouse, or leave out lake_conn_id to use {self.default_conn_name}"
+                    f"connection {self.lake_conn_id!r} does not exist: create it with type 'lake' "
+                    f"and a warehouse, or leave out lake_conn_id to use {self.default_conn_name}"
                 ) from None
             here = Path(_LOCAL_WAREHOUSE).absolute()
-            self.log.warning("no connection %s: the warehouse is %s", self.lake_conn_id, here)
+            self.log.warning(
+                "connection %s does not exist: using the warehouse %s", self.lake_conn_id, here
+            )
             return LakeConnection(_LOCAL_WAREHOUSE)
         return read_connection(connection)
 
@@ -72,31 +76,36 @@ class LakeHook(BaseHook):
             raise
 
     def get_conn(self) -> Catalog:
-        """The catalog of the warehouse."""
+        """Return the catalog of the warehouse."""
         return self._catalog
 
     def table(self, name: str) -> Table:
-        """A table by its name ``database.table``, as it is now."""
+        """Open a table by its name ``database.table``, in its newest state."""
         return self._catalog.table(name)
 
     def latest_snapshot(self, name: str) -> Snapshot | None:
-        """The newest snapshot of a table; None as long as nobody has committed."""
+        """Return the newest snapshot of a table; None before the first commit."""
         return self.table(name).latest_snapshot()
 
     def snapshots(self, name: str) -> list[Snapshot]:
-        """The snapshots of a table that have not expired, the oldest first."""
+        """Return the snapshots of a table that have not expired, oldest first."""
         return self.table(name).snapshots()
 
     def plan_compaction(self, name: str, **wanted: Any) -> CompactPlan:
-        """What a compaction would do, and why; takes what ``Table.plan_compaction`` does."""
+        """Return what a compaction would do, and why; takes the arguments of
+        ``Table.plan_compaction``.
+        """
         return self.table(name).plan_compaction(**wanted)
 
     def health(self, name: str, **wanted: Any) -> HealthReport:
-        """How a table fares: facts, a score and advice; takes what ``Table.health`` does."""
+        """Return facts, a score and advice about a table; takes the arguments of
+        ``Table.health``.
+        """
         return self.table(name).health(**wanted)
 
     def commit_id(self, context: Context, name: str) -> CommitId:
-        """The identity of the running task's commit to a table: the same one in each try.
+        """Return the identity of the running task's commit to a table, the same one in each
+        attempt.
 
         Call it before the table is read or written.
         """
@@ -120,7 +129,7 @@ class LakeHook(BaseHook):
         return None if head is None else head.identity
 
     def test_connection(self) -> tuple[bool, str]:
-        """Whether the warehouse can be listed and written from here; never raises."""
+        """Check that the warehouse can be listed and written from here; never raises."""
         try:
             from lakeformat.doctor import diagnose
 
@@ -138,10 +147,12 @@ class LakeHook(BaseHook):
 
 
 def _verdict(location: str, databases: list[str], findings: list[Finding]) -> tuple[bool, str]:
-    """Only the warehouse decides; Java and Spark may well be missing where the form is served."""
+    """Return the result. Only the warehouse can fail: Java and Spark may be missing on the API
+    server.
+    """
     warehouse = next(finding for finding in findings if finding.name == "warehouse")
     if warehouse.status == "fail":
-        return False, f"{warehouse.found}: set 'warehouse' to a folder that can be written here"
+        return False, f"{warehouse.found}: set 'warehouse' to a folder that is writable here"
     said = f"{location} has {len(databases)} database{'' if len(databases) == 1 else 's'}"
     problems = [f for f in findings if f.status == "fail"]
     if problems:

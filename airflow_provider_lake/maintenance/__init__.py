@@ -1,1 +1,1 @@
-"""Upkeep as DAGs: steps in the right order for a table, and DAGs from a file of policies."""
+"""Maintenance as DAGs: a group of steps for one table, and DAGs built from a policy file."""

@@ -1,4 +1,4 @@
-"""DAGs from a file of policies, the same ones each time it is read."""
+"""Builds DAGs from a policy file; the same file always gives the same DAGs."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ __all__ = ["lake_dags"]
 
 
 def lake_dags(policy: str | Path | Mapping[str, Any], **more: Any) -> dict[str, DAG]:
-    """The DAGs of a policy by their id; put them into a DAG file's ``globals()``.
+    """Return the DAGs of a policy by their id; add them to a DAG file's ``globals()``.
 
-    Tables of one database with one schedule share a DAG, each with a group of its own. One run at
-    a time: no table is maintained twice at once. ``more`` goes to every DAG.
+    Tables of one database with one schedule share a DAG, each with a group of its own. A DAG has
+    one run at a time, so that no table is maintained twice at once. ``more`` is passed to every
+    DAG.
     """
     return {
         dag_id: _dag(dag_id, tables, more)
@@ -41,21 +42,23 @@ def _dag(dag_id: str, tables: list[TablePolicy], more: Mapping[str, Any]) -> DAG
                 pool=each.pool,
                 pool_slots=each.pool_slots,
                 retries=each.retries,
-                add_suffix_on_collision=True,  # names may differ in signs that no id has
+                add_suffix_on_collision=True,  # names may differ only in characters that no id has
             )
     return dag
 
 
 def _check_schedule(dag: DAG, first: TablePolicy) -> None:
-    """What Airflow itself finds out a moment later, without a word of which schedule it is."""
+    """Check the schedule as Airflow does later, but name the table and the schedule in the
+    error.
+    """
     try:
         dag.timetable.validate()
     except AirflowTimetableInvalid as reason:
         raise PolicyError(
-            f"{first.table}: schedule {first.schedule!r} is none that Airflow knows: {reason}"
+            f"{first.table}: Airflow does not accept schedule {first.schedule!r}: {reason}"
         ) from None
 
 
 def _described(tables: list[TablePolicy]) -> str:
     lines = [f"- `{each.table}`: {', '.join(each.steps)}" for each in tables]
-    return "\n".join(["Upkeep as the policy says:", "", *lines])
+    return "\n".join(["Maintenance by the policy:", "", *lines])

@@ -1,4 +1,4 @@
-"""Whether a compaction is worth it, asked before a worker or a cluster is taken."""
+"""Checks whether a compaction is due, before a worker or a cluster is used for it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,9 @@ def due_compaction(
     min_files: int = 1,
     max_bytes: int | None = None,
 ) -> dict[str, Any] | None:
-    """How much a compaction would read; None if too little is due, or more than its quota."""
+    """Return how much a compaction would read; None if too little is due, or more than its
+    quota.
+    """
     from lakeformat import NotFoundError
 
     _check(min_files, max_bytes)
@@ -39,8 +41,8 @@ def due_compaction(
         return None
     if max_bytes is not None and found["bytes"] > max_bytes:
         _log.warning(
-            "%s: a compaction would read %d bytes, its quota is %d: raise max_bytes, or compact "
-            "some partitions by hand",
+            "%s: not compacted, because it would read %d bytes and the quota is %d: raise "
+            "max_bytes, or compact some partitions by hand",
             table,
             found["bytes"],
             max_bytes,
@@ -58,11 +60,11 @@ def due_tables(
     max_bytes: int | None = None,
     arguments: Mapping[str, Any] | None = None,
 ) -> list[dict[str, Any]]:
-    """The tables of a database whose compaction is due, for ``expand_kwargs``.
+    """Return the tables of a database whose compaction is due, for ``expand_kwargs``.
 
-    Those with most files come first; what would go beyond the quota of bytes waits for the next
-    run, but for the first table. A table that cannot be asked, as it is damaged, comes last: its
-    own task fails and says why, and stops no other.
+    Tables with the most files are first. Tables beyond the quota of bytes wait for the next run;
+    the first table is always included. A table that cannot be read, because it is damaged, is last:
+    its own task fails with the reason and does not stop any other task.
     """
     from lakeformat import CorruptTableError, UnsupportedError
 
@@ -75,7 +77,7 @@ def due_tables(
                 name, lake_conn_id=lake_conn_id, strategy=strategy, min_files=min_files
             )
         except (CorruptTableError, UnsupportedError) as reason:
-            _log.error("%s cannot be asked: %s", name, reason)
+            _log.error("%s cannot be read: %s", name, reason)
             unwell.append({"table": name})
         else:
             found += [asked] if asked is not None else []
@@ -86,7 +88,7 @@ def due_tables(
 
 
 def _check(min_files: int, max_bytes: int | None) -> None:
-    """A wrong threshold is the author's mistake: a retry would ask with the same."""
+    """Refuse a wrong threshold without a retry: it is a mistake of the DAG's author."""
     try:
         Gate(min_files=min_files, max_bytes=max_bytes)
     except PolicyError as reason:
@@ -98,7 +100,7 @@ def _within(found: Sequence[dict[str, Any]], max_bytes: int | None) -> list[dict
     used = 0
     for each in found:
         if max_bytes is not None and chosen and used + each["bytes"] > max_bytes:
-            _log.info("%s waits for the next run: the quota of bytes is used", each["table"])
+            _log.info("%s waits for the next run: the quota of bytes is used up", each["table"])
             continue
         chosen.append(each)
         used += each["bytes"]

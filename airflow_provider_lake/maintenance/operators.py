@@ -1,4 +1,4 @@
-"""Which operator does a step; each is loaded when a DAG has it."""
+"""The operator of each step; each is imported when a DAG uses it."""
 
 from __future__ import annotations
 
@@ -17,5 +17,5 @@ _OPERATORS = {
 
 
 def operator_of(step: str) -> Any:
-    """The operator class of a step of ``policy.STEPS``."""
+    """Return the operator class of a step of ``policy.STEPS``."""
     return getattr(import_module(f"airflow_provider_lake.operators.{step}"), _OPERATORS[step])

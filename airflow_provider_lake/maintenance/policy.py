@@ -1,7 +1,7 @@
-"""What is done for a table, and when: ``lake.yaml`` read into checked values.
+"""Reads ``lake.yaml``, the steps and schedule of each table, into checked values.
 
-Settings are inherited: what a table says wins over its database, that over ``defaults``; a step
-set to ``false`` is left out. Nothing but the file is read, so the same file gives the same DAGs.
+Settings are inherited: a table overrides its database, which overrides ``defaults``. A step set to
+``false`` is left out. Nothing but the file is read, so the same file gives the same DAGs.
 """
 
 from __future__ import annotations
@@ -42,24 +42,24 @@ STEPS: dict[str, tuple[str, ...]] = {
     "remove_orphans": ("older_than", "max_share", "dry_run"),
     "analyze": ("columns",),
 }
-"""The steps of maintenance in the order they run, each with the arguments a policy may give."""
+"""The steps of maintenance in the order they run, each with the arguments that a policy may set."""
 
 _GATE = ("min_files", "max_bytes")
 _LEAST = {"pool_slots": 1, "retries": 0}
-"""The settings that are numbers; the others are texts."""
+"""The settings that are numbers, with their minimum; all other settings are strings."""
 
 
 class PolicyError(ValueError):
-    """A policy that cannot be right; the message says where."""
+    """A policy is wrong; the message names the place."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gate:
-    """When a compaction is worth it, and how much one may read."""
+    """The least files that a compaction needs to run, and the most bytes it may read."""
 
     min_files: int = 1
     max_bytes: int | None = None
-    """The quota of one run: a table that wants more is left to a person, and said."""
+    """The quota of one run: a table that needs more is not compacted, and a warning is logged."""
 
     def __post_init__(self) -> None:
         _check_number("min_files", 1, self.min_files)
@@ -69,7 +69,7 @@ class Gate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TablePolicy:
-    """What is done for one table."""
+    """The maintenance of one table."""
 
     table: str
     schedule: str
@@ -89,12 +89,14 @@ class TablePolicy:
 
 @dataclass(frozen=True, slots=True)
 class LakePolicy:
-    """All tables of a file, by name."""
+    """All tables of a file, sorted by name."""
 
     tables: tuple[TablePolicy, ...]
 
     def by_dag(self) -> dict[str, list[TablePolicy]]:
-        """Tables of one database and one schedule make a DAG: ``lake_shop``, ``lake_shop_2``."""
+        """Return the tables of each DAG: one DAG for each database and schedule, ``lake_shop``,
+        ``lake_shop__2``.
+        """
         found: dict[tuple[str, str], list[TablePolicy]] = {}
         for each in self.tables:
             found.setdefault((each.database, each.schedule), []).append(each)
@@ -113,13 +115,13 @@ _KNOWN = (*_SETTINGS, *STEPS)
 
 
 def read_policy(source: str | Path | Mapping[str, Any]) -> LakePolicy:
-    """A policy from a file or from values; a ``PolicyError`` names what is wrong with it."""
+    """Read a policy from a file or a mapping; a ``PolicyError`` names what is wrong."""
     values = source if isinstance(source, Mapping) else _load(Path(source))
     _refuse_unknown("the policy", values, ("defaults", "databases"))
     defaults = _mapping("defaults", values.get("defaults"))
     databases = _mapping("databases", values.get("databases"))
     if not databases:
-        raise PolicyError("the policy names no database: write databases: {shop: {tables: {…}}}")
+        raise PolicyError("the policy has no database: write databases: {shop: {tables: {…}}}")
     tables = (
         table
         for database, of_database in _named("databases", databases)
@@ -129,7 +131,7 @@ def read_policy(source: str | Path | Mapping[str, Any]) -> LakePolicy:
 
 
 def read_steps(table: str, given: object) -> tuple[dict[str, dict[str, Any]], Gate | None]:
-    """Steps as a policy writes them, in their order, and the gate among them, if there is one."""
+    """Return the steps in the order they run, and the gate among them, if there is one."""
     where = f"{table}: steps"
     values = _mapping(where, given)
     _refuse_unknown(where, values, STEPS)
@@ -142,23 +144,23 @@ def read_steps(table: str, given: object) -> tuple[dict[str, dict[str, Any]], Ga
 
 
 def plain_id(name: str) -> str:
-    """A name with no more signs than Airflow takes for the id of a DAG or of a group."""
+    """Return a name with only the characters that Airflow allows in the id of a DAG or group."""
     trimmed = re.sub(r"^[^\w-]+|[^\w-]+$", "", name)
     return re.sub(r"[^\w-]+", "_", trimmed) or "table"
 
 
 def check_settings(table: str, settings: Mapping[str, Any]) -> None:
-    """Refuse a setting of a table that Airflow could not mean anything by."""
+    """Refuse a setting of a table that Airflow does not accept."""
     for name, value in settings.items():
         if name in _LEAST:
             _check_number(f"{table}: {name}", _LEAST[name], value)
         elif not isinstance(value, str) or not value.strip():
-            raise PolicyError(f"{table}: {name} is a text that is not empty, got {value!r}")
+            raise PolicyError(f"{table}: {name} must be a non-empty string, got {value!r}")
 
 
 def _check_number(what: str, least: int, value: object) -> None:
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise PolicyError(f"{what} is a whole number from {least} on, got {value!r}")
+        raise PolicyError(f"{what} must be a whole number from {least} on, got {value!r}")
 
 
 def _load(path: Path) -> Any:
@@ -174,13 +176,13 @@ def _load(path: Path) -> Any:
 
 
 def _refuse_repeated(path: Path, node: Any) -> None:
-    """Refuse a name that stands twice in one place: YAML would drop what the first one says."""
+    """Refuse a name that appears twice in one mapping: YAML would ignore the first."""
     lines: dict[str, int] = {}
     for key, value in node.value if node is not None and node.id == "mapping" else ():
         name, line = str(key.value), key.start_mark.line + 1
         if name in lines:
             raise PolicyError(
-                f"{path} says {name!r} in line {lines[name]} and again in line {line}: make it one"
+                f"{path} has {name!r} in line {lines[name]} and again in line {line}: merge them"
             )
         lines[name] = line
         _refuse_repeated(path, value)
@@ -192,7 +194,7 @@ def _tables(
     shared = {key: value for key, value in of_database.items() if key != "tables"}
     tables = _mapping(f"{database}.tables", of_database.get("tables"))
     if not tables:
-        raise PolicyError(f"database {database!r} of the policy names no table")
+        raise PolicyError(f"database {database!r} of the policy has no table: write tables: {{…}}")
     for table, of_table in _named(f"{database}.tables", tables):
         name = f"{database}.{table}"
         yield _table(name, [defaults, shared, _mapping(name, of_table)])
@@ -232,12 +234,13 @@ def _bytes(text: str) -> int:
         return SIZE.parse(text)
     except ValueError as reason:
         raise PolicyError(
-            f"max_bytes is a number of bytes, or '10 gb', got {text!r}: {reason}"
+            f"max_bytes must be a number of bytes, or a size such as '10 gb', got {text!r}: "
+            f"{reason}"
         ) from None
 
 
 def _merge(name: str, key: str, before: Any, value: Any) -> Any:
-    """Steps are merged argument by argument; ``true`` means as inherited, or as it comes."""
+    """Merge a step argument by argument; ``true`` keeps inherited arguments, or the defaults."""
     if key not in STEPS:
         return value
     if value is False:
@@ -249,15 +252,15 @@ def _merge(name: str, key: str, before: Any, value: Any) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """YAML reads 2024-01-31 as a date, unless it is in quotes; operators take it as a text."""
+    """Return a date as text: YAML reads an unquoted 2024-01-31 as a date, operators take text."""
     return value.isoformat() if isinstance(value, date) else value
 
 
 def _named(where: str, values: Mapping[Any, Any]) -> list[tuple[str, Any]]:
-    """What has a name, in the order of names; YAML reads ``no`` as false and ``007`` as seven."""
+    """Return entries sorted by name; YAML reads unquoted ``no`` as false and ``007`` as seven."""
     for name in values:
         if not isinstance(name, str):
-            raise PolicyError(f"{where} has the name {name!r}, which is no text: put it in quotes")
+            raise PolicyError(f"{where} has the name {name!r}, which is no string: quote it")
     return sorted(values.items())
 
 
@@ -265,7 +268,7 @@ def _mapping(where: str, value: Any) -> Mapping[str, Any]:
     if value is None:
         return {}
     if not isinstance(value, Mapping):
-        raise PolicyError(f"{where} is {value!r}, not names with values")
+        raise PolicyError(f"{where} must be a mapping of names to values, got {value!r}")
     return value
 
 
@@ -275,4 +278,4 @@ def _refuse_unknown(where: str, values: Mapping[str, Any], known: Iterable[str])
         if key not in names:
             close = difflib.get_close_matches(str(key), names, n=1)
             meant = f"did you mean {close[0]!r}?" if close else f"known are {', '.join(names)}"
-            raise PolicyError(f"{where} says {key!r}: {meant}")
+            raise PolicyError(f"{where} has an unknown name {key!r}: {meant}")

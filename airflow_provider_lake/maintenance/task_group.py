@@ -1,4 +1,4 @@
-"""The upkeep of one table as a group of tasks: the right steps, in the right order."""
+"""The maintenance of one table as a group of tasks, in the right order."""
 
 from __future__ import annotations
 
@@ -22,12 +22,13 @@ __all__ = ["LakeMaintenanceTaskGroup"]
 
 
 class LakeMaintenanceTaskGroup(TaskGroup):
-    """Old partitions go, files are merged, old snapshots go, then files nobody needs.
+    """Expires partitions, compacts, expires snapshots, deletes orphan files and analyzes, in this
+    order.
 
     ``steps`` are those of a policy: ``{"compact": {"strategy": "minor"}, "expire_snapshots":
-    {"older_than": "7 d"}}``, and ``True`` for one as it comes. Others are left out; what is left
-    out by its gate or finds nothing to do stops no later step. Orphan files are only listed unless
-    ``dry_run`` is false.
+    {"older_than": "7 d"}}``; ``True`` runs a step with its defaults. Only the steps given are run.
+    A step that is skipped, by its gate or because it has nothing to do, does not stop later steps.
+    Orphan files are only listed unless ``dry_run`` is false.
     """
 
     def __init__(
@@ -62,16 +63,19 @@ class LakeMaintenanceTaskGroup(TaskGroup):
 
 def _one_gate(table: str, gate: object, of_steps: Gate | None) -> Gate:
     if not isinstance(gate, Gate | None):
-        raise PolicyError(f"{table}: gate is a Gate(min_files=…, max_bytes=…), got {gate!r}")
+        raise PolicyError(f"{table}: gate must be a Gate(min_files=…, max_bytes=…), got {gate!r}")
     if gate is not None and of_steps is not None:
-        raise PolicyError(f"{table}: say min_files and max_bytes in the gate or in compact, once")
+        raise PolicyError(
+            f"{table}: min_files and max_bytes are given in the gate and in compact: keep "
+            "one of them"
+        )
     return gate or of_steps or Gate()
 
 
 def _step(name: str, arguments: dict[str, Any], shared: Mapping[str, Any]) -> BaseOperator:
     from airflow_provider_lake.maintenance.operators import operator_of
 
-    # A maintenance task commits for nobody who waits: it has no outlets.
+    # A maintenance task has no outlets: no DAG waits for its commits.
     made: BaseOperator = operator_of(name)(task_id=name, **arguments, **shared)
     return made
 
@@ -83,7 +87,7 @@ def _gated(
     gate: Gate,
     shared: Mapping[str, Any],
 ) -> Any:
-    """What runs first: the step, or the question whether it is worth it."""
+    """Return the first task of a step: the step itself, or the check whether it is due."""
     if name != "compact":
         return step
 

@@ -1,1 +1,1 @@
-"""Work on lake tables as Airflow tasks."""
+"""Operators for lake tables."""

@@ -12,10 +12,11 @@ __all__ = ["LakeAnalyzeOperator"]
 
 
 class LakeAnalyzeOperator(LakeJobOperator):
-    """Counts the rows and, of some columns or of all, their values, for query planners.
+    """Counts the rows of a table and, for some or all columns, their values, for query planners.
 
-    :param columns: whose values are counted, besides the rows
-    :param dry_run: count, and publish nothing
+    :param columns: columns whose values are counted; ``"all"`` for every column. Default: only rows
+        are counted
+    :param dry_run: count, but publish nothing
     """
 
     job = "analyze"

@@ -12,17 +12,18 @@ __all__ = ["LakeChangelogOperator"]
 
 
 class LakeChangelogOperator(LakeJobOperator):
-    """Compacts what the changelog of a table does not tell of yet.
+    """Compacts the files that the changelog of a table does not cover yet.
 
-    ``previous_snapshot_id`` and ``snapshot_id`` of the result bound what a consumer has to read.
+    A consumer has to read the changes after ``previous_snapshot_id`` and up to ``snapshot_id`` of
+    the result.
 
     :param where: a SQL condition on partition columns
-    :param partitions: some partitions by their values, ``{"dt": "2024-01-01"}`` or a list of
-        such; an empty list is none of them, an empty object all
-    :param idle: only partitions nobody has written to for so long, as ``"1 h"``
-    :param bucket_executor: engine ``python``: a bucket per CPU at a time, which is the
-        default, or one
-    :param dry_run: say what would be done, and change nothing
+    :param partitions: partitions by their values, ``{"dt": "2024-01-01"}``, or a list of such. An
+        empty list selects none, an empty object all
+    :param idle: only partitions without a write for this long, such as ``"1 h"``
+    :param bucket_executor: with engine ``python``: ``threads`` compacts one bucket per CPU at a
+        time, ``serial`` one. Default: ``threads``
+    :param dry_run: only report what would be done
     """
 
     job = "changelog"

@@ -1,4 +1,4 @@
-"""Publishes what earlier tasks have staged, as an Airflow task."""
+"""Publishes the staged results of earlier tasks, as an Airflow task."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ __all__ = ["LakeCommitOperator"]
 class LakeCommitOperator(LakeJobOperator):
     """Publishes staged results in one snapshot, once per DAG run.
 
-    ``staged`` is what ``LakeIngestOperator(stage=True)`` returns under that name; several tasks
-    may stage, and either all of their rows become visible or none.
+    ``staged`` is the value that ``LakeIngestOperator(stage=True)`` returns under this name. Several
+    tasks may stage; either all of their rows become visible or none.
 
-    :param staged: addresses of staged results, as the job that staged them named them. Without
-        a commit pair their names are the identity: the same ones together are published once
+    :param staged: addresses of staged results, as returned by the job that staged them. Without a
+        commit pair the addresses are the identity: the same ones together are published once
     """
 
     job = "commit"

@@ -13,25 +13,24 @@ __all__ = ["LakeCompactOperator"]
 
 
 class LakeCompactOperator(LakeJobOperator):
-    """Makes fewer and larger files of a table; its rows stay as they are.
+    """Rewrites a table into fewer and larger files; its rows do not change.
 
-    It commits bucket by bucket: what a killed try has done stays done, and a retry goes on.
-    Writers are never in the way; another compaction of the same buckets is, so give all of a
-    table's compactions one pool with one slot.
+    Each bucket is committed by itself: after a kill, finished buckets are kept and a retry compacts
+    the rest. Writers can run at the same time. Two compactions of the same buckets conflict, so
+    give all compactions of a table one pool with one slot.
 
-    :param strategy: ``full`` brings every bucket into its best shape, ``minor`` does what is
-        due
+    :param strategy: ``full`` rewrites every bucket into its best shape, ``minor`` only what is due
     :param where: a SQL condition on partition columns
-    :param partitions: some partitions by their values, ``{"dt": "2024-01-01"}`` or a list of
-        such; an empty list is none of them, an empty object all
-    :param idle: only partitions nobody has written to for so long, as ``"1 h"``
+    :param partitions: partitions by their values, ``{"dt": "2024-01-01"}``, or a list of such. An
+        empty list selects none, an empty object all
+    :param idle: only partitions without a write for this long, such as ``"1 h"``
     :param buckets: only these buckets of each partition
-    :param order_by: sort rows of a table without primary key by these columns
-    :param order_strategy: how ``order_by`` sorts: column after column, or along a curve
-        through all of them
-    :param bucket_executor: engine ``python``: a bucket per CPU at a time, which is the
-        default, or one
-    :param dry_run: say what would be done, and change nothing
+    :param order_by: sort the rows by these columns; only for tables without primary key
+    :param order_strategy: ``order`` sorts by the first column of ``order_by``, then the next;
+        ``zorder`` and ``hilbert`` sort along a curve through all of them
+    :param bucket_executor: with engine ``python``: ``threads`` compacts one bucket per CPU at a
+        time, ``serial`` one. Default: ``threads``
+    :param dry_run: only report what would be done
     """
 
     job = "compact"

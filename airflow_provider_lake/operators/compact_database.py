@@ -17,21 +17,22 @@ __all__ = ["LakeCompactDatabaseOperator"]
 
 
 class LakeCompactDatabaseOperator(LakeWarehouseJobOperator):
-    """Compacts tables one after the other in one task; one that fails stops no other.
+    """Compacts tables in one task, one after the other; a failed table does not stop the next.
 
-    If any fails the task fails and says which, and a retry goes on with what is left. Where
-    each table is to have a task of its own, map ``LakeCompactOperator`` instead.
+    If any table fails, the task fails and names it, and a retry compacts the rest. To give each
+    table a task of its own, map ``LakeCompactOperator`` instead.
 
-    :param database: a regular expression of whole names of databases
-    :param including: a regular expression of whole names ``database.table``: only these
-    :param excluding: the same: not these
-    :param strategy: ``full`` brings every bucket into its best shape, ``minor`` does what is
-        due
+    :param database: a regular expression for the whole name of a database
+    :param including: a regular expression for the whole name ``database.table``: only tables that
+        match
+    :param excluding: with ``database``, a regular expression for the whole name ``database.table``:
+        tables that match are left out
+    :param strategy: ``full`` rewrites every bucket into its best shape, ``minor`` only what is due
     :param where: a SQL condition on partition columns
-    :param idle: only partitions nobody has written to for so long, as ``"1 h"``
-    :param bucket_executor: engine ``python``: a bucket per CPU at a time, which is the
-        default, or one
-    :param dry_run: say what would be done, and change nothing
+    :param idle: only partitions without a write for this long, such as ``"1 h"``
+    :param bucket_executor: with engine ``python``: ``threads`` compacts one bucket per CPU at a
+        time, ``serial`` one. Default: ``threads``
+    :param dry_run: only report what would be done
     """
 
     job = "compact_database"
@@ -72,7 +73,7 @@ class LakeCompactDatabaseOperator(LakeWarehouseJobOperator):
         return CommitId(self._commit_user(context), ONLY_COMMIT, first_try_millis=first.millis)
 
     def _run(self, request: dict[str, Any], context: Context) -> dict[str, Any]:
-        """The job; a condition that is no SQL is known before anything is started."""
+        """Run the job; refuse an invalid SQL condition before anything is started."""
         from lakeformat.rows.conditions.filter import as_predicate
 
         if self.where is not None:

@@ -12,15 +12,17 @@ __all__ = ["LakeExpirePartitionsOperator"]
 
 
 class LakeExpirePartitionsOperator(LakeJobOperator):
-    """Deletes the rows of old partitions; what is not given is as the table's options have it.
+    """Deletes the rows of old partitions. Default for each argument: the option of the table.
 
-    :param expiration_time: partitions older than this go: an age such as ``"7 d"``, or a time
-    :param strategy: what tells the age of a partition: its values, or its last write
-    :param timestamp_pattern: how values make a time, as in ``"$dt $hour:00:00"``
-    :param timestamp_formatter: how that time is written, as in ``"yyyyMMdd"``
-    :param max_num: how many go at most
-    :param batch_size: how many go in one commit
-    :param dry_run: say what would go, and delete nothing
+    :param expiration_time: delete partitions older than this: an age such as ``"7 d"``, or a time
+    :param strategy: ``values-time`` takes the age of a partition from its values, ``update-time``
+        from its last write
+    :param timestamp_pattern: pattern that makes a time of partition values, such as ``"$dt
+        $hour:00:00"``
+    :param timestamp_formatter: format of that time, such as ``"yyyyMMdd"``
+    :param max_num: the most partitions to delete
+    :param batch_size: the number of partitions in one commit
+    :param dry_run: only report what would be deleted
     """
 
     job = "expire_partitions"

@@ -12,18 +12,19 @@ __all__ = ["LakeExpireSnapshotsOperator"]
 
 
 class LakeExpireSnapshotsOperator(LakeJobOperator):
-    """Removes old snapshots with the files only they need; the newest always stays.
+    """Deletes old snapshots and the files that only they need; the newest snapshot is always kept.
 
-    What a tag, a branch or a consumer needs is kept. A killed try is finished by the next.
+    Everything that a tag, a branch or a consumer needs is kept. If the task is killed, the next run
+    finishes its work.
 
-    :param retain_max: how many of the newest stay at most; by default as the table's options
-        have it
-    :param retain_min: how many of the newest stay whatever their age; by default as the
-        options have it
-    :param older_than: between those, what was replaced before then goes: a time, or an age
-        such as ``"2 d"``
-    :param limit: how many go at most
-    :param dry_run: say what would go, and remove nothing
+    :param retain_max: keep at most this many of the newest snapshots. Default: the option of the
+        table
+    :param retain_min: keep at least this many of the newest snapshots, of any age. Default: the
+        option of the table
+    :param older_than: between those bounds, delete snapshots that were replaced before this time,
+        or this long ago, such as ``"2 d"``
+    :param limit: delete at most this many snapshots
+    :param dry_run: only list the files that would be deleted
     """
 
     job = "expire_snapshots"

@@ -1,4 +1,4 @@
-"""Says how a table fares, as an Airflow task."""
+"""Reports the health of a table, as an Airflow task."""
 
 from __future__ import annotations
 
@@ -13,12 +13,11 @@ __all__ = ["LakeHealthOperator"]
 class LakeHealthOperator(LakeJobOperator):
     """Returns facts, a score, and reasons with advice; changes nothing.
 
-    A table that is as bad as ``fail_when`` says fails the task at once, without retries.
+    If the verdict is ``fail_when`` or worse, the task fails at once, without retries.
 
-    :param time_travel: look at every snapshot, tag and branch for the bytes they alone keep
-    :param unknown: list the directories for files nothing refers to, and for such as are gone or
-        cut short
-    :param fail_when: fail where the verdict is ``degraded`` or worse, or ``unhealthy``
+    :param time_travel: read every snapshot, tag and branch to count the bytes that only they keep
+    :param unknown: list the directories to find unreferenced, missing and truncated files
+    :param fail_when: fail if the verdict is ``degraded`` or worse, or ``unhealthy``
     """
 
     job = "health"

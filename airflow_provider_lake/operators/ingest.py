@@ -1,4 +1,4 @@
-"""Brings rows into a table as an Airflow task."""
+"""Adds rows to a table as an Airflow task."""
 
 from __future__ import annotations
 
@@ -27,57 +27,56 @@ _SECRET_URL = re.compile(
 
 
 class LakeIngestOperator(LakeJobOperator):
-    """Brings rows into a table, once per DAG run: of files, of a SQL table, of another table.
+    """Adds rows to a table, once per DAG run: from files, a SQL table or another lake table.
 
-    A retry or a cleared task finds what its run has published and publishes nothing twice; to
-    bring the same rows again, start another run. A retry also notices that the snapshot it looks
-    for may have expired, and fails. What the first try found is in the task's state store; once
-    Airflow has dropped it (``[state_store] default_retention_days``), a cleared task does not
-    find what has expired.
+    A retry or a cleared task finds the snapshot that its run has published and publishes nothing
+    twice. To add the same rows again, start another run. A retry fails if the snapshot that it must
+    check may have expired. The task's state store keeps what the first attempt found. Once Airflow
+    has deleted this state (``[state_store] default_retention_days``), a cleared task cannot notice
+    an expired snapshot.
 
-    :param source: path, address or glob of files: local ones, or in a bucket or on HDFS, which is
-        opened with the storage options of the catalog
-    :param format: the format of the files; by default the ending of their names. JSON means one
-        object per line. The formats of change messages (one per line, too) are never guessed:
-        their rows are upserted and deleted, and columns that are new or have become wider are
-        added to the table
-    :param delimiter: of CSV files: the character between two values; a comma by default, ``\\t``
-        is a tab
-    :param quote: of CSV files: the character around values that hold a delimiter or a line
-        break; ``"`` by default, empty if there is none
-    :param escape: of CSV files: the character before one that is meant literally; by default
-        there is none
-    :param header: of CSV files: whether the first line names the columns, which is the default.
-        Without it the files have the columns of the table, in their order
-    :param null_values: of CSV files: the unquoted texts that stand for NULL, as
-        ``["", "NULL"]``; by default the empty one
-    :param encoding: of text files: ``utf-8`` by default, or another such as ``latin-1`` or
-        ``utf-16``
-    :param compression: the compression of the files; by default the ending of their names:
-        ``.gz``, ``.bz2`` or ``.zst``
-    :param messages_of: of change messages only those of this source table, as
-        ``database.table``
-    :param source_table: another table of the warehouse, ``database.table``: what changed since
-        the last time
-    :param consumer: with ``source_table``: who reads it. Its position is moved once the rows
-        are committed; the first time all rows are read
-    :param jdbc_url: a SQL database: of SQLAlchemy for engine ``python``, of JDBC for ``spark``
-    :param jdbc_table: with ``jdbc_url``: the table whose rows are read, all of them
-    :param jdbc_conn_id: with ``jdbc_url``: the connection whose login and password are used; of
-        that connection nothing else is
-    :param source_options: with ``jdbc_url``: Spark's other options for it; nothing secret
-    :param checkpoint: with ``source``: a directory, path or URI, that keeps which files have been
-        taken, so that each is taken once and later runs take what has come since. The commits are
-        the checkpoint's own: a commit pair does nothing
-    :param files_per_batch: with ``checkpoint``: at most so many files in one commit
-    :param poll: with ``checkpoint`` or ``source_table``: go on as a stream, and look for more so
-        often, as ``"10 s"``, until the process is ended
-    :param create: create a missing table, and its database, from the columns of the source
+    :param source: path, address or glob of files. Files in a bucket or on HDFS are opened with the
+        storage options of the catalog
+    :param format: format of the files. Default: by their suffix. JSON means one object per line.
+        Formats of change messages (also one per line) are never guessed: the rows are upserted and
+        deleted according to the messages, and new or wider columns are added to the table
+    :param delimiter: of CSV files: the character between two values; ``\\t`` is a tab. Default: a
+        comma
+    :param quote: of CSV files: the character around values that hold a delimiter or a line break;
+        empty for none. Default: ``"``
+    :param escape: of CSV files: the character before one that is meant literally. Default: none
+    :param header: of CSV files: true if the first line names the columns. If false, the files have
+        the columns of the table, in their order. Default: true
+    :param null_values: of CSV files: the unquoted texts that stand for NULL, such as
+        ``["", "NULL"]``. Default: the empty one
+    :param encoding: of text files: their encoding, such as ``latin-1`` or ``utf-16``. Default:
+        ``utf-8``
+    :param compression: compression of the files. Default: by their suffix, ``.gz``, ``.bz2`` or
+        ``.zst``
+    :param messages_of: only change messages of this source table, as ``database.table``
+    :param source_table: another table of the warehouse, ``database.table``: reads what changed
+        since the last run
+    :param consumer: with ``source_table``: the name of the consumer that reads it. Its position
+        moves once the rows are committed; its first run reads all rows
+    :param jdbc_url: address of a SQL database: of SQLAlchemy for engine ``python``, of JDBC for
+        ``spark``
+    :param jdbc_table: with ``jdbc_url``: the table, of which all rows are read
+    :param jdbc_conn_id: with ``jdbc_url``: the connection whose login and password are used; its
+        other fields are ignored
+    :param source_options: with ``jdbc_url``: Spark's other options; no secrets
+    :param checkpoint: with ``source``: a directory, path or URI, that records which files have been
+        ingested, so that each is ingested once and later runs take the new ones. The checkpoint has
+        its own commit identity: a commit pair has no effect
+    :param files_per_batch: with ``checkpoint``: the most files in one commit
+    :param poll: with ``checkpoint`` or ``source_table``: run as a stream that looks for more at
+        this interval, such as ``"10 s"``, until the process is ended
+    :param create: create the table, and its database, from the columns of the source if it does not
+        exist
     :param primary_key: with ``create``: the primary key of the table
-    :param partition_by: with ``create``: its partition columns
-    :param table_options: with ``create``: its options, as ``{"bucket": "4"}``
-    :param stage: write the files of the table and leave their publication to the job
-        ``commit``: the result names the staged result under ``staged``
+    :param partition_by: with ``create``: the partition columns of the table
+    :param table_options: with ``create``: the options of the table, such as ``{"bucket": "4"}``
+    :param stage: write the files of the table, but let the job ``commit`` publish them: the result
+        holds the address of the staged result under ``staged``
     """
 
     job = "ingest"
@@ -144,7 +143,7 @@ class LakeIngestOperator(LakeJobOperator):
         self._check_arguments()
 
     def _request(self, context: Context) -> dict[str, Any]:
-        """What the job is asked, with the login for the SQL database if it needs one."""
+        """Return the request of the job, with the login for the SQL database if it needs one."""
         request = super()._request(context)
         if self.jdbc_conn_id is not None:
             options = self.source_options or {}
@@ -153,28 +152,30 @@ class LakeIngestOperator(LakeJobOperator):
 
     @classmethod
     def _check_values(cls, task_id: str, given: Mapping[str, Any]) -> None:
-        """Refuse secrets, too, in what mapped tasks share as well."""
+        """Refuse invalid values, and secrets, also in arguments that mapped tasks share."""
         _refuse_secrets(task_id, given.get("source_options"), given.get("jdbc_url"))
         super()._check_values(task_id, given)
 
     def _check_together(self) -> None:
         super()._check_together()
         if self.jdbc_conn_id is not None and self.jdbc_url is None:
-            raise LakeArgumentError(f"task {self.task_id!r}: jdbc_conn_id goes with jdbc_url")
+            raise LakeArgumentError(
+                f"task {self.task_id!r}: argument 'jdbc_conn_id' needs argument 'jdbc_url'"
+            )
 
     def _tables_read(self) -> list[str]:
         return [] if self.source_table is None else [self.source_table]
 
 
 def _refuse_secrets(task_id: str, options: Any, url: Any) -> None:
-    """Arguments are shown to everybody: in the DAG, in the web interface, in logs."""
+    """Refuse secrets: arguments are visible in the DAG, in the web interface and in logs."""
     known = options if isinstance(options, dict) else {}  # else Airflow resolves it later
     named = [name for name in known if _SECRET_NAME.search(name)]
     if named or (isinstance(url, str) and _SECRET_URL.search(url)):
         what = f"source_options[{named[0]!r}]" if named else "jdbc_url"
         raise LakeArgumentError(
-            f"task {task_id!r}: {what} would show a password: leave login and password to the "
-            "connection jdbc_conn_id"
+            f"task {task_id!r}: {what} would show a password in the web interface: put login and "
+            "password into a connection, and name it with jdbc_conn_id"
         )
 
 

@@ -1,4 +1,6 @@
-"""The base of every operator of a job: through the stock SparkSubmitOperator, or without Spark."""
+"""The base of all job operators: runs the job in this process, or by the stock
+SparkSubmitOperator.
+"""
 
 from __future__ import annotations
 
@@ -32,22 +34,22 @@ Engine: TypeAlias = Literal["auto", "python", "spark"]
 
 
 class LakeWarehouseJobOperator(LakeJobMixin, LakeSparkArguments, metaclass=RefusingConstruction):
-    """A job of ``spark_jobs``, in this process or through spark-submit.
+    """Runs a job of ``spark_jobs``, in this process or through spark-submit.
 
-    :param lake_conn_id: connection of type ``lake``; without ``lake_default`` the warehouse is
-        ``./warehouse``
-    :param engine: ``python`` works in the task's process, ``spark`` submits the same job; ``auto``
-        takes Spark for work on rows where this task or the lake's connection names a Spark
-        connection, and Python otherwise
-    :param spark_conn_id: connection of type ``spark``; without ``spark_default`` Spark runs on
-        this machine, as ``local[*]``
-    :param skip_if_noop: skip the task, and with it what depends on it, if nothing was to be done
-    :param result_folder: path or URI where a driver leaves its result, for deploy mode
-        ``cluster``; the driver and this worker both reach it
+    :param lake_conn_id: connection of type ``lake``. If ``lake_default`` does not exist, the
+        warehouse is ``./warehouse``
+    :param engine: ``python`` works in the task's process, ``spark`` submits the same job. ``auto``
+        uses Spark for work on rows if this task or the lake's connection names a Spark connection,
+        else Python
+    :param spark_conn_id: connection of type ``spark``. If ``spark_default`` does not exist, Spark
+        runs on this machine, as ``local[*]``
+    :param skip_if_noop: skip the task, and its downstream tasks, if there was nothing to do
+    :param result_folder: path or URI where the driver writes its result, for deploy mode
+        ``cluster``; the driver and this worker must both reach it
 
-    Every argument of the stock ``SparkSubmitOperator`` may be given besides, for the engine
-    ``spark``: ``conf``, ``packages``, ``driver_memory``, ``deploy_mode`` and so on; each may be a
-    template. ``application`` is another place of the same script.
+    With engine ``spark`` every argument of the stock ``SparkSubmitOperator`` may be given, too:
+    ``conf``, ``packages``, ``driver_memory``, ``deploy_mode`` and so on; each may be a template.
+    ``application`` is another location of the same script.
     """
 
     template_fields: Sequence[str] = (
@@ -63,10 +65,10 @@ class LakeWarehouseJobOperator(LakeJobMixin, LakeSparkArguments, metaclass=Refus
     ui_color = "#e0f2f1"
 
     moves_rows: ClassVar[bool] = False
-    """Whether Spark can help; metadata is work for the worker itself."""
+    """True if the job works on rows, so that Spark can help; metadata jobs run in the worker."""
 
     is_on_spark = False
-    """Whether this try has come as far as starting Spark."""
+    """True once this attempt has started Spark."""
     _submission: LakeSparkSubmission | None = None
 
     def __init__(
@@ -91,7 +93,7 @@ class LakeWarehouseJobOperator(LakeJobMixin, LakeSparkArguments, metaclass=Refus
         self.result_folder = result_folder
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
-        """Every argument of a job may be a template."""
+        """Make every argument of a job a template field."""
         super().__init_subclass__(**kwargs)
         if "request" in vars(cls):
             base: type[LakeWarehouseJobOperator] = cls.__mro__[1]
@@ -100,12 +102,14 @@ class LakeWarehouseJobOperator(LakeJobMixin, LakeSparkArguments, metaclass=Refus
 
     @classmethod
     def partial(cls, **given: Any) -> Any:
-        """Airflow's, for mapped tasks: what all of them share is checked here already."""
+        """Check the shared arguments of mapped tasks when the DAG is parsed; overrides Airflow's
+        method.
+        """
         _refuse_what_means_nothing(given, given.get("engine", "auto"))
         return super().partial(**given)
 
     def on_kill(self) -> None:
-        """End whatever was started: every process here, and a driver elsewhere."""
+        """End every process that this task started, and a driver on a cluster."""
         if self._submission is not None and self._submission.was_begun:
             self._submission.on_kill()
         super().on_kill()
@@ -128,7 +132,9 @@ class LakeWarehouseJobOperator(LakeJobMixin, LakeSparkArguments, metaclass=Refus
             raise
 
     def _chosen_engine(self) -> str:
-        """Who does the work: the argument says it, then the connection, then the kind of work."""
+        """Return the engine: from the argument, else from the connection, else by the kind of
+        job.
+        """
         if self.engine != "auto":
             return self.engine
         if self.spark_conn_id is not None:
@@ -141,16 +147,18 @@ class LakeWarehouseJobOperator(LakeJobMixin, LakeSparkArguments, metaclass=Refus
         return "python" if lake.spark_conn_id is None else "spark"
 
     def _run_here(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        """Do the work in this process."""
+        """Run the job in this process."""
         with self._working_here():
             result: dict[str, Any] = import_module(f"spark_jobs.{self.job}").run(request)
         return result
 
     def _run_on_spark(self, request: dict[str, Any], context: Context) -> dict[str, Any]:
-        """Submit the job; the table has the first word on how it ended, then the job itself."""
-        self.request(**request)  # what the job would refuse needs no Spark to be found
+        """Submit the job and return its result: a commit in the table counts first, then the job's
+        report.
+        """
+        self.request(**request)  # refuses a wrong request before Spark is started
         if self._is_published(request):
-            self.log.info("an earlier try has published this: Spark is not needed")
+            self.log.info("an earlier attempt has published this commit: Spark is not started")
             return self._run_here(request)
         conn_id = self.spark_conn_id or self.lake_hook.lake.spark_conn_id
         conn_id = conn_id or DEFAULT_SPARK_CONNECTION
@@ -185,12 +193,14 @@ class LakeWarehouseJobOperator(LakeJobMixin, LakeSparkArguments, metaclass=Refus
         return result
 
     def _submit(self, submission: LakeSparkSubmission, context: Context) -> AirflowException | None:
-        """Submit and wait; what the stock operator calls a failure is judged by the caller."""
+        """Submit and wait; return the failure that the stock operator reports, for the caller to
+        judge.
+        """
         try:
             submission.submit_and_wait(context)
         except AirflowFailException:
             raise
-        except ValueError as reason:  # settings the stock operator cannot follow
+        except ValueError as reason:  # settings that the stock operator refuses
             raise AirflowFailException(f"task {self.task_id!r}: {reason}") from reason
         except AirflowException as reason:
             if not submission.was_begun or submission.was_killed:
@@ -204,32 +214,34 @@ class LakeWarehouseJobOperator(LakeJobMixin, LakeSparkArguments, metaclass=Refus
         failure: AirflowException | None,
         request: Mapping[str, Any],
     ) -> dict[str, Any]:
-        """The result; silence is no success, and a failure after the commit is none."""
+        """Return the result. A job without a report has failed; a failure after the commit is a
+        success.
+        """
         if said is not None and "error" not in said and (failure is None or said["skipped"]):
-            return said  # Spark takes the exit code of a job with nothing to do for a failure
+            return said  # Spark reports the exit code of a job without work as a failure
         if self._is_published(request):
-            self.log.warning("Spark has failed, but the commit of this task is there")
+            self.log.warning("Spark failed, but the commit of this task is published")
             return self._run_here(request)
         if failure is None:
             failure = AirflowException(
-                f"spark-submit ended well, but job {self.job!r} said nothing: what it has done is "
-                "not known; a retry finds out"
+                f"spark-submit succeeded, but job {self.job!r} returned no result: retry the task "
+                "to find out what it has done"
             )
         raise_failure(said or {}, failure)
 
     def _is_driver_elsewhere(self, spark: Connection) -> bool:
-        """Whether the driver will be on the cluster; then somebody has to say how it ended."""
+        """Return True if the driver runs on the cluster; require a folder for its result then."""
         mode = self.deploy_mode or spark.extra_dejson.get("deploy-mode")
         if mode == "cluster" and self.result_folder is None:
             raise LakeArgumentError(
-                f"task {self.task_id!r}: in deploy mode 'cluster' give result_folder, a place "
-                "that the driver and this worker both reach"
+                f"task {self.task_id!r}: deploy mode 'cluster' needs argument 'result_folder', a "
+                "path or URI that the driver and this worker both reach"
             )
         return bool(mode == "cluster")
 
 
 class LakeJobOperator(LakeTableJobMixin, LakeWarehouseJobOperator):
-    """A job on one table; its other arguments are those of every job.
+    """Runs a job on one table; its other arguments are those of every job operator.
 
     :param table: ``database.table``
     """
@@ -242,21 +254,26 @@ class LakeJobOperator(LakeTableJobMixin, LakeWarehouseJobOperator):
 
 
 def _made(**arguments: Any) -> LakeSparkSubmission:
-    """Only here the stock operator is imported: work without Spark does not wait for it."""
+    """Import the stock operator only here, because work without Spark does not need it."""
     from airflow_provider_lake.spark.submission import LakeSparkSubmission
 
     return LakeSparkSubmission(**arguments)
 
 
 def _refuse_what_means_nothing(given: dict[str, Any], engine: str) -> None:
-    """What the stock operator takes and this one cannot mean is refused, never ignored."""
+    """Refuse arguments of the stock operator that have no meaning here, instead of ignoring
+    them.
+    """
     task = f"task {given.get('task_id')!r}"
     if "conn_id" in given:
         raise LakeArgumentError(f"{task}: write spark_conn_id instead of conn_id")
     if "application_args" in given:
-        raise LakeArgumentError(f"{task}: application_args are made from the other arguments")
+        raise LakeArgumentError(
+            f"{task}: leave out application_args, which are built from the other arguments"
+        )
     for_spark = {"spark_conn_id", "result_folder", *SPARK_ARGUMENTS}
     if engine == "python" and (named := sorted(for_spark & given.keys())):
         raise LakeArgumentError(
-            f"{task}: engine 'python' starts no Spark, which {', '.join(named)} is for"
+            f"{task}: {', '.join(named)} need Spark, which engine 'python' does not start: leave "
+            "them out, or choose engine 'spark'"
         )

@@ -1,4 +1,4 @@
-"""Brings tables into good health as an Airflow task."""
+"""Maintains tables as an Airflow task."""
 
 from __future__ import annotations
 
@@ -13,22 +13,24 @@ __all__ = ["LakeMaintainOperator"]
 
 
 class LakeMaintainOperator(LakeWarehouseJobOperator, LakeLineageMixin):
-    """Does all that a table, or each table of a database, needs, in the right order.
+    """Runs all maintenance that a table, or each table of a database, needs, in the right order.
 
-    Expired partitions, compaction of the buckets that are due, expiry beyond the table's
-    retention, dead files older than a day. A killed try leaves sound tables; a retry does what is
-    still due. The log has one sentence with the numbers, and a warning for each thing that stands
-    in the way of a healthy table.
+    Expires partitions, compacts the buckets that are due, expires snapshots beyond the table's
+    retention, and deletes dead files older than a day. Tables remain intact if the task is killed;
+    a retry does the rest. The log has one sentence with the numbers, and a warning for each
+    obstacle that keeps a table from being healthy.
 
     :param table: ``database.table``; give this or ``database``
-    :param database: a regular expression of whole names of databases: each of their tables
-    :param including: with ``database``, a regular expression of whole names ``database.table``:
-        only these
-    :param excluding: the same: not these
-    :param expire_consumers: delete consumers that have not moved since then: a time, or an age
+    :param database: a regular expression for the whole name of a database: maintains each of its
+        tables
+    :param including: with ``database``, a regular expression for the whole name ``database.table``:
+        only tables that match
+    :param excluding: with ``database``, a regular expression for the whole name ``database.table``:
+        tables that match are left out
+    :param expire_consumers: delete consumers without progress since this time, or for this long,
         such as ``"2 d"``
-    :param fail_when: fail where the verdict afterwards is ``degraded`` or worse, or ``unhealthy``
-    :param dry_run: report what each step would do, and change nothing
+    :param fail_when: fail if the verdict afterwards is ``degraded`` or worse, or ``unhealthy``
+    :param dry_run: only report what each step would do
     """
 
     job = "maintain"
@@ -58,7 +60,7 @@ class LakeMaintainOperator(LakeWarehouseJobOperator, LakeLineageMixin):
         self._check_arguments()
 
     def _subject(self) -> dict[str, str]:
-        """The table or the database, whichever is given."""
+        """Return the table or the database, depending on which is given."""
         if self.table is not None:
             return {"table": self.table}
         return {} if self.database is None else {"database": self.database}

@@ -1,4 +1,4 @@
-"""Removes files nothing leads to, as an Airflow task."""
+"""Deletes unreferenced files, as an Airflow task."""
 
 from __future__ import annotations
 
@@ -12,20 +12,19 @@ __all__ = ["LakeRemoveOrphansOperator"]
 
 
 class LakeRemoveOrphansOperator(LakeJobOperator):
-    """Removes files of a table that no snapshot, tag, branch or changelog leads to.
+    """Deletes files of a table that no snapshot, tag, branch or changelog references.
 
-    As it comes it removes nothing and says what would go: give ``dry_run=False`` once that was
-    looked at.
+    Dry run by default: lists what it would delete. Check the list, then set ``dry_run=False``.
 
-    :param older_than: only files last changed before then: a time, or an age such as ``"2
-        d"``. By default a day before now or the newest commit, whichever is older
-    :param dry_run: say what would go, and remove nothing
-    :param running_since: when the oldest write under way began: younger files stay
-    :param allow_younger: nobody writes: files of the last day may go
-    :param max_share: more than this part of the table's files or bytes is refused
-    :param external_paths: look outside of the table too, where no other table may keep files
-    :param staged_older_than: give up staged results nobody has published since then, with
-        their files: a time, or an age such as ``"7 d"``. Else they all stay
+    :param older_than: only files last changed before this time, or this long ago, such as
+        ``"2 d"``. Default: one day before now or before the newest commit, whichever is older
+    :param dry_run: only list the files that would be deleted
+    :param running_since: start of the oldest running write: files changed since are kept
+    :param allow_younger: also delete files of the last day. Stop all writers first
+    :param max_share: refuse to delete more than this share of the table's files or bytes
+    :param external_paths: also search the external paths of the table; no other table may use them
+    :param staged_older_than: delete staged results that have not been published since this time, or
+        for this long, such as ``"7 d"``, with their files. Default: all are kept
     """
 
     job = "remove_orphans"

@@ -12,13 +12,14 @@ __all__ = ["LakeRescaleOperator"]
 
 
 class LakeRescaleOperator(LakeJobOperator):
-    """Writes partitions anew with another number of buckets; one that has it stays as it is.
+    """Rewrites partitions with another number of buckets; a partition that already has it is
+    skipped.
 
-    :param bucket: how many buckets; otherwise what the table's option ``bucket`` says
+    :param bucket: the number of buckets. Default: the table's option ``bucket``
     :param where: a SQL condition on partition columns
-    :param partitions: some partitions by their values, ``{"dt": "2024-01-01"}`` or a list of
-        such; an empty list is none of them, an empty object all
-    :param dry_run: say what would be done, and change nothing
+    :param partitions: partitions by their values, ``{"dt": "2024-01-01"}``, or a list of such. An
+        empty list selects none, an empty object all
+    :param dry_run: only report what would be done
     """
 
     job = "rescale"

@@ -1,4 +1,4 @@
-"""Takes a table back to an earlier state, as an Airflow task."""
+"""Restores an earlier state of a table, as an Airflow task."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ __all__ = ["LakeRollbackOperator"]
 
 
 class LakeRollbackOperator(LakeJobOperator):
-    """Goes back to a snapshot: by number, by tag, or the last of a time or watermark.
+    """Restores an earlier snapshot: by number, tag, time or watermark.
 
     :param snapshot: the number of the snapshot
-    :param tag: a tag of it
-    :param as_of: the newest snapshot of that time
-    :param watermark: the oldest snapshot that has reached it
-    :param as_latest: publish the old rows as a new snapshot; ``false`` cuts newer snapshots
-        off instead
-    :param force: cut off snapshots although tags or branches began there
-    :param dry_run: say what would be done, and change nothing
+    :param tag: the tag of the snapshot
+    :param as_of: restore the snapshot that was newest at this time
+    :param watermark: restore the last snapshot whose watermark has not passed this one
+    :param as_latest: publish the old rows as a new snapshot; ``false`` deletes the newer snapshots
+        instead
+    :param force: delete the newer snapshots even if tags or branches began at them
+    :param dry_run: only report what would be done
     """
 
     job = "rollback"

@@ -12,23 +12,22 @@ __all__ = ["LakeTagOperator"]
 
 
 class LakeTagOperator(LakeJobOperator):
-    """Keeps a snapshot under a name, or gives such a name up.
+    """Creates, replaces, renames or deletes a tag: a named snapshot, which is kept.
 
-    ``exist_ok`` and ``missing_ok`` make a repetition harmless.
+    Set ``exist_ok`` or ``missing_ok`` to make a retry harmless.
 
-    :param action: what to do; a key below that does not belong to it is refused
+    :param action: the action; a key that does not belong to it is refused
     :param tag: the name of the tag
-    :param snapshot: ``create``, ``replace``: the snapshot it names; the newest if nothing is
-        said
-    :param from_tag: ``create``, ``replace``: another tag of that snapshot
-    :param at_or_after: ``create``: the first snapshot committed then or later
-    :param watermark: ``create``: the first snapshot that has reached it
-    :param retain: ``create``, ``replace``: after how long the tag expires, as ``"7 d"``
-    :param exist_ok: ``create``: a tag of that name is taken as it is
-    :param new_name: ``rename``: the name it gets
-    :param missing_ok: ``delete``: a tag that is not there is no error
-    :param force: ``delete``, ``replace``: also a tag that a branch began at
-    :param dry_run: ``delete``: say what would go, and change nothing
+    :param snapshot: ``create``, ``replace``: the snapshot. Default: the newest
+    :param from_tag: ``create``, ``replace``: use the snapshot of this other tag
+    :param at_or_after: ``create``: use the first snapshot committed at or after this time
+    :param watermark: ``create``: use the first snapshot that has reached this watermark
+    :param retain: ``create``, ``replace``: lifetime of the tag, such as ``"7 d"``
+    :param exist_ok: ``create``: do nothing if the tag exists
+    :param new_name: ``rename``: the new name
+    :param missing_ok: ``delete``: ignore a tag that does not exist
+    :param force: ``delete``, ``replace``: also a tag at which a branch began
+    :param dry_run: ``delete``: only report what would be deleted
     """
 
     job = "tag"

@@ -1,8 +1,7 @@
-"""Who may see a page; Airflow mounts an app of a plugin without asking anybody.
+"""Access to the pages; Airflow mounts a plugin's app without any check.
 
-A task's snapshots are for those who may see the task and its XComs, a table for those who may
-read the connection that leads to it: both are asked of the auth manager, as Airflow's own pages
-ask it.
+The snapshots of a task need the right to see the task and its XComs, a table the right to read its
+connection. Both are checked by the auth manager, as on Airflow's own pages.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from airflow_provider_lake.page.team_lake import has_teams
 __all__ = ["User", "lake_connections", "may_read_connection", "may_see_task"]
 
 User = Annotated[BaseUser, Depends(get_user)]
-"""Whoever asks; nobody is 401."""
+"""The signed-in user; without one the answer is 401."""
 
 may_read_connection = [Depends(requires_access_connection("GET"))]
 """For routes with ``connection_id`` in their path."""
@@ -39,8 +38,8 @@ may_see_task = [
 def lake_connections(user: BaseUser) -> dict[str, str | None]:
     """Return the connections of type ``lake`` that a user may read, each with its team.
 
-    Only those of the metadata database: Airflow can list no others. Without multi-team mode one
-    that still belongs to a team is left out, since no task finds it.
+    Airflow can list only connections of the metadata database. Without multi-team mode, a
+    connection that still belongs to a team is left out, because no task can use it.
     """
     from airflow.models.connection import Connection
     from airflow.utils.session import create_session

@@ -1,4 +1,4 @@
-"""The pages: each route names who may ask; all are read-only, and bounded in time."""
+"""The routes of the pages: each checks access, is read-only, and has a time limit."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ _DEFAULT_CONNECTION = "lake_default"
 
 T = TypeVar("T")
 
-# No description of it is served: nobody but people reads these pages.
+# No API description is served: the pages are for people.
 app = FastAPI(title="Lake tables", openapi_url=None, docs_url=None, redoc_url=None)
 
 
 class _TroubleError(Exception):
-    """What was asked for cannot be shown; ``where`` names it."""
+    """A page that cannot be shown; ``where`` names it."""
 
     def __init__(self, error: Exception, where: str) -> None:
         self.error = error
@@ -46,7 +46,7 @@ class _TroubleError(Exception):
 
 @app.get("/")
 async def start(request: Request, user: User) -> Response:
-    """The lakes somebody may look at."""
+    """Show the lakes that the user may read."""
     connections = await run_in_threadpool(lake_connections, user)
     return _page(
         request,
@@ -61,7 +61,7 @@ async def start(request: Request, user: User) -> Response:
 async def open_by_name(
     request: Request, user: User, connection: str = _DEFAULT_CONNECTION, name: str = ""
 ) -> Response:
-    """From the form to the page it asks for."""
+    """Redirect from the form to the page that it names."""
     root, quoted = _root(request), quote(connection.strip() or _DEFAULT_CONNECTION, "")
     asked = f"table/{quoted}?{urlencode({'name': name.strip()})}" if name.strip() else None
     return RedirectResponse(f"{root}/{asked or f'tables/{quoted}'}", status_code=303)
@@ -69,7 +69,7 @@ async def open_by_name(
 
 @app.get("/tables/{connection_id:path}", dependencies=may_read_connection)
 async def tables(request: Request, connection_id: str) -> Response:
-    """The tables of a lake."""
+    """Show the tables of a lake."""
     where = f"connection {connection_id!r}"
     found = await _asked(lambda: names_of_tables(connection_id), where)
     return _page(request, "tables.html", connection_id=connection_id, found=found)
@@ -79,7 +79,7 @@ async def tables(request: Request, connection_id: str) -> Response:
 async def table(
     request: Request, connection_id: str, name: str = "", history: bool = False
 ) -> Response:
-    """How a table fares."""
+    """Show the health of a table."""
     where = f"table {name!r} of connection {connection_id!r}"
     facts = await _asked(lambda: look_at_table(connection_id, name, history=history), where)
     return _page(request, "table.html", connection_id=connection_id, name=name, facts=facts)
@@ -89,9 +89,9 @@ async def table(
 async def task(
     request: Request, dag_id: str, run_id: str, task_id: str, map_index: str
 ) -> Response:
-    """What a task has changed.
+    """Show what a task has changed.
 
-    For a task that is not mapped Airflow's interface leaves ``{MAP_INDEX}`` as it is.
+    For a task that is not mapped, Airflow's interface passes ``{MAP_INDEX}`` unreplaced.
     """
     number = int(map_index) if map_index.isdecimal() and map_index.isascii() else -1
     one = OneTask(dag_id, run_id, task_id, number)
@@ -102,7 +102,7 @@ async def task(
 async def _asked(work: Callable[[], T], where: str) -> T:
     try:
         return await beside_the_loop(work)
-    except Exception as error:  # the process boundary: whatever it is, it becomes a page
+    except Exception as error:  # the process boundary: every error becomes a page
         raise _TroubleError(error, where) from error
 
 
@@ -130,12 +130,12 @@ def _trouble_page(request: Request, trouble: Trouble, where: str) -> Response:
 
 
 def _page(request: Request, template: str, *, status: int = 200, **values: Any) -> Response:
-    # Here, since it loads the library: Airflow starts without it.
+    # Imported here because it loads the library, which Airflow does not need at start.
     from airflow_provider_lake.page.rendering import HEADERS, render
 
     return HTMLResponse(render(template, _root(request), **values), status, headers=HEADERS)
 
 
 def _root(request: Request) -> str:
-    """Where the pages are: below the server's own path, if it has one."""
+    """Return the path of the pages, below the server's own path if it has one."""
     return str(request.scope.get("root_path", "")).rstrip("/")

@@ -1,4 +1,4 @@
-"""Work on tables for a page: beside the server's event loop, a few at a time, for a while."""
+"""Runs work on tables for a page in a few threads, with a time limit."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TypeVar
 __all__ = ["AT_ONCE", "PATIENCE_SECONDS", "BusyError", "SlowError", "beside_the_loop"]
 
 AT_ONCE = 4
-"""So many pages look at tables at a time; what hangs takes no more of the API server."""
+"""The most pages that read tables at a time, so that hanging ones do not fill the API server."""
 PATIENCE_SECONDS = 20.0
 
 _free = threading.BoundedSemaphore(AT_ONCE)
@@ -20,18 +20,18 @@ T = TypeVar("T")
 
 
 class BusyError(Exception):
-    """As many pages as may be are at work already."""
+    """The limit of pages that read tables at a time is reached."""
 
 
 class SlowError(Exception):
-    """The work took too long; it goes on, and nobody waits for it."""
+    """The work took too long; it continues, and its result is discarded."""
 
 
 async def beside_the_loop(work: Callable[[], T]) -> T:
-    """The result of some work in a thread of its own.
+    """Run some work in a thread of its own and return the result.
 
-    The thread does not hold up the end of the server, as those of a pool would: a storage that
-    never answers cannot be interrupted.
+    Unlike a thread of a pool, it does not delay the end of the server: a storage that never answers
+    cannot be interrupted.
     """
     if not _free.acquire(blocking=False):
         raise BusyError
@@ -39,7 +39,7 @@ async def beside_the_loop(work: Callable[[], T]) -> T:
     done: asyncio.Future[T] = loop.create_future()
 
     def tell(result: T | None, error: BaseException | None) -> None:
-        if done.done():  # nobody waits any more
+        if done.done():  # the page has given up waiting
             return
         if error is not None:
             done.set_exception(error)
@@ -50,7 +50,7 @@ async def beside_the_loop(work: Callable[[], T]) -> T:
         result, error = None, None
         try:
             result = work()
-        except Exception as reason:  # noqa: BLE001 - whoever waits is told
+        except Exception as reason:  # noqa: BLE001 - the waiting page raises it
             error = reason
         finally:
             _free.release()
@@ -66,5 +66,5 @@ async def beside_the_loop(work: Callable[[], T]) -> T:
         return await asyncio.wait_for(done, PATIENCE_SECONDS)
     except TimeoutError:
         if done.done() and not done.cancelled():
-            raise  # it is the work's own
+            raise  # the timeout of the work itself
         raise SlowError from None

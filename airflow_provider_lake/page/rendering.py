@@ -1,4 +1,4 @@
-"""From facts to HTML; every value is escaped by the template engine, addresses are made here."""
+"""Renders facts as HTML. The template engine escapes every value; addresses are built here."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ _PAGES = Environment(
 
 
 def render(template: str, root: str, **values: Any) -> str:
-    """A page; ``root`` is where the pages are below the server's address."""
+    """Return a page; ``root`` is the path of the pages on the server."""
     return _PAGES.get_template(template).render(links=_Links(root), style=_STYLE, **values)
 
 
 class _Links:
-    """Addresses of pages, with each name quoted whole."""
+    """Addresses of pages, with each name quoted."""
 
     def __init__(self, root: str) -> None:
         self._root = root
@@ -52,12 +52,12 @@ class _Links:
 
 
 def _moment(millis: int | None) -> str:
-    """UTC, to the second."""
+    """Return a time in UTC, to the second."""
     if millis is None:
         return "–"
     try:
         return f"{datetime.fromtimestamp(millis / 1000, UTC):%Y-%m-%d %H:%M:%S} UTC"
-    except (OverflowError, ValueError, OSError):  # no calendar has it
+    except (OverflowError, ValueError, OSError):  # out of range for a calendar date
         return f"{millis} ms"
 
 
@@ -90,4 +90,6 @@ HEADERS = {
     "Referrer-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
-"""No script runs, nothing is loaded from elsewhere, and no other site shows it in a frame."""
+"""No script runs, nothing is loaded from other sites, and no other site can show the page in a
+frame.
+"""

@@ -1,4 +1,4 @@
-"""What the page of a table shows; asked of metadata alone, never of a data file."""
+"""The facts on the page of a table; only metadata is read, never a data file."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["TableFacts", "TableNames", "look_at_table", "names_of_tables"]
 
 _RECENT = 20
 _LOOKED_BACK = 200
-"""So many snapshots are read for the last compaction."""
+"""The most snapshots that are read to find the last compaction."""
 _MOST_NAMES = 1000
 
 
@@ -25,28 +25,28 @@ class TableNames:
     location: str
     databases: dict[str, list[str]]
     left_out: int
-    """Tables beyond those a page can show."""
+    """The number of tables beyond those that a page can show."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableFacts:
-    """How a table fares, and what its newest snapshots did."""
+    """The health of a table, and its newest snapshots."""
 
     health: HealthReport
     counts_history: bool
-    """Whether what is kept for older snapshots was counted."""
+    """True if the files for older snapshots were counted."""
     primary_key: tuple[str, ...]
     partition_by: tuple[str, ...]
     recent: list[Snapshot]
-    """The newest first."""
+    """The newest snapshots, newest first."""
     last_compaction: Snapshot | None
     looked_back: int
-    """How many snapshots were read to find it."""
+    """The number of snapshots that were read to find it."""
     now_millis: int
 
 
 def names_of_tables(connection_id: str) -> TableNames:
-    """What can be chosen from."""
+    """Return the tables of a warehouse, to choose from."""
     catalog = lake_of_connection(connection_id).get_conn()
     found: dict[str, list[str]] = {}
     shown = left_out = 0
@@ -59,7 +59,9 @@ def names_of_tables(connection_id: str) -> TableNames:
 
 
 def look_at_table(connection_id: str, name: str, *, history: bool) -> TableFacts:
-    """Facts of a table by its name ``database.table``; ``history`` reads every snapshot."""
+    """Return the facts of a table by its name ``database.table``; ``history`` reads every
+    snapshot.
+    """
     from lakeformat import CommitKind
     from lakeformat.environment import SYSTEM
 
@@ -79,7 +81,7 @@ def look_at_table(connection_id: str, name: str, *, history: bool) -> TableFacts
 
 
 def _newest(table: Table) -> list[Snapshot]:
-    """The newest snapshots, the newest first: at least the recent ones, then to a compaction."""
+    """Return the newest snapshots, newest first: the recent ones, and more until a compaction."""
     from lakeformat import CommitKind
 
     found: list[Snapshot] = []

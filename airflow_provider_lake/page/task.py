@@ -1,8 +1,7 @@
-"""What a task has done to its table, as the table tells it.
+"""The snapshots that a task published, read from its table.
 
-The task's own words say which table to ask, and where to begin; a snapshot is shown only if it
-bears the commit user of this very task. Nobody who may change what a task has said can make the
-page show the commits of others.
+The task's XComs name the table and the range of snapshots. A snapshot is shown only if it has the
+commit user of this task. So a changed XCom cannot make the page show commits of other tasks.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["OneTask", "TaskChanges", "changes_of_task"]
 
 _LOOKED_BACK = 100
-"""So many snapshots are asked whether they are the task's."""
+"""The most snapshots that are checked for the task's commit user."""
 _RESULT_KEY = "return_value"
 
 
@@ -42,26 +41,26 @@ class OneTask:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskChanges:
-    """The snapshots of a task, and what they changed."""
+    """The snapshots of a task, and their changes."""
 
     task: TaskIdentity
     connection_id: str = LakeHook.default_conn_name
     table: str | None = None
-    """None where the task has not said it."""
+    """None if the task has not named its table."""
     database: str | None = None
-    """Of a task on all tables of one."""
+    """The database of a task that works on all tables of one."""
     result: Mapping[str, Any] = field(default_factory=dict)
-    """What the task has returned."""
+    """The return value of the task."""
     commit_user: str = ""
     changes: tuple[SnapshotChange, ...] = ()
     looked_at: int = 0
-    """How many snapshots were asked."""
+    """The number of snapshots that were checked."""
     has_expired: bool = False
-    """Whether snapshots that the task named are gone."""
+    """True if snapshots that the task named have expired."""
 
 
 def changes_of_task(task: OneTask) -> TaskChanges:
-    """Ask the metadata database for the task's words, and the table for its snapshots."""
+    """Read the task's XComs from the metadata database, and its snapshots from the table."""
     said = _said(task, TABLE_KEY)
     result = _said(task, _RESULT_KEY)
     connection_id = str(said.get("lake_conn_id") or LakeHook.default_conn_name)
@@ -87,12 +86,12 @@ def changes_of_task(task: OneTask) -> TaskChanges:
 
 
 def _is_of(found: str, user: str) -> bool:
-    """A compaction adds to the name of whoever asked for it."""
+    """Return True for the task's commit user, also with the suffix that a compaction adds."""
     return found == user or found.startswith(f"{user}.")
 
 
 def _candidates(table: Table, result: Mapping[str, Any]) -> list[Position]:
-    """Positions of snapshots that may be the task's: those it named, else the newest."""
+    """Yield numbers of snapshots that may be the task's: the range it named, else the newest."""
     last, before = result.get("snapshot_id"), result.get("previous_snapshot_id")
     if type(last) is not int:
         return table.positions(limit=_LOOKED_BACK)
@@ -101,7 +100,7 @@ def _candidates(table: Table, result: Mapping[str, Any]) -> list[Position]:
 
 
 def _said(task: OneTask, key: str) -> Mapping[str, Any]:
-    """An XCom of the task; empty if there is none."""
+    """Return an XCom of the task; empty if there is none."""
     from airflow.models.xcom import XComModel
     from airflow.utils.session import create_session
 
@@ -116,7 +115,7 @@ def _said(task: OneTask, key: str) -> Mapping[str, Any]:
         )
         row: Any = session.scalars(asked).first()
         value = None if row is None else row.value
-    # As Airflow's own pages do: what a custom backend keeps elsewhere is not fetched.
+    # As on Airflow's own pages, values that a custom backend stores elsewhere are not fetched.
     if isinstance(value, str):
         with suppress(ValueError):
             value = json.loads(value)

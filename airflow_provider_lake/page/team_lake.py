@@ -1,7 +1,7 @@
-"""The lakes that pages open: by a connection's id, as a task of the connection's team finds it.
+"""The lakes that pages open: by a connection id, as a task of the connection's team finds it.
 
-A task's process knows its team, and the API server's has none: by its id alone Airflow finds no
-connection of a team here. The pages name the team themselves.
+A task's process knows its team; the API server has none, and finds no connection of a team by the
+id alone. The pages name the team.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def has_teams() -> bool:
 def lake_of_connection(connection_id: str) -> LakeHook:
     """Return the lake of a connection, looked up with the team that owns the connection.
 
-    The database says which team that is: the right to read the connection is asked for the same
+    The team is read from the database. The right to read the connection is checked for the same
     team (``access.py``).
     """
     from airflow.models.connection import Connection
@@ -38,7 +38,7 @@ def lake_of_connection(connection_id: str) -> LakeHook:
 
 
 def lake_of_dag(connection_id: str, dag_id: str) -> LakeHook:
-    """Return the lake that tasks of a DAG find by a connection's id."""
+    """Return the lake that tasks of a DAG find by a connection id."""
     from airflow.models.dag import DagModel
 
     return _TeamLake(connection_id, DagModel.get_team_name(dag_id))

@@ -1,1 +1,1 @@
-"""Tasks that wait for a table; all of them can wait in the triggerer."""
+"""Sensors for tables; all of them can wait in the triggerer."""

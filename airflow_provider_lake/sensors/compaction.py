@@ -1,4 +1,4 @@
-"""Waits until a compaction is worth it."""
+"""Waits until a compaction has enough to do."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ __all__ = ["LakeCompactionNeededSensor"]
 
 
 class LakeCompactionNeededSensor(LakeTableSensor):
-    """Waits until a compaction would read at least so many files; returns how much it would read.
+    """Waits until a compaction would read at least ``min_files``; returns how much it would read.
 
-    Only metadata is read. ``minor`` asks for what is due, ``full`` for anything not in best shape.
+    Only metadata is read. ``minor`` counts what is due, ``full`` everything not in its best shape.
     """
 
     def __init__(
@@ -25,7 +25,7 @@ class LakeCompactionNeededSensor(LakeTableSensor):
         self._check_arguments()
 
     def condition(self) -> CompactionNeeded:
-        """How much is enough."""
+        """Return the condition on the number of files."""
         return CompactionNeeded(
             strategy=self.strategy, min_files=at_least(1, "min_files", self.min_files)
         )

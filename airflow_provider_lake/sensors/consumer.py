@@ -1,4 +1,4 @@
-"""Waits for a reader of changes."""
+"""Waits for a consumer to read."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ __all__ = ["LakeConsumerLagSensor"]
 class LakeConsumerLagSensor(LakeTableSensor):
     """Waits until a consumer has read all but ``max_behind`` snapshots.
 
-    One that has not begun yet is waited for. One whose next snapshot has expired can never catch
-    up: the task fails at once and says so.
+    It also waits for a consumer that does not exist yet. If the next snapshot of the consumer has
+    expired, the task fails at once, because the consumer cannot continue.
     """
 
     def __init__(self, *, consumer: str, max_behind: int = 0, **kwargs: Any) -> None:
@@ -28,7 +28,7 @@ class LakeConsumerLagSensor(LakeTableSensor):
 
     @classmethod
     def _check_values(cls, task_id: str, given: Mapping[str, Any]) -> None:
-        """Refuse a name that no consumer has: it would be waited for in vain."""
+        """Refuse an invalid name of a consumer: the wait would never end."""
         from lakeformat import InvalidRequestError
 
         name = given.get("consumer")
@@ -40,7 +40,7 @@ class LakeConsumerLagSensor(LakeTableSensor):
             raise LakeArgumentError(f"task {task_id!r}: argument 'consumer': {reason}") from None
 
     def condition(self) -> ConsumerLag:
-        """The consumer, and how far behind it may be."""
+        """Return the condition on the consumer."""
         return ConsumerLag(
             consumer=self.consumer, max_behind=at_least(0, "max_behind", self.max_behind)
         )

@@ -12,9 +12,10 @@ __all__ = ["LakePartitionSensor"]
 
 
 class LakePartitionSensor(LakeTableSensor):
-    """Waits until a partition has rows, or with ``done`` until its ``_SUCCESS`` file is there.
+    """Waits until a partition has rows, or with ``done`` until its ``_SUCCESS`` file exists.
 
-    ``{"dt": "2024-01-31"}`` may name some columns of the partition; with ``done``, all of them.
+    ``{"dt": "2024-01-31"}`` may name some columns of the partition; with ``done``, it must name
+    all.
     """
 
     def __init__(
@@ -26,7 +27,7 @@ class LakePartitionSensor(LakeTableSensor):
         self._check_arguments()
 
     def condition(self) -> PartitionThere:
-        """The partition."""
+        """Return the condition on the partition."""
         if not self.partition:
-            raise ValueError("argument 'partition' names no column: write {'dt': '2024-01-31'}")
+            raise ValueError("argument 'partition' is empty: write {'dt': '2024-01-31'}")
         return PartitionThere(partition=dict(self.partition), done=self.done)

@@ -16,9 +16,8 @@ __all__ = ["LakeSnapshotSensor"]
 class LakeSnapshotSensor(LakeTableSensor):
     """Waits until a table has a commit newer than a snapshot, or than a time; returns the change.
 
-    Without either, the first commit of all is waited for. Compactions and statistics do not count
-    unless ``kinds`` names them; with ``changelog`` a commit counts if it published changelog rows.
-    ``after_position`` takes the ``position`` of an earlier event in place of ``after_snapshot``.
+    Without either it waits for the first commit. Compactions and statistics do not count unless
+    ``kinds`` names them. With ``changelog`` a commit counts if it published changelog rows.
     """
 
     def __init__(
@@ -40,7 +39,7 @@ class LakeSnapshotSensor(LakeTableSensor):
         self._check_arguments()
 
     def condition(self) -> SnapshotAdvanced:
-        """The commits that count."""
+        """Return the condition on commits."""
         after: int | str = at_least(0, "after_snapshot", self.after_snapshot)
         if self.after_position is not None:
             after = check_position("after_position", self.after_position)

@@ -1,4 +1,4 @@
-"""What all sensors of a table do alike: ask once in the worker, then wait in the triggerer."""
+"""The base of all table sensors: checks once in the worker, then waits in the triggerer."""
 
 from __future__ import annotations
 
@@ -30,10 +30,11 @@ __all__ = ["LakeTableSensor"]
 
 
 class LakeTableSensor(CheckedArguments, BaseSensorOperator, metaclass=RefusingConstruction):
-    """Waits until a table meets a condition, which a subclass names; returns what was found.
+    """Waits until a table meets the condition of a subclass; returns what was found.
 
-    A table that does not exist, or a storage that does not answer, is waited for. The constructor
-    of a subclass declares the types of its arguments, and ends with ``_check_arguments``.
+    It also waits for a table that does not exist yet, and for a storage that does not answer. The
+    constructor of a subclass declares the types of its arguments, and ends with
+    ``_check_arguments``.
     """
 
     template_fields: Sequence[str] = ("table", "lake_conn_id", "deferrable")
@@ -52,7 +53,7 @@ class LakeTableSensor(CheckedArguments, BaseSensorOperator, metaclass=RefusingCo
         self.deferrable = deferrable
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
-        """Every argument may be a template."""
+        """Make every argument a template field."""
         super().__init_subclass__(**kwargs)
         if "__init__" in vars(cls):
             own = argument_names(vars(cls)["__init__"])
@@ -60,10 +61,10 @@ class LakeTableSensor(CheckedArguments, BaseSensorOperator, metaclass=RefusingCo
 
     @abstractmethod
     def condition(self) -> Condition:
-        """What is waited for; a ``ValueError`` says which argument makes no sense."""
+        """Return the condition; raise ``ValueError`` for a wrong argument."""
 
     def poke(self, context: Context) -> PokeReturnValue:
-        """Ask the table once."""
+        """Check the table once."""
         found = self._found()
         return PokeReturnValue(found is not None, found)
 
@@ -87,7 +88,7 @@ class LakeTableSensor(CheckedArguments, BaseSensorOperator, metaclass=RefusingCo
         )
 
     def execute_complete(self, context: Context, event: dict[str, Any]) -> dict[str, Any]:
-        """What the triggerer has found, or why nobody can find it."""
+        """Return what the triggerer has found, or fail with the reason it cannot be found."""
         if event["status"] != MET:
             raise AirflowFailException(event["reason"])
         found: dict[str, Any] = event["found"]
@@ -104,10 +105,10 @@ class LakeTableSensor(CheckedArguments, BaseSensorOperator, metaclass=RefusingCo
     def _check_together(self) -> None:
         if self.deferrable and self.poke_interval <= 0:
             raise LakeArgumentError(
-                f"task {self.task_id!r}: argument 'poke_interval' is a number of seconds above 0, "
-                "as the triggerer would ask without a pause"
+                f"task {self.task_id!r}: argument 'poke_interval' must be a number of seconds "
+                "above 0: without a pause the triggerer would never stop asking"
             )
         try:
             self.condition()
-        except ValueError as reason:  # a template that renders to nonsense does so again
+        except ValueError as reason:  # a template that renders to a wrong value does so again
             raise LakeArgumentError(f"task {self.task_id!r}: {reason}") from None

@@ -1,4 +1,4 @@
-"""Waits for event time."""
+"""Waits for an event time."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["LakeWatermarkSensor"]
 
 
 class LakeWatermarkSensor(LakeTableSensor):
-    """Waits until a table is complete up to a moment of event time, as its watermark says."""
+    """Waits until the watermark of a table has reached an event time."""
 
     def __init__(self, *, watermark: str | int | datetime, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -20,5 +20,5 @@ class LakeWatermarkSensor(LakeTableSensor):
         self._check_arguments()
 
     def condition(self) -> WatermarkReached:
-        """The moment."""
+        """Return the condition on the watermark."""
         return WatermarkReached(millis=to_millis("watermark", self.watermark))

@@ -1,1 +1,1 @@
-"""Processes of Spark that a task starts, watches and ends."""
+"""Spark processes that a task starts, watches and ends."""

@@ -1,8 +1,9 @@
 """The arguments of the stock Spark operator, for operators that may never start Spark.
 
-Importing the stock operator costs a DAG file and a task several times what ours do: it brings the
-OpenLineage provider along. So these are declared here, with types, and a contract test compares
-them with the stock operator's; it is made when something is submitted (``spark_submission.py``).
+Importing the stock operator is several times slower than importing ours, because it imports the
+OpenLineage provider. So the arguments are declared here with types, and a contract test compares
+them with the stock operator's. The stock operator is created when a job is submitted
+(``submission.py``).
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ __all__ = ["SPARK_ARGUMENTS", "LakeSparkArguments"]
 
 
 class LakeSparkArguments(BaseOperator):
-    """Keeps what spark-submit is to be given; each is described at the ``SparkSubmitOperator``."""
+    """Keeps the arguments for spark-submit; the ``SparkSubmitOperator`` describes each."""
 
     def __init__(
         self,
@@ -98,10 +99,10 @@ class LakeSparkArguments(BaseOperator):
         self.durable = durable
 
     def _spark_given(self) -> dict[str, Any]:
-        """What is not left to the stock operator's own defaults."""
+        """Return the arguments that are set; the stock operator has defaults for the rest."""
         values = {name: getattr(self, name) for name in SPARK_ARGUMENTS}
         return {name: value for name, value in values.items() if value is not None}
 
 
 SPARK_ARGUMENTS = tuple(argument_names(LakeSparkArguments.__init__))
-"""Their names, which are those of the stock operator."""
+"""The names of these arguments, the same as in the stock operator."""

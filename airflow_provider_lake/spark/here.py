@@ -1,4 +1,4 @@
-"""Spark for a function of the task's own process."""
+"""Spark for a function that runs in the task's own process."""
 
 from __future__ import annotations
 
@@ -22,7 +22,9 @@ __all__ = ["spark_here"]
 def spark_here(
     name: str, hook: LakeHook, conn_id: str | None, conf: Mapping[str, Any] | None
 ) -> Iterator[SparkSession]:
-    """A session that knows the lake and ends with the block; its driver is this process."""
+    """Yield a session with the lake registered, stopped after the block; its driver is this
+    process.
+    """
     master = _master(conn_id or DEFAULT_SPARK_CONNECTION)
     from spark_jobs import register
     from spark_jobs.runtime.spark_session import start_session
@@ -35,7 +37,7 @@ def spark_here(
 
 
 def _master(conn_id: str) -> str:
-    """The master that spark-submit would be given, read and refused by the same code."""
+    """Return the master that spark-submit would get, checked by the same code."""
     from airflow_provider_lake.spark.markers import JobOutput
     from airflow_provider_lake.spark.submit import LakeSparkSubmitHook
 
@@ -48,7 +50,7 @@ def _master(conn_id: str) -> str:
     )
     if hook.is_driver_elsewhere:
         raise AirflowFailException(
-            f"Spark connection {conn_id!r} has deploy mode 'cluster': the driver of a function is "
-            "the task's own process; name a connection with deploy mode 'client'"
+            f"Spark connection {conn_id!r} has deploy mode 'cluster', but the driver of a function "
+            "is the task's own process: use a connection with deploy mode 'client'"
         )
     return hook.master

@@ -1,9 +1,9 @@
 """Starts a command that does not outlive its parent: ``launch.py PARENT_PID COMMAND...``.
 
-Run by path, with the standard library alone, between the task and ``spark-submit``. On Linux the
-kernel kills the command when the task's process dies, however that happens (memory, power of the
-container, ``kill -9``). It is a program and no ``preexec_fn``: Python code between fork and exec
-can block for ever in a process that has threads.
+It runs between the task and ``spark-submit``, by path and with only the standard library. On Linux
+the kernel kills the command when the task's process dies for any reason (memory, container stop,
+``kill -9``). A program is used instead of a ``preexec_fn``, because Python code between fork and
+exec can block forever in a process with threads.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _PR_SET_PDEATHSIG = 1
 
 
 def main(words: list[str]) -> None:
-    """Become the command, unless the parent is gone already."""
+    """Become the command, unless the parent has already died."""
     parent, command = int(words[0]), words[1:]
     if sys.platform == "linux":
         import ctypes

@@ -1,4 +1,4 @@
-"""The lines a job prints for programs, among everything else a driver prints."""
+"""Reads the lines that a job prints for programs, among all other output of a driver."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _log = logging.getLogger(__name__)
 
 
 class JobOutput:
-    """What a driver has said so far: the result of its job, and where its Spark is seen."""
+    """The output of a driver so far: the result of its job, and its Spark application."""
 
     def __init__(self, *, on_spark: Callable[[dict[str, Any]], None] | None = None) -> None:
         self.result: dict[str, Any] | None = None
@@ -26,12 +26,12 @@ class JobOutput:
         self._on_spark = on_spark
 
     def reading(self, lines: Iterator[str]) -> Iterator[str]:
-        """The lines as they come, marked ones read and made readable."""
+        """Yield the lines; marked lines are read and replaced by readable ones."""
         for line in lines:
             yield self._read(line)
 
     def tell_spark(self, said: dict[str, Any]) -> None:
-        """Where Spark is seen, as the driver says or whoever else knows."""
+        """Pass on the Spark application that the driver, or the hook, reports."""
         if self._on_spark is not None:
             self._on_spark(said)
 
@@ -50,7 +50,7 @@ class JobOutput:
 
 @contextmanager
 def progress_as_sentences() -> Iterator[None]:
-    """Make progress that a job in this process logs as readable as that of a driver."""
+    """Make the progress that a job in this process logs as readable as that of a driver."""
     log = logging.getLogger("spark_jobs.runtime.progress")
 
     def reworded(record: logging.LogRecord) -> bool:
@@ -65,20 +65,22 @@ def progress_as_sentences() -> Iterator[None]:
 
 
 def _progress_text(said: Mapping[str, Any]) -> str:
-    """The sentence ``shop.orders, compact: 3 of 6 units done``."""
+    """Return a sentence such as ``shop.orders, compact: 3 of 6 units done``."""
     about = ", ".join(str(said[name]) for name in ("table", "step") if said.get(name))
     done = f"{said.get('done')} of {said.get('total')} {said.get('unit', '')}".rstrip()
     return f"{about}: {done} done" if about else done
 
 
 def _marked(marker: str, line: str) -> dict[str, Any] | None:
-    """The object behind a marker; both streams of a driver end in one pipe, so it may come late."""
+    """Return the object after a marker anywhere in a line: a driver's two streams share one
+    pipe.
+    """
     at = line.find(marker)
     if at < 0:
         return None
     try:
         said = json.loads(line[at + len(marker) :])
     except ValueError:
-        _log.warning("a line with %sis not whole, and is not read", marker)
+        _log.warning("ignored an incomplete line with %s", marker.strip())
         return None
     return said if isinstance(said, dict) else None

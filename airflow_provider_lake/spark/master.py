@@ -1,4 +1,4 @@
-"""Where Spark is: the connection that says so, and the program that submits to it."""
+"""The Spark connection and the program that submits to it."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ _log = logging.getLogger(__name__)
 
 
 def spark_connection(conn_id: str) -> Connection:
-    """The Spark connection; without the default one Spark runs on this machine.
+    """Return the Spark connection; if the default one is missing, Spark runs on this machine.
 
-    The stock hook takes any lookup that fails for ``yarn``, and says so in one line of its log.
+    The stock hook falls back to ``yarn`` if a lookup fails, with one line in its log.
     """
     try:
         connection = BaseHook.get_connection(conn_id)
@@ -43,27 +43,31 @@ def spark_connection(conn_id: str) -> Connection:
         refuse_unreadable(conn_id)
         if conn_id != DEFAULT_SPARK_CONNECTION:
             raise AirflowFailException(
-                f"there is no Spark connection {conn_id!r}: make it, or leave out spark_conn_id "
-                f"to run Spark on this machine ({_LOCAL_MASTER})"
+                f"Spark connection {conn_id!r} does not exist: create it, or leave out "
+                f"spark_conn_id to run Spark on this machine ({_LOCAL_MASTER})"
             ) from None
-        _log.warning("no connection %s: Spark runs on this machine, as %s", conn_id, _LOCAL_MASTER)
+        _log.warning(
+            "connection %s does not exist: Spark runs on this machine, as %s",
+            conn_id,
+            _LOCAL_MASTER,
+        )
         return _on_this_machine(conn_id)
     except AirflowException as reason:
-        raise ConnectionError(f"Spark connection {conn_id!r} was not to be had") from reason
+        raise ConnectionError(f"Spark connection {conn_id!r} could not be looked up") from reason
     if connection.conn_type not in _MASTER_TYPES:
         raise AirflowFailException(
-            f"connection {conn_id!r} is of type {connection.conn_type!r}, not 'spark'"
+            f"connection {conn_id!r} has type {connection.conn_type!r}: change it to 'spark'"
         )
     return connection
 
 
 def is_on_this_machine(master: str) -> bool:
-    """Whether executors are threads of the driver, which is here."""
+    """Return True if executors are threads of the driver on this machine."""
     return re.fullmatch(r"local(\[.*\])?", master) is not None
 
 
 def find_spark_submit() -> str:
-    """The absolute path of ``spark-submit``: on the PATH, else inside the installed pyspark."""
+    """Return the absolute path of ``spark-submit``: on the PATH, else in the installed pyspark."""
     on_path = shutil.which("spark-submit")
     if on_path:
         return str(Path(on_path).absolute())
@@ -73,8 +77,8 @@ def find_spark_submit() -> str:
         inside = None
     if inside is None or not os.access(inside, os.X_OK):
         raise AirflowFailException(
-            "there is no spark-submit on the PATH and none in pyspark: "
-            "pip install 'airflow-provider-lake[spark]', or give spark_binary its absolute path"
+            "spark-submit is neither on the PATH nor in pyspark: run "
+            "pip install 'airflow-provider-lake[spark]', or set spark_binary to its absolute path"
         )
     return str(inside)
 

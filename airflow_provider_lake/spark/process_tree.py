@@ -1,4 +1,4 @@
-"""Ends what a task has started: a process with everything that comes from it."""
+"""Ends a process that a task has started, with all its descendants."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ _PAUSE_SECONDS = 0.05
 class ProcessTree:
     """A started process and its descendants, as they were at one moment.
 
-    The descendants have to be known before the first of them ends: what a dead process leaves
-    behind belongs to nobody, and nobody finds it any more.
+    The descendants must be listed before the first of them ends: the children of a dead process
+    cannot be found any more.
     """
 
     def __init__(self, root: subprocess.Popen[str] | None) -> None:
@@ -28,14 +28,14 @@ class ProcessTree:
 
     @property
     def is_gone(self) -> bool:
-        """Whether none of them does anything any more."""
+        """True if none of the processes still runs."""
         return not any(map(_runs, self._members))
 
     def terminate(self, grace_seconds: float) -> None:
-        """Ask all of them to end, wait, and kill what is left, newcomers included.
+        """Ask all processes to end, wait, and kill those that remain, including new ones.
 
-        Nobody is reaped here: this runs in a signal handler, while the interrupted code may be
-        waiting for the same process and wants its exit code.
+        No process is reaped here: this runs in a signal handler, and the interrupted code may be
+        waiting for the same process and its exit code.
         """
         for process in self._members:
             _send(process.terminate)
@@ -44,7 +44,7 @@ class ProcessTree:
         for process in alive:
             _send(process.kill)
         for process in _wait(alive, grace_seconds):
-            _log.warning("process %s is still there after it was killed", process.pid)
+            _log.warning("process %s still runs after it was killed", process.pid)
 
 
 def _family(pid: int) -> list[psutil.Process]:
@@ -56,13 +56,13 @@ def _family(pid: int) -> list[psutil.Process]:
 
 
 def _send(signal: Callable[[], None]) -> None:
-    """A process that has ended meanwhile needs no signal."""
+    """Send a signal; ignore a process that has ended."""
     with suppress(psutil.NoSuchProcess):
         signal()
 
 
 def _wait(processes: Iterable[psutil.Process], seconds: float) -> list[psutil.Process]:
-    """Wait for processes to end; those that still run when the time is over."""
+    """Wait for processes to end; return those that still run when the time is over."""
     end = time.monotonic() + seconds
     while alive := [process for process in processes if _runs(process)]:
         if time.monotonic() >= end:
@@ -72,7 +72,7 @@ def _wait(processes: Iterable[psutil.Process], seconds: float) -> list[psutil.Pr
 
 
 def _runs(process: psutil.Process) -> bool:
-    """Whether it does anything yet; one that only waits to be reaped does not."""
+    """Return True if a process still runs; one that waits to be reaped does not."""
     try:
         return bool(process.is_running() and process.status() != psutil.STATUS_ZOMBIE)
     except psutil.NoSuchProcess:

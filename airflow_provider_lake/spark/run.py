@@ -1,4 +1,4 @@
-"""What one job needs to go through spark-submit: its words, its environment, its result file."""
+"""Prepares one job for spark-submit: its arguments, its environment, its result file."""
 
 from __future__ import annotations
 
@@ -19,16 +19,18 @@ if TYPE_CHECKING:
 __all__ = ["CATALOG_VARIABLE", "SOURCE_VARIABLE", "SparkRun", "job_file", "prepared_run"]
 
 CATALOG_VARIABLE = "LAKE_CATALOG_OPTIONS"
-"""The environment variable that carries the connection's options to a driver: no argument does."""
+"""The environment variable with the connection's options for a driver; arguments never hold
+them.
+"""
 SOURCE_VARIABLE = "LAKE_SOURCE_OPTIONS"
-"""The same for the options of a SQL database that rows come from."""
+"""The same for the options of a SQL database whose rows are read."""
 
 _TRAVELS = {
     "catalog_options": ("--catalog-options-env", CATALOG_VARIABLE),
     "source_options": ("--source-options-env", SOURCE_VARIABLE),
 }
 
-# Linux takes 128 KiB for one argument.
+# Linux allows 128 KiB for one argument.
 _LONGEST_ARGUMENT = 100_000
 
 
@@ -43,7 +45,9 @@ class SparkRun:
     options: Mapping[str, str] = field(repr=False)
 
     def result(self) -> dict[str, Any] | None:
-        """What the job left in its result file; None if it left nothing that can be read."""
+        """Return the content of the job's result file; None if there is none, or it is not
+        readable.
+        """
         from lakeformat import LakeError
         from lakeformat.storage.base import LARGE_FILE
 
@@ -55,7 +59,7 @@ class SparkRun:
         return result if isinstance(result, dict) else None
 
     def forget_result(self) -> None:
-        """Remove the result of an earlier submission."""
+        """Delete the result of an earlier submission."""
         storage, path = self._result_place()
         storage.delete(path)
 
@@ -74,15 +78,16 @@ def prepared_run(
     result_folder: str | None,
     is_driver_elsewhere: bool,
 ) -> Iterator[SparkRun]:
-    """A run whose private files are gone afterwards.
+    """Yield a run; its private files are deleted afterwards.
 
-    ``name`` is the same for every try of a task: a retry may find the first one's driver at work.
+    ``name`` is the same for every attempt of a task: a retry may find the first driver still at
+    work.
     """
     private = {key: request[key] for key in _TRAVELS if request.get(key)}
     if private and is_driver_elsewhere:
         raise AirflowFailException(
-            f"{' and '.join(private)} reach a driver by its environment alone: in deploy mode "
-            "'cluster' leave them to the cluster, or use deploy_mode='client'"
+            f"{' and '.join(private)} can reach a driver only by its environment: in deploy mode "
+            "'cluster' configure them on the cluster, or use deploy_mode='client'"
         )
     with tempfile.TemporaryDirectory(prefix="lake-task-") as folder:  # for its owner alone
         result_uri = f"{(result_folder or folder).rstrip('/')}/{name}.json"
@@ -100,8 +105,8 @@ def prepared_run(
 def _written(text: str, place: Path, is_driver_elsewhere: bool) -> str:
     if is_driver_elsewhere:
         raise AirflowFailException(
-            f"the request has {len(text)} characters, more than an argument of a driver elsewhere "
-            "may have: do it in several tasks, or use deploy_mode='client'"
+            f"the request has {len(text)} characters, too many for an argument of a driver on a "
+            "cluster: split the work into several tasks, or use deploy_mode='client'"
         )
     place.touch(mode=0o600)
     place.write_text(text, "utf-8")
@@ -109,8 +114,11 @@ def _written(text: str, place: Path, is_driver_elsewhere: bool) -> str:
 
 
 def job_file(name: str) -> Path:
-    """Where a file of the package of jobs is, which nobody has to import to know."""
+    """Return the path of a file in the package of jobs, without importing the package."""
     found = find_spec("spark_jobs")
     if found is None or not found.submodule_search_locations:
-        raise AirflowFailException("the package spark_jobs is not installed beside this one")
+        raise AirflowFailException(
+            "package spark_jobs is not installed: run pip install --force-reinstall "
+            "airflow-provider-lake"
+        )
     return Path(found.submodule_search_locations[0], name)

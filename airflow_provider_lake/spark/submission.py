@@ -1,4 +1,4 @@
-"""One use of the stock Spark operator, made inside the task that submits."""
+"""One use of the stock Spark operator, created inside the task that submits."""
 
 from __future__ import annotations
 
@@ -19,11 +19,10 @@ __all__ = ["LakeSparkSubmission"]
 
 
 class LakeSparkSubmission(SparkSubmitOperator):
-    """Submits as the stock operator does, through a hook of ours; it is no task of a DAG.
+    """Submits as the stock operator does, with a hook of ours; it is no task of a DAG.
 
-    All it is given is rendered. What it does is chosen by the stock operator from the master and
-    the deploy mode: it waits for spark-submit, or it follows a driver elsewhere, which a retry of
-    the task finds again.
+    All its arguments are rendered. The stock operator chooses by the master and the deploy mode: it
+    waits for spark-submit, or it follows a driver on the cluster, which a retry finds again.
     """
 
     _hook: LakeSparkSubmitHook | None
@@ -45,20 +44,20 @@ class LakeSparkSubmission(SparkSubmitOperator):
 
     @property
     def was_begun(self) -> bool:
-        """Whether there is a hook, so that there may be something to end."""
+        """True if a hook exists, so that there may be a process to end."""
         return self._hook is not None
 
     @property
     def was_killed(self) -> bool:
-        """Whether what was submitted has been ended from here."""
+        """True if this task has ended what it submitted."""
         return self._hook is not None and self._hook.was_killed
 
     def submit_and_wait(self, context: Context) -> None:
-        """Do what the stock operator does, without Airflow's warning of a task within a task."""
+        """Run the stock operator without Airflow's warning about a task within a task."""
         inspect.unwrap(SparkSubmitOperator.execute)(self, context)
 
     def _get_hook(self) -> LakeSparkSubmitHook:
-        """The hook of the stock operator, with the stock operator's arguments."""
+        """Return our hook with the stock operator's arguments."""
         return LakeSparkSubmitHook(
             connection=self._connection,
             process_env=self._process_env,

@@ -1,8 +1,8 @@
-"""The stock hook of spark-submit, with what a task that commits needs besides.
+"""The stock hook of spark-submit, with additions for tasks that commit.
 
-Nothing outlives its task, nobody guesses a master, secrets travel in the environment alone, and
-what the job says is read. Each method here overrides one of the stock class; a contract test per
-override fails when upstream moves it.
+No process outlives its task, no master is guessed, secrets are passed only in the environment, and
+the job's output is read. Each method here overrides one of the stock class; a contract test for
+each fails when upstream changes it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = ["LakeSparkSubmitHook"]
 
-# Airflow itself kills a task five seconds after it has asked it to end.
+# Airflow kills a task five seconds after it has asked the task to end.
 _GRACE_SECONDS = 3.0
 _KNOWN_MASTER = re.compile(r"local(\[.*\])?|yarn.*|(spark|k8s|mesos)://.+")
 _JAVA_OPTIONS = "spark.driver.extraJavaOptions"
@@ -54,37 +54,37 @@ class LakeSparkSubmitHook(SparkSubmitHook):
         self._process_env = dict(process_env)
         try:
             super().__init__(**stock)
-        except (NameError, RuntimeError) as reason:  # it misses what it could not import
+        except (NameError, RuntimeError) as reason:  # a missing import of the stock hook
             raise AirflowFailException(
-                "Spark on Kubernetes is watched by Airflow's provider for it: "
+                "Spark on Kubernetes needs Airflow's Kubernetes provider: run "
                 "pip install apache-airflow-providers-cncf-kubernetes"
             ) from reason
         self._application_args = [str(word) for word in self._application_args or ()]
         if not _KNOWN_MASTER.fullmatch(self.master):
             raise AirflowFailException(
-                f"Spark connection {self._conn_id!r} gives the master {self.master!r}: "
+                f"Spark connection {self._conn_id!r} has an unknown master {self.master!r}: "
                 "write local[2], spark://host:7077, k8s://… or yarn"
             )
         if self.master.startswith("spark:") and self.is_driver_elsewhere:
             raise AirflowFailException(
-                "Spark runs no Python driver in deploy mode 'cluster' on a standalone cluster: "
-                "use deploy_mode='client'"
+                "a standalone Spark cluster does not support deploy mode 'cluster' for Python: use "
+                "deploy_mode='client'"
             )
         if is_on_this_machine(self.master):
             self._conf = {**_settings_here(), **self._conf}
 
     @property
     def master(self) -> str:
-        """Where Spark is."""
+        """The Spark master."""
         return str(self._connection["master"])
 
     @property
     def is_driver_elsewhere(self) -> bool:
-        """Whether the driver is no process of this machine."""
+        """True if the driver does not run on this machine."""
         return bool(self._connection["deploy_mode"] == "cluster")
 
     def submit(self, application: str = "", **kwargs: Any) -> str | None:
-        """Submit, with nothing left of an earlier submission that could pass for this one's."""
+        """Submit, after the result of an earlier submission was deleted."""
         self._before_submit()
         try:
             return super().submit(application, **kwargs)
@@ -93,7 +93,7 @@ class LakeSparkSubmitHook(SparkSubmitHook):
                 self._submit_sp.stdout.close()  # the stock code leaves it to the garbage collector
 
     def on_kill(self) -> None:
-        """End spark-submit, its JVM, the driver and whatever they started; then what is remote."""
+        """End spark-submit, its JVM, the driver and their children; then what runs on a cluster."""
         self.was_killed = True
         started = ProcessTree(self._submit_sp)
         if not self.is_driver_elsewhere:
@@ -102,7 +102,9 @@ class LakeSparkSubmitHook(SparkSubmitHook):
         started.terminate(_GRACE_SECONDS)
 
     def get_connection(self, conn_id: str) -> Connection:  # type: ignore[override]
-        """The one that was looked up already: the stock code would swallow a failure here."""
+        """Return the connection that was looked up before: the stock code would hide a failed
+        lookup.
+        """
         return self._spark
 
     def _resolve_connection(self) -> dict[str, Any]:
@@ -110,14 +112,14 @@ class LakeSparkSubmitHook(SparkSubmitHook):
         return super()._resolve_connection()
 
     def _binary_of_connection(self) -> str:
-        """An absolute path: what starts a worker need not have the same PATH as a shell."""
+        """Return an absolute path: the PATH of a worker may differ from that of a shell."""
         named = self._spark.extra_dejson.get("spark-binary")
         found = shutil.which(named) if named and named != "spark-submit" else None
         return found or find_spark_submit()
 
     def _build_spark_submit_command(self, application: str) -> list[str]:
         command = super()._build_spark_submit_command(application)
-        # Only now: what is known to the stock code as env_vars may become arguments.
+        # Set only now, because the stock code may turn env_vars into arguments.
         self._env = {**_driver_env(self.master), **self._process_env, **(self._env or {})}
         return [sys.executable, "-I", "-S", launch.__file__, str(os.getpid()), *command]
 
@@ -128,17 +130,17 @@ class LakeSparkSubmitHook(SparkSubmitHook):
         super()._process_spark_submit_log(self._noticing(self._output.reading(itr)))
 
     def _noticing(self, lines: Iterator[str]) -> Iterator[str]:
-        """The same lines; of some the stock code learns which application this is."""
+        """Yield the same lines, and report the application once the stock code has found its id."""
         for line in lines:
             yield line
             self._tell_application(self._yarn_application_id or self._kubernetes_application_id)
 
     def _start_yarn_application_status_tracking(self, application_id: str) -> None:
-        self._tell_application(application_id)  # a retry finds it again without any lines
+        self._tell_application(application_id)  # a retry follows the application without any output
         super()._start_yarn_application_status_tracking(application_id)
 
     def _tell_application(self, application_id: str | None) -> None:
-        """Say once where a driver on the cluster is seen, whose own words do not come here."""
+        """Report once the application of a driver on the cluster, whose output is not read here."""
         if application_id is None or application_id == self._told_of:
             return
         self._told_of = application_id
@@ -148,7 +150,7 @@ class LakeSparkSubmitHook(SparkSubmitHook):
 
 
 def _settings_here() -> dict[str, str]:
-    """No race for the ports of the web page, and a log that can be read."""
+    """Return settings without the web page, whose ports may conflict, and with a readable log."""
     return {
         "spark.ui.enabled": "false",
         _JAVA_OPTIONS: f"-Dlog4j2.configurationFile={job_file('log4j2.properties').as_uri()}",
@@ -156,7 +158,9 @@ def _settings_here() -> dict[str, str]:
 
 
 def _driver_env(master: str) -> dict[str, str]:
-    """The driver runs on this Python; workers elsewhere have their own."""
+    """Return the environment of the driver, which runs on this Python; remote workers have their
+    own.
+    """
     env = {"PYSPARK_DRIVER_PYTHON": sys.executable, "LAKE_WATCH_PARENT": "1"}
     if is_on_this_machine(master):
         env["PYSPARK_PYTHON"] = sys.executable

@@ -1,7 +1,7 @@
-"""Ends a task whose supervisor has died: nobody hears of it, and its retry may be at work.
+"""Ends a task whose supervisor has died: its result is lost, and its retry may already run.
 
-The supervisor is the process that Airflow lets look after the task's own. Airflow itself leaves
-the task running until it says something, which a job may not do for hours.
+The supervisor is the process by which Airflow watches the task's process. Airflow does not end the
+task until it sends something, which a job may not do for hours.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from spark_jobs.runtime.watchdog import watch_parent
 
 __all__ = ["ending_with_the_supervisor"]
 
-# Airflow needs some of it to find out that nobody listens.
+# Airflow needs some time to notice that the supervisor has died.
 _GRACE_SECONDS = 10.0
 
 
 @contextmanager
 def ending_with_the_supervisor() -> Iterator[None]:
-    """Inside, the death of the supervisor is the SIGTERM that a user's "mark failed" sends."""
+    """Inside, the death of the supervisor acts as the SIGTERM of a user's "mark failed"."""
     if not _has_supervisor():
         yield
         return
@@ -36,5 +36,5 @@ def ending_with_the_supervisor() -> Iterator[None]:
 
 
 def _has_supervisor() -> bool:
-    """A task of ``dag.test()`` has none, and may outlive the shell it was started in."""
+    """Return True if the task has a supervisor; a task of ``dag.test()`` has none."""
     return isinstance(getattr(task_runner, "SUPERVISOR_COMMS", None), CommsDecoder)

@@ -1,1 +1,1 @@
-"""Loops of the triggerer: what tasks and assets wait for while no worker is held."""
+"""Triggers: wait for tables in the triggerer, while no worker is used."""

@@ -1,7 +1,4 @@
-"""Which event a watcher sends next, and where it stands then: pure but for one read.
-
-The cursor of a watcher is the position it has looked up to.
-"""
+"""The position of a table's watcher, and the changes since: no I/O but one read."""
 
 from __future__ import annotations
 
@@ -20,7 +17,7 @@ __all__ = ["Wanted", "advance", "at_no_snapshot", "read_cursor"]
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What a watcher waits for."""
+    """The commits that a watcher waits for."""
 
     name: str
     kinds: Collection[str]
@@ -39,9 +36,9 @@ def read_cursor(kept: Any) -> Position | None:
 
 
 def at_no_snapshot(cursor: Position | None) -> Position:
-    """Return where a watcher stands at a table without a snapshot.
+    """Return the position of a watcher at a table without a snapshot.
 
-    A cursor that stood on a snapshot is kept: whatever comes to that table is another history.
+    The position of a snapshot is kept: new snapshots of that table are another history.
     """
     from lakeformat.tables.position import Position
 
@@ -51,9 +48,9 @@ def at_no_snapshot(cursor: Position | None) -> Position:
 def advance(
     table: Table, head: Snapshot | None, cursor: Position | None, wanted: Wanted
 ) -> tuple[dict[str, Any] | None, Position]:
-    """Return the event to send, or None, and where the watcher is then.
+    """Return the event to send, or None, and the new position of the watcher.
 
-    Without a cursor it begins at the head and tells of nothing that was there already.
+    Without a position it starts at the newest snapshot and does not report older ones.
     """
     if head is None:
         return None, at_no_snapshot(cursor)

@@ -1,4 +1,4 @@
-"""Turns commits into asset events: any engine's commit can start a DAG."""
+"""Turns commits into asset events, so that a commit of any engine can start a DAG."""
 
 from __future__ import annotations
 
@@ -30,24 +30,24 @@ __all__ = ["LakeSnapshotEventTrigger"]
 _log = logging.getLogger(__name__)
 
 _STORED_SECONDS = 3.0
-"""A triggerer hands events over every second: by then Airflow has one stored."""
+"""A triggerer passes on events every second: after this time Airflow has stored an event."""
 
 
 class LakeSnapshotEventTrigger(BaseEventTrigger):
     """Watches a table for an ``AssetWatcher``; the payload is described in ``assets/change.py``.
 
-    Commits that change no rows, such as compactions, are passed over; with ``changelog=True``
-    those count that publish changelog rows, whatever their kind. A table that does not exist is
-    waited for, and then told of from its first commit; one that exists is told of from the moment
-    it is first watched, or from ``after_snapshot`` on: a snapshot number, or a position as text.
+    Commits that change no rows, such as compactions, are ignored. With ``changelog=True`` all
+    commits count that publish changelog rows. The trigger waits for a table that does not exist,
+    and reports it from its first commit on. A table that exists is reported from the moment it is
+    first watched, or from ``after_snapshot`` on.
 
-    How far it has come is kept in the asset's state store: what is committed while no triggerer
-    runs, or while Airflow has ended the watcher, is told afterwards. Right after an event a
-    crash may make it come a second time: consumers read what is new to them
-    (``snapshot_range``), not what an event says.
+    The position is kept in the asset's state store: commits made while no triggerer runs, or while
+    Airflow has ended the watcher, are reported afterwards. A crash right after an event may send it
+    a second time. So consumers read what is new to them (``snapshot_range``), not what an event
+    names.
 
-    All watchers of one connection with the same interval share one loop. ``lake_asset`` says which
-    ``asset`` it is for: two assets with the very same trigger would have no place to keep that.
+    All watchers of one connection with the same interval share one loop. ``lake_asset`` sets
+    ``asset``: two assets with an equal trigger would have no place to keep the position.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class LakeSnapshotEventTrigger(BaseEventTrigger):
         if after_snapshot is not None:
             check_position("after_snapshot", after_snapshot)
         if not isinstance(changelog, bool):
-            raise ValueError(f"changelog is True or False, got {changelog!r}")
+            raise ValueError(f"changelog must be True or False, got {changelog!r}")
         self.table = table
         self.lake_conn_id = lake_conn_id
         self.kinds = check_kinds(kinds)
@@ -76,11 +76,11 @@ class LakeSnapshotEventTrigger(BaseEventTrigger):
         self.asset = asset
 
     def for_asset(self, uri: str) -> LakeSnapshotEventTrigger:
-        """The same trigger for one asset alone."""
+        """Return the same trigger for one asset."""
         return type(self)(**{**self.serialize()[1], "asset": uri})
 
     def serialize(self) -> tuple[str, dict[str, Any]]:
-        """Class path and arguments, which build it again in the triggerer."""
+        """Return the class path and the arguments that build it again in the triggerer."""
         return f"{type(self).__module__}.{type(self).__qualname__}", {
             "table": self.table,
             "lake_conn_id": self.lake_conn_id,
@@ -92,12 +92,12 @@ class LakeSnapshotEventTrigger(BaseEventTrigger):
         }
 
     def shared_stream_key(self) -> Hashable:
-        """Watchers that one loop serves."""
+        """Return the key that watchers in one loop share."""
         return _key_of(self.serialize()[1])
 
     @classmethod
     async def open_shared_stream(cls, kwargs: dict[str, Any]) -> AsyncGenerator[Tick]:
-        """The loop; of the arguments only those that are in the key matter."""
+        """Run the loop; only the arguments in the key matter."""
         conn, interval = kwargs["lake_conn_id"], kwargs["poll_interval"]
         async for tick in open_ticks(_key_of(kwargs), conn, interval):
             yield tick
@@ -105,7 +105,7 @@ class LakeSnapshotEventTrigger(BaseEventTrigger):
     async def filter_shared_stream(
         self, shared_stream: AsyncIterator[Tick]
     ) -> AsyncGenerator[TriggerEvent]:
-        """The events of this table among the looks at all."""
+        """Yield the events of this table from the checks of all tables."""
         watch = watch_of(_key_of(self.serialize()[1]))
         watch.join(self.table)
         try:
@@ -116,14 +116,14 @@ class LakeSnapshotEventTrigger(BaseEventTrigger):
                     yield TriggerEvent(event)  # type: ignore[no-untyped-call]
                     await asyncio.sleep(min(_STORED_SECONDS, self.poll_interval))
                 if cursor is not None and (kept is None or not cursor.is_exactly(kept)):
-                    # Not at the next look: Airflow may have ended this watcher by then.
+                    # Stored now: by the next check Airflow may have ended this watcher.
                     await self._keep(cursor)
                     kept = cursor
         finally:
             watch.leave(self.table)
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
-        """The same with a loop of its own, where Airflow shares none."""
+        """Do the same with a loop of its own, for an Airflow without shared loops."""
         arguments = self.serialize()[1]
         async with (
             aclosing(self.open_shared_stream(arguments)) as ticks,
@@ -146,7 +146,9 @@ class LakeSnapshotEventTrigger(BaseEventTrigger):
         try:
             return await asyncio.to_thread(advance, head.table, head.snapshot, cursor, wanted)
         except LakeError as reason:
-            _log.warning("cannot tell what changed in %s; looking again: %s", self.table, reason)
+            _log.warning(
+                "the changes of %s cannot be read, the watcher tries again: %s", self.table, reason
+            )
             watch_of(_key_of(self.serialize()[1])).tell_again(self.table)
             return None, cursor
 
@@ -160,8 +162,8 @@ class LakeSnapshotEventTrigger(BaseEventTrigger):
         if self.asset_state_store is not None:
             try:
                 found = read_cursor(await self.asset_state_store.aget(self._state_key))
-            except ValueError as reason:  # several assets have this very trigger
-                _log.warning("%s: what is committed while no triggerer runs is missed", reason)
+            except ValueError as reason:  # several assets have an equal trigger
+                _log.warning("%s: commits made while no triggerer runs are missed", reason)
                 self.asset_state_store = None
         if found is None and self.after_snapshot is not None:
             return read_cursor(self.after_snapshot)

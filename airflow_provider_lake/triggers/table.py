@@ -1,4 +1,4 @@
-"""Asks a table again and again until a condition is met, without holding a worker."""
+"""Checks a table at an interval until a condition is met, without using a worker."""
 
 from __future__ import annotations
 
@@ -36,37 +36,39 @@ _log = logging.getLogger(__name__)
 
 
 def look(hook: LakeHook, table: str, condition: Condition) -> dict[str, Any] | None:
-    """Ask a table once; one that is not there yet, or cannot be reached now, is waited for."""
+    """Check a table once; return None if it does not exist yet or cannot be reached now."""
     from lakeformat import NotFoundError, UnavailableError
 
     try:
         return condition.check(table, hook.table(table))
     except (NotFoundError, UnavailableError) as reason:
-        _log.warning("waiting on: %s", reason)
+        _log.warning("still waiting: %s", reason)
         return None
 
 
 def check_watched(table: str, lake_conn_id: str, poll_interval: float) -> None:
-    """Refuse what no trigger can look at, or would look at without a pause."""
+    """Refuse values that a trigger cannot watch, or would check without a pause."""
     split_table_name(table)
     name, pause = _as_given(lake_conn_id), _as_given(poll_interval)
     if not isinstance(name, str) or not name:
-        raise ValueError(f"lake_conn_id is the id of a connection, got {lake_conn_id!r}")
+        raise ValueError(f"lake_conn_id must be the id of a connection, got {lake_conn_id!r}")
     is_pause = isinstance(pause, int | float) and 0 < pause < math.inf
     if not is_pause or isinstance(pause, bool):
-        raise ValueError(f"poll_interval is a number of seconds above 0, got {poll_interval!r}")
+        raise ValueError(
+            f"poll_interval must be a number of seconds above 0, got {poll_interval!r}"
+        )
 
 
 def _as_given(value: object) -> object:
-    """A DAG's author need not keep to types."""
+    """Return the value without its type: a DAG's author may pass any."""
     return value
 
 
 class LakeConditionTrigger(BaseTrigger):
     """Fires once, with what a condition has found of a table.
 
-    The payload is ``{"status": "met", "found": {…}}``; for a question that can never be answered,
-    such as a damaged table, it is ``{"status": "refused", "reason": "…"}``.
+    The payload is ``{"status": "met", "found": {…}}``. If the condition can never be met, such as
+    for a damaged table, it is ``{"status": "refused", "reason": "…"}``.
     """
 
     def __init__(
@@ -84,7 +86,7 @@ class LakeConditionTrigger(BaseTrigger):
         self.poll_interval = poll_interval
 
     def serialize(self) -> tuple[str, dict[str, Any]]:
-        """Class path and arguments, which build it again in the triggerer."""
+        """Return the class path and the arguments that build it again in the triggerer."""
         return f"{type(self).__module__}.{type(self).__qualname__}", {
             "table": self.table,
             "condition": self.condition,
@@ -93,13 +95,13 @@ class LakeConditionTrigger(BaseTrigger):
         }
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
-        """Look, sleep, look again; every call that blocks runs in a thread."""
+        """Check the table at each interval; every call that blocks runs in a thread."""
         condition = read_condition(self.condition)
         hook = LakeHook(self.lake_conn_id)
         while True:
             try:
                 found = await asyncio.to_thread(look, hook, self.table, condition)
-            except Exception as reason:  # noqa: BLE001 - the task tells it, and decides
+            except Exception as reason:  # noqa: BLE001 - the task raises it
                 yield _event({"status": REFUSED, "reason": _said(reason)})
                 return
             if found is not None:
@@ -109,7 +111,7 @@ class LakeConditionTrigger(BaseTrigger):
 
 
 class LakeSnapshotTrigger(LakeConditionTrigger):
-    """Fires when a table has a commit newer than a snapshot, whoever made it.
+    """Fires when a table has a commit newer than a snapshot, made by any program.
 
     For tasks that defer themselves; the payload's ``found`` is described in ``assets/change.py``.
     """
@@ -138,7 +140,7 @@ class LakeSnapshotTrigger(LakeConditionTrigger):
         )
 
     def serialize(self) -> tuple[str, dict[str, Any]]:
-        """Class path and arguments, which build it again in the triggerer."""
+        """Return the class path and the arguments that build it again in the triggerer."""
         path, arguments = super().serialize()
         wanted = arguments.pop("condition")
         kept = {key: wanted[key] for key in ("after_snapshot", "kinds", "changelog")}

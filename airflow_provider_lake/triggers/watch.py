@@ -1,7 +1,7 @@
 """One poll loop for all watched tables of a connection.
 
-The watchers of a triggerer join a ``Watch``; one loop looks at all their tables together, and
-hands each look to every watcher. A look costs one listing for each database.
+The watchers of a triggerer join a ``Watch``. One loop checks all their tables together, and passes
+each result to every watcher. A check costs one listing for each database.
 """
 
 from __future__ import annotations
@@ -24,42 +24,44 @@ __all__ = ["Tick", "Watch", "WatchKey", "open_ticks", "watch_of"]
 _log = logging.getLogger(__name__)
 
 WatchKey = tuple[str, str, float]
-"""What watchers have in common that share a loop."""
+"""The values that watchers in one loop share."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tick:
-    """One look at all watched tables."""
+    """One check of all watched tables."""
 
     heads: Mapping[str, Head] = field(default_factory=dict)
-    """Tables that are new to a watcher or have changed since the last look."""
+    """Tables that are new to a watcher or have changed since the last check."""
     absent: frozenset[str] = frozenset()
-    """Tables that were looked for and do not exist."""
+    """Watched tables that do not exist."""
 
 
 @dataclass(slots=True)
 class Watch:
-    """Which tables are watched in this process; used from one event loop alone."""
+    """The tables watched in this process; used from one event loop only."""
 
     tables: Counter[str] = field(default_factory=Counter)
     _fresh: set[str] = field(default_factory=set)
 
     def join(self, table: str) -> None:
-        """Watch a table from the next look on; its head is told then, changed or not."""
+        """Watch a table from the next check on, which reports its newest snapshot, changed or
+        not.
+        """
         self.tables[table] += 1
         self._fresh.add(table)
 
     def leave(self, table: str) -> None:
-        """One watcher less."""
+        """Remove one watcher of a table."""
         self.tables[table] -= 1
-        self.tables += Counter()  # which drops what nobody watches
+        self.tables += Counter()  # removes tables without a watcher
 
     def tell_again(self, table: str) -> None:
-        """Tell the head of a table at the next look, changed or not."""
+        """Report the newest snapshot of a table at the next check, changed or not."""
         self._fresh.add(table)
 
     def take_fresh(self) -> set[str]:
-        """The tables joined since this was last asked."""
+        """Return the tables that were joined since the last call."""
         fresh, self._fresh = self._fresh, set()
         return fresh
 
@@ -68,12 +70,14 @@ _WATCHES: dict[WatchKey, Watch] = {}
 
 
 def watch_of(key: WatchKey) -> Watch:
-    """The watch of this process under a key."""
+    """Return the watch of this process with this key."""
     return _WATCHES.setdefault(key, Watch())
 
 
 async def open_ticks(key: WatchKey, lake_conn_id: str, poll_interval: float) -> AsyncIterator[Tick]:
-    """Look, and look again after each interval, for ever; what is made of a look is part of it."""
+    """Yield a check after each interval, for ever; the time to handle a check is part of the
+    interval.
+    """
     while (heads := await asyncio.to_thread(_opened, lake_conn_id)) is None:
         await asyncio.sleep(poll_interval)
     watch = watch_of(key)
@@ -87,28 +91,32 @@ async def open_ticks(key: WatchKey, lake_conn_id: str, poll_interval: float) -> 
 
 
 def _opened(lake_conn_id: str) -> Heads | None:
-    """The tables of a catalog; None while it cannot be reached, as a SQL database that is down."""
+    """Open the tables of a catalog; None while it does not answer, such as a stopped SQL
+    database.
+    """
     from lakeformat import UnavailableError
     from lakeformat.catalog.heads import Heads
 
     try:
         return Heads(LakeHook(lake_conn_id).get_conn())
     except UnavailableError as reason:
-        _log.warning("watching waits for the catalog: %s", reason)
+        _log.warning("the catalog does not answer, the watcher tries again: %s", reason)
         return None
 
 
 def _look(heads: Heads, names: set[str], fresh: set[str], seen: dict[str, str | None]) -> Tick:
-    """``seen`` is what the last looks told of; a storage that does not answer tells nothing."""
+    """Check the tables; ``seen`` holds the snapshots reported so far. A failed check reports
+    nothing.
+    """
     from lakeformat import UnavailableError
 
     try:
         found = heads.look(names)
     except UnavailableError as reason:
-        _log.warning("watching goes on, this look failed: %s", reason)
+        _log.warning("a check of the watched tables failed, the watcher tries again: %s", reason)
         return Tick()
     for name, error in found.failed.items():
-        _log.warning("cannot look at %s now: %s", name, error)
+        _log.warning("%s cannot be read now, the watcher tries again: %s", name, error)
     told = {}
     for name, head in found.heads.items():
         identity = None if head.snapshot is None else head.snapshot.identity

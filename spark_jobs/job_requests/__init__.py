@@ -1,1 +1,1 @@
-"""What each job is asked to do, one declaration per job."""
+"""The requests of the jobs, one declaration per job."""

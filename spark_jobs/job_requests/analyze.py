@@ -1,4 +1,4 @@
-"""What the job ``analyze`` is asked to do."""
+"""Keys of the job ``analyze``."""
 
 from __future__ import annotations
 
@@ -13,9 +13,11 @@ __all__ = ["AnalyzeRequest"]
 
 @dataclass(frozen=True, kw_only=True)
 class AnalyzeRequest(CommitRequest):
-    """Count the rows and, of some columns or of all, their values, for query planners."""
+    """Count the rows of a table and, for some or all columns, their values, for query planners."""
 
     columns: Literal["all"] | ColumnNames | None = None
-    """Whose values are counted, besides the rows."""
+    """Columns whose values are counted; ``"all"`` for every column. Default: only rows are
+    counted.
+    """
     dry_run: bool = False
-    """Count, and publish nothing."""
+    """Count, but publish nothing."""

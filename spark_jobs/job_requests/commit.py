@@ -1,4 +1,4 @@
-"""What the job ``commit`` is asked to do."""
+"""Keys of the job ``commit``."""
 
 from __future__ import annotations
 
@@ -16,12 +16,13 @@ class StagedCommitRequest(CommitRequest):
     """Publish staged results in one snapshot, once."""
 
     staged: Sequence[str]
-    """Addresses of staged results, as the job that staged them named them. Without a commit pair
-    their names are the identity: the same ones together are published once."""
+    """Addresses of staged results, as returned by the job that staged them. Without a commit pair
+    the addresses are the identity: the same ones together are published once.
+    """
 
     def __post_init__(self) -> None:
         CommitRequest.__post_init__(self)
         if not self.staged:
-            raise refusal("key 'staged' names no staged result: give the addresses ingest returned")
+            raise refusal("key 'staged' is empty: give the addresses that the job ingest returned")
         if len(set(self.staged)) < len(self.staged):
-            raise refusal("key 'staged' names one staged result twice")
+            raise refusal("key 'staged' has an address twice: give each address once")

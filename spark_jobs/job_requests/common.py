@@ -1,4 +1,4 @@
-"""Keys that several jobs have: where the table is, and who commits."""
+"""Keys that several jobs share: the table, and the identity of the commit."""
 
 from __future__ import annotations
 
@@ -25,26 +25,27 @@ __all__ = [
 Engine: TypeAlias = Literal["python", "spark"]
 Value: TypeAlias = str | int | float | bool | None
 Partitions: TypeAlias = Mapping[str, Value] | Sequence[Mapping[str, Value]]
-"""Values of some partition columns, or several such."""
+"""Values of some partition columns, or a list of such."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class JobRequest:
-    """Where the tables are."""
+    """Keys of every job: the warehouse and the engine."""
 
     warehouse: str
     """Path or URI of the warehouse."""
     catalog_options: Mapping[str, str] | None = declared(default=None, repr=False)
-    """Options of the catalog and its storage; no message shows their values."""
+    """Options of the catalog and its storage; their values appear in no message."""
     engine: Engine = "python"
-    """Where rows are read and written: in this process, or in Spark tasks, as are the manifests
-    and directories of ``remove_orphans``. A job with less to do works in this process, the
-    driver's if Spark runs it."""
+    """Reads and writes rows in this process (``python``) or in Spark tasks (``spark``), which also
+    read the manifests and directories of ``remove_orphans``. All other work runs in this process,
+    or in the driver of Spark.
+    """
 
 
 @dataclass(frozen=True, kw_only=True)
 class TableRequest(JobRequest):
-    """Which table is meant."""
+    """Keys of every job on one table."""
 
     table: str
     """``database.table``, or a branch of it: ``database.table$branch_name``."""
@@ -52,29 +53,31 @@ class TableRequest(JobRequest):
 
 @dataclass(frozen=True, kw_only=True)
 class CommitKeys:
-    """Who commits, so that a repetition finds what an earlier try did."""
+    """The identity of a commit, by which a retry finds what an earlier attempt published."""
 
     commit_user: str | None = None
-    """The run that commits; a repetition with the same pair publishes nothing twice."""
+    """The run that commits; a retry with the same pair publishes nothing twice."""
     commit_identifier: int | None = None
-    """Which of that run's commits this is."""
+    """The number of the commit within that run."""
     commit_first_try_millis: int | None = None
-    """A moment before the first try of that commit, in epoch milliseconds: with it, a retry that
-    expired snapshots would be needed for is refused, and does not publish a second time."""
+    """A time before the first attempt of that commit, in epoch milliseconds. With it, a retry fails
+    instead of publishing a second time if snapshots that it must check have expired.
+    """
     commit_first_try_head: str | None = None
-    """The identity of the newest snapshot when that try began: as long as it is there, what has
-    expired before it refuses nothing."""
+    """The identity of the newest snapshot when the first attempt began. While this snapshot exists,
+    a retry does not fail because older snapshots have expired.
+    """
 
     def __post_init__(self) -> None:
         if (self.commit_user is None) != (self.commit_identifier is None):
-            raise refusal("keys 'commit_user' and 'commit_identifier' only make sense together")
+            raise refusal("give keys 'commit_user' and 'commit_identifier' together, or neither")
         for key in ("commit_first_try_millis", "commit_first_try_head"):
             if getattr(self, key) is not None and self.commit_user is None:
-                raise refusal(f"key {key!r} only makes sense with 'commit_user'")
-        self.commit_id()  # a pair that is no identity is refused here, with every other value
+                raise refusal(f"key {key!r} needs keys 'commit_user' and 'commit_identifier'")
+        self.commit_id()  # refuses an invalid pair
 
     def commit_id(self) -> CommitId | None:
-        """The identity of the commit; None for one that nobody will repeat."""
+        """Return the identity of the commit; None if the request has none."""
         if self.commit_user is None or self.commit_identifier is None:
             return None
         from lakeformat import CommitId
@@ -89,4 +92,4 @@ class CommitKeys:
 
 @dataclass(frozen=True, kw_only=True)
 class CommitRequest(TableRequest, CommitKeys):
-    """One table, and who commits to it."""
+    """Keys of every job that commits to one table."""

@@ -1,4 +1,4 @@
-"""What the jobs ``compact``, ``compact_database`` and ``changelog`` are asked to do."""
+"""Keys of the jobs ``compact``, ``compact_database`` and ``changelog``."""
 
 from __future__ import annotations
 
@@ -17,60 +17,71 @@ OrderStrategy = Literal["order", "zorder", "hilbert"]
 
 @dataclass(frozen=True, kw_only=True)
 class CompactRequest(CommitRequest):
-    """Merge the files of a table into fewer and larger ones; its rows stay as they are."""
+    """Merge the files of a table into fewer and larger ones; its rows do not change."""
 
     strategy: Literal["full", "minor"] = "full"
-    """``full`` brings every bucket into its best shape, ``minor`` does what is due."""
+    """``full`` rewrites every bucket into its best shape, ``minor`` only what is due."""
     where: str | None = None
     """A SQL condition on partition columns."""
     partitions: Partitions | None = None
-    """Some partitions by their values, ``{"dt": "2024-01-01"}`` or a list of such; an empty list
-    is none of them, an empty object all."""
+    """Partitions by their values, ``{"dt": "2024-01-01"}``, or a list of such. An empty list
+    selects none, an empty object all.
+    """
     idle: Duration | None = None
-    """Only partitions nobody has written to for so long, as ``"1 h"``."""
+    """Only partitions without a write for this long, such as ``"1 h"``."""
     buckets: BucketNumbers | None = None
     """Only these buckets of each partition."""
     order_by: ColumnNames | None = None
-    """Sort rows of a table without primary key by these columns."""
+    """Sort the rows by these columns; only for tables without primary key."""
     order_strategy: OrderStrategy | None = None
-    """How ``order_by`` sorts: column after column, or along a curve through all of them."""
+    """``order`` sorts by the first column of ``order_by``, then the next; ``zorder`` and
+    ``hilbert`` sort along a curve through all of them.
+    """
     executor: Executor | None = None
-    """Engine ``python``: a bucket per CPU at a time, which is the default, or one."""
+    """With engine ``python``: ``threads`` compacts one bucket per CPU at a time, ``serial`` one.
+    Default: ``threads``.
+    """
     dry_run: bool = False
-    """Say what would be done, and change nothing."""
+    """Only report what would be done."""
 
     def __post_init__(self) -> None:
         CommitRequest.__post_init__(self)
         _require_own_executor(self)
         if self.order_by is None and self.order_strategy is not None:
-            raise refusal("key 'order_strategy' goes with 'order_by', which names the columns")
+            raise refusal("key 'order_strategy' needs key 'order_by', which names the columns")
         if self.order_by is not None and (self.strategy != "full" or self.idle is not None):
             raise refusal(
-                "key 'order_by' sorts all rows of the partitions chosen: it goes neither with "
-                "strategy 'minor' nor with 'idle'"
+                "key 'order_by' sorts all rows of the chosen partitions: leave out 'idle', and "
+                "strategy 'minor'"
             )
 
 
 @dataclass(frozen=True, kw_only=True)
 class CompactDatabaseRequest(JobRequest, CommitKeys):
-    """Compact the tables of databases one after the other; one that fails stops no other."""
+    """Compact the tables of databases, one after the other; a failed table does not stop the
+    next.
+    """
 
     database: RegularExpression
-    """A regular expression of whole names of databases."""
+    """A regular expression for the whole name of a database."""
     including: RegularExpression = ".*"
-    """A regular expression of whole names ``database.table``: only these."""
+    """A regular expression for the whole name ``database.table``: only tables that match."""
     excluding: RegularExpression | None = None
-    """The same: not these."""
+    """A regular expression for the whole name ``database.table``: tables that match are left
+    out.
+    """
     strategy: Literal["full", "minor"] = "full"
-    """``full`` brings every bucket into its best shape, ``minor`` does what is due."""
+    """``full`` rewrites every bucket into its best shape, ``minor`` only what is due."""
     where: str | None = None
     """A SQL condition on partition columns."""
     idle: Duration | None = None
-    """Only partitions nobody has written to for so long, as ``"1 h"``."""
+    """Only partitions without a write for this long, such as ``"1 h"``."""
     executor: Executor | None = None
-    """Engine ``python``: a bucket per CPU at a time, which is the default, or one."""
+    """With engine ``python``: ``threads`` compacts one bucket per CPU at a time, ``serial`` one.
+    Default: ``threads``.
+    """
     dry_run: bool = False
-    """Say what would be done, and change nothing."""
+    """Only report what would be done."""
 
     def __post_init__(self) -> None:
         CommitKeys.__post_init__(self)
@@ -79,19 +90,22 @@ class CompactDatabaseRequest(JobRequest, CommitKeys):
 
 @dataclass(frozen=True, kw_only=True)
 class ChangelogRequest(CommitRequest):
-    """Bring the changelog of a table up to date: compact what it does not tell of yet."""
+    """Bring the changelog of a table up to date: compact the files that it does not cover yet."""
 
     where: str | None = None
     """A SQL condition on partition columns."""
     partitions: Partitions | None = None
-    """Some partitions by their values, ``{"dt": "2024-01-01"}`` or a list of such; an empty list
-    is none of them, an empty object all."""
+    """Partitions by their values, ``{"dt": "2024-01-01"}``, or a list of such. An empty list
+    selects none, an empty object all.
+    """
     idle: Duration | None = None
-    """Only partitions nobody has written to for so long, as ``"1 h"``."""
+    """Only partitions without a write for this long, such as ``"1 h"``."""
     executor: Executor | None = None
-    """Engine ``python``: a bucket per CPU at a time, which is the default, or one."""
+    """With engine ``python``: ``threads`` compacts one bucket per CPU at a time, ``serial`` one.
+    Default: ``threads``.
+    """
     dry_run: bool = False
-    """Say what would be done, and change nothing."""
+    """Only report what would be done."""
 
     def __post_init__(self) -> None:
         CommitRequest.__post_init__(self)
@@ -102,4 +116,4 @@ def _require_own_executor(
     wanted: CompactRequest | CompactDatabaseRequest | ChangelogRequest,
 ) -> None:
     if wanted.engine == "spark" and wanted.executor is not None and not wanted.dry_run:
-        raise refusal("key 'executor' is for engine 'python': Spark has as many tasks as cores")
+        raise refusal("key 'executor' needs engine 'python': leave it out with engine 'spark'")

@@ -1,4 +1,4 @@
-"""What the job ``expire_partitions`` is asked to do."""
+"""Keys of the job ``expire_partitions``."""
 
 from __future__ import annotations
 
@@ -13,19 +13,21 @@ __all__ = ["ExpirePartitionsRequest"]
 
 @dataclass(frozen=True, kw_only=True)
 class ExpirePartitionsRequest(TableRequest):
-    """Delete the rows of old partitions; what is not said is as the table's options have it."""
+    """Delete the rows of old partitions. Default for each key: the option of the table."""
 
     expiration_time: Expiration | None = None
-    """Partitions older than this go: an age such as ``"7 d"``, or a time."""
+    """Delete partitions older than this: an age such as ``"7 d"``, or a time."""
     strategy: Literal["values-time", "update-time"] | None = None
-    """What tells the age of a partition: its values, or its last write."""
+    """``values-time`` takes the age of a partition from its values, ``update-time`` from its last
+    write.
+    """
     timestamp_pattern: TimePattern | None = None
-    """How values make a time, as in ``"$dt $hour:00:00"``."""
+    """Pattern that makes a time of partition values, such as ``"$dt $hour:00:00"``."""
     timestamp_formatter: TimeFormatter | None = None
-    """How that time is written, as in ``"yyyyMMdd"``."""
+    """Format of that time, such as ``"yyyyMMdd"``."""
     max_num: Numbered | None = None
-    """How many go at most."""
+    """The most partitions to delete."""
     batch_size: Numbered | None = None
-    """How many go in one commit."""
+    """The number of partitions in one commit."""
     dry_run: bool = False
-    """Say what would go, and delete nothing."""
+    """Only report what would be deleted."""

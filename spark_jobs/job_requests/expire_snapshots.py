@@ -1,4 +1,4 @@
-"""What the job ``expire_snapshots`` is asked to do."""
+"""Keys of the job ``expire_snapshots``."""
 
 from __future__ import annotations
 
@@ -13,23 +13,29 @@ __all__ = ["ExpireSnapshotsRequest"]
 
 @dataclass(frozen=True, kw_only=True)
 class ExpireSnapshotsRequest(TableRequest):
-    """Remove old snapshots with the files only they need; the newest always stays."""
+    """Delete old snapshots and the files that only they need; the newest snapshot is always
+    kept.
+    """
 
     retain_max: Numbered | None = None
-    """How many of the newest stay at most; by default as the table's options have it."""
+    """Keep at most this many of the newest snapshots. Default: the option of the table."""
     retain_min: Numbered | None = None
-    """How many of the newest stay whatever their age; by default as the options have it."""
+    """Keep at least this many of the newest snapshots, of any age. Default: the option of the
+    table.
+    """
     older_than: PastTime | None = None
-    """Between those, what was replaced before then goes: a time, or an age such as ``"2 d"``."""
+    """Between those bounds, delete snapshots that were replaced before this time, or this long ago,
+    such as ``"2 d"``.
+    """
     limit: Numbered | None = None
-    """How many go at most."""
+    """Delete at most this many snapshots."""
     dry_run: bool = False
-    """Say what would go, and remove nothing."""
+    """Only report what would be deleted."""
 
     def __post_init__(self) -> None:
         least, most = self.retain_min, self.retain_max
         if least is not None and most is not None and least > most:
             raise refusal(
-                f"key 'retain_min' is {least} and 'retain_max' is {most}: no more can be kept at "
-                "least than at most"
+                f"key 'retain_min' is {least}, which is more than 'retain_max', {most}: lower the "
+                "former or raise the latter"
             )

@@ -1,4 +1,4 @@
-"""What the job ``health`` is asked to do."""
+"""Keys of the job ``health``."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ __all__ = ["HealthRequest"]
 
 @dataclass(frozen=True, kw_only=True)
 class HealthRequest(TableRequest):
-    """Say how a table fares: facts, a score, and reasons with advice."""
+    """Report the health of a table: facts, a score, and reasons with advice."""
 
     time_travel: bool = True
-    """Look at every snapshot, tag and branch for the bytes they alone keep."""
+    """Read every snapshot, tag and branch to count the bytes that only they keep."""
     unknown: bool = False
-    """List the directories for files nothing refers to, and for such as are gone or cut short."""
+    """List the directories to find unreferenced, missing and truncated files."""
     fail_when: Literal["degraded", "unhealthy"] | None = None
-    """Fail, with the reasons and advice, where the verdict is this one or worse."""
+    """Fail, with the reasons and advice, if the verdict is this one or worse."""

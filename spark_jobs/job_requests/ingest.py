@@ -1,4 +1,4 @@
-"""The request of the job ``ingest``."""
+"""Keys of the job ``ingest``."""
 
 from __future__ import annotations
 
@@ -46,134 +46,150 @@ _ONLY_WITH = {
 }
 _OF_THE_KEYS = ("url", "dbtable", "query")
 _ADDRESS_FOR_PYTHON = (
-    "key 'jdbc_url' is of JDBC, for engine 'spark'; for engine 'python' write it as SQLAlchemy "
-    "does, such as postgresql+psycopg2://host/database"
+    "key 'jdbc_url' is a JDBC address, which needs engine 'spark': for engine 'python' write a "
+    "SQLAlchemy address, such as postgresql+psycopg2://host/database"
 )
 _ADDRESS_FOR_SPARK = (
-    "key 'jdbc_url' is of SQLAlchemy, for engine 'python'; for engine 'spark' write it as JDBC "
-    "does, such as jdbc:postgresql://host/database"
+    "key 'jdbc_url' is a SQLAlchemy address, which needs engine 'python': for engine 'spark' write "
+    "a JDBC address, such as jdbc:postgresql://host/database"
 )
 _ONLY_TO_CREATE = ("primary_key", "partition_by", "table_options")
 
 
 @dataclass(frozen=True, kw_only=True)
 class IngestRequest(CommitRequest):
-    """Bring rows of files, of change messages, of a SQL table or of another lake table's changes
-    into a table; with the same commit pair, once."""
+    """Add rows to a table: from files, change messages, a SQL table, or the changes of another lake
+    table. With the same commit pair the rows are added once.
+    """
 
     source: str | None = None
-    """Path, address or glob of files: local ones, or in a bucket or on HDFS, which is opened with
-    the storage options of the catalog."""
+    """Path, address or glob of files. Files in a bucket or on HDFS are opened with the storage
+    options of the catalog.
+    """
     format: SourceFormat | MessageFormat | None = None
-    """The format of the files; by default the ending of their names. JSON means one object per
-    line. The formats of change messages (one per line, too) are never guessed: their rows are
-    upserted and deleted, and columns that are new or have become wider are added to the table."""
+    """Format of the files. Default: by their suffix. JSON means one object per line. Formats of
+    change messages (also one per line) are never guessed: the rows are upserted and deleted
+    according to the messages, and new or wider columns are added to the table.
+    """
     delimiter: DialectCharacter | None = None
-    """Of CSV files: the character between two values; a comma by default, ``\\t`` is a tab."""
+    """Of CSV files: the character between two values; ``\\t`` is a tab. Default: a comma."""
     quote: DialectCharacter | None = None
-    """Of CSV files: the character around values that hold a delimiter or a line break; ``"`` by
-    default, empty if there is none."""
+    """Of CSV files: the character around values that hold a delimiter or a line break; empty for
+    none. Default: ``"``.
+    """
     escape: DialectCharacter | None = None
-    """Of CSV files: the character before one that is meant literally; by default there is none."""
+    """Of CSV files: the character before one that is meant literally. Default: none."""
     header: bool | None = None
-    """Of CSV files: whether the first line names the columns, which is the default. Without it
-    the files have the columns of the table, in their order."""
+    """Of CSV files: true if the first line names the columns. If false, the files have the columns
+    of the table, in their order. Default: true.
+    """
     null_values: NullValues | None = None
-    """Of CSV files: the unquoted texts that stand for NULL, as ``["", "NULL"]``; by default the
-    empty one."""
+    """Of CSV files: the unquoted texts that stand for NULL, such as ``["", "NULL"]``. Default: the
+    empty one.
+    """
     encoding: TextEncoding | None = None
-    """Of text files: ``utf-8`` by default; or another such as ``latin-1`` or ``utf-16``."""
+    """Of text files: their encoding, such as ``latin-1`` or ``utf-16``. Default: ``utf-8``."""
     compression: Compression | None = None
-    """The compression of the files; by default the ending of their names: ``.gz``, ``.bz2`` or
-    ``.zst``."""
+    """Compression of the files. Default: by their suffix, ``.gz``, ``.bz2`` or ``.zst``."""
     messages_of: MessageTable | None = None
-    """Of change messages only those of this source table, as ``database.table``."""
+    """Only change messages of this source table, as ``database.table``."""
     source_table: str | None = None
-    """Another table of the warehouse, ``database.table``: what changed since the last time."""
+    """Another table of the warehouse, ``database.table``: reads what changed since the last run."""
     consumer: ConsumerName | None = None
-    """With ``source_table``: who reads it. Its position is moved once the rows are committed; the
-    first time all rows are read."""
+    """With ``source_table``: the name of the consumer that reads it. Its position moves once the
+    rows are committed; its first run reads all rows.
+    """
     jdbc_url: str | None = None
-    """A SQL database: of SQLAlchemy for engine ``python``, of JDBC for ``spark``."""
+    """Address of a SQL database: of SQLAlchemy for engine ``python``, of JDBC for ``spark``."""
     jdbc_table: str | None = None
-    """With ``jdbc_url``: the table or view whose rows are read, all of them, such as
-    ``shop.orders`` or ``"My Shop"."Orders"``."""
+    """With ``jdbc_url``: the table or view, of which all rows are read, such as ``shop.orders`` or
+    ``"My Shop"."Orders"``.
+    """
     source_options: Mapping[str, str] | None = declared(default=None, repr=False)
-    """With ``jdbc_url``: ``user`` and ``password``, and with Spark its other options."""
+    """With ``jdbc_url``: ``user`` and ``password``; with engine ``spark`` also Spark's other
+    options.
+    """
     checkpoint: str | None = None
-    """With ``source``: a directory, path or URI, that keeps which files have been taken, so that
-    each is taken once and later runs take what has come since. The commits are the checkpoint's
-    own: a commit pair does nothing."""
+    """With ``source``: a directory, path or URI, that records which files have been ingested, so
+    that each is ingested once and later runs take the new ones. The checkpoint has its own commit
+    identity: a commit pair has no effect.
+    """
     files_per_batch: Numbered | None = None
-    """With ``checkpoint``: at most so many files in one commit."""
+    """With ``checkpoint``: the most files in one commit."""
     poll: Duration | None = None
-    """With ``checkpoint`` or ``source_table``: go on as a stream, and look for more so often, as
-    ``"10 s"``, until the process is ended."""
+    """With ``checkpoint`` or ``source_table``: run as a stream that looks for more at this
+    interval, such as ``"10 s"``, until the process is ended.
+    """
     create: bool = False
-    """Create a missing table, and its database, from the columns of the source."""
+    """Create the table, and its database, from the columns of the source if it does not exist."""
     primary_key: KeyColumns | None = None
     """With ``create``: the primary key of the table."""
     partition_by: KeyColumns | None = None
-    """With ``create``: its partition columns."""
+    """With ``create``: the partition columns of the table."""
     table_options: TableOptionTexts | None = None
-    """With ``create``: its options, as ``{"bucket": "4"}``."""
+    """With ``create``: the options of the table, such as ``{"bucket": "4"}``."""
     stage: bool = False
-    """Write the files of the table and leave their publication to the job ``commit``: the result
-    names the staged result under ``staged``."""
+    """Write the files of the table, but let the job ``commit`` publish them: the result holds the
+    address of the staged result under ``staged``.
+    """
 
     def __post_init__(self) -> None:
         CommitRequest.__post_init__(self)
         given = [name for name in _SOURCES if getattr(self, name) is not None]
         if len(given) != 1:
             said = f"got {' and '.join(given)}" if given else "got none"
-            raise refusal(f"the rows come from one of {', '.join(_SOURCES)}: {said}")
+            raise refusal(f"give exactly one of the keys {', '.join(_SOURCES)}: {said}")
         self._require_belonging(given[0])
         if self.source_table == self.table:
-            raise refusal(f"key 'source_table' is {self.table!r} itself: a table follows another")
+            raise refusal(
+                f"key 'source_table' is the target table {self.table!r} itself: name another table"
+            )
         for name in _ONLY_TO_CREATE:
             if getattr(self, name) is not None and not self.create:
-                raise refusal(f"key {name!r} is for a table that is made: it goes with 'create'")
+                raise refusal(f"key {name!r} needs 'create': true, as it describes a new table")
         for name, option in (("primary_key", "primary-key"), ("partition_by", "partition")):
             if getattr(self, name) and option in (self.table_options or {}):
-                raise refusal(f"key {name!r} and option {option!r} say the same: say it once")
+                raise refusal(f"key {name!r} and option {option!r} are the same: give only one")
         if self.jdbc_url is not None:
             self._require_address(self.jdbc_url, self.source_options or {})
 
     def _require_address(self, url: str, options: Mapping[str, str]) -> None:
-        """No message shows the address: it may hold a password."""
+        """Refuse an address of another engine; no message shows it, because it may hold a
+        password.
+        """
         is_of_spark = self.engine == "spark"
         if url.startswith("jdbc:") != is_of_spark:
             raise refusal(_ADDRESS_FOR_SPARK if is_of_spark else _ADDRESS_FOR_PYTHON)
         if is_of_spark and (said := [name for name in _OF_THE_KEYS if name in options]):
             raise refusal(
-                f"source_options say {said[0]!r}, which keys 'jdbc_url' and 'jdbc_table' say"
+                f"source_options has {said[0]!r}: use the keys 'jdbc_url' and 'jdbc_table' instead"
             )
         if not is_of_spark and (strange := sorted(options.keys() - {"user", "password"})):
             raise refusal(
-                f"source_options {', '.join(map(repr, strange))}: with engine 'python' they are "
-                "'user' and 'password'"
+                f"source_options has {', '.join(map(repr, strange))}: with engine 'python' only "
+                "'user' and 'password' are known"
             )
 
     def _require_belonging(self, source: str) -> None:
         defaults = {each.name: each.default for each in fields(self)}
         for name, sources in _ONLY_WITH.items():
             if getattr(self, name) != defaults[name] and source not in sources:
-                raise refusal(f"key {name!r} goes with {' or '.join(map(repr, sources))}")
+                raise refusal(f"key {name!r} needs key {' or '.join(map(repr, sources))}")
         for name, needed in (("source_table", "consumer"), ("jdbc_url", "jdbc_table")):
             if source == name and getattr(self, needed) is None:
-                raise refusal(f"key {name!r} wants key {needed!r}, too")
+                raise refusal(f"key {name!r} needs key {needed!r}")
         self._require_stream()
         if self.format is not None:
             self.dialect.require_fits("the source", self.file_format or "json")
         if self.messages_of is not None and not self.holds_messages:
-            raise refusal("key 'messages_of' goes with a format of change messages")
+            raise refusal("key 'messages_of' needs a format of change messages")
 
     def _require_stream(self) -> None:
         for name in ("files_per_batch", "poll"):
             if getattr(self, name) is not None and self.checkpoint is self.source_table is None:
-                raise refusal(f"key {name!r} wants key 'checkpoint', too")
+                raise refusal(f"key {name!r} needs key 'checkpoint'")
         if self.stage and self.checkpoint is not None:
-            raise refusal("keys 'stage' and 'checkpoint' do not go together: a stream commits")
+            raise refusal("keys 'stage' and 'checkpoint' exclude each other: leave one of them out")
 
     @property
     def dialect(self) -> TextDialect:
@@ -187,7 +203,7 @@ class IngestRequest(CommitRequest):
 
     @property
     def file_format(self) -> SourceFormat | None:
-        """The format of plain files; None without a format, or with one of messages."""
+        """The format of plain files; None if it is not given, or is one of change messages."""
         for known in get_args(SourceFormat):
             if self.format == known:
                 return known  # type: ignore[no-any-return]

@@ -14,33 +14,40 @@ __all__ = ["MaintainRequest"]
 
 @dataclass(frozen=True, kw_only=True)
 class MaintainRequest(JobRequest):
-    """Bring a table, or the tables of databases, into good health: expired partitions, compaction
-    of what is due, expiry, dead files."""
+    """Run all maintenance that a table, or the tables of databases, need: expire partitions,
+    compact what is due, expire snapshots, delete dead files.
+    """
 
     table: str | None = None
     """``database.table``, or a branch of it; give this or ``database``."""
     database: RegularExpression | None = None
-    """A regular expression of whole names of databases: each of their tables, one after the other;
-    one that fails stops no other."""
+    """A regular expression for the whole name of a database: maintains each of its tables, one
+    after the other; a failed table does not stop the next.
+    """
     including: RegularExpression = ".*"
-    """With ``database``, a regular expression of whole names ``database.table``: only these."""
+    """With ``database``, a regular expression for the whole name ``database.table``: only tables
+    that match.
+    """
     excluding: RegularExpression | None = None
-    """The same: not these."""
+    """With ``database``, a regular expression for the whole name ``database.table``: tables that
+    match are left out.
+    """
     expire_consumers: PastTime | None = None
-    """Delete consumers that have not moved since then: a time, or an age such as ``"2 d"``. Without
-    it only ``consumer.expiration-time`` deletes them."""
+    """Delete consumers without progress since this time, or for this long, such as ``"2 d"``.
+    Default: the table's option ``consumer.expiration-time``.
+    """
     fail_when: Literal["degraded", "unhealthy"] | None = None
-    """Fail, with what stands in the way, where the verdict afterwards is this one or worse."""
+    """Fail, with the obstacles, if the verdict afterwards is this one or worse."""
     dry_run: bool = False
-    """Report what each step would do, and change nothing."""
+    """Only report what each step would do."""
 
     def __post_init__(self) -> None:
         if (self.table is None) == (self.database is None):
             raise refusal(
-                "give one of the keys 'table' and 'database': a table to maintain, or a regular "
-                "expression of databases for each of their tables"
+                "give exactly one of the keys 'table' and 'database': a table to maintain, or a "
+                "regular expression for databases whose tables to maintain"
             )
         if self.table is not None and (self.excluding is not None or self.including != ".*"):
-            raise refusal("keys 'including' and 'excluding' go with 'database': leave them out")
+            raise refusal("keys 'including' and 'excluding' need key 'database': leave them out")
         if self.dry_run and self.fail_when is not None:
-            raise refusal("key 'fail_when' judges the table afterwards: leave out 'dry_run'")
+            raise refusal("key 'fail_when' checks the table after the work: leave out 'dry_run'")

@@ -1,4 +1,4 @@
-"""What the job ``remove_orphans`` is asked to do."""
+"""Keys of the job ``remove_orphans``."""
 
 from __future__ import annotations
 
@@ -15,29 +15,32 @@ _DAY_MILLIS = 86_400_000
 
 @dataclass(frozen=True, kw_only=True)
 class RemoveOrphansRequest(TableRequest):
-    """Remove files that no snapshot, tag, branch or changelog leads to; ask first what goes."""
+    """Delete files that no snapshot, tag, branch or changelog references. Dry run by default."""
 
     older_than: PastTime | None = None
-    """Only files last changed before then: a time, or an age such as ``"2 d"``; by default a day
-    before now or the newest commit, whichever is older."""
+    """Only files last changed before this time, or this long ago, such as ``"2 d"``. Default: one
+    day before now or before the newest commit, whichever is older.
+    """
     dry_run: bool = True
-    """Say what would go, and remove nothing."""
+    """Only list the files that would be deleted."""
     running_since: Moment | None = None
-    """When the oldest write under way began: younger files stay."""
+    """Start of the oldest running write: files changed since are kept."""
     allow_younger: bool = False
-    """Nobody writes: files of the last day may go."""
+    """Also delete files of the last day. Stop all writers first."""
     max_share: Share = 0.5
-    """More than this part of the table's files or bytes is refused."""
+    """Refuse to delete more than this share of the table's files or bytes."""
     external_paths: bool = False
-    """Look outside of the table too, where no other table may keep files."""
+    """Also search the external paths of the table; no other table may use them."""
     staged_older_than: PastTime | None = None
-    """Give up staged results nobody has published since then, with their files: a time, or an age
-    such as ``"7 d"``. Else they all stay."""
+    """Delete staged results that have not been published since this time, or for this long, such as
+    ``"7 d"``, with their files. Default: all are kept.
+    """
 
     def __post_init__(self) -> None:
         age = None if self.older_than is None else age_millis(self.older_than)
         if age is not None and age < _DAY_MILLIS and not self.allow_younger:
             raise refusal(
-                f"key 'older_than' is {self.older_than!r}, and files of a day are left to writes "
-                "under way: say a day or more; or stop every writer, and say 'allow_younger'"
+                f"key 'older_than' is {self.older_than!r}, but files of the last day may belong to "
+                "running writes: give at least one day; or stop every writer and set "
+                "'allow_younger'"
             )

@@ -1,4 +1,4 @@
-"""How a request is read: each key declared once, everything else refused by name."""
+"""Reads a request: each key is declared once, and every other key is refused by name."""
 
 from __future__ import annotations
 
@@ -40,25 +40,27 @@ __all__ = [
 _Request = TypeVar("_Request")
 
 _MILLIS = range(10**10, 10**13)
-"""Up to the year 2286: seconds have ten digits, microseconds sixteen."""
+"""Times up to the year 2286: seconds have ten digits, microseconds sixteen."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """What a value must be beyond its type: the second argument of ``Annotated``."""
+    """A rule for values beyond their type: the second argument of ``Annotated``."""
 
     wanted: str
-    """What it must be, in words."""
+    """The allowed values, in words."""
     check: Callable[[Any], object]
-    """Raises a ``ValueError``, or an error of the library, which says why it is not."""
+    """Raise a ``ValueError``, or an error of the library, with the reason a value is not
+    allowed.
+    """
     takes_blanks: bool = False
-    """A text may be empty or a blank, as a delimiter is."""
+    """True if a text may be empty or blank, such as a delimiter."""
 
 
 def read_request(kind: type[_Request], given: Mapping[str, Any]) -> _Request:
-    """Build a request, or raise an ``InvalidRequestError`` that names everything wrong with it."""
+    """Build a request, or raise an ``InvalidRequestError`` that names everything that is wrong."""
     if not isinstance(given, Mapping):
-        raise refusal(f"a request is an object with keys and values, got {shown(Mapping, given)}")
+        raise refusal(f"a request must be a JSON object, got {shown(Mapping, given)}")
     hints = key_hints(kind)
     given = {key: moment_text(hints.get(key), value) for key, value in given.items()}
     problems = [*_unknown_keys(kind, given), *_missing_keys(kind, given), *_values(kind, given)]
@@ -68,23 +70,23 @@ def read_request(kind: type[_Request], given: Mapping[str, Any]) -> _Request:
 
 
 def check_values(kind: type[Any], given: Mapping[str, Any]) -> None:
-    """Refuse values that no request of that kind can have, whatever its other keys are."""
+    """Refuse values that no request of this kind can have, for any values of its other keys."""
     if problems := [*_values(kind, given)]:
         raise refusal("; ".join(problems))
 
 
 def declared_keys(kind: type[Any]) -> list[Field[Any]]:
-    """The keys of a request, those that must be given first."""
+    """Return the keys of a request, those without a default first."""
     return sorted(fields(kind), key=lambda field: field.default is not MISSING)
 
 
 def key_hints(kind: type[Any]) -> Mapping[str, Any]:
-    """The type of each key, with the rule its values follow."""
+    """Return the type of each key, with the rule for its values."""
     return get_type_hints(kind, include_extras=True)
 
 
 def wanted_text(hint: Any) -> str:
-    """What a key takes, in words."""
+    """Return the allowed values of a key, in words."""
     if get_origin(hint) is Annotated:
         wanted: str = get_args(hint)[1].wanted
         return wanted
@@ -94,16 +96,17 @@ def wanted_text(hint: Any) -> str:
     if get_origin(hint) is Literal:
         return " or ".join(map(repr, get_args(hint)))
     if get_origin(hint) is Mapping:
-        return "an object of texts" if get_args(hint)[1] is str else "an object of values"
+        return "an object of strings" if get_args(hint)[1] is str else "an object of values"
     if get_origin(hint) is Sequence:
-        return f"a list, each of {wanted_text(get_args(hint)[0])}"
+        return f"a list, each {wanted_text(get_args(hint)[0])}"
     return _WORDS[hint]
 
 
 def shown(hint: Any, value: Any) -> str:
-    """A refused value in a message, which everybody may read: what an object holds may be secret.
+    """Return a refused value for a message, without what may be a secret.
 
-    So is what stands for an object, and a text in a list where no list belongs.
+    Hidden are the values of an object, text where an object belongs, and a list that holds text
+    where no list belongs.
     """
     if isinstance(value, dict):
         return f"an object with {', '.join(map(repr, value)) or 'nothing in it'}"
@@ -113,12 +116,12 @@ def shown(hint: Any, value: Any) -> str:
         plain = fits and not any(isinstance(each, dict) for each in value)
         return repr(value) if plain else "a list"
     if isinstance(value, str) and Mapping in kinds:
-        return "a text"
+        return "a string"
     return "bytes" if isinstance(value, bytes) else repr(value)
 
 
 def alternatives(hint: Any) -> tuple[Any, ...]:
-    """The types that a value may have, without their rules."""
+    """Return the types that a value may have, without their rules."""
     if get_origin(hint) is Annotated:
         return alternatives(get_args(hint)[0])
     if get_origin(hint) in (Union, types.UnionType):
@@ -127,12 +130,12 @@ def alternatives(hint: Any) -> tuple[Any, ...]:
 
 
 def is_moment(hint: Any) -> bool:
-    """Only a moment is a text or a number: the library takes it as a time, or as an age."""
+    """Return True if the type is a time: only a time may be a text or a number."""
     return {int, str} <= {*alternatives(hint)}
 
 
 def moment_text(hint: Any, value: Any) -> Any:
-    """A date or a time as the text of it, in UTC, where that is wanted; else the value as it is."""
+    """Return a date or time as text in UTC if the type is a time; any other value unchanged."""
     if not isinstance(value, date) or not is_moment(hint):
         return value
     if not isinstance(value, datetime):
@@ -144,22 +147,22 @@ def moment_text(hint: Any, value: Any) -> Any:
 
 
 def check_millis(number: int) -> None:
-    """Raise a ``ValueError`` for a number that is hardly meant as epoch milliseconds."""
+    """Raise a ``ValueError`` for a number that cannot be epoch milliseconds."""
     if number < _MILLIS.start:
-        raise ValueError("seconds or a count of days would be a moment of 1970")
+        raise ValueError("it is too small, and may be seconds or a count of days")
     if number >= _MILLIS.stop:
-        raise ValueError("microseconds would be a moment of another age")
+        raise ValueError("it is too large, and may be microseconds")
 
 
 def refusal(reason: str) -> InvalidRequestError:
-    """The error of a request that cannot be right; the library is loaded only then."""
+    """Return the error for an invalid request; the library is imported only then."""
     from lakeformat import InvalidRequestError
 
     return InvalidRequestError(reason)
 
 
 _WORDS = {
-    str: "a text that is not empty",
+    str: "a non-empty string",
     bool: "true or false",
     int: "a whole number",
     float: "a number",
@@ -187,18 +190,20 @@ def _values(kind: type[Any], given: Mapping[str, Any]) -> Iterator[str]:
         if key not in given:
             continue
         value = given[key]
-        got = "what is not shown here" if key in hidden else shown(hint, value)
+        got = "a value that is not shown" if key in hidden else shown(hint, value)
         if not _accepts(hint, value):
-            yield f"key {key!r} wants {wanted_text(hint)}, got {got}"
+            yield f"key {key!r} must be {wanted_text(hint)}, got {got}"
             continue
         rule = _rule_of(hint, value)
         reason = None if rule is None else _broken(rule, value)
         if rule is not None and reason is not None:
-            yield f"key {key!r} is {rule.wanted}, got {got}" + (f": {reason}" if reason else "")
+            yield f"key {key!r} must be {rule.wanted}, got {got}" + (
+                f": {reason}" if reason else ""
+            )
 
 
 def _rule_of(hint: Any, value: Any) -> Rule | None:
-    """The rule that a value of the right type follows; None if there is none."""
+    """Return the rule for a value of the right type; None if there is none."""
     if get_origin(hint) in (Union, types.UnionType):
         [meant, *_] = [part for part in get_args(hint) if _accepts(part, value)]
         return _rule_of(meant, value)
@@ -209,7 +214,7 @@ def _rule_of(hint: Any, value: Any) -> Rule | None:
 
 
 def _broken(rule: Rule, value: Any) -> str | None:
-    """Why a value breaks a rule; None if it does not."""
+    """Return the reason a value breaks a rule; None if it does not."""
     from lakeformat.errors import LakeError
 
     try:

@@ -1,4 +1,4 @@
-"""What the job ``rescale`` is asked to do."""
+"""Keys of the job ``rescale``."""
 
 from __future__ import annotations
 
@@ -12,14 +12,17 @@ __all__ = ["RescaleRequest"]
 
 @dataclass(frozen=True, kw_only=True)
 class RescaleRequest(TableRequest):
-    """Write partitions anew with another number of buckets; one that has it stays as it is."""
+    """Rewrite partitions with another number of buckets; a partition that already has it is
+    skipped.
+    """
 
     bucket: Numbered | None = None
-    """How many buckets; otherwise what the table's option ``bucket`` says."""
+    """The number of buckets. Default: the table's option ``bucket``."""
     where: str | None = None
     """A SQL condition on partition columns."""
     partitions: Partitions | None = None
-    """Some partitions by their values, ``{"dt": "2024-01-01"}`` or a list of such; an empty list
-    is none of them, an empty object all."""
+    """Partitions by their values, ``{"dt": "2024-01-01"}``, or a list of such. An empty list
+    selects none, an empty object all.
+    """
     dry_run: bool = False
-    """Say what would be done, and change nothing."""
+    """Only report what would be done."""

@@ -1,4 +1,4 @@
-"""What the job ``rollback`` is asked to do."""
+"""Keys of the job ``rollback``."""
 
 from __future__ import annotations
 
@@ -15,34 +15,35 @@ _TARGETS = ("snapshot", "tag", "as_of", "watermark")
 
 @dataclass(frozen=True, kw_only=True)
 class RollbackRequest(CommitRequest):
-    """Go back to a snapshot: by number, by tag, or the last of a time or watermark; with the same
-    commit pair, once."""
+    """Restore an earlier snapshot: by number, tag, time or watermark. With the same commit pair the
+    table is restored once.
+    """
 
     snapshot: Numbered | None = None
     """The number of the snapshot."""
     tag: TagName | None = None
-    """A tag of it."""
+    """The tag of the snapshot."""
     as_of: Moment | None = None
-    """The newest snapshot of that time."""
+    """Restore the snapshot that was newest at this time."""
     watermark: int | None = None
-    """The oldest snapshot that has reached it."""
+    """Restore the last snapshot whose watermark has not passed this one."""
     as_latest: bool = True
-    """Publish the old rows as a new snapshot; ``false`` cuts newer snapshots off instead."""
+    """Publish the old rows as a new snapshot; ``false`` deletes the newer snapshots instead."""
     force: bool = False
-    """Cut off snapshots although tags or branches began there."""
+    """Delete the newer snapshots even if tags or branches began at them."""
     dry_run: bool = False
-    """Say what would be done, and change nothing."""
+    """Only report what would be done."""
 
     def __post_init__(self) -> None:
         CommitRequest.__post_init__(self)
         given = [key for key in _TARGETS if getattr(self, key) is not None]
         if len(given) != 1:
             raise refusal(
-                f"a table goes back to one of {', '.join(_TARGETS)}: "
+                f"give exactly one of the keys {', '.join(_TARGETS)}: "
                 f"got {' and '.join(given) or 'none'}"
             )
         if self.force and self.as_latest:
             raise refusal(
-                "key 'force' is for a rollback that takes snapshots away: say 'as_latest' false "
-                "with it, or leave it out"
+                "key 'force' needs a rollback that deletes snapshots: set 'as_latest' to false, or "
+                "leave out 'force'"
             )

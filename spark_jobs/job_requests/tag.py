@@ -1,4 +1,4 @@
-"""What the job ``tag`` is asked to do."""
+"""Keys of the job ``tag``."""
 
 from __future__ import annotations
 
@@ -28,32 +28,32 @@ _ONLY_WITH = {
 
 @dataclass(frozen=True, kw_only=True)
 class TagRequest(TableRequest):
-    """Create, replace, rename or delete a tag: a snapshot kept under a name."""
+    """Create, replace, rename or delete a tag: a named snapshot, which is kept."""
 
     action: Literal["create", "delete", "replace", "rename"]
-    """What to do; a key below that does not belong to it is refused."""
+    """The action; a key that does not belong to it is refused."""
     tag: TagName
     """The name of the tag."""
     snapshot: Numbered | None = None
-    """``create``, ``replace``: the snapshot it names; the newest if nothing is said."""
+    """``create``, ``replace``: the snapshot. Default: the newest."""
     from_tag: TagName | None = None
-    """``create``, ``replace``: another tag of that snapshot."""
+    """``create``, ``replace``: use the snapshot of this other tag."""
     at_or_after: Moment | None = None
-    """``create``: the first snapshot committed then or later."""
+    """``create``: use the first snapshot committed at or after this time."""
     watermark: int | None = None
-    """``create``: the first snapshot that has reached it."""
+    """``create``: use the first snapshot that has reached this watermark."""
     retain: Retention | None = None
-    """``create``, ``replace``: after how long the tag expires, as ``"7 d"``."""
+    """``create``, ``replace``: lifetime of the tag, such as ``"7 d"``."""
     exist_ok: bool = False
-    """``create``: a tag of that name is taken as it is."""
+    """``create``: do nothing if the tag exists."""
     new_name: TagName | None = None
-    """``rename``: the name it gets."""
+    """``rename``: the new name."""
     missing_ok: bool = False
-    """``delete``: a tag that is not there is no error."""
+    """``delete``: ignore a tag that does not exist."""
     force: bool = False
-    """``delete``, ``replace``: also a tag that a branch began at."""
+    """``delete``, ``replace``: also a tag at which a branch began."""
     dry_run: bool = False
-    """``delete``: say what would go, and change nothing."""
+    """``delete``: only report what would be deleted."""
 
     def __post_init__(self) -> None:
         for key, actions in _ONLY_WITH.items():
@@ -63,6 +63,8 @@ class TagRequest(TableRequest):
                     f"not to {self.action!r}"
                 )
         if self.action == "rename" and self.new_name is None:
-            raise refusal("action 'rename' wants key 'new_name'")
+            raise refusal("action 'rename' needs key 'new_name'")
         if len(given := [key for key in _ORIGINS if getattr(self, key) is not None]) > 1:
-            raise refusal(f"a tag names one snapshot: got {' and '.join(given)}")
+            raise refusal(
+                f"give only one of the keys {' and '.join(given)}: a tag has one snapshot"
+            )

@@ -1,7 +1,7 @@
-"""What values of a request must be beyond their type, each rule once.
+"""Rules for the values of requests beyond their type, each declared once.
 
-Jobs, and operators where a DAG is parsed, find out by the same function. Most of them are the
-library's own; what a table or the clock alone can tell is left to the library.
+Jobs, and operators when a DAG is parsed, use the same functions. Most rules are the library's own.
+A rule that needs the table or the clock is left to the library.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ __all__ = [
 _DURATION = "a duration such as '10 s'"
 _TIME = "a time such as '2024-01-31 10:00'"
 _MILLIS = "epoch milliseconds"
-# A table is made with its keys as options, too.
+# A new table may also get its keys as options.
 _KEY_OPTIONS = ("primary-key", "partition")
 
 
@@ -53,7 +53,7 @@ def _duration(value: str) -> int:
 
 def _some_time(value: str) -> None:
     if _duration(value) == 0:
-        raise ValueError("that is no time at all")
+        raise ValueError("it is zero")
 
 
 def _moment(value: str | int) -> None:
@@ -64,7 +64,7 @@ def _moment(value: str | int) -> None:
 
 
 def age_millis(value: str | int) -> int | None:
-    """How long ago; None if a time is said."""
+    """Return the age in milliseconds; None if the value is a time."""
     try:
         _moment(value)
     except ValueError as reason:
@@ -86,18 +86,18 @@ def _from_one(value: int) -> None:
 
 def _buckets(value: Sequence[int]) -> None:
     if min(value, default=0) < 0:
-        raise ValueError("buckets are counted from 0")
+        raise ValueError("buckets start at 0")
 
 
 def _columns(value: Sequence[str]) -> None:
     if not value:
-        raise ValueError("there is none")
+        raise ValueError("the list is empty")
     _key_columns(value)
 
 
 def _key_columns(value: Sequence[str]) -> None:
     if twice := [name for name in value if value.count(name) > 1]:
-        raise ValueError(f"{twice[0]!r} is there twice")
+        raise ValueError(f"{twice[0]!r} appears twice")
 
 
 def _share(value: float) -> None:
@@ -112,7 +112,7 @@ def _tag_name(value: str) -> None:
 
 
 def check_consumer_name(value: str) -> None:
-    """Refuse a name that no consumer has."""
+    """Refuse an invalid name of a consumer."""
     from lakeformat.paimon.metadata.file_name_part import check_new_file_name_part
 
     check_new_file_name_part("consumer id", value)
@@ -120,7 +120,7 @@ def check_consumer_name(value: str) -> None:
 
 def _message_table(value: str) -> None:
     if "" in value.split(".") or "." not in value:
-        raise ValueError("no message says that")
+        raise ValueError("messages name a table that way")
 
 
 def _encoding(value: str) -> None:
@@ -159,41 +159,35 @@ def _expression(value: str) -> None:
 
 Duration: TypeAlias = Annotated[str, Rule(_DURATION, _duration)]
 Retention: TypeAlias = Annotated[str, Rule(_DURATION, _some_time)]
-"""How long something is kept."""
+"""A lifetime."""
 Moment: TypeAlias = Annotated[str | int, Rule(f"{_TIME} or {_MILLIS}", _moment)]
-"""A point in time: ISO-8601 text, in UTC unless it says a zone, or epoch milliseconds."""
+"""A time: ISO-8601 text, in UTC unless it has a zone, or epoch milliseconds."""
 PastTime: TypeAlias = Annotated[
     str | int, Rule(f"{_TIME}, an age such as '7 d', or {_MILLIS}", age_millis)
 ]
-"""The same, or how long ago."""
+"""A time, or an age."""
 Expiration: TypeAlias = Annotated[
     str | int, Rule(f"an age such as '7 d', {_TIME} or {_MILLIS}", _expiration)
 ]
 Numbered: TypeAlias = Annotated[int, Rule("a whole number from 1 on", _from_one)]
-BucketNumbers: TypeAlias = Annotated[
-    Sequence[int], Rule("a list, each of the number of a bucket", _buckets)
-]
-ColumnNames: TypeAlias = Annotated[
-    Sequence[str], Rule("a list, each of the name of a column", _columns)
-]
-KeyColumns: TypeAlias = Annotated[
-    Sequence[str], Rule("a list, each of the name of a column", _key_columns)
-]
-"""The same, where none may be meant."""
-Share: TypeAlias = Annotated[float, Rule("a part above 0 and up to 1", _share)]
+BucketNumbers: TypeAlias = Annotated[Sequence[int], Rule("a list of bucket numbers", _buckets)]
+ColumnNames: TypeAlias = Annotated[Sequence[str], Rule("a list of column names", _columns)]
+KeyColumns: TypeAlias = Annotated[Sequence[str], Rule("a list of column names", _key_columns)]
+"""Names of columns; the list may be empty."""
+Share: TypeAlias = Annotated[float, Rule("a share above 0 and up to 1", _share)]
 TagName: TypeAlias = Annotated[str, Rule("the name of a tag", _tag_name)]
 ConsumerName: TypeAlias = Annotated[str, Rule("the name of a consumer", check_consumer_name)]
 TimeFormatter: TypeAlias = Annotated[
     str, Rule("the format of a time, such as 'yyyyMMdd'", _time_formatter)
 ]
 TimePattern: TypeAlias = Annotated[
-    str, Rule("a text with columns in it, such as '$dt $hour:00:00'", _time_pattern)
+    str, Rule("a pattern with columns, such as '$dt $hour:00:00'", _time_pattern)
 ]
 TableOptionTexts: TypeAlias = Annotated[
-    Mapping[str, str], Rule("an object of texts, each an option of a table", _table_options)
+    Mapping[str, str], Rule("an object of table options, each a string", _table_options)
 ]
 MessageTable: TypeAlias = Annotated[str, Rule("a table as database.table", _message_table)]
-"""Of another system, with whatever names it has."""
+"""A table of another system, with any names."""
 RegularExpression: TypeAlias = Annotated[str, Rule("a regular expression", _expression)]
 DialectCharacter: TypeAlias = Annotated[
     str, Rule("one character", _by_the_dialect, takes_blanks=True)

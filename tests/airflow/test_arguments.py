@@ -32,22 +32,22 @@ def compact(**arguments):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ({"table": 1}, "'table' wants a text that is not empty, got 1"),
-        ({"table": ""}, "'table' wants a text"),
-        ({"table": "orders"}, "'table' wants database.table, got 'orders'"),
-        ({"table": "shop."}, "'shop.' has no table name that a table can have"),
-        ({"table": "shop.orders$snapshots"}, "has no branch name that a table can have"),
-        ({"engine": "flink"}, "'engine' wants 'auto' or 'python' or 'spark', got 'flink'"),
-        ({"strategy": "most"}, "'strategy' wants 'full' or 'minor', got 'most'"),
-        ({"buckets": "1"}, "'buckets' wants a list, each of a whole number, got '1'"),
-        ({"buckets": [1, "x"]}, "'buckets' wants a list"),
-        ({"partitions": [1]}, "'partitions' wants an object or a list, each of an object"),
-        ({"dry_run": "yes"}, "'dry_run' wants true or false, got 'yes'"),
-        ({"skip_if_noop": 1}, "'skip_if_noop' wants true or false, got 1"),
-        ({"lake_conn_id": None}, "'lake_conn_id' wants a text"),
+        ({"table": 1}, "'table' must be a non-empty string, got 1"),
+        ({"table": ""}, "'table' must be a non-empty string"),
+        ({"table": "orders"}, "'table' must be database.table, got 'orders'"),
+        ({"table": "shop."}, "the table name '' of 'shop.' is not allowed"),
+        ({"table": "shop.orders$snapshots"}, "the branch name"),
+        ({"engine": "flink"}, "'engine' must be 'auto' or 'python' or 'spark', got 'flink'"),
+        ({"strategy": "most"}, "'strategy' must be 'full' or 'minor', got 'most'"),
+        ({"buckets": "1"}, "'buckets' must be a list, each a whole number, got '1'"),
+        ({"buckets": [1, "x"]}, "'buckets' must be a list"),
+        ({"partitions": [1]}, "'partitions' must be an object or a list, each an object"),
+        ({"dry_run": "yes"}, "'dry_run' must be true or false, got 'yes'"),
+        ({"skip_if_noop": 1}, "'skip_if_noop' must be true or false, got 1"),
+        ({"lake_conn_id": None}, "'lake_conn_id' must be a non-empty string"),
         ({"conn_id": "spark_default"}, "write spark_conn_id instead of conn_id"),
-        ({"application_args": ["x"]}, "application_args are made from the other arguments"),
-        ({"engine": "python", "conf": {}}, "engine 'python' starts no Spark, which conf is for"),
+        ({"application_args": ["x"]}, "leave out application_args"),
+        ({"engine": "python", "conf": {}}, "conf need Spark, which engine 'python' does not start"),
         ({"engine": "python", "spark_conn_id": "s"}, "which spark_conn_id is for"),
     ],
 )
@@ -76,20 +76,32 @@ def test_arguments_that_mean_nothing_together_are_refused():
     [
         (LakeRollbackOperator, {}, "one of snapshot, tag, as_of, watermark: got none"),
         (LakeRollbackOperator, {"snapshot": 1, "tag": "v"}, "got snapshot and tag"),
-        (LakeRollbackOperator, {"snapshot": 1, "force": True}, "'force' is for a rollback that"),
-        (LakeRemoveOrphansOperator, {"older_than": "1 h"}, "'older_than' is '1 h', and files of a"),
+        (LakeRollbackOperator, {"snapshot": 1, "force": True}, "'force' needs a rollback that"),
+        (
+            LakeRemoveOrphansOperator,
+            {"older_than": "1 h"},
+            "'older_than' is '1 h', but files of the",
+        ),
         (
             LakeTagOperator,
             {"action": "create", "tag": "v", "snapshot": 1, "watermark": 0},
-            "a tag names one snapshot: got snapshot and watermark",
+            "give only one of the keys snapshot and watermark",
         ),
         (
             LakeTagOperator,
             {"action": "replace", "tag": "v", "snapshot": 1, "from_tag": "w"},
-            "a tag names one snapshot: got snapshot and from_tag",
+            "give only one of the keys snapshot and from_tag",
         ),
-        (LakeExpireSnapshotsOperator, {"retain_max": 0}, "'retain_max' is a whole number from 1"),
-        (LakeExpireSnapshotsOperator, {"limit": -1}, "'limit' is a whole number from 1 on, got -1"),
+        (
+            LakeExpireSnapshotsOperator,
+            {"retain_max": 0},
+            "'retain_max' must be a whole number from 1",
+        ),
+        (
+            LakeExpireSnapshotsOperator,
+            {"limit": -1},
+            "'limit' must be a whole number from 1 on, got -1",
+        ),
         (
             LakeExpireSnapshotsOperator,
             {"retain_max": 1, "retain_min": 5},
@@ -192,7 +204,7 @@ def test_a_literal_is_checked_once_its_value_is_there(warehouse):
     task.render_template_fields({})
 
     assert task.table == "shop.{{ orders }}"
-    with pytest.raises(LakeArgumentError, match="'strategy' wants 'full' or 'minor', got 'most'"):
+    with pytest.raises(LakeArgumentError, match="'strategy' must be 'full' or 'minor', got 'most'"):
         task.execute(task_context())
 
 
@@ -231,34 +243,37 @@ def test_a_template_that_renders_to_nonsense_fails_for_good_before_anything_is_d
     task = LakeExpireSnapshotsOperator(task_id="e", table="shop.orders", retain_max="{{ value }}")
     task.render_template_fields({"value": rendered})
 
-    with pytest.raises(AirflowFailException, match="'retain_max' wants a whole number, got"):
+    with pytest.raises(AirflowFailException, match="'retain_max' must be a whole number, got"):
         task.execute(task_context())
 
 
 def test_of_an_object_what_is_wrong_is_named_and_no_value_is_shown(warehouse):
-    with pytest.raises(LakeArgumentError, match=r"got one with 'b'$"):
+    with pytest.raises(LakeArgumentError, match=r"got an object with 'b'$"):
         compact(partitions={"a": "s3cret", "b": []})
 
     task = compact(partitions={"dt": "{{ value }}", "hour": "7"})
     task.render_template_fields({"value": ""})
-    with pytest.raises(LakeArgumentError, match=r"got one with 'dt' empty$"):
+    with pytest.raises(LakeArgumentError, match=r"got an object with 'dt' empty$"):
         task.execute(task_context())
 
 
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({"conf": "spark.key=hush"}, "'conf' wants an object, got a text"),
-        ({"conf": [("spark.key", "hush")]}, "'conf' wants an object, got a list"),
-        ({"env_vars": '{"KEY": "hush"'}, "'env_vars' wants an object, got a text"),
-        ({"source_options": '{"user": "hush"'}, "'source_options' wants an object of texts, got a"),
-        ({"source_options": {"user": ["hush"]}}, "got one with 'user'"),
-        ({"table_options": ["hush"]}, "'table_options' wants an object of texts, got a list"),
+        ({"conf": "spark.key=hush"}, "'conf' must be an object, got a string"),
+        ({"conf": [("spark.key", "hush")]}, "'conf' must be an object, got a list"),
+        ({"env_vars": '{"KEY": "hush"'}, "'env_vars' must be an object, got a string"),
+        (
+            {"source_options": '{"user": "hush"'},
+            "'source_options' must be an object of strings, got a",
+        ),
+        ({"source_options": {"user": ["hush"]}}, "got an object with 'user'"),
+        ({"table_options": ["hush"]}, "'table_options' must be an object of strings, got a list"),
         (
             {"table_options": {"fs.s3a.secret.key": "hush"}},
             "got an object with 'fs.s3a.secret.key'",
         ),
-        ({"jdbc_url": ["jdbc:x://user:hush@host/shop"]}, "'jdbc_url' wants a text that is not"),
+        ({"jdbc_url": ["jdbc:x://user:hush@host/shop"]}, "'jdbc_url' must be a non-empty string"),
     ],
 )
 def test_what_may_be_secret_is_shown_by_no_message(given, words):
@@ -271,7 +286,7 @@ def test_what_may_be_secret_is_shown_by_no_message(given, words):
 
 @pytest.mark.parametrize("text", ["last week", "7", "d 7", ""])
 def test_a_moment_nobody_can_read_is_refused_at_parse_and_after_rendering(text, warehouse):
-    words = "'older_than' wants a time such as '2024-01-31 10:00', an age such as '7 d', or"
+    words = "'older_than' must be a time such as '2024-01-31 10:00', an age such as '7 d', or"
     with pytest.raises(LakeArgumentError, match=words):
         LakeExpireSnapshotsOperator(task_id="e", table="shop.orders", older_than=text)
     task = LakeExpireSnapshotsOperator(task_id="e", table="shop.orders", older_than="{{ value }}")
@@ -343,7 +358,7 @@ def test_a_template_of_a_mapped_task_that_cannot_be_rendered_is_not_retried(oper
 def test_a_table_that_renders_to_nonsense_is_told_by_name(warehouse):
     task = compact(table="{{ value }}")
     task.render_template_fields({"value": "None"})
-    with pytest.raises(LakeArgumentError, match=r"'table' wants database\.table, got 'None'"):
+    with pytest.raises(LakeArgumentError, match=r"'table' must be database\.table, got 'None'"):
         task.execute(task_context())
 
 
@@ -389,11 +404,11 @@ def test_what_is_written_down_as_none_is_a_name_like_another():
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({"conf": "spark.a=b"}, "'conf' wants an object"),
-        ({"driver_memory": 4}, "'driver_memory' wants a text"),
-        ({"num_executors": "many"}, "'num_executors' wants a whole number"),
-        ({"post_submit_commands": "ls"}, "'post_submit_commands' wants a list"),
-        ({"verbose": 1}, "'verbose' wants true or false"),
+        ({"conf": "spark.a=b"}, "'conf' must be an object"),
+        ({"driver_memory": 4}, "'driver_memory' must be a non-empty string"),
+        ({"num_executors": "many"}, "'num_executors' must be a whole number"),
+        ({"post_submit_commands": "ls"}, "'post_submit_commands' must be a list"),
+        ({"verbose": 1}, "'verbose' must be true or false"),
     ],
 )
 def test_an_argument_for_spark_of_a_wrong_type_is_refused_where_the_dag_is_parsed(given, words):
@@ -423,17 +438,17 @@ def test_a_mapped_task_gets_its_values_one_by_one():
         mapped = LakeCompactOperator.partial(task_id="tidy").expand(table=["a.b", "c.d"])
 
     assert isinstance(mapped.unmap({"table": "a.b"}), BaseOperator)
-    with pytest.raises(LakeArgumentError, match="'table' wants"):
+    with pytest.raises(LakeArgumentError, match="'table' must be"):
         mapped.unmap({"table": 7})
 
 
 @pytest.mark.parametrize(
     ("shared", "words"),
     [
-        ({"strategy": "most"}, "task 'tidy': argument 'strategy' wants 'full' or 'minor'"),
-        ({"table": 7}, "task 'tidy': argument 'table' wants a text"),
+        ({"strategy": "most"}, "task 'tidy': argument 'strategy' must be 'full' or 'minor'"),
+        ({"table": 7}, "task 'tidy': argument 'table' must be a non-empty string"),
         ({"conn_id": "spark_default"}, "task 'tidy': write spark_conn_id instead of conn_id"),
-        ({"engine": "python", "conf": {}}, "engine 'python' starts no Spark"),
+        ({"engine": "python", "conf": {}}, "conf need Spark, which engine 'python' does not start"),
     ],
 )
 def test_what_mapped_tasks_share_is_checked_where_the_dag_is_parsed(shared, words):

@@ -92,12 +92,12 @@ def test_empty_fields_of_a_form_say_nothing():
 @pytest.mark.parametrize(
     ("extra", "words"),
     [
-        ({"engine": "flink"}, "engine 'flink': it is one of auto, python, spark"),
-        ({"secret_options": "{"}, "secret_options that are no object of texts"),
-        ({"options": {"a": 1}}, "options that are no object of texts"),
+        ({"engine": "flink"}, "engine 'flink': use one of auto, python, spark"),
+        ({"secret_options": "{"}, "secret_options that are no JSON object of strings"),
+        ({"options": {"a": 1}}, "options that are no JSON object of strings"),
         ({"options": {"metastore": "jdbc"}, "metastore": "filesystem"}, "'metastore' twice"),
-        ({"spark_conn_id": 1}, "spark_conn_id that is no text"),
-        ({"s3_secret_key": 7}, "options that are no object of texts"),
+        ({"spark_conn_id": 1}, "spark_conn_id that is no string"),
+        ({"s3_secret_key": 7}, "options that are no JSON object of strings"),
     ],
 )
 def test_what_a_field_cannot_mean_is_refused(extra, words):
@@ -204,5 +204,5 @@ def test_nothing_rendered_pushed_or_returned_holds_a_secret(with_secret, tmp_pat
 
 @pytest.mark.parametrize("warehouse", [" ", "s3://lake/warehouse\n", " /w"])
 def test_a_warehouse_with_blanks_around_it_is_no_other_place(warehouse):
-    with pytest.raises(lake.InvalidRequestError, match="has blanks around its warehouse"):
+    with pytest.raises(lake.InvalidRequestError, match="has spaces around its warehouse"):
         read(warehouse=warehouse)

@@ -367,11 +367,16 @@ async def waits(table):
     [
         ("lake_job", takes_nothing, {}, "neither an argument 'table' nor 'spark'"),
         ("lake_job", waits, {}, "is async"),
-        ("lake_commit", takes_nothing, {"conf": {"a": 1}}, "no argument 'spark', which conf"),
+        (
+            "lake_commit",
+            takes_nothing,
+            {"conf": {"a": 1}},
+            "no argument 'spark', so 'conf' has no effect",
+        ),
         ("lake_commit", takes_nothing, {"spark_conn_id": "x"}, "which spark_conn_id is for"),
-        ("lake_commit", takes_nothing, {"table": 7}, "'table' wants a text"),
-        ("lake_commit", takes_nothing, {"overwrite": "all"}, "argument 'overwrite' wants"),
-        ("lake_commit", takes_nothing, {"create": "yes"}, "argument 'create' wants"),
+        ("lake_commit", takes_nothing, {"table": 7}, "'table' must be a non-empty string"),
+        ("lake_commit", takes_nothing, {"overwrite": "all"}, "argument 'overwrite' must be"),
+        ("lake_commit", takes_nothing, {"create": "yes"}, "argument 'create' must be"),
     ],
 )
 def test_what_cannot_be_right_is_refused_by_the_decorator(name, function, arguments, said):
@@ -388,8 +393,8 @@ def test_a_table_by_position_is_refused_with_what_to_write():
     ("arguments", "call", "said"),
     [
         ({}, {}, "names no table"),
-        ({"table": "orders"}, {}, "wants database.table"),
-        ({"table": "shop.orders"}, {"spark": 1}, "'spark' is the task's"),
+        ({"table": "orders"}, {}, "must be database.table"),
+        ({"table": "shop.orders"}, {"spark": 1}, "leave out argument 'spark'"),
         ({"table": "shop.orders", "primary_key": ["id"]}, {}, "goes with 'create'"),
     ],
 )
@@ -491,9 +496,9 @@ def test_a_mapped_mistake_is_not_tried_again(dags, catalog):
 
 
 WRONG_VALUES = {
-    "kinds": ("", "wants a text that is not empty"),
-    "overwrite": ("static", "wants an object or 'dynamic', got a text"),
-    "create": ("yes", "wants true or false, got 'yes'"),
+    "kinds": ("", "must be a non-empty string"),
+    "overwrite": ("static", "must be an object or 'dynamic', got a string"),
+    "create": ("yes", "must be true or false, got 'yes'"),
     "primary_key": (["a", "a"], "'a' is there twice"),
     "partition_by": (["a", "a"], "'a' is there twice"),
     "table_options": ({"bukket": "1"}, "bukket"),

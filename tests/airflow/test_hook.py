@@ -34,7 +34,7 @@ def test_a_connection_that_cannot_be_read_is_not_taken_for_absent(monkeypatch, c
     """Rows for another warehouse would go into a folder here, and the task would succeed."""
     monkeypatch.setenv(f"AIRFLOW_CONN_{conn_id.upper()}", written)
 
-    with pytest.raises(lake.InvalidRequestError, match="is there, and cannot be read") as refused:
+    with pytest.raises(lake.InvalidRequestError, match="exists but cannot be read") as refused:
         LakeHook(conn_id).get_conn()
     assert "hush" not in str(refused.value)
 
@@ -65,11 +65,11 @@ def test_a_secrets_backend_that_fails_is_not_taken_for_one_that_knows_nothing(mo
         ({"conn_type": "lake", "extra": '"/w"'}, "an extra that is no JSON object: write"),
         (
             {"conn_type": "lake", "extra": {"warehouse": "/w", "options": ["x"]}},
-            "no object of texts",
+            "no JSON object of strings",
         ),
         (
             {"conn_type": "lake", "extra": {"warehouse": "/w", "options": {"a": 1}}},
-            "no object of te",
+            "no JSON object of st",
         ),
         ({"conn_type": "lake", "host": "h", "extra": {"warehouse": "/w"}}, "sets 'host': only"),
     ],

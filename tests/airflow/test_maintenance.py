@@ -19,7 +19,7 @@ STEPS = {"expire_snapshots": {"older_than": "7 d"}}
 def test_a_threshold_that_cannot_be_right_is_not_asked_again(orders, wrong):
     orders.write(pa.table({"id": [1], "item": ["pear"]}))
     for ask, subject in ((due_compaction, "shop.orders"), (due_tables, "shop")):
-        with pytest.raises(LakeArgumentError, match="is a whole number from 1 on"):
+        with pytest.raises(LakeArgumentError, match="must be a whole number from 1 on"):
             ask(subject, **wrong)
 
 
@@ -37,13 +37,22 @@ def test_a_damaged_table_gets_a_task_that_says_so_and_stops_no_other(orders, cat
 @pytest.mark.parametrize(
     ("wrong", "words"),
     [
-        ({"pool_slots": "x"}, r"^shop\.orders: pool_slots is a whole number from 1 on, got 'x'"),
-        ({"retries": "x"}, r"^shop\.orders: retries is a whole number from 0 on, got 'x'"),
-        ({"pool": 5}, r"^shop\.orders: pool is a text that is not empty, got 5"),
-        ({"gate": {"min_files": 5}}, r"^shop\.orders: gate is a Gate\(min_files=…, max_bytes=…\)"),
+        (
+            {"pool_slots": "x"},
+            r"^shop\.orders: pool_slots must be a whole number from 1 on, got 'x'",
+        ),
+        ({"retries": "x"}, r"^shop\.orders: retries must be a whole number from 0 on, got 'x'"),
+        ({"pool": 5}, r"^shop\.orders: pool must be a non-empty string, got 5"),
+        (
+            {"gate": {"min_files": 5}},
+            r"^shop\.orders: gate must be a Gate\(min_files=…, max_bytes=…\)",
+        ),
         ({"steps": {}}, r"^shop\.orders has no step: give some of expire_partitions, compact"),
         ({"steps": {"analyze": False}}, r"^shop\.orders has no step"),
-        ({"steps": ["compact"]}, r"^shop\.orders: steps is \['compact'\], not names with values"),
+        (
+            {"steps": ["compact"]},
+            r"^shop\.orders: steps must be a mapping of names to values, got \['compact'\]",
+        ),
         ({"steps": {"compakt": {}}}, r"steps says 'compakt': did you mean 'compact'\?"),
         (
             {"steps": {"compact": {"strategi": "minor"}}},
@@ -51,7 +60,7 @@ def test_a_damaged_table_gets_a_task_that_says_so_and_stops_no_other(orders, cat
         ),
         (
             {"steps": {"compact": {"min_files": 5}}, "gate": Gate(min_files=3)},
-            r"say min_files and max_bytes in the gate or in compact, once",
+            r"min_files and max_bytes are given in the gate and in compact",
         ),
     ],
 )
@@ -78,7 +87,7 @@ def test_a_group_takes_steps_as_a_policy_writes_them():
         ("{on: {tables: {orders: {analyze: true}}}}", r"^databases has the name True, which is no"),
         (
             "{shop: {tables: {007: {}}}}",
-            r"^shop\.tables has the name 7, which is no text: put it in",
+            r"^shop\.tables has the name 7, which is no string: quote it",
         ),
         ("{shop: {tables: {1: {}, a: {}}}}", r"^shop\.tables has the name 1"),
         ("{shop: {tables: {a: {}}}, shop: {tables: {b: {}}}}", r"'shop' in line 2 and again in li"),

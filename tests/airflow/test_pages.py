@@ -200,7 +200,7 @@ def test_a_table_nobody_has_written_says_so(ask, orders):
     said = words(ask("/lake/table/lake_default?name=shop.orders"))
 
     assert "shop.orders empty" in said
-    assert "Nobody has committed to it yet." in said
+    assert "The table has no commit yet." in said
 
 
 def test_a_page_reads_no_data_file_and_writes_none(ask, orders, warehouse, said):

@@ -145,27 +145,35 @@ def test_a_consumer_that_fell_behind_is_said_at_once(orders, warehouse):
 
 
 WRONG = [
-    (LakeSnapshotSensor, {"table": "orders"}, "'table' wants database.table, got 'orders'"),
-    (LakeSnapshotSensor, {"table": "shop.or/ders"}, "no table name that a table can have"),
-    (LakeSnapshotSensor, {"lake_conn_id": ""}, "'lake_conn_id' wants a text"),
-    (LakeSnapshotSensor, {"deferrable": "yes"}, "'deferrable' wants true or false"),
-    (LakeSnapshotSensor, {"after_snapshot": "None"}, "'after_snapshot' wants a whole number"),
-    (LakeSnapshotSensor, {"since": "yesterday"}, "'since' wants a time such as"),
-    (LakeSnapshotSensor, {"since": "7 d"}, "'since' wants a time such as"),
-    (LakeSnapshotSensor, {"since": "20240131000000"}, "'since' wants a time such as"),
-    (LakeSnapshotSensor, {"kinds": ("MERGE",)}, "kinds are some of APPEND"),
-    (LakeWatermarkSensor, {"watermark": ""}, "'watermark' wants a time such as"),
-    (LakePartitionSensor, {"partition": "a"}, "'partition' wants an object"),
-    (LakePartitionSensor, {"partition": {}}, "'partition' names no column"),
-    (LakeCompactionNeededSensor, {"strategy": "fast"}, "'strategy' wants 'minor' or 'full'"),
-    (LakeCompactionNeededSensor, {"min_files": "many"}, "'min_files' wants a whole number"),
-    (LakeConsumerLagSensor, {"consumer": ""}, "'consumer' wants a text"),
+    (LakeSnapshotSensor, {"table": "orders"}, "'table' must be database.table, got 'orders'"),
+    (LakeSnapshotSensor, {"table": "shop.or/ders"}, "the table name 'or/ders'"),
+    (LakeSnapshotSensor, {"lake_conn_id": ""}, "'lake_conn_id' must be a non-empty string"),
+    (LakeSnapshotSensor, {"deferrable": "yes"}, "'deferrable' must be true or false"),
+    (LakeSnapshotSensor, {"after_snapshot": "None"}, "'after_snapshot' must be a whole number"),
+    (LakeSnapshotSensor, {"since": "yesterday"}, "'since' must be a time such as"),
+    (LakeSnapshotSensor, {"since": "7 d"}, "'since' must be a time such as"),
+    (LakeSnapshotSensor, {"since": "20240131000000"}, "'since' must be a time such as"),
+    (LakeSnapshotSensor, {"kinds": ("MERGE",)}, "kinds must be a list of APPEND"),
+    (LakeWatermarkSensor, {"watermark": ""}, "'watermark' must be a time such as"),
+    (LakePartitionSensor, {"partition": "a"}, "'partition' must be an object"),
+    (LakePartitionSensor, {"partition": {}}, "'partition' is empty"),
+    (LakeCompactionNeededSensor, {"strategy": "fast"}, "'strategy' must be 'minor' or 'full'"),
+    (LakeCompactionNeededSensor, {"min_files": "many"}, "'min_files' must be a whole number"),
+    (LakeConsumerLagSensor, {"consumer": ""}, "'consumer' must be a non-empty string"),
     (LakeConsumerLagSensor, {"consumer": "a/b"}, "'consumer': consumer id 'a/b' is not allowed"),
     (LakeConsumerLagSensor, {"consumer": "c" * 205}, "is too long"),
-    (LakeConsumerLagSensor, {"consumer": "c", "max_behind": True}, "'max_behind' wants a whole"),
-    (LakeSnapshotSensor, {"after_snapshot": -1}, "'after_snapshot' is a whole number from 0 on"),
-    (LakeCompactionNeededSensor, {"min_files": 0}, "'min_files' is a whole number from 1 on"),
-    (LakeConsumerLagSensor, {"consumer": "c", "max_behind": -1}, "'max_behind' is a whole number"),
+    (LakeConsumerLagSensor, {"consumer": "c", "max_behind": True}, "'max_behind' must be a whole"),
+    (
+        LakeSnapshotSensor,
+        {"after_snapshot": -1},
+        "'after_snapshot' must be a whole number from 0 on",
+    ),
+    (LakeCompactionNeededSensor, {"min_files": 0}, "'min_files' must be a whole number from 1 on"),
+    (
+        LakeConsumerLagSensor,
+        {"consumer": "c", "max_behind": -1},
+        "'max_behind' must be a whole number",
+    ),
 ]
 FITTING = {
     LakeSnapshotSensor: {},
@@ -242,14 +250,16 @@ def test_a_day_without_dashes_is_that_day(day):
 def test_a_number_that_is_meant_as_something_else_is_no_moment():
     with pytest.raises(LakeArgumentError, match="got 1700000000000000: microseconds would be"):
         any_sensor(LakeSnapshotSensor, since=1_700_000_000_000_000)
-    with pytest.raises(LakeArgumentError, match="'since' is a time in epoch milliseconds"):
+    with pytest.raises(LakeArgumentError, match="'since' must be a time in epoch milliseconds"):
         any_sensor(LakeSnapshotSensor, since=1_700_000_000)
-    with pytest.raises(LakeArgumentError, match="'watermark' is a time in epoch milliseconds"):
+    with pytest.raises(LakeArgumentError, match="'watermark' must be a time in epoch milliseconds"):
         any_sensor(LakeWatermarkSensor, watermark=20240131)
 
 
 def test_a_triggerer_is_never_asked_to_look_without_a_pause():
-    with pytest.raises(LakeArgumentError, match="'poke_interval' is a number of seconds above 0"):
+    with pytest.raises(
+        LakeArgumentError, match="'poke_interval' must be a number of seconds above 0"
+    ):
         any_sensor(LakeSnapshotSensor, poke_interval=0, deferrable=True)
     assert any_sensor(LakeSnapshotSensor, poke_interval=0, deferrable=False).poke_interval == 0
 

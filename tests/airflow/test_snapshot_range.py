@@ -189,8 +189,10 @@ def test_events_of_two_tables_need_a_name(orders):
 
 
 def test_a_run_without_events_needs_a_name_and_is_not_retried(orders):
-    words = r"no event of a lake table started this run: write snapshot_range\(context, 'data"
+    words = r"no event of a lake table started this run, .*: write snapshot_range\(context, 'data"
     with pytest.raises(LakeArgumentError, match=words):
         snapshot_range(context())
-    with pytest.raises(LakeArgumentError, match=r"a table is named database\.table, got 'orders'"):
+    with pytest.raises(
+        LakeArgumentError, match=r"'orders' is no table name: write database\.table"
+    ):
         snapshot_range(context(), "orders")

@@ -67,7 +67,7 @@ def test_a_compaction_shows_what_went_by_partition(ask, catalog, said):
     found = words(ask(TASK_PATH))
 
     assert "Snapshot 7 COMPACT" in found
-    assert "Rows 0: the table had 12 then; a compaction writes the same rows anew" in found
+    assert "Rows 0; total rows 12; a compaction rewrites the same rows" in found
     assert "Files added 2 files with 12 rows" in found
     assert "Files deleted 12 files with 12 rows" in found
     assert re.search(r"dt=a 1 6 [\d.]+ \w+ 6 6 ", found)
@@ -76,16 +76,16 @@ def test_a_compaction_shows_what_went_by_partition(ask, catalog, said):
 @pytest.mark.parametrize(
     ("words_of_task", "expected"),
     [
-        ({}, "has not said which table"),
+        ({}, "has not named a table"),
         ({"lake_table": {"database": "shop"}}, "all tables of the database shop"),
         (
             {
                 "lake_table": {"table": "shop.orders"},
                 "return_value": {"skipped": True, "reason": "no file is new"},
             },
-            "Nothing was to be done: no file is new.",
+            "No work was needed: no file is new.",
         ),
-        ({"lake_table": {"table": "shop.orders"}}, "has not ended yet"),
+        ({"lake_table": {"table": "shop.orders"}}, "is still running"),
         (
             {
                 "lake_table": {"table": "shop.orders"},
@@ -98,7 +98,7 @@ def test_a_compaction_shows_what_went_by_partition(ask, catalog, said):
                 "lake_table": {"table": "shop.orders"},
                 "return_value": {"snapshot_id": None, "replayed": True},
             },
-            "An earlier try of this task had published this already. No snapshot",
+            "An earlier attempt of this task had already published this commit. None of",
         ),
     ],
 )

@@ -117,9 +117,9 @@ def test_a_connection_of_a_team_outside_of_the_database_is_left_out_and_the_page
     start = words(ask("/lake/", teams=["red"]))
     answer = ask("/lake/tables/hidden", teams=["red"])
 
-    assert "only if Airflow's database holds it" in start
+    assert "only if it is in Airflow's database" in start
     assert answer.status_code == 404
-    assert "opens a connection of a team only from there" in words(answer)
+    assert "open a connection of a team only if it is listed there" in words(answer)
 
 
 def connection_in_text(place):

@@ -139,7 +139,7 @@ def test_the_pages_in_the_interface(airflow, landed, sign_in, place):
     assert "Snapshot 2" not in tab
 
     wrong = f"{airflow.url}/plugin/lake/{TABLE_PAGE}".replace("lake_default", "lost_lake")
-    trouble = see(browser, wrong, "There is no such connection", place / "error.png")
+    trouble = see(browser, wrong, "This connection does not exist", place / "error.png")
     assert "What to do next" in trouble
 
     browser.open(airflow.url)
@@ -156,7 +156,7 @@ def test_a_viewer_sees_tasks_and_no_other_table(airflow, landed, sign_in, place)
 
     see(browser, f"{airflow.url}/{landed}", "What land_orders changed", place / "viewer.png")
     browser.open(f"{airflow.url}/plugin/lake/{TABLE_PAGE}")
-    said = browser.wait_for_text("This page is not for you")
+    said = browser.wait_for_text("You may not see this page")
 
     assert "Score" not in said
 

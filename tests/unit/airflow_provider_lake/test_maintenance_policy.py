@@ -68,10 +68,13 @@ def test_the_order_of_the_file_changes_nothing():
     ("of_table", "words"),
     [
         ({"compakt": {}}, "shop.orders says 'compakt': did you mean 'compact'"),
-        ({"compact": {"min_file": 3}}, "compact says 'min_file': did you mean 'min_files'"),
-        ({"compact": 5}, "shop.orders: compact is 5, not names with values"),
+        (
+            {"compact": {"min_file": 3}},
+            "compact has an unknown name 'min_file': did you mean 'min_files'",
+        ),
+        ({"compact": 5}, "shop.orders: compact must be a mapping of names to values, got 5"),
         ({"compact": False}, "shop.orders has no step"),
-        (5, "shop.orders is 5"),
+        (5, "shop.orders must be a mapping of names to values, got 5"),
     ],
 )
 def test_what_makes_no_sense_is_named(of_table, words):
@@ -82,10 +85,10 @@ def test_what_makes_no_sense_is_named(of_table, words):
 @pytest.mark.parametrize(
     ("values", "words"),
     [
-        ({}, "names no database"),
-        ({"databases": {"shop": {}}}, "'shop' of the policy names no table"),
+        ({}, "has no database"),
+        ({"databases": {"shop": {}}}, "'shop' of the policy has no table"),
         ({"databases": {"shop": {"tables": {"a.b": {}}}}}, "a.b"),
-        ({"tables": {}}, "the policy says 'tables'"),
+        ({"tables": {}}, "the policy has an unknown name 'tables'"),
         ({"databases": {"shop": {"tables": {"a": {"compact": True}}}}}, "shop.a has no schedule"),
     ],
 )
@@ -105,18 +108,27 @@ def test_a_file_that_is_no_yaml_is_named(tmp_path):
     [
         (
             {"compact": {"min_files": "5"}},
-            "compact: min_files is a whole number from 1 on, got '5'",
+            "compact: min_files must be a whole number from 1 on, got '5'",
         ),
-        ({"compact": {"min_files": 0}}, "compact: min_files is a whole number from 1 on, got 0"),
-        ({"compact": {"max_bytes": -1}}, "compact: max_bytes is a whole number from 1 on, got -1"),
-        ({"compact": {"max_bytes": "10 X"}}, "compact: max_bytes is a number of bytes, or '10 gb'"),
-        ({"pool_slots": "x"}, "pool_slots is a whole number from 1 on, got 'x'"),
-        ({"pool_slots": True}, "pool_slots is a whole number from 1 on, got True"),
-        ({"retries": -1}, "retries is a whole number from 0 on, got -1"),
-        ({"retries": "x"}, "retries is a whole number from 0 on, got 'x'"),
-        ({"pool": 5}, "pool is a text that is not empty, got 5"),
-        ({"lake_conn_id": ""}, "lake_conn_id is a text that is not empty, got ''"),
-        ({"schedule": 5}, "schedule is a text that is not empty, got 5"),
+        (
+            {"compact": {"min_files": 0}},
+            "compact: min_files must be a whole number from 1 on, got 0",
+        ),
+        (
+            {"compact": {"max_bytes": -1}},
+            "compact: max_bytes must be a whole number from 1 on, got -1",
+        ),
+        (
+            {"compact": {"max_bytes": "10 X"}},
+            "compact: max_bytes must be a number of bytes, or a size such as '10 gb'",
+        ),
+        ({"pool_slots": "x"}, "pool_slots must be a whole number from 1 on, got 'x'"),
+        ({"pool_slots": True}, "pool_slots must be a whole number from 1 on, got True"),
+        ({"retries": -1}, "retries must be a whole number from 0 on, got -1"),
+        ({"retries": "x"}, "retries must be a whole number from 0 on, got 'x'"),
+        ({"pool": 5}, "pool must be a non-empty string, got 5"),
+        ({"lake_conn_id": ""}, "lake_conn_id must be a non-empty string, got ''"),
+        ({"schedule": 5}, "schedule must be a non-empty string, got 5"),
     ],
 )
 def test_a_value_that_cannot_be_right_is_refused_with_its_table_and_name(of_table, words):
@@ -129,7 +141,7 @@ def test_a_value_that_cannot_be_right_is_refused_with_its_table_and_name(of_tabl
     "thresholds", [{"min_files": "x"}, {"min_files": 0}, {"max_bytes": -1}, {"max_bytes": 1.5}]
 )
 def test_thresholds_that_cannot_be_right_are_refused_in_code(thresholds):
-    with pytest.raises(PolicyError, match="is a whole number from 1 on"):
+    with pytest.raises(PolicyError, match="must be a whole number from 1 on"):
         Gate(**thresholds)
 
 

@@ -375,11 +375,11 @@ def test_a_process_that_slept_while_its_checkpoint_was_cut_short_is_told(
 @pytest.mark.parametrize(
     ("keys", "words"),
     [
-        ({"poll": "1 s", "checkpoint": None}, "'poll' wants key 'checkpoint'"),
-        ({"files_per_batch": 1, "checkpoint": None}, "'files_per_batch' wants key 'checkpoint'"),
-        ({"files_per_batch": 0}, "is a whole number from 1 on, got 0"),
-        ({"poll": "soon"}, "key 'poll' is a duration"),
-        ({"stage": True}, "do not go together"),
+        ({"poll": "1 s", "checkpoint": None}, "'poll' needs key 'checkpoint'"),
+        ({"files_per_batch": 1, "checkpoint": None}, "'files_per_batch' needs key 'checkpoint'"),
+        ({"files_per_batch": 0}, "must be a whole number from 1 on, got 0"),
+        ({"poll": "soon"}, "key 'poll' must be a duration"),
+        ({"stage": True}, "'stage' and 'checkpoint' exclude each other"),
     ],
 )
 def test_keys_that_mean_nothing_together_are_refused(wanted, keys, words):

@@ -360,11 +360,11 @@ def test_what_a_sql_table_lacks_or_has_more_is_named(tmp_path, catalog, shop):
 @pytest.mark.parametrize(
     ("more", "words"),
     [
-        ({"jdbc_url": "jdbc:postgresql://h/d"}, "for engine 'spark'"),
+        ({"jdbc_url": "jdbc:postgresql://h/d"}, "needs engine 'spark'"),
         ({"jdbc_url": "nonsense"}, "no address of SQLAlchemy"),
         ({"source_options": {"fetchsize": "9"}}, "'user' and 'password'"),
-        ({"jdbc_table": None}, "key 'jdbc_table' wants|jdbc_url' wants key 'jdbc_table'"),
-        ({"source": "*.csv"}, "the rows come from one of"),
+        ({"jdbc_table": None}, "key 'jdbc_table' must be|jdbc_url' needs key 'jdbc_table'"),
+        ({"source": "*.csv"}, "give exactly one of the keys"),
         (
             {
                 "jdbc_url": None,
@@ -372,11 +372,11 @@ def test_what_a_sql_table_lacks_or_has_more_is_named(tmp_path, catalog, shop):
                 "source_table": "shop.orders",
                 "consumer": "x",
             },
-            "a table follows another",
+            "name another table",
         ),
-        ({"consumer": "x"}, "key 'consumer' goes with 'source_table'"),
-        ({"messages_of": "a.b"}, "key 'messages_of' goes with"),
-        ({"create": False, "primary_key": ["id"]}, "goes with 'create'"),
+        ({"consumer": "x"}, "key 'consumer' needs key 'source_table'"),
+        ({"messages_of": "a.b"}, "key 'messages_of' needs"),
+        ({"create": False, "primary_key": ["id"]}, "needs 'create': true"),
     ],
 )
 def test_a_key_that_does_not_belong_is_refused(tmp_path, catalog, shop, more, words):

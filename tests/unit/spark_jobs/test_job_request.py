@@ -54,16 +54,16 @@ def test_a_moment_may_be_a_date_or_a_time(given, text):
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ('{"source_options": "hush"}', "a request is an object with keys and values, got a text"),
-        ({"source_options": ["hush"]}, "got what is not shown here"),
-        ({"catalog_options": "hush"}, "got what is not shown here"),
+        ('{"source_options": "hush"}', "a request must be a JSON object, got a string"),
+        ({"source_options": ["hush"]}, "got a value that is not shown"),
+        ({"catalog_options": "hush"}, "got a value that is not shown"),
         (
             {"table_options": {"fs.s3a.secret.key": "hush"}},
             "got an object with 'fs.s3a.secret.key'",
         ),
         ({"table_options": {"fs.s3a.secret.key": ["hush"]}}, "got an object with 'fs.s3a.secret"),
         ({"table_options": {}, "create": {"fs": "hush"}}, "got an object with 'fs'"),
-        ({"table_options": '{"fs.s3a.secret.key": "hush"}'}, "got a text"),
+        ({"table_options": '{"fs.s3a.secret.key": "hush"}'}, "got a string"),
         ({"table_options": [("fs.s3a.secret.key", "hush")]}, "got a list"),
         ({"jdbc_url": ["jdbc:x://user:hush@host/shop"]}, "got a list"),
         ({"jdbc_url": b"jdbc:x://user:hush@host/shop"}, "got bytes"),
@@ -83,20 +83,23 @@ def test_a_refusal_shows_nothing_that_may_be_secret(given, words):
     [
         ({"tabel": "x"}, "unknown key 'tabel': did you mean 'table'?"),
         ({"zzz": 1}, "unknown key 'zzz': known are warehouse, table, commit_user"),
-        ({"table": None}, "key 'table' wants a text that is not empty, got None"),
-        ({"source": " "}, "key 'source' wants a text that is not empty, got ' '"),
-        ({"create": "yes"}, "key 'create' wants true or false, got 'yes'"),
-        ({"engine": "flink"}, "key 'engine' wants 'python' or 'spark', got 'flink'"),
+        ({"table": None}, "key 'table' must be a non-empty string, got None"),
+        ({"source": " "}, "key 'source' must be a non-empty string, got ' '"),
+        ({"create": "yes"}, "key 'create' must be true or false, got 'yes'"),
+        ({"engine": "flink"}, "key 'engine' must be 'python' or 'spark', got 'flink'"),
         ({"format": ["csv"]}, "or 'canal-json' or 'maxwell-json', got ['csv']"),
         (
             {"commit_user": "u", "commit_identifier": True},
-            "key 'commit_identifier' wants a whole number, got True",
+            "key 'commit_identifier' must be a whole number, got True",
         ),
-        ({"commit_user": "u"}, "only make sense together"),
-        ({"commit_first_try_millis": 1_700_000_000_000}, "only makes sense with 'commit_user'"),
+        ({"commit_user": "u"}, "together, or neither"),
+        (
+            {"commit_first_try_millis": 1_700_000_000_000},
+            "needs keys 'commit_user' and 'commit_identifier'",
+        ),
         (
             {"commit_user": "u", "commit_identifier": 1, "commit_first_try_millis": "today"},
-            "key 'commit_first_try_millis' wants a whole number, got 'today'",
+            "key 'commit_first_try_millis' must be a whole number, got 'today'",
         ),
         (
             {"commit_user": "u", "commit_identifier": 1, "commit_first_try_millis": 1_700_000_000},
@@ -121,7 +124,7 @@ def test_everything_wrong_is_said_at_once():
 
 @pytest.mark.parametrize("given", [[], "text", None])
 def test_what_is_no_object_is_refused(given):
-    with pytest.raises(lake.InvalidRequestError, match="keys and values"):
+    with pytest.raises(lake.InvalidRequestError, match="a request must be a JSON object"):
         read_request(IngestRequest, given)
 
 
@@ -130,6 +133,8 @@ def test_options_of_the_catalog_are_texts_and_never_shown():
     assert wanted.catalog_options == {"jdbc.password": "s3cret"}
     assert "s3cret" not in repr(wanted)
     for wrong in ({"jdbc.password": ["s3cret"]}, "s3cret"):
-        with pytest.raises(lake.InvalidRequestError, match="wants an object of texts") as refused:
+        with pytest.raises(
+            lake.InvalidRequestError, match="must be an object of strings"
+        ) as refused:
             read_request(IngestRequest, {**WHOLE, "catalog_options": wrong})
         assert "s3cret" not in str(refused.value)

@@ -236,7 +236,7 @@ def test_a_tag_is_made_kept_replaced_renamed_and_deleted(orders, request_for):
     [
         ({"action": "delete", "snapshot": 1}, "key 'snapshot' belongs to action 'create' or"),
         ({"action": "create", "dry_run": True}, "key 'dry_run' belongs to action 'delete'"),
-        ({"action": "rename"}, "wants key 'new_name'"),
+        ({"action": "rename"}, "needs key 'new_name'"),
     ],
 )
 def test_a_key_of_another_action_is_refused(request_for, keys, words):
@@ -323,5 +323,5 @@ def test_a_plan_starts_no_spark(orders, request_for):
 
 
 def test_how_many_threads_is_nothing_for_spark(orders, request_for):
-    with pytest.raises(lake.InvalidRequestError, match="key 'executor' is for engine 'python'"):
+    with pytest.raises(lake.InvalidRequestError, match="key 'executor' needs engine 'python'"):
         compact.run(request_for(engine="spark", executor="serial"))
