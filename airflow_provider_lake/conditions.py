@@ -55,17 +55,17 @@ class SnapshotAdvanced:
         """Return all newer commits in one payload."""
         after = table.position(self.after_snapshot)
         since = table.since(after)
-        told = [
+        counted = [
             snapshot
             for snapshot in since.snapshots
             if snapshot.time_millis >= self.since_millis
             and counts(snapshot, self.kinds, changelog=self.changelog)
         ]
-        if not told:
+        if not counted:
             return None
-        missed = since.missed and told[0] is since.snapshots[0]
-        previous = told[0].position.before if self.since_millis else after
-        return describe_change(name, told, previous=previous, missed=missed)
+        missed = since.missed and counted[0] is since.snapshots[0]
+        previous = counted[0].position.before if self.since_millis else after
+        return describe_change(name, counted, previous=previous, missed=missed)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

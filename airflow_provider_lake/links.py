@@ -38,11 +38,11 @@ class LakeSnapshotLink(BaseOperatorLink):
     def get_link(self, operator: BaseOperator, *, ti_key: TaskInstanceKey) -> str:
         """Return the address in the table browser; without one, that of the task's own tab."""
         pattern = conf.get("lake", "snapshot_url", fallback="")
-        about = _said(ti_key, TABLE_KEY) if pattern else {}
+        about = _xcom_of(ti_key, TABLE_KEY) if pattern else {}
         if "table" not in about:
             return _tab_of(ti_key)
         database, _, table = str(about["table"]).partition(".")
-        snapshot_id = _said(ti_key, "return_value").get("snapshot_id")
+        snapshot_id = _xcom_of(ti_key, "return_value").get("snapshot_id")
         members = {
             "database": database,
             "table": table,
@@ -66,14 +66,14 @@ class LakeSparkLink(BaseOperatorLink):
         """Return the address; empty for a task that started no Spark, or one without a page."""
         if not getattr(operator, "is_on_spark", True):
             return ""  # reading an XCom that was never pushed logs an error
-        about = _said(ti_key, SPARK_KEY)
+        about = _xcom_of(ti_key, SPARK_KEY)
         history = conf.get("lake", "spark_history_url", fallback="")
         if history and about.get("application_id"):
             return f"{history.rstrip('/')}/history/{quote(str(about['application_id']), '')}/jobs/"
         return str(about.get("ui") or "")
 
 
-def _said(ti_key: TaskInstanceKey, key: str) -> Mapping[str, Any]:
+def _xcom_of(ti_key: TaskInstanceKey, key: str) -> Mapping[str, Any]:
     said = XCom.get_value(ti_key=ti_key, key=key)
     return said if isinstance(said, Mapping) else {}
 

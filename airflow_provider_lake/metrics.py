@@ -42,16 +42,16 @@ def count_outcome(result: Mapping[str, Any]) -> None:
     ``replayed``.
     """
     with _sparing_the_task():
-        tell = _Teller(result["job"], _subject_of(result))
+        metrics = _Metrics(result["job"], _subject_of(result))
         if (seconds := result.get("seconds")) is not None:
-            tell("timing", "duration", seconds * 1000)
+            metrics("timing", "duration", seconds * 1000)
         for name in ("skipped", "replayed"):
             if result.get(name):
-                tell("incr", name, 1)
+                metrics("incr", name, 1)
         report = result.get("report") or {}
         if result["job"] == "health":
-            tell("gauge", "health_score", report["score"])
-        _count_work(tell, result)
+            metrics("gauge", "health_score", report["score"])
+        _count_work(metrics, result)
 
 
 @contextmanager
@@ -63,24 +63,24 @@ def counting_failures(job: str, subject: Callable[[], Mapping[str, str]]) -> Ite
         raise
     except Exception as reason:
         with _sparing_the_task():
-            tell = _Teller(job, subject())
-            tell("incr", "failures", 1, error=type(reason).__name__)
+            metrics = _Metrics(job, subject())
+            metrics("incr", "failures", 1, error=type(reason).__name__)
             if _is_conflict(reason):
-                tell("incr", "conflicts", 1)
+                metrics("incr", "conflicts", 1)
             # Count the finished part now: a retry does not repeat or count it.
-            _count_work(tell, getattr(reason, "result", None) or {})
+            _count_work(metrics, getattr(reason, "result", None) or {})
         raise
 
 
-def _count_work(tell: _Teller, result: Mapping[str, Any]) -> None:
+def _count_work(metrics: _Metrics, result: Mapping[str, Any]) -> None:
     """Add the work to the sums, unless an earlier attempt has counted it."""
     if result.get("replayed"):
         return
     for subject, name, number in _sums(result, result.get("report") or {}):
-        tell.about(subject)("incr", name, number)
+        metrics.about(subject)("incr", name, number)
 
 
-class _Teller:
+class _Metrics:
     """Sends metrics with tags and, if ``legacy_names_on`` is set, also under a name without
     tags.
     """
@@ -92,9 +92,9 @@ class _Teller:
         self._subject = subject
         self._in_names = conf.getboolean("metrics", "legacy_names_on", fallback=True)
 
-    def about(self, subject: Mapping[str, str]) -> _Teller:
+    def about(self, subject: Mapping[str, str]) -> _Metrics:
         """Return a sender for another table of the same job."""
-        return self if subject == self._subject else _Teller(self._job, subject)
+        return self if subject == self._subject else _Metrics(self._job, subject)
 
     def __call__(self, kind: str, name: str, value: float, **more: str) -> None:
         from airflow.sdk.observability import stats

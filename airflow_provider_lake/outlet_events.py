@@ -60,7 +60,7 @@ def announce(
     if partition_column is not None:
         keys = partition_keys(table, partition_column, after=after, upto=upto)
     for outlet in targets:
-        _tell(context, outlet, meant, payload)
+        _send_event(context, outlet, meant, payload)
         if keys and not _is_alias(outlet):
             context["outlet_events"][outlet].add_partitions(keys)
     return payload
@@ -110,8 +110,8 @@ def _targets(outlets: Sequence[Any], meant: TableAddress) -> Iterator[Any]:
 
     for outlet in outlets:
         is_lake = isinstance(outlet, Asset) and outlet.uri.startswith(f"{SCHEME}://")
-        is_told_here = is_lake and not is_watched(outlet.uri)
-        if _is_alias(outlet) or (is_told_here and address_of(outlet.uri) == meant):
+        is_sent_here = is_lake and not is_watched(outlet.uri)
+        if _is_alias(outlet) or (is_sent_here and address_of(outlet.uri) == meant):
             yield outlet
 
 
@@ -121,7 +121,9 @@ def _is_alias(outlet: Any) -> bool:
     return isinstance(outlet, AssetAlias)
 
 
-def _tell(context: Context, outlet: Any, meant: TableAddress, payload: dict[str, Any]) -> None:
+def _send_event(
+    context: Context, outlet: Any, meant: TableAddress, payload: dict[str, Any]
+) -> None:
     from airflow_provider_lake.assets.uri import lake_asset
 
     event = context["outlet_events"][outlet]

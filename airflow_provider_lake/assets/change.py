@@ -53,15 +53,15 @@ def counts(snapshot: Snapshot, kinds: Collection[str], *, changelog: bool) -> bo
 
 def describe_change(
     table: str,
-    told: Sequence[Snapshot],
+    snapshots: Sequence[Snapshot],
     *,
     previous: Position | None,
     missed: bool = False,
     rewound: bool = False,
 ) -> dict[str, Any]:
     """Return the payload for some snapshots, oldest first; at least one."""
-    newest = told[-1]
-    marks = [snapshot.watermark for snapshot in told if snapshot.watermark is not None]
+    newest = snapshots[-1]
+    marks = [snapshot.watermark for snapshot in snapshots if snapshot.watermark is not None]
     return {
         "table": table,
         "snapshot_id": newest.id,
@@ -69,9 +69,9 @@ def describe_change(
         "position": str(newest.position),
         "previous_position": None if previous is None else str(previous),
         "commit_kind": str(newest.commit_kind),
-        "commits": len(told),
-        "rows": sum(snapshot.delta_record_count for snapshot in told),
-        "changelog_rows": sum(snapshot.changelog_record_count or 0 for snapshot in told),
+        "commits": len(snapshots),
+        "rows": sum(snapshot.delta_record_count for snapshot in snapshots),
+        "changelog_rows": sum(snapshot.changelog_record_count or 0 for snapshot in snapshots),
         "schema_id": newest.schema_id,
         "watermark": max(marks, default=None),
         "time_millis": newest.time_millis,

@@ -92,9 +92,9 @@ def snapshot_range(
     whole table and ends at its newest snapshot. A retry gets the same end again. Set
     ``max_active_runs=1`` on the DAG: only one run at a time is supported.
     """
-    told = [*_told(context)]
-    meant = _meant(table, lake_conn_id, told)
-    mine = [payload for address, payload in told if address == meant]
+    events = [*_events_of_run(context)]
+    meant = _meant(table, lake_conn_id, events)
+    mine = [payload for address, payload in events if address == meant]
     name = consumer or f"airflow.{context['ti'].dag_id}"
     with failing_for_good(may_come=lambda: False):
         opened = LakeHook(meant.lake_conn_id).get_conn().table(meant.name)
@@ -129,7 +129,7 @@ def _names_snapshots(said: Mapping[str, Any]) -> bool:
     return type(ids[0]) is int and (ids[1] is None or type(ids[1]) is int)
 
 
-def _told(context: Context) -> Iterator[tuple[TableAddress, dict[str, Any]]]:
+def _events_of_run(context: Context) -> Iterator[tuple[TableAddress, dict[str, Any]]]:
     """Yield the tables and payloads of the events that started the run."""
     from airflow.sdk import Asset
 
@@ -141,7 +141,7 @@ def _told(context: Context) -> Iterator[tuple[TableAddress, dict[str, Any]]]:
 
 
 def _meant(
-    table: str | None, lake_conn_id: str, told: list[tuple[TableAddress, dict[str, Any]]]
+    table: str | None, lake_conn_id: str, events: list[tuple[TableAddress, dict[str, Any]]]
 ) -> TableAddress:
     """Return the table; if it is unclear, raise an error that a retry would not help."""
     if table is not None:
@@ -149,7 +149,7 @@ def _meant(
             return TableAddress(*split_table_name(table), lake_conn_id)
         except ValueError as reason:
             raise LakeArgumentError(str(reason)) from None
-    tables = {address for address, _ in told}
+    tables = {address for address, _ in events}
     if not tables:
         raise LakeArgumentError(
             "no event of a lake table started this run, so the table is unknown: write "
@@ -180,7 +180,9 @@ def _stored(table: Table, name: str, consumer: str, *, may_be_gone: bool) -> Pos
     return found.position
 
 
-def _end(context: Context, meant: TableAddress, here: Position, told: Position | None) -> Position:
+def _end(
+    context: Context, meant: TableAddress, here: Position, newest: Position | None
+) -> Position:
     """Return the newest snapshot of the events; the table's newest if there is none or it was
     rolled back.
 
@@ -190,8 +192,8 @@ def _end(context: Context, meant: TableAddress, here: Position, told: Position |
     pinned = None if store is None else store.get(key)
     if pinned is not None:
         return min(read_cursor(pinned) or here, here)
-    if told is not None and told <= here:
-        return told
+    if newest is not None and newest <= here:
+        return newest
     if store is not None:
         store.set(key, str(here))
     return here

@@ -38,7 +38,7 @@ async def beside_the_loop(work: Callable[[], T]) -> T:
     loop = asyncio.get_running_loop()
     done: asyncio.Future[T] = loop.create_future()
 
-    def tell(result: T | None, error: BaseException | None) -> None:
+    def resolve(result: T | None, error: BaseException | None) -> None:
         if done.done():  # the page has given up waiting
             return
         if error is not None:
@@ -55,7 +55,7 @@ async def beside_the_loop(work: Callable[[], T]) -> T:
         finally:
             _free.release()
         with suppress(RuntimeError):  # the server has ended meanwhile
-            loop.call_soon_threadsafe(tell, result, error)
+            loop.call_soon_threadsafe(resolve, result, error)
 
     try:
         threading.Thread(target=run, name="lake-page", daemon=True).start()

@@ -61,8 +61,8 @@ class TaskChanges:
 
 def changes_of_task(task: OneTask) -> TaskChanges:
     """Read the task's XComs from the metadata database, and its snapshots from the table."""
-    said = _said(task, TABLE_KEY)
-    result = _said(task, _RESULT_KEY)
+    said = _xcom_of(task, TABLE_KEY)
+    result = _xcom_of(task, _RESULT_KEY)
     connection_id = str(said.get("lake_conn_id") or LakeHook.default_conn_name)
     known = TaskChanges(task=task, result=result, connection_id=connection_id)
     if "table" not in said:
@@ -99,7 +99,7 @@ def _candidates(table: Table, result: Mapping[str, Any]) -> list[Position]:
     return table.positions(after=after, upto=last, limit=_LOOKED_BACK)
 
 
-def _said(task: OneTask, key: str) -> Mapping[str, Any]:
+def _xcom_of(task: OneTask, key: str) -> Mapping[str, Any]:
     """Return an XCom of the task; empty if there is none."""
     from airflow.models.xcom import XComModel
     from airflow.utils.session import create_session

@@ -30,7 +30,7 @@ class JobOutput:
         for line in lines:
             yield self._read(line)
 
-    def tell_spark(self, said: dict[str, Any]) -> None:
+    def report_spark(self, said: dict[str, Any]) -> None:
         """Pass on the Spark application that the driver, or the hook, reports."""
         if self._on_spark is not None:
             self._on_spark(said)
@@ -40,7 +40,7 @@ class JobOutput:
             self.result = said
             return f"result: {said.get('reason') or said.get('message') or said}"
         if (said := _marked(SPARK, line)) is not None:
-            self.tell_spark(said)
+            self.report_spark(said)
             where = f" at {said['ui']}" if said.get("ui") else ""
             return f"Spark application {said.get('application_id')}{where}"
         if (said := _marked(PROGRESS, line)) is not None:

@@ -49,7 +49,7 @@ class LakeSparkSubmitHook(SparkSubmitHook):
         self._output = output
         self._before_submit = before_submit
         self.was_killed = False
-        self._told_of: str | None = None
+        self._reported: str | None = None
         self._spark = connection
         self._process_env = dict(process_env)
         try:
@@ -133,20 +133,22 @@ class LakeSparkSubmitHook(SparkSubmitHook):
         """Yield the same lines, and report the application once the stock code has found its id."""
         for line in lines:
             yield line
-            self._tell_application(self._yarn_application_id or self._kubernetes_application_id)
+            self._report_application(self._yarn_application_id or self._kubernetes_application_id)
 
     def _start_yarn_application_status_tracking(self, application_id: str) -> None:
-        self._tell_application(application_id)  # a retry follows the application without any output
+        self._report_application(
+            application_id
+        )  # a retry follows the application without any output
         super()._start_yarn_application_status_tracking(application_id)
 
-    def _tell_application(self, application_id: str | None) -> None:
+    def _report_application(self, application_id: str | None) -> None:
         """Report once the application of a driver on the cluster, whose output is not read here."""
-        if application_id is None or application_id == self._told_of:
+        if application_id is None or application_id == self._reported:
             return
-        self._told_of = application_id
+        self._reported = application_id
         manager = self._spark.extra_dejson.get("yarn_resourcemanager_webapp_address")
         page = f"{str(manager).rstrip('/')}/cluster/app/{application_id}" if manager else None
-        self._output.tell_spark({"application_id": application_id, "ui": page})
+        self._output.report_spark({"application_id": application_id, "ui": page})
 
 
 def _settings_here() -> dict[str, str]:

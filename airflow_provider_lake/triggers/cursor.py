@@ -64,7 +64,7 @@ def advance(
     if not since.snapshots:
         return None, here
     here = since.snapshots[-1].position
-    told = [x for x in since.snapshots if counts(x, wanted.kinds, changelog=wanted.changelog)]
-    if not told:
+    counted = [x for x in since.snapshots if counts(x, wanted.kinds, changelog=wanted.changelog)]
+    if not counted:
         return None, here
-    return describe_change(wanted.name, told, previous=cursor, missed=since.missed), here
+    return describe_change(wanted.name, counted, previous=cursor, missed=since.missed), here

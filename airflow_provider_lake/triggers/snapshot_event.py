@@ -149,7 +149,7 @@ class LakeSnapshotEventTrigger(BaseEventTrigger):
             _log.warning(
                 "the changes of %s cannot be read, the watcher tries again: %s", self.table, reason
             )
-            watch_of(_key_of(self.serialize()[1])).tell_again(self.table)
+            watch_of(_key_of(self.serialize()[1])).report_again(self.table)
             return None, cursor
 
     @property

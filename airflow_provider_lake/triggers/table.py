@@ -102,7 +102,7 @@ class LakeConditionTrigger(BaseTrigger):
             try:
                 found = await asyncio.to_thread(look, hook, self.table, condition)
             except Exception as reason:  # noqa: BLE001 - the task raises it
-                yield _event({"status": REFUSED, "reason": _said(reason)})
+                yield _event({"status": REFUSED, "reason": _error_text(reason)})
                 return
             if found is not None:
                 yield _event({"status": MET, "found": found})
@@ -151,5 +151,5 @@ def _event(payload: dict[str, Any]) -> TriggerEvent:
     return TriggerEvent(payload)  # type: ignore[no-untyped-call]
 
 
-def _said(reason: Exception) -> str:
+def _error_text(reason: Exception) -> str:
     return f"{type(reason).__name__}: {reason}"

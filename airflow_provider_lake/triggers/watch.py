@@ -56,7 +56,7 @@ class Watch:
         self.tables[table] -= 1
         self.tables += Counter()  # removes tables without a watcher
 
-    def tell_again(self, table: str) -> None:
+    def report_again(self, table: str) -> None:
         """Report the newest snapshot of a table at the next check, changed or not."""
         self._fresh.add(table)
 
@@ -117,12 +117,12 @@ def _look(heads: Heads, names: set[str], fresh: set[str], seen: dict[str, str | 
         return Tick()
     for name, error in found.failed.items():
         _log.warning("%s cannot be read now, the watcher tries again: %s", name, error)
-    told = {}
+    reported = {}
     for name, head in found.heads.items():
         identity = None if head.snapshot is None else head.snapshot.identity
         if name in fresh or name not in seen or seen[name] != identity:
-            told[name], seen[name] = head, identity
+            reported[name], seen[name] = head, identity
     absent = names - {*found.heads} - {*found.failed}
     for name in absent:
         seen.pop(name, None)
-    return Tick(told, frozenset(absent))
+    return Tick(reported, frozenset(absent))
