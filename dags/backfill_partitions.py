@@ -1,17 +1,17 @@
-"""Puts one day's files in place of that day's partition; any day may be run again.
+"""Replaces one day's partition with that day's files; any day can be run again.
 
 Prerequisites: files such as ``incoming/orders/2024-01-31/part-1.csv`` with the columns ``id``,
 ``item`` and ``price``, where the worker can read them. Change ``incoming`` when triggering, or
 here. The connection ``lake_default`` names the warehouse; without it, tables are in
 ``./warehouse``.
 
-The one idea: a run owns a partition. It replaces that alone, in one commit, so a day that was
-wrong is repaired by running it again, and a year by
+The idea: a run owns one partition and replaces it in one commit. To repair a wrong day, run it
+again; to repair a year:
 
     airflow backfill create --dag-id backfill_partitions --from-date 2024-01-01 \\
         --to-date 2024-12-31 --reprocess-behavior completed --max-active-runs 4
 
-Unlike an append this needs no commit identity: twice the same rows in one place are the same.
+Unlike an append, this needs no commit identity: replacing a partition twice has the same result.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ with DAG(
 
     @task(outlets=[lake_asset(TABLE)])
     def replace_day(folder: str, day: str) -> dict[str, Any]:
-        """Replace the partition of a day with what its folder holds."""
+        """Replace the partition of a day with the rows of its folder."""
         import pyarrow as pa
         import pyarrow.dataset as ds
 

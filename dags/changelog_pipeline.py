@@ -1,13 +1,13 @@
-"""Keeps totals per item up to date from the changes of a table, each of them counted once.
+"""Keeps totals per item up to date from the changes of a table, each counted once.
 
 Prerequisites: a table ``shop.orders`` with the columns ``item`` and ``price``, append-only or with
 a ``changelog-producer``; a triggerer runs. The connection ``lake_default`` names the warehouse.
-``shop.item_totals`` is made by the first run.
+The first run creates ``shop.item_totals``.
 
-The one idea: a run reads from where this DAG's consumer stands up to what its events tell of, and
-moves the consumer when the totals are published. Airflow may give several events to one run, or
-an older one to a later run: nothing is read twice and nothing is left out. A retry between the
-two steps finds its totals published, and only moves the consumer.
+The idea: a run reads from the position of this DAG's consumer up to the newest snapshot of its
+events, and moves the consumer when the totals are published. Airflow may give several events to
+one run, or an older one to a later run: no change is read twice or missed. A retry after the
+totals were published only moves the consumer.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from airflow_provider_lake.triggers.snapshot_event import LakeSnapshotEventTrigg
 
 ORDERS = "shop.orders"
 TOTALS = "shop.item_totals"
-# True for a table with a changelog-producer: then commits count that publish a changelog.
+# True for a table with a changelog-producer: only commits with a changelog start a run then.
 HAS_CHANGELOG = False
 CHANGES = AssetWatcher(
     "changes_of_orders", LakeSnapshotEventTrigger(table=ORDERS, changelog=HAS_CHANGELOG)
@@ -40,7 +40,7 @@ with DAG(
 
     @task(outlets=[lake_asset(TOTALS)])
     def add_to_totals() -> dict[str, Any]:
-        """Add what changed to the totals, once."""
+        """Add the changes to the totals, once."""
         import pyarrow as pa
         import pyarrow.compute as pc
         from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
@@ -53,10 +53,10 @@ with DAG(
         if part.is_empty:
             raise AirflowSkipException(f"position {part.upto} was read before")
         if part.rewound:
-            raise AirflowFailException(  # a retry would be told the same
-                f"{ORDERS} was rolled back or made anew: remove what was made of it "
-                f"(lake drop-table {TOTALS}), let the consumer begin anew "
-                f"(lake consumer reset {ORDERS} {part.consumer}), and run this by hand"
+            raise AirflowFailException(  # a retry would fail the same way
+                f"{ORDERS} was rolled back or recreated: drop the totals (lake drop-table "
+                f"{TOTALS}), delete the consumer (lake consumer reset {ORDERS} "
+                f"{part.consumer}), and run this DAG by hand"
             )
         changes = part.open_table().changes(after=part.after, upto=part.upto).to_arrow()
         is_new = pc.is_in(changes["rowkind"], pa.array(["+I", "+U"]))

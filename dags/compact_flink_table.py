@@ -1,14 +1,15 @@
-"""The dedicated compaction of a table that Flink writes, without a Flink job for it.
+"""Compacts a table that Flink writes, without a dedicated Flink compaction job.
 
-Prerequisites: a table that Flink (or anybody) writes with ``write-only`` set to ``true``, so that
-its writers leave compaction to this DAG; a triggerer runs. The connection ``lake_default`` names
-the warehouse, which Flink and Airflow both reach. Change ``TABLE`` here. For large tables give
-``engine="spark"``, and a Spark connection.
+Prerequisites: a table that Flink (or any engine) writes with ``write-only`` set to ``true``, so
+that its writers leave compaction to this DAG; a triggerer runs. The connection ``lake_default``
+names the warehouse, which Flink and Airflow both reach. Change ``TABLE`` here. For large tables
+set ``engine="spark"`` and a Spark connection.
 
-The one idea: the DAG runs all the time and works only when something is due. The sensor waits in
-the triggerer, where it holds no worker; the compaction commits bucket by bucket beside the
-running Flink job, and what Flink overtakes is planned again. One compaction of a table at a time.
-A storage that does not answer is waited for; after ten failed runs in a row the DAG is paused.
+The idea: the DAG always runs, but works only when a compaction is due. The sensor waits in the
+triggerer, without using a worker. The compaction commits each bucket by itself while the Flink job
+runs; if Flink changes a bucket meanwhile, it is planned again. Only one compaction of a table runs
+at a time. The sensor waits for a storage that does not answer; after ten failed runs in a row the
+DAG is paused.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ with DAG(
     schedule="@continuous",
     catchup=False,
     max_active_runs=1,
-    max_consecutive_failed_dag_runs=10,  # the next one begins at once
+    max_consecutive_failed_dag_runs=10,  # the next run starts at once
     default_args={"retries": 2, "retry_delay": timedelta(minutes=1)},
     doc_md=__doc__,
     tags=["lake"],

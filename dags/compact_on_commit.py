@@ -1,11 +1,11 @@
-"""Compacts a table when somebody has committed to it, whichever engine it was.
+"""Compacts a table after a commit by any engine.
 
 Prerequisites: a triggerer runs, and the connection ``lake_default`` names the warehouse. Change
 ``TABLE`` here. The table need not exist yet.
 
-The one idea: the watcher sees every commit of Flink, Spark or Airflow and turns it into an asset
-event; its own compactions change no rows and are passed over, so the DAG does not wake itself.
-What is not worth compacting yet is skipped after one look at the metadata.
+The idea: the watcher turns every commit of Flink, Spark or Airflow into an asset event. It ignores
+compactions, which change no rows, so the DAG does not start itself. If no compaction is due yet,
+the task is skipped after reading only metadata.
 """
 
 from __future__ import annotations

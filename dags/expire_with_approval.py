@@ -1,11 +1,11 @@
-"""Says which snapshots would expire, waits for a person to approve, and then removes them.
+"""Lists the snapshots that would expire, waits for approval, and then deletes them.
 
 Prerequisites: a table ``shop.orders``; the connection ``lake_default`` names the warehouse.
-Change ``TABLE`` and how much is kept here.
+Change ``TABLE`` and ``KEPT`` here.
 
-The one idea: what cannot be undone is shown first. What the dry run counted stands in the question;
-"Approve" removes no more than that, however late it comes; "Reject" skips, and nobody's answer
-within a day removes nothing. What a tag, a branch or a consumer needs is never among it.
+The idea: a deletion that cannot be undone is shown first. The question contains the numbers of a
+dry run. "Approve", even if it comes late, deletes no more snapshots than these. "Reject", or no
+answer within a day, deletes nothing. Everything that a tag, a branch or a consumer needs is kept.
 """
 
 from __future__ import annotations
@@ -30,12 +30,11 @@ QUESTION = (
     COUNTED
     + """
 - Snapshots that would expire: **{{ snapshots }}**
-- Files that would be removed for good, as nothing else needs them: \
+- Files that would be deleted for good, because only those snapshots need them: \
 **{{ report["files"].values() | sum }}**, {{ report["bytes"] | filesizeformat(binary=True) }}
-- The oldest that stays: snapshot {{ report["earliest_snapshot"] }}. No more would go, because \
-{{ found["reason"] }}.
+- Oldest kept: snapshot {{ report["earliest_snapshot"] }}. Reason: {{ found["reason"] }}.
 
-**Approve** removes them. **Reject**, or no answer within a day, removes nothing."""
+**Approve** deletes them. **Reject**, or no answer within a day, deletes nothing."""
 )
 
 with DAG(

@@ -1,12 +1,12 @@
-"""Lands one day's files in a lake table, once, however often the task runs.
+"""Adds one day's files to a lake table, once, however often the task runs.
 
 Prerequisites: files such as ``incoming/orders/2024-01-31/part-1.csv`` (or Parquet, or JSON
 lines), where the worker can read them; each day's folder is complete when the next day begins.
 Change ``incoming`` when triggering, or here. The connection ``lake_default`` names the
 warehouse; without it, tables are in ``./warehouse``.
 
-The one idea: the commit carries the identity of this DAG run. A retry, a cleared task or a
-worker that was believed dead finds the snapshot of its run and publishes nothing twice.
+The idea: the commit has the identity of this DAG run. A retry, a cleared task, or a worker that
+Airflow took for dead, finds the snapshot of its run and publishes nothing twice.
 """
 
 from __future__ import annotations

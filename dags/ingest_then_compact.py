@@ -1,13 +1,13 @@
-"""Stages the files of several shops side by side, publishes them as one, and then compacts.
+"""Stages the files of several shops in parallel, publishes all in one commit, and compacts.
 
 Prerequisites: files such as ``incoming/berlin/2024-01-31/part-1.csv``, one folder for each shop,
 where the workers can read them. Change ``SHOPS``, and ``incoming`` when triggering or here. The
 connection ``lake_default`` names the warehouse; without it, tables are in ``./warehouse``.
 
-The one idea: writing files is the long part and publishing them the short one. Each shop is staged
-by a task of its own, on Spark if there is much; nobody sees any of it until ``publish`` commits
-all of them in one snapshot. A retry of any task publishes nothing twice. The asset event tells
-other DAGs which snapshots came.
+The idea: writing files takes long, publishing them does not. A task for each shop stages its files,
+on Spark if there are many. Readers see none of them until ``publish`` commits all of them in one
+snapshot. A retry of any task publishes nothing twice. The asset event names the new snapshots, for
+other DAGs.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""Compacts the tables of a database that need it, some at a time, and expires old snapshots.
+"""Compacts the tables of a database that are due, a few at a time, and expires old snapshots.
 
 Prerequisites: a database ``shop`` in the warehouse of the connection ``lake_default``. Change
-``DATABASE`` and the thresholds here. To cap what all DAGs do to the lake at once, make a pool
-(``airflow pools set lake 4 "work on the lake"``) and name it as ``POOL``.
+``DATABASE`` and the thresholds here. To limit the work of all DAGs on the lake, create a pool
+(``airflow pools set lake 4 "work on the lake"``) and set ``POOL`` to its name.
 
-The one idea: the tables are looked up when the DAG runs, never when it is parsed, and only those
-with enough to do become tasks, the worst first. A table that was not written to costs one look
-at its metadata, and no worker.
+The idea: the tables are looked up when the DAG runs, not when it is parsed. Only tables whose
+compaction is due become tasks, the most urgent first. A table without new writes costs one read of
+its metadata, and no worker.
 """
 
 from __future__ import annotations
@@ -35,19 +35,19 @@ with DAG(
 
     @task
     def find_due_tables() -> list[dict[str, object]]:
-        """Arguments of a compaction for each table that is due."""
+        """Return the arguments of a compaction for each table that is due."""
         from airflow_provider_lake.maintenance.gate import due_tables
 
         return due_tables(DATABASE, min_files=MIN_FILES, max_bytes=BYTES_A_RUN)
 
     @task
     def list_tables() -> list[str]:
-        """Every table of the database."""
+        """Return every table of the database."""
         from airflow_provider_lake.hooks.lake import LakeHook
 
         return [f"{DATABASE}.{name}" for name in LakeHook().get_conn().list_tables(DATABASE)]
 
-    # Neither waits for the other: a table that cannot be compacted stops nobody's expiry.
+    # Neither waits for the other: a table that cannot be compacted does not stop any expiry.
     LakeCompactOperator.partial(
         task_id="compact", max_active_tis_per_dagrun=2, map_index_template="{{ task.table }}"
     ).expand_kwargs(find_due_tables())

@@ -1,10 +1,10 @@
-"""The DAGs of ``lake.yaml``: upkeep of every table it names, as it says.
+"""Builds the DAGs of ``lake.yaml``: maintenance of every table in it, by its settings.
 
-Prerequisites: the connection ``lake_default`` names the warehouse. Change the tables and what is
-done for them in ``lake.yaml`` beside this file; docs/templates.md explains each setting.
+Prerequisites: the connection ``lake_default`` names the warehouse. Change the tables and their
+steps in ``lake.yaml`` beside this file; docs/templates.md explains each setting.
 
-The one idea: a platform team states what every table gets, once, and the DAGs follow. The same
-file always gives the same DAGs, and parsing it opens no table.
+The idea: a platform team describes the maintenance of every table in one file, and the DAGs follow
+from it. The same file always gives the same DAGs, and parsing it opens no table.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Lake tables on Spark, and jobs on them: the same ``run(request)`` in one process or on a cluster.
+"""Lake tables on Spark, and jobs on them: the same ``run(request)`` runs here or on a cluster.
 
 import spark_jobs
 

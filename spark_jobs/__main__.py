@@ -1,4 +1,4 @@
-"""``python -m spark_jobs compact --request …``: every job by its name, also out of an archive."""
+"""Run a job by its name: ``python -m spark_jobs compact --request …``; also from an archive."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ INVALID_REQUEST = 30
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the job that the first word names with the words behind it; returns the exit code."""
+    """Run the job that the first word names, with the other words; return the exit code."""
     words = sys.argv[1:] if arguments is None else arguments
     if not words or words[0] not in JOB_NAMES:
-        print(f"say which job: {', '.join(JOB_NAMES)}; and --help behind it", file=sys.stderr)
+        known = ", ".join(JOB_NAMES)
+        print(f"name a job: {known}. For its help, add --help", file=sys.stderr)
         return 0 if words in (["-h"], ["--help"]) else INVALID_REQUEST
     code: int = import_module(f"spark_jobs.{words[0]}").main(words[1:])
     return code

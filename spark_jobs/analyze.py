@@ -1,4 +1,4 @@
-"""Counts rows and values for query planners, and publishes what it found."""
+"""Counts rows and values of a table for query planners, and publishes the statistics."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ JOB = Job(
 
 
 def run(request: Mapping[str, Any], spark: SparkSession | None = None) -> dict[str, Any]:
-    """Do what a ``AnalyzeRequest`` says."""
+    """Run the job for an ``AnalyzeRequest`` and return its result."""
     return JOB.answer(request, _act)
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """The command line; returns the exit code."""
+    """Run the command line and return the exit code."""
     return run_command(JOB, run, arguments)
 
 

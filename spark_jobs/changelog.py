@@ -24,12 +24,12 @@ JOB = Job(
 
 
 def run(request: Mapping[str, Any], spark: SparkSession | None = None) -> dict[str, Any]:
-    """Do what a ``ChangelogRequest`` says."""
+    """Run the job for a ``ChangelogRequest`` and return its result."""
     return JOB.answer(request, lambda wanted: _changelog(wanted, spark))
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """The command line; returns the exit code."""
+    """Run the command line and return the exit code."""
     return run_command(JOB, run, arguments)
 
 

@@ -1,4 +1,4 @@
-"""Merges the files of a table into fewer and larger ones; its rows stay as they are."""
+"""Merges the files of a table into fewer and larger ones; its rows do not change."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ JOB = Job(
 
 
 def run(request: Mapping[str, Any], spark: SparkSession | None = None) -> dict[str, Any]:
-    """Do what a ``CompactRequest`` says."""
+    """Run the job for a ``CompactRequest`` and return its result."""
     return JOB.answer(request, lambda wanted: _compact(wanted, spark))
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """The command line; returns the exit code."""
+    """Run the command line and return the exit code."""
     return run_command(JOB, run, arguments)
 
 

@@ -1,4 +1,4 @@
-"""Compacts the tables of databases one after the other; one that fails stops no other."""
+"""Compacts the tables of databases, one after the other; a failed table does not stop the next."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ JOB = Job(
 
 
 def run(request: Mapping[str, Any], spark: SparkSession | None = None) -> dict[str, Any]:
-    """Do what a ``CompactDatabaseRequest`` says."""
+    """Run the job for a ``CompactDatabaseRequest`` and return its result."""
     return JOB.answer(request, lambda wanted: _compact_all(wanted, spark))
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """The command line; returns the exit code."""
+    """Run the command line and return the exit code."""
     return run_command(JOB, run, arguments)
 
 
@@ -53,8 +53,8 @@ def _compact_all(wanted: CompactDatabaseRequest, spark: SparkSession | None) -> 
     )
     if not names:
         raise NotFoundError(
-            f"no table of a database {wanted.database!r} is meant; each key is a regular "
-            "expression of a whole name: 'shop' or 'shop.*' for 'database', 'shop\\..*_daily' for "
+            f"no table of a database {wanted.database!r} matches: each key is a regular expression "
+            "for the whole name, such as 'shop' or 'shop.*' for 'database', 'shop\\..*_daily' for "
             "'including'"
         )
     with how_of(wanted, spark, wanted.database) as how:
@@ -91,7 +91,7 @@ def _outcomes(
 
 
 def _is_due(outcome: TableOutcome[Any], *, is_plan: bool) -> bool:
-    """Whether a table was compacted, or would be."""
+    """Return True if a table was compacted, or in a dry run would be."""
     report = outcome.report
     if report is None:
         return False
@@ -111,7 +111,7 @@ def _outcome_of(outcomes: list[TableOutcome[Any]], *, dry_run: bool) -> Outcome:
     if failed:
         first = f"{failed[0].table}: {failed[0].error}"
         message = f"{len(failed)} of {len(outcomes)} tables failed, {first}"
-        # What no table can do is wrong with the request, and stays so.
+        # If every table refuses the request, the request is wrong and a retry cannot help.
         if all(isinstance(each.error, InvalidRequestError) for each in outcomes):
             raise InvalidRequestError(message)
         raise PartlyFailedError(
@@ -123,7 +123,7 @@ def _outcome_of(outcomes: list[TableOutcome[Any]], *, dry_run: bool) -> Outcome:
 
 
 def _small(outcome: TableOutcome[Any]) -> dict[str, Any]:
-    """What became of a table, without its single buckets."""
+    """Return the outcome of a table without its single buckets."""
     said = outcome.to_dict()
     if said["report"] is not None:
         del said["report"]["buckets"]

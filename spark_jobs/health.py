@@ -1,4 +1,4 @@
-"""Says how a table fares, with advice."""
+"""Reports the health of a table, with advice."""
 
 from __future__ import annotations
 
@@ -26,23 +26,23 @@ JOB = Job(
 
 
 class UnhealthyTableError(LakeError):
-    """A table fares as badly as somebody wants to be told: read the reasons, do what they say."""
+    """The verdict on a table is ``fail_when`` or worse: read the reasons and follow the advice."""
 
 
 def run(request: Mapping[str, Any], spark: SparkSession | None = None) -> dict[str, Any]:
-    """Do what a ``HealthRequest`` says."""
+    """Run the job for a ``HealthRequest`` and return its result."""
     return JOB.answer(request, _act)
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """The command line; returns the exit code."""
+    """Run the command line and return the exit code."""
     return run_command(JOB, run, arguments)
 
 
 def _act(wanted: HealthRequest) -> Outcome:
     table = wanted_table(wanted)
     report = table.health(time_travel=wanted.time_travel, unknown=wanted.unknown)
-    reasons = "; ".join(str(reason) for reason in report.reasons) or "nothing to complain of"
+    reasons = "; ".join(str(reason) for reason in report.reasons) or "no problems found"
     why = f" ({report.why_they_differ})" if report.why_they_differ else ""
     said = f"{report.verdict}, score {report.score}{why}: {reasons}"
     if wanted.fail_when is not None and report.verdict in AS_BAD[wanted.fail_when]:

@@ -1,9 +1,9 @@
-"""Brings rows from elsewhere into a table, once per commit identity.
+"""Adds rows of files, messages, a SQL table or another lake table, once per commit identity.
 
     python -m spark_jobs.ingest --request '{"warehouse": "warehouse", "table": "shop.orders",
                                             "source": "orders/*.csv", "create": true}'
 
-The same file goes to ``spark-submit``; the request may also be the path of a JSON file.
+``spark-submit`` takes the same file; the request may also be the path of a JSON file.
 """
 
 from __future__ import annotations
@@ -39,15 +39,15 @@ JOB = Job(
 
 
 def run(request: Mapping[str, Any], spark: SparkSession | None = None) -> dict[str, Any]:
-    """Do what an ``IngestRequest`` says; the report is that of the commit.
+    """Run the job for an ``IngestRequest``; the report is that of the commit.
 
-    Repeated with the same commit pair, it returns the earlier report without reading any row.
+    With a commit pair that was used before, return the earlier report without reading any row.
     """
     return JOB.answer(request, lambda wanted: _ingest(wanted, spark))
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """The command line; returns the exit code."""
+    """Run the command line and return the exit code."""
     return run_command(JOB, run, arguments)
 
 
@@ -81,7 +81,7 @@ def _ingest_batch(
     commit: CommitId,
     paths: Sequence[str],
 ) -> Outcome:
-    """Files of a stream, once: the table, which is there by then, notes what becomes of them."""
+    """Ingest files of a stream, once; the table, created if missing, records the batch."""
     from spark_jobs.ingestion.row_sources import target_table
 
     table = _existing_table(catalog, wanted)
@@ -92,7 +92,7 @@ def _ingest_batch(
             return _ingest_rows(catalog, wanted, started, noted, paths)
         if done := table.find_commit(commit):
             return Outcome.of_commit(done, None)
-        reason = f"{commit} was published before, and has expired since; nothing was done"
+        reason = f"{commit} was published before and has expired; nothing was done"
         return Outcome(
             reason=reason,
             report={"table": table.location, "snapshot_id": None, "reason": reason},
@@ -102,7 +102,7 @@ def _ingest_batch(
 
 
 def _columns_of(wanted: IngestRequest, started: Sessions, paths: Sequence[str]) -> Columns:
-    """What a table is made of that is not there."""
+    """Return the rows that give a table to create its columns."""
     if wanted.engine == "spark":
         from spark_jobs.ingestion.spark_rows import spark_rows
 
@@ -119,7 +119,7 @@ def _ingest_rows(
     commit: CommitId | None,
     paths: Sequence[str] | None = None,
 ) -> Outcome:
-    """All rows of the source, or of some of its files, in one commit."""
+    """Ingest all rows of the source, or of some of its files, in one commit."""
     from spark_jobs.frames.publish import publish
     from spark_jobs.ingestion.row_sources import rows_of, target_table
 
@@ -144,7 +144,9 @@ def _ingest_rows(
 
 
 def _done_before(table: Table, commit: CommitId, wanted: IngestRequest) -> Outcome | None:
-    """What an earlier try has published or, where that is asked for, staged."""
+    """Return the outcome of an earlier attempt that has published or, with ``stage``, staged the
+    rows.
+    """
     if done := table.find_commit(commit):
         return Outcome.of_commit(done, None)
     if wanted.stage and (staged := table.staged.find(commit)):
@@ -170,7 +172,7 @@ def _written_on_spark(
     started: Sessions,
     paths: Sequence[str] | None,
 ) -> tuple[Table, int | None, list[CommitMessage]]:
-    """The table, its newest snapshot before, and files nobody has committed yet."""
+    """Return the table, its newest snapshot before the write, and the uncommitted files."""
     from spark_jobs.ingestion.row_sources import target_table
     from spark_jobs.ingestion.spark_rows import spark_rows
     from spark_jobs.runtime.spark_progress import told_tasks
@@ -185,7 +187,7 @@ def _written_on_spark(
 def _stage(table: Table, messages: list[CommitMessage], commit: CommitId | None) -> Outcome:
     staged = table.staged.add(messages, commit=commit)
     is_mine = staged.messages == tuple(messages)
-    if not is_mine:  # a twin of this run was faster
+    if not is_mine:  # another attempt of this run was faster
         table.abort(messages)
     return _staged(table, staged, replayed=not is_mine)
 

@@ -1,4 +1,4 @@
-"""Brings tables into good health: partitions, compaction, expiry and orphan files, as is due."""
+"""Runs all maintenance that tables need: partitions, compaction, expiry and orphan files."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ JOB = Job(
 
 
 def run(request: Mapping[str, Any], spark: SparkSession | None = None) -> dict[str, Any]:
-    """Do what a ``MaintainRequest`` says."""
+    """Run the job for a ``MaintainRequest`` and return its result."""
     return JOB.answer(request, lambda wanted: _act(wanted, spark))
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """The command line; returns the exit code."""
+    """Run the command line and return the exit code."""
     return run_command(JOB, run, arguments)
 
 
@@ -91,8 +91,9 @@ def _of_tables(wanted: MaintainRequest, how: Mapping[str, Any]) -> Outcome:
     )
     if not names:
         raise NotFoundError(
-            f"no table of a database {wanted.database!r} matches; each key is a regular expression "
-            "of a whole name: 'shop' or 'shop.*' for 'database', 'shop\\..*_daily' for 'including'"
+            f"no table of a database {wanted.database!r} matches: each key is a regular expression "
+            "for the whole name, such as 'shop' or 'shop.*' for 'database', 'shop\\..*_daily' for "
+            "'including'"
         )
     outcomes = []
     for number, each in enumerate(maintain_tables(catalog, names, **how), 1):
@@ -123,7 +124,7 @@ def _summed(outcomes: Sequence[TableOutcome[MaintainReport]], *, dry_run: bool) 
     parts = [
         f"{worked} of {len(outcomes)} tables {'would be maintained' if dry_run else 'maintained'}",
         f"{failed} failed" if failed else "",
-        f"{held} with something in the way of a healthy table" if held else "",
+        f"{held} with obstacles" if held else "",
     ]
     return Outcome(
         reason=", ".join(filter(None, parts)),
@@ -138,7 +139,7 @@ def _small(outcome: TableOutcome[MaintainReport]) -> dict[str, Any]:
 
 
 def _plain(report: MaintainReport) -> dict[str, Any]:
-    """The report without those of its steps, which name single buckets and files."""
+    """Return the report without the reports of its steps, which list single buckets and files."""
     plain = report.to_dict()
     for step in plain["steps"]:
         del step["report"]
@@ -148,7 +149,7 @@ def _plain(report: MaintainReport) -> dict[str, Any]:
 def _judge(
     wanted: MaintainRequest, reports: Sequence[tuple[str, MaintainReport]], outcome: Outcome
 ) -> None:
-    """Fail where a table fares as badly as the request does not accept."""
+    """Raise UnhealthyTableError if a verdict is ``fail_when`` or worse."""
     if wanted.fail_when is None:
         return
     bad = [(n, r) for n, r in reports if r.after.verdict in AS_BAD[wanted.fail_when]]
@@ -169,7 +170,7 @@ def _failures(report: MaintainReport) -> str:
 
 
 def _heard(progress: MaintainProgress) -> None:
-    """Log steps as they begin, and units of a compaction; single files are too many."""
+    """Log each step as it begins, and the units of a compaction; single files would be too many."""
     from lakeformat.paimon.maintain.steps import STEPS
 
     names, more = [*STEPS], {"table": progress.table, "step": progress.step}

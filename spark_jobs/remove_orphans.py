@@ -1,4 +1,4 @@
-"""Removes files that nothing leads to; unless told otherwise it says what would go."""
+"""Deletes unreferenced files. Dry run by default: lists what it would delete."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ JOB = Job(
 
 
 def run(request: Mapping[str, Any], spark: SparkSession | None = None) -> dict[str, Any]:
-    """Do what a ``RemoveOrphansRequest`` says."""
+    """Run the job for a ``RemoveOrphansRequest`` and return its result."""
     return JOB.answer(request, lambda wanted: _act(wanted, spark))
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """The command line; returns the exit code."""
+    """Run the command line and return the exit code."""
     return run_command(JOB, run, arguments)
 
 

@@ -1,4 +1,4 @@
-"""Gives the partitions of a table another number of buckets."""
+"""Changes the number of buckets of a table's partitions."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ JOB = Job(
 
 
 def run(request: Mapping[str, Any], spark: SparkSession | None = None) -> dict[str, Any]:
-    """Do what a ``RescaleRequest`` says."""
+    """Run the job for a ``RescaleRequest`` and return its result."""
     return JOB.answer(request, lambda wanted: _act(wanted, spark))
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """The command line; returns the exit code."""
+    """Run the command line and return the exit code."""
     return run_command(JOB, run, arguments)
 
 

@@ -274,6 +274,6 @@ def _refuse_what_means_nothing(given: dict[str, Any], engine: str) -> None:
     for_spark = {"spark_conn_id", "result_folder", *SPARK_ARGUMENTS}
     if engine == "python" and (named := sorted(for_spark & given.keys())):
         raise LakeArgumentError(
-            f"{task}: {', '.join(named)} need Spark, which engine 'python' does not start: leave "
-            "them out, or choose engine 'spark'"
+            f"{task}: engine 'python' starts no Spark: leave out {', '.join(named)}, or choose "
+            "engine 'spark'"
         )

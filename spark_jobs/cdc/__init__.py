@@ -1,1 +1,1 @@
-"""Change messages as JSON lines: Debezium, Canal and Maxwell, read in columns."""
+"""Change messages in JSON lines: Debezium, Canal and Maxwell, read as columns."""

@@ -1,4 +1,4 @@
-"""Base64 in columns: all texts of an array at once, without a loop over rows."""
+"""Decodes Base64 columns: all texts of an array at once, without a loop over rows."""
 
 from __future__ import annotations
 
@@ -25,11 +25,15 @@ _VALUES[_PAD] = 0
 
 
 def decoded(texts: pa.Array, column: str) -> pa.Array:
-    """The bytes of each text; every text is a multiple of four characters, so all are one."""
+    """Return the bytes of each text. All texts are decoded together, as each is a multiple of four
+    long.
+    """
     offsets, data = _buffers(texts)
     lengths = np.diff(offsets)
     if (lengths % 4).any() or (_VALUES[data] == _STRANGE).any():
-        raise lake.InvalidRequestError(f"column {column!r} holds a text that is not base64")
+        raise lake.InvalidRequestError(
+            f"column {column!r} has a value that is not base64: check the converter of the messages"
+        )
     groups = _VALUES[data].reshape(-1, 4).astype(np.uint32)
     whole = (groups[:, 0] << 18) | (groups[:, 1] << 12) | (groups[:, 2] << 6) | groups[:, 3]
     plain = np.stack([whole >> 16, (whole >> 8) & 255, whole & 255], axis=1).astype(np.uint8)
@@ -44,11 +48,14 @@ def decoded(texts: pa.Array, column: str) -> pa.Array:
 
 
 def decimals_of(texts: pa.Array, scale: int, column: str) -> pa.Array:
-    """Numbers as the bytes of their digits, the highest first, in two's complement."""
+    """Return numbers from their digits in base64: bytes in two's complement, the highest first."""
     offsets, data = _buffers(decoded(texts, column))
     sizes = np.diff(offsets)
     if (sizes > _DECIMAL_BYTES).any():
-        raise lake.InvalidRequestError(f"column {column!r} holds a number of more than 38 digits")
+        raise lake.InvalidRequestError(
+            f"column {column!r} has a number of more than 38 digits: leave the column out of the "
+            "messages, or send it as a string"
+        )
     filled = np.zeros((len(sizes), _DECIMAL_BYTES), np.uint8)
     there = sizes > 0
     filled[there] = np.where(data[offsets[:-1][there]] >= 128, 255, 0)[:, None]  # the sign
@@ -62,7 +69,7 @@ def decimals_of(texts: pa.Array, scale: int, column: str) -> pa.Array:
 
 
 def _buffers(array: pa.Array) -> tuple[Numbers, Bytes]:
-    """Offsets from 0 and the bytes between them; a null has none."""
+    """Return offsets from 0 and the bytes between them; a null has no bytes."""
     whole = array.fill_null(b"" if pa.types.is_large_binary(array.type) else "")
     whole = pa.concat_arrays([whole.cast(pa.large_binary())])
     offsets = np.frombuffer(whole.buffers()[1], np.int64)[whole.offset :][: len(whole) + 1]
@@ -72,7 +79,7 @@ def _buffers(array: pa.Array) -> tuple[Numbers, Bytes]:
 
 
 def _pads(offsets: Numbers, data: Bytes) -> Numbers:
-    """How many of each text's last characters only fill it up."""
+    """Return the number of padding characters at the end of each text."""
     lengths, ends = np.diff(offsets), offsets[1:]
     last = np.zeros(len(ends), np.int64)
     there = lengths > 0

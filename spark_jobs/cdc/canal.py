@@ -1,4 +1,4 @@
-"""Canal's messages: some rows each, every value a text, with the types of MySQL beside them."""
+"""Canal's messages: several rows each, every value a text, with the types of MySQL."""
 
 from __future__ import annotations
 
@@ -46,44 +46,47 @@ _TIMES = {"datetime": T.TIMESTAMP, "timestamp": T.TIMESTAMP}
 
 
 class Canal:
-    """Reads ``data``, ``old`` and ``type``; DDL is not applied: new columns are found in rows."""
+    """Reads ``data``, ``old`` and ``type``; DDL is ignored: new columns are found in rows."""
 
     name = "canal-json"
     texts_hold_all = True
     tells_before = False
 
     def declared(self, block: bytes) -> Iterator[dict[str, Declared]]:
-        """The types of MySQL, each different set once."""
+        """Yield the types of MySQL, each different set once."""
         for text in dict.fromkeys(re.findall(rb'"mysqlType"\s*:\s*(\{[^{}]*\})', block)):
             types = json.loads(text).items()
             yield {name: declared_of(_mysql_type(name, each)) for name, each in types}
 
     def wanted(self, row: pa.StructType, keys: Sequence[str]) -> pa.Schema:
-        """What is read of a message once the columns are known."""
+        """Return the part of a message that is read once the columns are known."""
         rows = [("data", pa.list_(row)), ("old", pa.list_(keys_of(row, keys)))]
         return pa.schema([*rows, ("isDdl", pa.bool_()), ("type", pa.string()), *self.of_tables()])
 
     def of_tables(self) -> pa.Schema:
-        """What is read of a message to know its table."""
+        """Return the part of a message that names its table."""
         return TABLE_NAMES
 
     def tables(self, messages: pa.Table) -> pa.Array | None:
-        """The source table of each message, as far as any says it."""
+        """Return the source table of each message, where it is named."""
         return table_names(messages)
 
     def changes(
         self, messages: pa.Table, keys: Sequence[str], only: SourceTable, path: str
     ) -> list[MessageChanges]:
-        """The rows of some messages."""
+        """Return the rows of some messages."""
         kind, data = field_of(messages, "type"), field_of(messages, "data")
         if kind is None or kind.null_count:
-            raise lake.InvalidRequestError(f"{path} holds a line without 'type': not Canal's")
+            raise lake.InvalidRequestError(
+                f"{path} has a line without 'type', so it is no message of Canal: check key "
+                "'format'"
+            )
         meant = only.mask(table_names(messages), path)
         truncated = pc.equal(kind, "TRUNCATE")
         if pc.any(truncated if meant is None else pc.and_(truncated, meant)).as_py():
             raise lake.InvalidRequestError(
-                f"{path} says that its table was truncated: empty the table here "
-                "(Table.truncate), and leave the messages up to that one out"
+                f"{path} has a message that its table was truncated: empty the table here "
+                "(Table.truncate), and leave out the messages up to that one"
             )
         mask = pc.is_in(kind, pa.array(_KINDS))
         if (is_ddl := field_of(messages, "isDdl")) is not None:
@@ -104,12 +107,14 @@ class Canal:
 
 
 def _beside(old: pa.ListArray, data: pa.ListArray, path: str) -> pa.StructArray:
-    """The old rows beside the new ones; null where a message has none."""
+    """Return the old row for each new row; null if a message has none."""
     counts = pc.list_value_length(data)
     has = pc.fill_null(pc.greater(pc.list_value_length(old), 0), False)
     same = pc.or_(pc.invert(has), pc.fill_null(pc.equal(pc.list_value_length(old), counts), False))
     if not pc.all(same).as_py():
-        raise lake.InvalidRequestError(f"{path} holds a message with another number of old rows")
+        raise lake.InvalidRequestError(
+            f"{path} has a message with a different number of old and new rows: leave it out"
+        )
     given = old.filter(has).flatten()
     is_given = has.take(pc.list_parent_indices(data))
     places = pc.subtract(pc.cumulative_sum(is_given.cast(pa.int64())), 1)
@@ -117,7 +122,7 @@ def _beside(old: pa.ListArray, data: pa.ListArray, path: str) -> pa.StructArray:
 
 
 def _mysql_type(column: str, text: object) -> DataType | None:
-    """The type a column of MySQL becomes; a timestamp is written in the session's time zone."""
+    """Return the type for a column of MySQL; a timestamp is written in the session's time zone."""
     if not isinstance(text, str):
         return None
     found = _TYPE.match(text.lower().strip())
@@ -137,6 +142,6 @@ def _mysql_type(column: str, text: object) -> DataType | None:
     if name in _TEXTS:
         return atomic(T.VARCHAR, int(first)) if name == "varchar" and first else STRING
     raise lake.UnsupportedError(
-        f"column {column!r} is {text} in MySQL, which is not read from Canal's messages; leave it "
-        "out of them"
+        f"column {column!r} has the MySQL type {text}, which is not supported in Canal's messages: "
+        "leave it out of them"
     )

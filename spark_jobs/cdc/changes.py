@@ -1,4 +1,4 @@
-"""Rows with what they do, as messages of any format give them."""
+"""Rows with their kind, from messages of any format."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Positions = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class MessageChanges:
-    """Rows that all do the same, each with its place among all rows of the block."""
+    """Rows of one kind, each with its position among all rows of the block."""
 
     kind: str
     positions: Positions
@@ -27,7 +27,7 @@ class MessageChanges:
 
 
 def arranged(parts: Iterable[MessageChanges]) -> tuple[pa.Array, pa.StructArray] | None:
-    """The kinds and the rows in their order; None if there are none."""
+    """Return the kinds and the rows in order; None if there are none."""
     found = [part for part in parts if len(part.rows)]
     if not found:
         return None
@@ -38,7 +38,7 @@ def arranged(parts: Iterable[MessageChanges]) -> tuple[pa.Array, pa.StructArray]
 
 
 def field_of(table: pa.Table | pa.StructArray, name: str) -> pa.Array | None:
-    """A member of messages as one array; None if no message has it."""
+    """Return a member of messages as one array; None if no message has it."""
     if isinstance(table, pa.Table):
         if name not in table.schema.names:
             return None
@@ -52,15 +52,17 @@ def field_of(table: pa.Table | pa.StructArray, name: str) -> pa.Array | None:
 
 @dataclass(slots=True)
 class SourceTable:
-    """The table whose messages are meant, among all that the messages are of."""
+    """The source table whose messages are read, among the tables of all messages."""
 
     wanted: str | None = None
-    """Its name; None where there has to be one table only."""
+    """Its name; None if the messages must be of one table only."""
     seen: set[str] = field(default_factory=set)
-    """The tables met, as far as none is named."""
+    """The tables found so far, if no name is given."""
 
     def mask(self, names: pa.Array | None, path: str) -> pa.Array | None:
-        """Which messages are meant, None for all; a second table needs a word about which."""
+        """Return which messages to read, None for all; refuse a second table if no name is
+        given.
+        """
         if names is None:
             return None
         if self.wanted is not None:
@@ -69,22 +71,24 @@ class SourceTable:
         return None
 
     def note(self, names: set[str], path: str) -> None:
-        """Tables there are messages of."""
+        """Add tables that messages name; refuse more than one."""
         self.seen |= names
         if len(self.seen) > 1:
             tables = ", ".join(sorted(self.seen)[:5])
             raise lake.InvalidRequestError(
-                f"there are messages of {len(self.seen)} tables, up to {path}: {tables}; say with "
-                "'messages_of' which of them go into this one"
+                f"the messages up to {path} are of {len(self.seen)} tables ({tables}): choose one "
+                "with key 'messages_of'"
             )
 
 
 def updates_of(
     rows: pa.StructArray, old: pa.StructArray | None, positions: Positions, keys: Sequence[str]
 ) -> list[MessageChanges]:
-    """Updates that tell of the old row only what has changed: one that moved deletes its old key.
+    """Return updates whose old row has only the changed columns; a changed key also deletes the old
+    key.
 
-    Where a key is the same the new row replaces the old one, and more is not known of that.
+    If the key is the same, the new row replaces the old one, and the rest of the old row is
+    unknown.
     """
     found = [MessageChanges("+U", positions + 1, rows)]
     if old is None or not keys:

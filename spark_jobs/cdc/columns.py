@@ -1,4 +1,4 @@
-"""What a batch of messages says about columns: the types declared, the values met."""
+"""The columns of a batch of messages: the declared types and the values found."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ class MessageColumn:
     name: str
     declared: Declared | None = None
     values: pa.DataType = field(default_factory=pa.null)
-    """What JSON holds: numbers, texts, truth values or nested ones."""
+    """The type of its JSON values: numbers, text, booleans or nested ones."""
     least: int = 0
     most: int = 0
-    """Of whole numbers, so that a column need not be wider than they are."""
+    """The largest whole number; with the least it gives the narrowest type."""
     rounded: dict[str, float] = field(default_factory=dict)
-    """Parts of it with a number so large that Arrow's DOUBLE may not be what was written."""
+    """Parts of the column with a number so large that a DOUBLE may have rounded it."""
 
     @property
     def type(self) -> DataType | None:
-        """The type as far as anything shows it."""
+        """The type, as far as it is declared or shown by values; else None."""
         if self.declared is not None and self.declared.type is not None:
             return self.declared.type
         shown = _shown(self.values)
@@ -46,11 +46,11 @@ class MessageColumn:
 
     @property
     def is_declared(self) -> bool:
-        """Whether its type is said beside its values."""
+        """True if the messages declare its type."""
         return self.declared is not None and self.declared.type is not None
 
     def require_exact(self, path: Sequence[str]) -> None:
-        """Refuse to make a column, or a field of it, by values that may have been rounded."""
+        """Refuse to create a column, or a field of it, from values that may have been rounded."""
         if self.is_declared:
             return
         new = ".".join(path)
@@ -60,14 +60,14 @@ class MessageColumn:
 
     @property
     def integer(self) -> AtomicType:
-        """The narrowest type of all whole numbers met."""
+        """The narrowest type for all whole numbers found."""
         for name, bits in _INTEGERS:
             if -(1 << bits) <= self.least and self.most < 1 << bits:
                 return atomic(name)
         return atomic(TypeName.BIGINT)
 
     def note(self, values: pa.Array) -> None:
-        """Some more values."""
+        """Add some more values."""
         self._note_type(values.type)
         if pa.types.is_int64(values.type) and len(values) > values.null_count:
             least, most = pc.min_max(values).as_py().values()
@@ -75,7 +75,7 @@ class MessageColumn:
         self.rounded.update(rounded_numbers(values, self.name))
 
     def merge(self, other: MessageColumn) -> None:
-        """What somebody else has met."""
+        """Add the values that another reader has found."""
         self._note_type(other.values)
         self.least, self.most = min(self.least, other.least), max(self.most, other.most)
         self.rounded.update(other.rounded)
@@ -83,7 +83,7 @@ class MessageColumn:
             self.declare(other.declared)
 
     def declare(self, said: Declared) -> None:
-        """A type that is said beside the values."""
+        """Add a type that the messages declare."""
         self.declared = said if self.declared is None else _both(self, said)
 
     def _note_type(self, met: pa.DataType) -> None:
@@ -94,22 +94,22 @@ class MessageColumn:
             )
         except (pa.ArrowInvalid, pa.ArrowTypeError):
             raise lake.InvalidRequestError(
-                f"column {self.name!r} comes as {self.values} and as {met} in one batch: "
-                "nobody can tell its type"
+                f"column {self.name!r} has values of {self.values} and of {met} in one batch, so "
+                "its type is unknown: create the table first, or leave the column out"
             ) from None
         self.values = merged.type
 
 
 @dataclass(slots=True)
 class MessageColumns:
-    """All columns of a batch, in the order in which they were met."""
+    """All columns of a batch, in the order they were found."""
 
     by_name: dict[str, MessageColumn] = field(default_factory=dict)
     lacks_before: bool = False
-    """Whether an update does not tell of the row before it."""
+    """True if an update does not hold the row before it."""
 
     def note(self, changes: Sequence[MessageChanges]) -> None:
-        """The rows of some messages."""
+        """Add the rows of some messages."""
         after, before = (
             sum(len(part.rows) for part in changes if part.kind == kind) for kind in ("+U", "-U")
         )
@@ -120,12 +120,12 @@ class MessageColumns:
                     self._column(member.name).note(values)
 
     def declare(self, declared: Mapping[str, Declared]) -> None:
-        """What one schema beside the messages says."""
+        """Add the types of one schema in the messages."""
         for name, said in declared.items():
             self._column(name).declare(said)
 
     def merge(self, other: MessageColumns) -> None:
-        """Add what messages that come later have shown of the columns."""
+        """Add the columns of later messages."""
         self.lacks_before |= other.lacks_before
         for name, column in other.by_name.items():
             self._column(name).merge(column)
@@ -135,7 +135,9 @@ class MessageColumns:
 
 
 def _shown(values: pa.DataType) -> pa.DataType | None:
-    """A type without the parts that only nulls and empty lists were seen of; None if all is."""
+    """Return a type without parts of which only nulls and empty lists were found; None if nothing
+    is left.
+    """
     if pa.types.is_null(values):
         return None
     if pa.types.is_list(values):
@@ -149,7 +151,7 @@ def _shown(values: pa.DataType) -> pa.DataType | None:
 
 
 def _both(column: MessageColumn, said: Declared) -> Declared:
-    """A declaration that changes within a batch: the wider one, if one is."""
+    """Return the wider of two declarations in one batch, if there is one."""
     before = column.declared
     assert before is not None
     if before == said or said.type is None:
@@ -160,7 +162,7 @@ def _both(column: MessageColumn, said: Declared) -> Declared:
     if type is None or (before.decoding, before.scale) != (said.decoding, said.scale):
         raise lake.InvalidRequestError(
             f"column {column.name!r} changes from {type_text(before.type)} to "
-            f"{type_text(said.type)} within one batch: ingest the messages before that alone, "
-            "change the table, then ingest those behind it"
+            f"{type_text(said.type)} within one batch: ingest only the messages before that, "
+            "change the table, then ingest the rest"
         )
     return Declared(type, before.decoding, before.scale)

@@ -1,4 +1,4 @@
-"""Debezium's messages: the row before and after, with or without the schema beside them."""
+"""Debezium's messages: the row before and after, with or without their schema."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ _SOURCE_FIELD = ("source", pa.struct([(name, pa.string()) for name in _SOURCE]))
 _MARK = b"__debezium_unavailable_value"
 _NOT_SENT = pa.array([_MARK.decode(), base64.b64encode(_MARK).decode()])
 _TRUNCATED = (
-    "{path} says that its table was truncated: empty the table here (Table.truncate), and leave "
-    "the messages up to that one out"
+    "{path} has a message that its table was truncated: empty the table here (Table.truncate), and "
+    "leave out the messages up to that one"
 )
 
 T = TypeName
@@ -63,14 +63,14 @@ _MOST_DIGITS = "38"
 
 
 class Debezium:
-    """Reads ``before``, ``after`` and ``op``, inside of ``payload`` or not."""
+    """Reads ``before``, ``after`` and ``op``, with or without ``payload`` around them."""
 
     name = "debezium-json"
     texts_hold_all = False
     tells_before = True
 
     def declared(self, block: bytes) -> Iterator[dict[str, Declared]]:
-        """What the schemas beside the messages say; each different one once."""
+        """Yield the types in the schemas of the messages, each different one once."""
         found = [*_SCHEMA_FIRST.findall(block), *_SCHEMA_LAST.findall(block)]
         for text in dict.fromkeys(found):
             for side in json.loads(text).get("fields", ()):
@@ -78,28 +78,28 @@ class Debezium:
                     yield {each["field"]: _declared(each) for each in side.get("fields", ())}
 
     def wanted(self, row: pa.StructType, keys: Sequence[str]) -> pa.Schema:
-        """What is read of a message once the columns are known."""
+        """Return the part of a message that is read once the columns are known."""
         body = [("before", row), ("after", row), ("op", pa.string()), _SOURCE_FIELD]
         return pa.schema([("payload", pa.struct(body)), *body])
 
     def of_tables(self) -> pa.Schema:
-        """What is read of a message to know its table."""
+        """Return the part of a message that names its table."""
         return pa.schema([("payload", pa.struct([_SOURCE_FIELD])), _SOURCE_FIELD])
 
     def tables(self, messages: pa.Table) -> pa.Array | None:
-        """The source table of each message, as far as any says it."""
+        """Return the source table of each message, where it is named."""
         return _source_names(_body(messages))
 
     def changes(
         self, messages: pa.Table, keys: Sequence[str], only: SourceTable, path: str
     ) -> list[MessageChanges]:
-        """The rows of some messages."""
+        """Return the rows of some messages."""
         body = _body(messages)
         op = field_of(body, "op")
         if op is None or op.null_count:
             raise lake.InvalidRequestError(
-                f"{path} holds a message without 'op': it is no message of Debezium as it writes "
-                "them without 'unwrap'"
+                f"{path} has a message without 'op', so it is no complete message of Debezium: "
+                "check key 'format', and remove the transform 'unwrap' from the connector"
             )
         meant = only.mask(self.tables(messages), path)
         truncated = pc.equal(op, "t")
@@ -126,8 +126,9 @@ class Debezium:
             lacking = pc.any(pc.and_(mask, pc.is_null(given))).as_py()
             if lacking and needed:
                 raise lake.InvalidRequestError(
-                    f"{path} holds a message of op {letters[0]!r} without its row "
-                    f"({'before' if step == 0 else 'after'}): nobody can tell which row it is about"
+                    f"{path} has a message of op {letters[0]!r} without its row "
+                    f"{'before' if step == 0 else 'after'!r}: let the source send whole rows, or "
+                    "leave the message out"
                 )
             mask = pc.and_(mask, pc.is_valid(given))
             if side is not None:
@@ -139,18 +140,18 @@ class Debezium:
 
 
 def _require_sent(rows: pa.StructArray, path: str) -> None:
-    """Refuse an update that would put a mark where a value is that has not changed."""
+    """Refuse an update that has Debezium's placeholder instead of an unchanged value."""
     for member, values in zip(rows.type, rows.flatten(), strict=True):
         if pa.types.is_string(values.type) and pc.any(pc.is_in(values, _NOT_SENT)).as_py():
             raise lake.InvalidRequestError(
-                f"{path} holds an update whose column {member.name!r} was not sent, as PostgreSQL "
-                "does with large values that have not changed: let it send whole rows (ALTER TABLE "
-                "… REPLICA IDENTITY FULL), or leave the column out of the messages"
+                f"{path} has an update without column {member.name!r}: PostgreSQL does not send "
+                "large values that have not changed. Let it send whole rows (ALTER TABLE … REPLICA "
+                "IDENTITY FULL), or leave the column out of the messages"
             )
 
 
 def _body(messages: pa.Table) -> pa.Table | pa.StructArray:
-    """What the messages say, without the schemas beside it."""
+    """Return the content of the messages, without their schemas."""
     payload = field_of(messages, "payload")
     return messages if payload is None or payload.null_count == len(payload) else payload
 
@@ -180,7 +181,8 @@ def _declared(field: dict[str, object]) -> Declared:
         if name.endswith("Duration"):
             setting = "'interval.handling.mode' to 'string'"
         raise lake.UnsupportedError(
-            f"column {field.get('field')!r} is {name}, which is not read: set Debezium's {setting}"
+            f"column {field.get('field')!r} has type {name}, which is not supported: set "
+            f"Debezium's {setting}"
         )
     if kind == "bytes":
         return Declared(BYTES, Decoding.BASE64)

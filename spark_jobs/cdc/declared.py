@@ -1,4 +1,4 @@
-"""What a message says of a column's type besides its value."""
+"""The type of a column that messages declare beside its values."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["Declared", "Decoding", "declared_of", "type_text"]
 
 
 class Decoding(Enum):
-    """How a JSON value stands for one of its type, where that is not plain."""
+    """The encoding of a value in JSON, where it is not the plain value."""
 
     PLAIN = "plain"
     BASE64 = "base64"
@@ -26,20 +26,20 @@ class Decoding(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """A column's type; None where only its values tell."""
+    """The declared type of a column; None if only its values show it."""
 
     type: DataType | None
     decoding: Decoding = Decoding.PLAIN
     scale: int = 0
-    """Of a number given by its bytes."""
+    """The scale of a number given by its bytes."""
 
 
 def type_text(type: DataType) -> str:
-    """A type as people write it; of one with parts only what it is."""
+    """Return a type as text for people; of a nested type only its kind."""
     said = type_to_json(with_nullability(type, nullable=True))
     return said if isinstance(said, str) else str(said["type"])
 
 
 def declared_of(type: DataType | None) -> Declared:
-    """A type whose values are written plainly."""
+    """Return a declaration for plain values of a type."""
     return Declared(type)

@@ -1,4 +1,4 @@
-"""From what messages say to the table they need: widened where no value can be lost by it."""
+"""Finds the changes of a table that messages need: columns are widened where no value is lost."""
 
 from __future__ import annotations
 
@@ -40,7 +40,9 @@ _ALSO_AS_TEXT = {T.DECIMAL, T.BINARY, T.VARBINARY, *_TIMES}
 def changes_for(
     table: lake.Table, columns: MessageColumns, *, texts_hold_all: bool
 ) -> list[SchemaChange]:
-    """The changes a table needs before the rows; refused with every difference that is none."""
+    """Return the changes that a table needs before the rows; refuse all other differences
+    together.
+    """
     _require_needed(table, columns)
     fields = {field.name: field for field in table.schema.fields}
     changes: list[SchemaChange] = []
@@ -55,32 +57,32 @@ def changes_for(
         raise lake.InvalidRequestError(
             f"the messages do not fit {table.location}, and nothing was changed: "
             + "; ".join(differences)
-            + ". Change the table first, or leave these columns out of the messages"
+            + ". Change the table first, or leave out these columns of the messages"
         )
     return changes
 
 
 def _require_needed(table: lake.Table, columns: MessageColumns) -> None:
-    """Messages without a key, or with one of another name, must not leave columns behind."""
+    """Refuse rows without a column that is NOT NULL, such as a key of another name."""
     needed = [f.name for f in table.schema.fields if not f.type.nullable and not f.default_value]
     lacking = [name for name in needed if name not in columns.by_name]
     if lacking and columns.by_name:
         raise lake.InvalidRequestError(
-            f"the rows do not fit {table.location}, and nothing was changed: none has column "
-            f"{', '.join(map(repr, lacking))}, which is NOT NULL in the table; they have "
+            f"the rows do not fit {table.location}, and nothing was changed: they have no column "
+            f"{', '.join(map(repr, lacking))}, which is NOT NULL in the table. Their columns are "
             + ", ".join(columns.by_name)
         )
 
 
 class _Difference(Exception):
-    """What is wrong with one column."""
+    """A column of the messages does not fit the table."""
 
 
 def _change(
     column: MessageColumn, there: DataField | None, texts_hold_all: bool
 ) -> list[SchemaChange]:
     found = column.type
-    if there is None:  # where no value shows the type, it waits for one that does
+    if there is None:  # without a known type the column is added later
         return [] if found is None else [_added(column, (column.name,), found)]
     if found is not None and not isinstance(there.type, AtomicType):
         return [*_changes_inside(column, found, there.type)]
@@ -93,7 +95,9 @@ def _change(
 def _changes_inside(
     column: MessageColumn, found: DataType, there: DataType
 ) -> Iterator[SchemaChange]:
-    """The same for each part of a nested column; undeclared ones are read as the table has them."""
+    """Yield the changes of each part of a nested column; undeclared parts are read with the table's
+    type.
+    """
     for path, part, old in _parts_beside(found, there, (column.name,)):
         if old is None:
             yield _added(column, path, part)
@@ -111,12 +115,12 @@ def _added(column: MessageColumn, path: _Path, type: DataType) -> SchemaChange:
 
 
 def _wanted(column: MessageColumn, there: DataField, texts_hold_all: bool) -> DataType | None:
-    """The type the column should have; None for the one it has."""
+    """Return the new type of a column; None to keep its type."""
     if column.declared is not None and column.declared.type is not None:
         if _is_small_number(column.declared.type, there.type, texts_hold_all):
             return None
         if column.declared.type == STRING and _is_decimal(there.type):
-            return None  # as Debezium writes them with 'decimal.handling.mode' = 'string'
+            return None  # Debezium writes this with 'decimal.handling.mode' = 'string'
         wider = widest(there.type, column.declared.type)
         if wider is None:
             raise _differs(column, column.name, there.type, column.declared.type)
@@ -127,7 +131,9 @@ def _wanted(column: MessageColumn, there: DataField, texts_hold_all: bool) -> Da
 
 
 def _is_small_number(declared: DataType, there: DataType, texts_hold_all: bool) -> bool:
-    """MySQL's tinyint(1), a truth value to most and a number to some: its text is one of both."""
+    """Return True for MySQL's tinyint(1) in a number column: its text reads as a boolean or a
+    number.
+    """
     names = [each.name for each in (declared, there) if isinstance(each, AtomicType)]
     return texts_hold_all and len(names) == 2 and names[0] is T.BOOLEAN and names[1] in _INTEGERS
 
@@ -139,7 +145,7 @@ def _is_decimal(type: DataType) -> bool:
 def _by_values(
     column: MessageColumn, type: AtomicType, found: DataType, texts_hold_all: bool
 ) -> DataType | None:
-    """A column's new type where none is declared: what the values seen in JSON fit into."""
+    """Return a type that holds the values found in JSON, for a column without a declared type."""
     if not isinstance(found, AtomicType):
         raise _differs(column, column.name, type, found)
     if found.name is T.BIGINT and type.name in _INTEGERS:
@@ -161,7 +167,7 @@ def _by_values(
 def _differs(column: MessageColumn, name: str, there: DataType, found: DataType) -> _Difference:
     said = "declared as" if column.is_declared else "written as"
     is_time = isinstance(there, AtomicType) and there.name in _TIMES
-    hint = " (a number tells no time without the schema beside it)" if is_time else ""
+    hint = " (a number is a time only if the messages have a schema)" if is_time else ""
     return _Difference(
         f"column {name!r} is {type_text(there)} in the table and "
         f"{said} {type_text(found)} in the messages{hint}"
@@ -169,7 +175,7 @@ def _differs(column: MessageColumn, name: str, there: DataType, found: DataType)
 
 
 def declaration(type: DataType) -> str | pa.DataType:
-    """A type as schema changes take it."""
+    """Return a type in the form that schema changes take."""
     return type_text(type) if isinstance(type, AtomicType) else to_arrow_type(type)
 
 

@@ -1,4 +1,4 @@
-"""Files of JSON lines in blocks that Arrow parses whole."""
+"""Reads files of JSON lines in blocks that Arrow parses at once."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _NO_OBJECT = re.compile(rb"(?m)^(?![ \t]*\{)(?=.*\S).*|^.*[^\s}][ \t\r]*$")
 
 
 def blocks_of(path: str) -> Iterator[bytes]:
-    """Some whole lines at a time, without empty ones and tombstones; each line is an object.
+    """Yield blocks of whole lines, without empty lines and tombstones; each line is an object.
 
-    A line is checked before Arrow sees it, because its JSON reader crashes on other lines.
+    Lines are checked before Arrow parses them, because its JSON reader crashes on other lines.
     """
     rest = b""
     with open(path, "rb") as file:
@@ -39,9 +39,9 @@ def blocks_of(path: str) -> Iterator[bytes]:
 
 
 def parse_block(block: bytes, rows: pa.Schema | None = None) -> pa.Table:
-    """The lines of a block as a table; ``rows`` says what is wanted, else everything is inferred.
+    """Return the lines of a block as a table; ``rows`` is the schema to read, else it is inferred.
 
-    A whole block is one parse: two lines that disagree about a column are found here.
+    A block is parsed at once, so that two lines with different types of a column are found.
     """
     options = pyarrow.json.ParseOptions(
         explicit_schema=rows,
@@ -52,15 +52,15 @@ def parse_block(block: bytes, rows: pa.Schema | None = None) -> pa.Table:
 
 
 def lines_where(block: bytes, mask: pa.Array, path: str) -> bytes:
-    """The lines of a block that are meant: ``mask`` has an answer for each message in it."""
+    """Return the lines of a block where ``mask``, with a value for each message, is true."""
     data = np.frombuffer(block, np.uint8)
     ends = np.flatnonzero(data == ord("\n")) + 1
     if not len(ends) or ends[-1] < len(data):
         ends = np.append(ends, len(data))
     if len(ends) != len(mask):
         raise lake.InvalidRequestError(
-            f"cannot read {path}: there are {len(mask)} messages in {len(ends)} lines; write each "
-            "message to a line of its own"
+            f"cannot read {path}: {len(ends)} lines hold {len(mask)} messages. Write each message "
+            "to a line of its own"
         )
     lengths = np.diff(ends, prepend=0)
     kept: bytes = data[np.repeat(mask.to_numpy(zero_copy_only=False), lengths)].tobytes()
@@ -68,11 +68,12 @@ def lines_where(block: bytes, mask: pa.Array, path: str) -> bytes:
 
 
 def _objects(block: bytes, path: str) -> bytes:
-    # A tombstone of Kafka says nothing that the message before it has not said.
+    # A tombstone of Kafka only repeats the deletion of the message before it.
     lines = b"\n".join(line for line in block.split(b"\n") if line.strip() not in (b"", b"null"))
     if found := _NO_OBJECT.search(lines):
         shown = found[0].strip()[:60].decode(errors="replace")
         raise lake.InvalidRequestError(
-            f"cannot read {path}: a line is {shown!r}; each line is one message, a JSON object"
+            f"cannot read {path}: the line {shown!r} is no JSON object. Write one message, a JSON "
+            "object, to each line"
         )
     return lines

@@ -1,4 +1,4 @@
-"""Maxwell's messages: one row each, and of an update what has changed."""
+"""Maxwell's messages: one row each, and for an update the changed columns of the old row."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from spark_jobs.cdc.declared import Declared
 __all__ = ["TABLE_NAMES", "Maxwell", "keys_of", "row_changes", "table_names"]
 
 TABLE_NAMES = pa.schema([("database", pa.string()), ("table", pa.string())])
-"""What messages of Canal and of Maxwell say of their table."""
+"""The part of a message of Canal or Maxwell that names its table."""
 
 _INSERTS = ["insert", "bootstrap-insert"]
 _NO_ROWS = [
@@ -36,35 +36,39 @@ class Maxwell:
     tells_before = False
 
     def declared(self, block: bytes) -> Iterator[dict[str, Declared]]:
-        """Its messages say nothing of types."""
+        """Return nothing: Maxwell's messages declare no types."""
         return iter(())
 
     def wanted(self, row: pa.StructType, keys: Sequence[str]) -> pa.Schema:
-        """What is read of a message once the columns are known."""
+        """Return the part of a message that is read once the columns are known."""
         rows = [("data", row), ("old", keys_of(row, keys))]
         return pa.schema([*rows, ("type", pa.string()), *self.of_tables()])
 
     def of_tables(self) -> pa.Schema:
-        """What is read of a message to know its table."""
+        """Return the part of a message that names its table."""
         return TABLE_NAMES
 
     def tables(self, messages: pa.Table) -> pa.Array | None:
-        """The source table of each message, as far as any says it."""
+        """Return the source table of each message, where it is named."""
         return table_names(messages)
 
     def changes(
         self, messages: pa.Table, keys: Sequence[str], only: SourceTable, path: str
     ) -> list[MessageChanges]:
-        """The rows of some messages."""
+        """Return the rows of some messages."""
         kind, data = field_of(messages, "type"), field_of(messages, "data")
         if kind is None or kind.null_count:
-            raise lake.InvalidRequestError(f"{path} holds a line without 'type': not Maxwell's")
+            raise lake.InvalidRequestError(
+                f"{path} has a line without 'type', so it is no message of Maxwell: check key "
+                "'format'"
+            )
         meant = only.mask(table_names(messages), path)
         known = pa.array([*_INSERTS, "update", "delete"])
         strange = kind.filter(pc.invert(pc.is_in(kind, pa.array([*known.to_pylist(), *_NO_ROWS]))))
         if len(strange):
             raise lake.InvalidRequestError(
-                f"{path} holds a message of type {strange[0].as_py()!r}, which no row can follow"
+                f"{path} has a message of type {strange[0].as_py()!r}, which is not supported: "
+                "leave it out"
             )
         rows = pc.is_in(kind, known)
         mask = rows if meant is None else pc.and_(rows, meant)
@@ -81,14 +85,16 @@ class Maxwell:
 
 
 def table_names(messages: pa.Table) -> pa.Array | None:
-    """``database.table`` of each message."""
+    """Return ``database.table`` of each message."""
     parts = [field_of(messages, name) for name in ("database", "table")]
     found = [part for part in parts if part is not None]
     return pc.binary_join_element_wise(*found, ".", null_handling="skip") if found else None
 
 
 def keys_of(row: pa.StructType, keys: Sequence[str]) -> pa.StructType:
-    """All that is read of an old row: a column that is null by now has no type to read it by."""
+    """Return the part of an old row that is read: its keys. A column that is now null has no known
+    type.
+    """
     return pa.struct([each for each in row if each.name in keys])
 
 
@@ -99,9 +105,11 @@ def row_changes(
     keys: Sequence[str],
     path: str,
 ) -> list[MessageChanges]:
-    """What rows do by the words of their messages, whether Canal's or Maxwell's."""
+    """Return the rows with the kind that messages of Canal or Maxwell give them."""
     if rows.null_count:
-        raise lake.InvalidRequestError(f"{path} holds a message without its row ('data')")
+        raise lake.InvalidRequestError(
+            f"{path} has a message without its row ('data'): leave it out"
+        )
     words, positions = pc.utf8_lower(kind), np.arange(len(rows)) * 2
 
     def part(letters: list[str]) -> tuple[pa.Array, np.ndarray[tuple[int], np.dtype[np.int64]]]:

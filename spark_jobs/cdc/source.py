@@ -1,7 +1,7 @@
-"""Messages in files, as rows of a table with what they do.
+"""Messages in files, as rows of a table with their kind.
 
-They are read twice: once to know the columns, so that the table is widened before its first row
-comes, and once with the types of the table.
+They are read twice: first to know the columns, so that the table is widened before its first row,
+then with the types of the table.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ from spark_jobs.runtime.progress import tell_progress
 __all__ = ["ROW_KIND", "MessageFiles"]
 
 ROW_KIND = "rowkind"
-"""The column that says what each row does."""
+"""The column with the kind of each row."""
 
 _FILE_BYTES = 32 << 20
-"""What a file is thought to hold, so that few share a task."""
+"""The assumed size of a file, so that a task gets few files."""
 
 _REPLACING = {None, "last_value", "last_non_null_value"}
 
@@ -49,21 +49,21 @@ _FORMATS: dict[str, Canal | Debezium | Maxwell] = {
 
 @dataclass(slots=True)
 class MessageFiles:
-    """The messages of some files, and what is known of their columns."""
+    """The messages of some files, and their columns."""
 
     format: str
     paths: Sequence[str]
     keys: Sequence[str]
-    """The primary key, by which an update is seen to move a row."""
+    """The primary key; an update that changes it moves the row."""
     only: str | None = None
-    """The source table whose messages are meant."""
+    """The source table whose messages are read."""
     columns: MessageColumns = field(default_factory=MessageColumns)
     options: Mapping[str, str] | None = field(default=None, repr=False)
-    """Of the storage remote files are in."""
+    """Options of the storage of remote files."""
     dialect: TextDialect = CSV_AND_PLAIN
 
     def look(self, executor: Executor | None = None) -> None:
-        """Read all messages for what they say of columns, wherever there is room for it."""
+        """Read the columns of all messages, in this process or in tasks."""
         source = SourceTable(self.only)
         look = partial(MessageFiles.of_file, self)
         found = (
@@ -76,7 +76,7 @@ class MessageFiles:
             self.columns.merge(columns)
 
     def of_file(self, path: str) -> tuple[MessageColumns, set[str]]:
-        """What the messages of one file say of columns, and whose they are."""
+        """Return the columns and the tables of the messages in one file."""
         envelope, source = _FORMATS[self.format], SourceTable(self.only)
         columns = MessageColumns()
         for block in self._blocks(path):
@@ -89,15 +89,16 @@ class MessageFiles:
         return columns, source.seen
 
     def new_columns(self) -> list[tuple[str, str]] | pa.Schema:
-        """The columns of a table that does not exist yet."""
+        """Return the columns of a table that does not exist yet."""
         found = [(column.name, column.type) for column in self.columns.by_name.values()]
         unknown = [name for name, type in found if type is None]
         if unknown or not found:
             raise lake.InvalidRequestError(
-                f"no value shows the type of column {', '.join(map(repr, unknown))}: create the "
-                "table first, then ingest"
+                f"the type of column {', '.join(map(repr, unknown))} is unknown, because it has no "
+                "value: create the table first, then ingest"
                 if unknown
-                else "the messages hold no row: nobody can tell the columns of the table"
+                else "the columns of the table are unknown, because the messages have no row: "
+                "create the table first"
             )
         for column in self.columns.by_name.values():
             column.require_exact([column.name])
@@ -106,7 +107,7 @@ class MessageFiles:
         return pa.schema([(name, to_arrow_type(type)) for name, type in found if type is not None])
 
     def widen(self, catalog: lake.Catalog, name: str) -> lake.Table:
-        """Bring the table to what the messages need; another run may have done it meanwhile."""
+        """Widen the table as the messages need; another run may have done it."""
         table = catalog.table(name)
         envelope = _FORMATS[self.format]
         self._require_whole_rows(table)
@@ -122,7 +123,7 @@ class MessageFiles:
             return table
 
     def rows(self, table: lake.Table) -> Iterator[pa.RecordBatch]:
-        """Every row with its kind, as columns of the table."""
+        """Yield every row with its kind, as columns of the table."""
         envelope, source = _FORMATS[self.format], SourceTable(self.only)
         there = {each.name: each for each in table.schema.fields}
         types = {each.name: each for each in table.schema.arrow_schema()}
@@ -145,11 +146,11 @@ class MessageFiles:
             tell_progress(number, len(self.paths), "files")
 
     def rows_of(self, table: lake.Table, path: str) -> Iterator[pa.RecordBatch]:
-        """The rows of one file alone."""
+        """Yield the rows of one file."""
         return replace(self, paths=[path]).rows(table)
 
     def _blocks(self, path: str) -> Iterator[bytes]:
-        """The messages that are meant: what others say of columns is none of this table's."""
+        """Yield the messages of the chosen source table."""
         opener = opener_of(path, self.options)
         with plain_copy(path, "json", self.dialect, opener) as local:
             for block in blocks_of(local):
@@ -157,7 +158,7 @@ class MessageFiles:
                     yield meant
 
     def _meant(self, block: bytes, only: str, path: str) -> bytes:
-        """The lines of a table, and those that do not say whose they are."""
+        """Return the lines of a table, and those that name no table."""
         with naming(path):
             names = self._tables(block)
         if names is None:
@@ -169,7 +170,9 @@ class MessageFiles:
         return envelope.tables(parse_block(block, envelope.of_tables()))
 
     def _parsed(self, block: bytes, source: SourceTable, path: str) -> pa.Table:
-        """Messages as they are; if they do not go together they may be of several tables."""
+        """Parse messages; a failure may come from messages of several tables, which is then the
+        error.
+        """
         try:
             return parse_block(block)
         except pa.ArrowInvalid:
@@ -177,24 +180,27 @@ class MessageFiles:
             raise
 
     def _require_whole_rows(self, table: lake.Table) -> None:
-        """An aggregate takes an update back by the whole row before it."""
+        """Refuse updates without the whole old row if the table aggregates: it subtracts the old
+        row.
+        """
         if not _aggregates(table):
             return
         if not _FORMATS[self.format].tells_before:
             raise lake.UnsupportedError(
-                f"{table.location} aggregates, and messages of {self.format} do not hold the whole "
-                "row before an update: what it added could not be taken back"
+                f"{table.location} aggregates, but messages of {self.format} do not hold the whole "
+                "row before an update, which must be subtracted: ingest into a table that does not "
+                "aggregate"
             )
         if self.columns.lacks_before:
             raise lake.InvalidRequestError(
-                f"{table.location} aggregates, and a message of op 'u' does not hold the row "
-                "before: what it added could not be taken back. Let the source tell of it (of "
-                "PostgreSQL by REPLICA IDENTITY FULL)"
+                f"{table.location} aggregates, but a message of op 'u' does not hold the row "
+                "before, which must be subtracted: let the source send it (PostgreSQL: REPLICA "
+                "IDENTITY FULL)"
             )
 
 
 def _aggregates(table: lake.Table) -> bool:
-    """Whether a row does more than take the place of the one before, of any engine."""
+    """Return True if a new row does more than replace the previous one."""
     if table.options.merge_engine == "aggregation":
         return True
     keys = table.schema.primary_keys

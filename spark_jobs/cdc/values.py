@@ -1,4 +1,4 @@
-"""From JSON's values to those of a table's columns: what does not fit is refused by column."""
+"""Converts JSON values to the types of a table's columns; a value that does not fit is refused."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _UNITS = {Decoding.MILLIS: "ms", Decoding.MICROS: "us", Decoding.NANOS: "ns"}
 
 
 def read_as(column: MessageColumn, wanted: pa.DataType) -> pa.DataType:
-    """The type a JSON value is read with, on its way to a column's."""
+    """Return the type that a JSON value is read with, before its conversion."""
     declared = column.declared or Declared(None)
     if declared.decoding in (Decoding.BASE64, Decoding.BASE64_DECIMAL):
         return pa.string()
@@ -41,13 +41,14 @@ def read_as(column: MessageColumn, wanted: pa.DataType) -> pa.DataType:
 def column_values(
     values: pa.Array, column: MessageColumn, field: DataField, wanted: pa.Field
 ) -> pa.Array:
-    """The values of a column, of the type of the table's."""
+    """Return the values of a column in the type of the table's column."""
     declared = column.declared or Declared(None)
     try:
         return _VALUES[declared.decoding](values, declared, field.name, wanted.type)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as reason:
         raise lake.InvalidRequestError(
-            f"column {field.name!r} is {wanted.type} in the table, and a value is none: {reason}"
+            f"a value of column {field.name!r} does not fit the table's type {wanted.type}: "
+            f"{reason}. Change the type of the column, or leave the message out"
         ) from None
 
 
@@ -57,7 +58,7 @@ def _plain(values: pa.Array, declared: Declared, name: str, wanted: pa.DataType)
     if pa.types.is_integer(values.type) and pa.types.is_boolean(wanted):
         strange = pc.invert(pc.is_in(values, pa.array([0, 1, None], values.type)))
         if pc.any(strange).as_py():
-            raise pa.ArrowInvalid("a truth value is 0 or 1")
+            raise pa.ArrowInvalid("a boolean must be 0 or 1")
     return cast_text(values, wanted)
 
 

@@ -1,1 +1,1 @@
-"""Lake tables as DataFrames: read, written, counted and compacted by Spark's tasks."""
+"""Lake tables as DataFrames: Spark's tasks read, write, count and compact them."""

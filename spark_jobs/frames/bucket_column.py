@@ -1,8 +1,8 @@
-"""The bucket of each row as a column of Spark: the function of ``lakeformat.paimon.bucketing``.
+"""The bucket of each row as a Spark column: the function of ``lakeformat.paimon.bucketing``.
 
-Where the key is INT, BIGINT or DATE the JVM computes it, in steps: each is a projection of its
-own, because a column that is named twice in one expression is computed twice. Numbers of 32 bits
-are kept in 64, so that no product overflows, which Spark takes for an error.
+If the key is INT, BIGINT or DATE, the JVM computes the bucket, in steps. Each step is a projection
+of its own, because a column that is used twice in one expression is computed twice. Numbers of 32
+bits are kept in 64, because Spark treats an overflow as an error.
 """
 
 from __future__ import annotations
@@ -30,18 +30,20 @@ _C1, _C2, _ADD = 0xCC9E2D51, 0x1B873593, 0xE6546B64
 _FINAL_1, _FINAL_2 = 0x85EBCA6B, 0xC2B2AE35
 _SEED = 42
 _MOST_COLUMNS = 8
-"""Up to so many the header of a row, which says what is null, is two words of zeros."""
+"""Up to this many columns the header of a row, which marks nulls, is two words of zeros."""
 
 
 def bucket_key(schema: TableSchema) -> list[DataField]:
-    """The columns that decide about the bucket."""
+    """Return the columns that determine the bucket."""
     names = schema.table_options.bucket_key or [field.name for field in schema.key_fields]
     by_name = {field.name: field for field in schema.fields}
     return [by_name[name] for name in names]
 
 
 def with_bucket(frame: DataFrame, schema: TableSchema, name: str) -> DataFrame:
-    """The rows with their bucket, an INT, as one more column; key columns have the table's type."""
+    """Return the rows with their bucket, an INT, as one more column; key columns need the table's
+    type.
+    """
     options, key = schema.table_options, bucket_key(schema)
     if options.bucket == 1:
         return frame.withColumn(name, sql.lit(0))
@@ -102,7 +104,7 @@ def _with_murmur(frame: DataFrame, key: Sequence[DataField], buckets: int, name:
 
 
 def _words(field: DataField) -> list[Column | None]:
-    """The two words of a field in a row; None is a word of zero."""
+    """Return the two words of a field in a row; None is a word of zero."""
     number = _as_number(field).cast("bigint")
     low = number.bitwiseAND(_MASK)
     assert isinstance(field.type, AtomicType)
@@ -118,7 +120,7 @@ def _as_number(field: DataField) -> Column:
 
 
 def _multiply(word: Column, factor: int) -> Column:
-    """The low 32 bits of a product, from halves that stay below 2**63."""
+    """Return the low 32 bits of a product, computed from halves that are below 2**63."""
     low = word.bitwiseAND(0xFFFF) * sql.lit(factor).cast("bigint")
     high = (sql.shiftright(word, 16) * sql.lit(factor).cast("bigint")).bitwiseAND(0xFFFF)
     return (low + sql.shiftleft(high, 16)).bitwiseAND(_MASK)
@@ -130,7 +132,7 @@ def _rotate(word: Column, bits: int) -> Column:
 
 
 def _after_header() -> int:
-    """The state once the two words of a row's header are mixed in, which are zero."""
+    """Return the state after the two words of a row's header, which are zero."""
     state = _SEED
     for _ in range(2):
         rotated = (state << 13 | state >> 19) & _MASK

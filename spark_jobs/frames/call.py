@@ -23,11 +23,11 @@ def call(
     catalog_options: Mapping[str, str] | None = None,
     **arguments: Any,
 ) -> dict[str, Any]:
-    """Do what ``CALL sys.<procedure>(...)`` does in Paimon's SQL, and return the report.
+    """Run a procedure as ``CALL sys.<procedure>(...)`` does in Paimon's SQL, and return the report.
 
-    Arguments have the names and forms of Paimon's: partitions are ``"dt=1,h=2;dt=3"``, times are
-    texts in UTC or epoch milliseconds. Tables are found as by ``read_table``; without a session,
-    in the ``warehouse``, and all work is then done in this process.
+    Arguments have Paimon's names and forms: partitions are ``"dt=1,h=2;dt=3"``, times are text in
+    UTC or epoch milliseconds. Tables are found as by ``read_table``. Without a session they are
+    found in ``warehouse``, and all work is done in this process.
     """
     found = _find(procedure)
     _require_fit(found, arguments)
@@ -45,7 +45,7 @@ def _catalog(
 ) -> lake.Catalog:
     if spark is None:
         if warehouse is None:
-            raise lake.InvalidRequestError("without a session say in which warehouse the table is")
+            raise lake.InvalidRequestError("without a session, argument 'warehouse' is needed")
         return lake.open_catalog(warehouse, options=options)
     from spark_jobs.frames.tables import place_of
 
@@ -67,7 +67,7 @@ def _find(name: object) -> Procedure:
         close = difflib.get_close_matches(wanted, PROCEDURES, n=1)
         meant = f"did you mean {close[0]!r}? " if close else ""
         raise lake.InvalidRequestError(
-            f"there is no procedure {name!r}: {meant}There are {', '.join(PROCEDURES)}"
+            f"procedure {name!r} does not exist: {meant}Known are {', '.join(PROCEDURES)}"
         )
     return PROCEDURES[wanted]
 
@@ -77,7 +77,7 @@ def _require_fit(procedure: Procedure, given: Mapping[str, Any]) -> None:
     unknown = [name for name in given if name not in takes]
     lacking = [name for name in procedure.needed if given.get(name) is None]
     problems = [f"it has no argument {', '.join(map(repr, unknown))}"] if unknown else []
-    problems += [f"it wants {', '.join(map(repr, lacking))}"] if lacking else []
+    problems += [f"it needs {', '.join(map(repr, lacking))}"] if lacking else []
     if problems:
         raise lake.InvalidRequestError(
             f"procedure {procedure.name!r}: {'; '.join(problems)}. It takes {', '.join(takes)}"

@@ -1,4 +1,4 @@
-"""What a table's columns are in Spark, and batches of them as Spark takes them."""
+"""The columns of a table as Spark types, and batches in the form that Spark takes."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ _MICROSECONDS = 6
 
 
 def spark_schema(fields: Iterable[DataField]) -> spark_types.StructType:
-    """The columns of a DataFrame with these fields; Spark reads every column as nullable."""
+    """Return the columns of a DataFrame with these fields; all are nullable in Spark."""
     return spark_types.StructType(
         [spark_types.StructField(field.name, spark_type(field.type)) for field in fields]
     )
 
 
 def spark_type(data_type: DataType) -> spark_types.DataType:
-    """The Spark type that holds the values of a logical type, or an error that names it."""
+    """Return the Spark type for a logical type, or raise an error that names it."""
     match data_type:
         case AtomicType(name=TypeName.DECIMAL):
             return spark_types.DecimalType(data_type.precision, data_type.scale)
@@ -65,13 +65,13 @@ def spark_type(data_type: DataType) -> spark_types.DataType:
         case RowType(fields=fields):
             return spark_schema(fields)
     raise lake.UnsupportedError(
-        f"type {type_to_json(data_type)} has no counterpart in Spark: leave the column out with "
-        "'columns', or read the table with lakeformat"
+        f"Spark has no type for {type_to_json(data_type)}: leave the column out with 'columns', or "
+        "read the table with lakeformat"
     )
 
 
 def holds_what_spark_reads(data_type: DataType) -> bool:
-    """Whether Spark's own Parquet reader gives the values of such a column as they are."""
+    """Return True if Spark's own Parquet reader returns the values of such a column unchanged."""
     match data_type:
         case AtomicType(name=TypeName.TIMESTAMP | TypeName.TIMESTAMP_LTZ):
             return data_type.precision <= _MICROSECONDS  # others are INT96
@@ -87,7 +87,7 @@ def holds_what_spark_reads(data_type: DataType) -> bool:
 
 
 class ToSpark:
-    """Brings batches into the form in which Spark takes the rows of a DataFrame."""
+    """Converts batches to the form that Spark takes for a DataFrame."""
 
     def __init__(self, schema: spark_types.StructType) -> None:
         self._schema = to_arrow_schema(schema)
@@ -104,5 +104,5 @@ class ToSpark:
         except pa.ArrowInvalid as reason:
             raise lake.UnsupportedError(
                 f"column {field.name!r} has a value that Spark's {field.type} cannot hold: "
-                f"{reason}; leave the column out with 'columns', or read the table with lakeformat"
+                f"{reason}. Leave the column out with 'columns', or read the table with lakeformat"
             ) from None

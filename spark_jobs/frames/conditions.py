@@ -1,4 +1,4 @@
-"""Conditions on rows as Spark's columns, where both mean the same of every row."""
+"""Conditions on rows as Spark columns, where both have the same meaning for every row."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _MICROSECONDS = 6
 
 
 def spark_condition(condition: Predicate, fields: Mapping[str, DataField]) -> Column | None:
-    """The same condition, bound to the columns of a DataFrame; None where Spark has none."""
+    """Return the same condition as a Spark column; None if Spark has no equal one."""
     match condition:
         case And(parts) | Or(parts):
             found = [spark_condition(part, fields) for part in parts]
@@ -79,15 +79,15 @@ def spark_condition(condition: Predicate, fields: Mapping[str, DataField]) -> Co
 
 
 def column_named(name: str) -> Column:
-    """The column of exactly that name, whatever characters are in it."""
+    """Return the column of exactly that name, with any characters in it."""
     return sql.col("`" + name.replace("`", "``") + "`")
 
 
 def _asked_of_rows(field: DataField) -> Column:
-    """A column as conditions are asked of it.
+    """Return a column as conditions use it.
 
-    Spark leaves out row groups by their least and greatest value, which leave NaN out, although it
-    is greater than any number. Of a product it does not know them.
+    Spark skips row groups by their least and greatest values, which ignore NaN, although NaN is
+    greater than any number. For a product Spark does not know these values.
     """
     column = column_named(field.name)
     is_floating = isinstance(field.type, AtomicType) and field.type.name in _FLOATING
@@ -108,7 +108,7 @@ def _compared(column: Column, op: Op, value: Column) -> Column:
             return column > value
         case Op.GREATER_EQUAL:
             return column >= value
-    raise AssertionError(f"{op} compares nothing")
+    raise AssertionError(f"{op} is no comparison")
 
 
 def _literal(field: DataField, value: pa.Scalar) -> Column | None:
@@ -122,7 +122,7 @@ def _literal(field: DataField, value: pa.Scalar) -> Column | None:
 
 
 def _moment(value: pa.Scalar) -> Column | None:
-    """A literal in words: as an object it would pass through the driver's time zone."""
+    """Return a literal as SQL text: an object would be converted to the driver's time zone."""
     if value.type.unit == "ns":
         return None
     moment: Any = value.as_py()

@@ -1,4 +1,4 @@
-"""How many rows a table has: from metadata, and from tasks where rows have to be merged."""
+"""Counts the rows of a table: from metadata, and in tasks where rows must be merged."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ def count_table(
     warehouse: str | None = None,
     catalog_options: Mapping[str, str] | None = None,
 ) -> int:
-    """The number of rows a ``read_table`` of the same would have; Spark runs only if it must."""
+    """Return the number of rows that ``read_table`` would return; Spark runs only if needed."""
     found = find_table(spark, table, warehouse, catalog_options)
-    # One column is enough to count rows; without a key none is looked at but for conditions.
+    # One column is enough to count rows; without a key only columns of conditions are read.
     scan = found.scan(
         found.schema.column_names[:1],
         where=where,

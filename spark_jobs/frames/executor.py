@@ -1,4 +1,4 @@
-"""Upkeep in Spark's tasks: an executor beside threads and serial."""
+"""Runs units of maintenance in Spark tasks: an executor like threads and serial."""
 
 from __future__ import annotations
 
@@ -22,22 +22,24 @@ __all__ = ["SparkExecutor"]
 T = TypeVar("T")
 R = TypeVar("R")
 
-# Units share a task: each is a job of its own, and beside the work the JVM and the worker were
-# measured to spend a third of a second of CPU time on it.
+# Units share a task, because each task is a job of its own, for which the JVM and the worker need a
+# third of a second of CPU time.
 _TASK_BYTES, _LEAST_BYTES = 256 << 20, 1 << 20
 _LOOK_SECONDS = 0.2
 
 
 class SparkExecutor:
-    """Works on each unit in a Spark task: ``table.compact(executor=SparkExecutor(spark))``.
+    """Runs each unit in a Spark task: ``table.compact(executor=SparkExecutor(spark))``.
 
-    ``table.rescale`` and ``table.remove_orphans`` take it, too. The largest units come first, and
-    what comes of each is there as soon as its task is done. The table with its storage options is
-    pickled into the tasks: no plan and no web page shows them.
+    ``table.rescale`` and ``table.remove_orphans`` take it, too. The largest units run first, and
+    each result is returned as soon as its task is done. The table with its storage options is
+    pickled into the tasks, so that no plan and no web page shows them.
     """
 
     def __init__(self, spark: SparkSession, *, at_once: int | None = None) -> None:
-        """``at_once``: how many tasks run at a time; as many as the cluster has cores."""
+        """Take the number of tasks that run at a time. Default: the number of the cluster's
+        cores.
+        """
         self._spark = spark
         self._at_once = at_once
 
@@ -45,9 +47,9 @@ class SparkExecutor:
         return f"SparkExecutor({self._spark!r})"
 
     def outcomes(self, work: Callable[[T], R], units: Sequence[T], stop: Event) -> Iterator[R]:
-        """The result of each unit as soon as it is there; when ``stop`` is set, tasks are killed.
+        """Yield the result of each unit when it is done; when ``stop`` is set, tasks are killed.
 
-        What a killed task has written stays as orphan files.
+        The files of a killed task are left as orphans.
         """
         at_once = self._at_once or tasks_at_once(self._spark)
         sizes = [(unit, int(getattr(unit, "bytes", 0))) for unit in units]
@@ -57,7 +59,9 @@ class SparkExecutor:
 
 
 class _TaggedJobs:
-    """Jobs of one task each, under one tag: so results come one by one, and all can be stopped."""
+    """Jobs of one task each, with a common tag, so that results arrive one by one and all can be
+    stopped.
+    """
 
     def __init__(self, spark: SparkSession, work: Callable[[Any], Any], stop: Event) -> None:
         self._spark = spark
@@ -79,7 +83,7 @@ class _TaggedJobs:
         finally:
             self._interrupt()
             pool.shutdown(wait=False, cancel_futures=True)
-            # What was about to begin is known to Spark, and can be stopped, only once it has.
+            # Spark can only stop a job after it has started.
             while begun := [future for future in running if not future.done()]:
                 wait(begun, _LOOK_SECONDS)
                 self._interrupt()
@@ -96,12 +100,14 @@ class _TaggedJobs:
             answers = future.result()
         except Exception:
             if self._stop.is_set():
-                return  # it was stopped, which is how that ends
+                return  # the job was stopped
             raise
         yield from map(pickle.loads, answers)
 
     def _add_tag(self) -> None:
-        """In the thread that starts the job. A classic session knows its own tags by thread."""
+        """Tag the job in the thread that starts it: a classic session keeps its tags for each
+        thread.
+        """
         if (context := classic_context(self._spark)) is None:
             self._spark.addTag(self._tag)
         else:
@@ -116,7 +122,9 @@ class _TaggedJobs:
 
 
 def _inheriting(spark: SparkSession, target: Callable[..., Any]) -> Callable[..., Any]:
-    """With the job group and scheduler pool of the caller, which Spark keeps by thread."""
+    """Return the target with the caller's job group and scheduler pool, which Spark keeps by
+    thread.
+    """
     from pyspark.util import inheritable_thread_target
 
     wrap: Any = inheritable_thread_target(spark)

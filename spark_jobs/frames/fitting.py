@@ -1,4 +1,4 @@
-"""Whether the columns of a DataFrame fit into a table, before any row of it is made."""
+"""Checks that the columns of a DataFrame fit a table, before any row is computed."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ __all__ = ["require_fitting"]
 
 
 def require_fitting(columns: StructType, schema: TableSchema, kinds: str | None) -> None:
-    """Refuse columns the table has not, or of other types, as tasks refuse them of rows.
+    """Refuse columns that the table does not have, or of other types, as tasks do with rows.
 
-    Where there is no row, no task would.
+    Without rows no task would check them.
     """
     try:
         given = to_arrow_schema(columns)
     except PySparkException:
-        return  # Spark has no such values for Python, and says so itself
+        return  # Spark raises its own error for types without Python values
     none = pa.RecordBatch.from_arrays([pa.array([], each.type) for each in given], schema=given)
     rows, _ = RowKinds(schema, kinds).split(none)
     InputColumns(schema.fields)(rows)
@@ -35,6 +35,6 @@ def require_fitting(columns: StructType, schema: TableSchema, kinds: str | None)
         is_made = field.type.nullable or field.default_value is not None
         if not is_made and field.name not in rows.schema.names:
             raise InvalidRequestError(
-                f"column {field.name!r} is NOT NULL, but the rows have no such column; they have "
-                f"{', '.join(rows.schema.names)}"
+                f"column {field.name!r} is NOT NULL, but the rows do not have it: add it. Their "
+                f"columns are {', '.join(rows.schema.names)}"
             )

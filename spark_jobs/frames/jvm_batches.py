@@ -1,8 +1,8 @@
-"""Rows of the JVM on their way to Python tasks, in batches that Spark counts by their rows alone.
+"""Passes rows of the JVM to Python tasks in batches that Spark limits only by their number of rows.
 
-To end a batch at so many bytes, Spark asks before each row how many every column has by then. That
-takes several times as long as handing the rows over. A batch of narrow rows has few bytes anyhow.
-Short decimals come as numbers: Spark makes an object of each otherwise, and bytes of that.
+To limit a batch by bytes, Spark asks for the size of every column before each row, which takes
+several times as long as passing on the rows. A batch of narrow rows has few bytes anyway. Short
+decimals are passed as numbers, because otherwise Spark creates an object, and bytes, for each.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ __all__ = [
 BatchWork: TypeAlias = "Callable[[Any], Iterator[pa.RecordBatch]]"
 
 BATCH_ROWS = 8192
-"""What fits into a processor's cache, of rows as they mostly are."""
+"""The rows of a batch: as many as usually fit into a processor's cache."""
 WIDEST_BYTES = 16 << 10
-"""So many bytes the texts of a narrow row have at most: 128 MB a batch, of the widest rows."""
+"""The most bytes that the texts of a narrow row have: at most 128 MB a batch."""
 
 _BYTES = "spark.sql.execution.arrow.maxBytesPerBatch"
 _ROWS = "spark.sql.execution.arrow.maxRecordsPerBatch"
@@ -46,9 +46,8 @@ _NO_LIMIT = str(2**31 - 1)
 
 _NUMBER = "__lake_number"
 _DIGITS = f"lake-{uuid.uuid4()}"
-"""In the metadata of a column of numbers: the digits its decimals have, and those of a fraction.
-
-Nobody else knows the name: metadata of columns is kept in files, and belongs to whoever made them.
+"""Metadata of a column of numbers: all digits of its decimals, and those of the fraction. The name
+is random, because metadata of columns is stored in files and belongs to their writers.
 """
 _TOO_WIDE = "lake: a row has texts of more than 16 KiB"
 _TEXTS = (spark_types.StringType, spark_types.BinaryType)
@@ -62,9 +61,9 @@ _NARROW = (
 
 
 def in_tasks(frame: DataFrame, work: BatchWork, columns: str) -> DataFrame:
-    """What ``mapInArrow`` makes of rows whose columns have any names, and maybe short decimals.
+    """Run ``mapInArrow`` on rows whose columns have any names, and perhaps short decimals.
 
-    Spark itself takes a dot in one for the field of a structure.
+    Spark itself reads a dot in a name as the field of a struct.
     """
     fields = frame.schema.fields
     names = [field.name for field in fields]
@@ -99,12 +98,11 @@ def _decimals_of(batch: pa.RecordBatch, decimals: Mapping[str, list[int]]) -> pa
 
 
 def counted_by_rows(frame: DataFrame, decimals: Collection[str] = ()) -> DataFrame | None:
-    """The same rows in batches counted by rows, of which a wide one ends the job.
+    """Return the same rows in batches limited by rows; a wide row fails the job.
 
-    The columns ``decimals`` come to ``in_tasks`` as decimals of 64 bits, if they are short.
-
-    Settings belong to a session, which others use at the same time: so these rows get one of their
-    own. None where somebody has set the limit of bytes, or nobody can tell how wide rows are.
+    The columns ``decimals`` arrive in ``in_tasks`` as decimals of 64 bits, if they are short.
+    Settings belong to a session that may be in use, so these rows get a session of their own. None
+    if the limit of bytes is set, or the width of the rows is unknown.
     """
     session = frame.sparkSession
     context = classic_context(session)
@@ -125,7 +123,7 @@ def counted_by_rows(frame: DataFrame, decimals: Collection[str] = ()) -> DataFra
 
 
 def _with_numbers(frame: DataFrame, decimals: Collection[str], context: SparkContext) -> DataFrame:
-    """The rows with numbers in place of short decimals."""
+    """Return the rows with numbers instead of short decimals."""
     columns = []
     for field in frame.schema.fields:
         column = column_named(field.name)
@@ -136,14 +134,14 @@ def _with_numbers(frame: DataFrame, decimals: Collection[str], context: SparkCon
 
 
 def _short_digits(kind: spark_types.DataType) -> list[int] | None:
-    """All digits of a decimal and those of its fraction, if Spark itself keeps it as a number."""
+    """Return all digits of a decimal and those of its fraction, if Spark stores it as a number."""
     if not isinstance(kind, spark_types.DecimalType) or kind.precision > COMPACT_DECIMAL_PRECISION:
         return None
     return [kind.precision, kind.scale]
 
 
 def _unscaled(column: Column, context: SparkContext) -> Column:
-    """The digits of decimals as a number, which Spark has at hand and no function of SQL gives."""
+    """Return the digits of decimals as a number, which Spark stores but no SQL function returns."""
     from pyspark.sql.classic.column import Column as ClassicColumn
 
     jvm: Any = context._jvm
@@ -154,7 +152,9 @@ def _unscaled(column: Column, context: SparkContext) -> Column:
 
 
 def narrow_rows(frame: DataFrame) -> DataFrame | None:
-    """The same rows, of which a wide one ends the job; None where that cannot be told at once."""
+    """Return the same rows, where a wide row fails the job; None if the width cannot be checked
+    cheaply.
+    """
     texts = []
     for field in frame.schema.fields:
         if isinstance(field.dataType, _TEXTS):
@@ -164,8 +164,8 @@ def narrow_rows(frame: DataFrame) -> DataFrame | None:
     if not texts:
         return frame
     size = sum((sql.coalesce(text, sql.lit(0)).cast("long") for text in texts), sql.lit(0))
-    # Spark would ask where the texts are made, and make them twice, but for a number that it gives
-    # each row only here.
+    # The row number keeps Spark from moving this check to where the texts are computed, which would
+    # compute them twice.
     is_narrow = sql.when((size <= WIDEST_BYTES) | (sql.col(_NUMBER) < 0), sql.lit(True))
     refused = sql.raise_error(sql.lit(_TOO_WIDE)).cast("boolean")
     numbered = frame.withColumn(_NUMBER, sql.monotonically_increasing_id())
@@ -173,5 +173,5 @@ def narrow_rows(frame: DataFrame) -> DataFrame | None:
 
 
 def is_for_width(failure: BaseException) -> bool:
-    """Whether a job failed because of a row that was not narrow."""
+    """Return True if a job failed because of a wide row."""
     return _TOO_WIDE in str(failure)

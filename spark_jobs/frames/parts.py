@@ -1,4 +1,4 @@
-"""A DataFrame whose rows Python tasks make, each from a part of the work."""
+"""A DataFrame whose rows Python tasks compute, each from a part of the work."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ __all__ = [
 
 T = TypeVar("T")
 PartWork: TypeAlias = "Callable[[Any], Iterator[pa.RecordBatch]]"
-"""From a part to rows; it runs in a task, and so do all things it holds."""
+"""Computes rows from a part; it runs in a task, with all objects it holds."""
 
 _WHERE_UNKNOWN = 64
-"""How many tasks run at once where nobody says: more makes parts smaller, not wrong."""
+"""The number of tasks at a time if it is unknown: a high number only makes parts smaller."""
 
 
 def spread(
     spark: SparkSession, parts: Sequence[Any], work: PartWork, columns: StructType | str
 ) -> DataFrame:
-    """The rows ``work`` makes of each part, every part in a task of its own.
+    """Return the rows that ``work`` computes from each part, every part in a task of its own.
 
-    Parts and work are pickled into the tasks: nothing of them is in the plan or on a web page.
+    Parts and work are pickled into the tasks, so that no plan and no web page shows them.
     """
     packed = [to_send(part) for part in parts]
     numbers = spark.range(0, len(packed), 1, max(len(packed), 1))
@@ -49,7 +49,9 @@ def spread(
 
 
 def to_send(thing: object) -> bytes:
-    """A thing as tasks get it; Spark itself would hide why something cannot be sent."""
+    """Return an object as bytes for tasks; Spark itself would hide why an object cannot be
+    pickled.
+    """
     dumps: Callable[[object], bytes] = cloudpickle.dumps
     return dumps(thing)
 
@@ -65,13 +67,13 @@ def _run_parts(
 
 
 def tasks_at_once(spark: SparkSession) -> int:
-    """How many tasks the session can run at a time, as far as it tells."""
+    """Return how many tasks the session can run at a time, if it is known."""
     context = classic_context(spark)
     return _WHERE_UNKNOWN if context is None else int(context.defaultParallelism)
 
 
 def classic_context(spark: SparkSession) -> SparkContext | None:
-    """The context of a session; None with Spark Connect, which has none here."""
+    """Return the context of a session; None with Spark Connect, which has none in this process."""
     from pyspark.errors import PySparkException
 
     try:
@@ -83,10 +85,10 @@ def classic_context(spark: SparkSession) -> SparkContext | None:
 def pack(
     pieces: Sequence[tuple[T, int]], *, at_once: int, target_bytes: int, least_bytes: int
 ) -> list[list[T]]:
-    """Pieces of some sizes as the parts of tasks, the largest first.
+    """Return pieces of some sizes as the parts of tasks, the largest part first.
 
-    Parts are about as large as the target, or smaller so that every core has one, and about
-    alike; a piece counts ``least_bytes`` at least.
+    Parts are about as large as the target, or smaller so that every core has one, and of about
+    equal size. A piece counts at least ``least_bytes``.
     """
     weighed = sorted(
         ((piece, max(size, least_bytes)) for piece, size in pieces), key=lambda each: -each[1]
@@ -105,7 +107,9 @@ def pack(
 def pack_in_order(
     pieces: Sequence[tuple[T, int]], *, at_once: int, target_bytes: int, least_bytes: int
 ) -> list[list[T]]:
-    """Pieces as the parts of tasks, in their order; parts are as large as those of ``pack``."""
+    """Return pieces as the parts of tasks, in their order; parts are as large as those of
+    ``pack``.
+    """
     weights = [max(size, least_bytes) for _, size in pieces]
     room = _room(sum(weights), at_once, target_bytes, least_bytes)
     parts: list[list[T]] = []

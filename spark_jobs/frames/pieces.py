@@ -1,7 +1,7 @@
-"""Rows from one task to another as Arrow bytes: through Spark's shuffle, or a file both can open.
+"""Rows passed from one task to another as Arrow bytes: through Spark's shuffle, or a shared file.
 
-Through Spark each byte is copied some eight times, which costs more than sorting and writing the
-rows; so where all tasks run on one machine, Spark passes on only where in a file a piece is.
+In Spark's shuffle each byte is copied about eight times, which costs more than sorting and writing
+the rows. So if all tasks run on one machine, Spark passes on only the place of a piece in a file.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ PIECES = pa.schema(
 
 
 class Packed(NamedTuple):
-    """The bytes of a piece, or where they are."""
+    """The bytes of a piece, or its place in a file."""
 
     rows: pa.Buffer | None = None
     file: str | None = None
@@ -60,7 +60,7 @@ class Packed(NamedTuple):
 
 
 class PieceWriter:
-    """Packs the pieces of one attempt at a task; its file is its own, whoever else tries."""
+    """Packs the pieces of one attempt of a task; each attempt has a file of its own."""
 
     def __init__(self, directory: str | None) -> None:
         self._directory = directory
@@ -68,14 +68,14 @@ class PieceWriter:
         self._path = ""
 
     def pack(self, rows: pa.Table) -> Packed:
-        """The rows as bytes, or in the file."""
+        """Return the rows as bytes, or write them to the file."""
         if self._directory is None:
             sink = pa.BufferOutputStream()
             _write(sink, rows)
             return Packed(rows=sink.getvalue())
         with _naming_the_disk(self._directory):
             if self._file is None:
-                # A new file: one that was there and is emptied is written to disk at once by ext4.
+                # A new file, because ext4 writes a truncated existing file to disk at once.
                 self._path = os.path.join(self._directory, f"{uuid.uuid4()}.arrows")
                 self._file = pa.OSFile(self._path, "wb")
             start = self._file.tell()
@@ -83,7 +83,7 @@ class PieceWriter:
             return Packed(file=self._path, start=start, size=self._file.tell() - start)
 
     def close(self) -> None:
-        """Before the task ends: others read what is in the file then."""
+        """Close the file before the task ends: other tasks read it then."""
         if self._file is not None and self._directory is not None:
             with _naming_the_disk(self._directory):
                 self._file.close()
@@ -92,7 +92,7 @@ class PieceWriter:
 def piece(
     task: int, source: int, number: int, packed: Packed, refused: str | None = None
 ) -> pa.RecordBatch:
-    """The row that stands for a piece."""
+    """Return the row that describes a piece."""
     values = (task, source, number, None, *packed[1:], refused)
     arrays = [pa.array([value], field.type) for value, field in zip(values, PIECES, strict=True)]
     if packed.rows is not None:
@@ -102,7 +102,7 @@ def piece(
 
 
 def rows_of_pieces(pieces: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-    """The rows of some pieces; what their reader has refused is refused here."""
+    """Yield the rows of some pieces; a refusal of their reader is raised here."""
     places = pieces.select(["file", "start", "size", "refused"]).to_pylist()
     for number, place in enumerate(places):
         if place["refused"] is not None:
@@ -116,7 +116,7 @@ def rows_of_pieces(pieces: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
 
 
 def is_one_machine(spark: SparkSession) -> bool:
-    """Whether all tasks run where the driver does."""
+    """Return True if all tasks run on the driver's machine."""
     context = classic_context(spark)
     master = "" if context is None else str(context.master)
     return master == "local" or master.startswith("local[")
@@ -124,7 +124,9 @@ def is_one_machine(spark: SparkSession) -> bool:
 
 @contextmanager
 def shared_directory(spark: SparkSession) -> Iterator[str | None]:
-    """A directory that all tasks share, until the block ends; None if they need not share one."""
+    """Yield a directory that all tasks share inside the block; None if they run on several
+    machines.
+    """
     if not is_one_machine(spark):
         yield None
         return
@@ -146,7 +148,7 @@ def _naming_the_disk(directory: str) -> Iterator[None]:
         yield
     except OSError as reason:
         raise lake.UnavailableError(
-            f"rows on their way to the tasks that write them could not be kept in {directory}: "
-            f"{reason}; make room there, or set TMPDIR to another directory before Spark starts. "
-            "Nothing was written to the table"
+            f"rows for the writing tasks could not be stored in {directory}: {reason}. Free some "
+            "space, or set TMPDIR to another directory before Spark starts. Nothing was written to "
+            "the table"
         ) from None

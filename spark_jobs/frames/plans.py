@@ -1,4 +1,4 @@
-"""What tasks read: parts, each for one task, and how a task makes rows of one."""
+"""The parts that tasks read, one for each task, and the work that turns a part into rows."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ __all__ = ["ReadPlan", "pack_splits", "plan_changes", "plan_results", "plan_spli
 
 @dataclass(frozen=True, slots=True)
 class ReadPlan:
-    """Parts that can be pickled, and what makes rows of each."""
+    """Parts that can be pickled, and the work for each."""
 
     schema: StructType
     parts: Sequence[Any]
@@ -41,7 +41,7 @@ class ReadPlan:
 def plan_splits(
     scan: lake.Scan, splits: Sequence[Split], at_once: int, *, with_kind: bool = False
 ) -> ReadPlan:
-    """Splits of a scan, small ones together; ``with_kind`` all their rows are inserted."""
+    """Return a plan for the splits of a scan; with ``with_kind`` all rows are inserted."""
     fields = (ROW_KIND, *scan.fields) if with_kind else scan.fields
     schema = spark_schema(fields)
     parts = pack_splits(scan, splits, at_once)
@@ -49,7 +49,7 @@ def plan_splits(
 
 
 def pack_splits(scan: lake.Scan, splits: Sequence[Split], at_once: int) -> list[list[Split]]:
-    """Splits as the parts of tasks, by the table's options for that."""
+    """Return splits as the parts of tasks, by the table's options."""
     options = scan.table_schema.table_options
     return pack(
         [(split, split.size_bytes) for split in splits],
@@ -69,14 +69,14 @@ def plan_changes(
     *,
     with_kind: bool = True,
 ) -> ReadPlan:
-    """Files in the order of snapshots, or buckets of two states that are compared.
+    """Return a plan for files in the order of snapshots, or for buckets of two compared states.
 
-    Without their kind, rows that go are left out.
+    Without their kind, deleted rows are left out.
     """
     if not with_kind:
         asked = {**asked, "where": _that_stay(asked.get("where"))}
     changes: Rows = table.changes(after, upto, mode, **asked)
-    if not isinstance(changes, Changes):  # $binlog, where one reader brings pairs of rows together
+    if not isinstance(changes, Changes):  # $binlog: one reader joins pairs of rows
         return plan_results(changes)
     schema, skipped = _shape(changes.schema, with_kind)
     parts = pack_in_order(
@@ -89,19 +89,19 @@ def plan_changes(
 
 
 def plan_results(results: Results) -> ReadPlan:
-    """Rows that only one reader can make."""
+    """Return a plan for rows that only one reader can compute."""
     schema, _ = _shape(results.schema, with_kind=True)
     return ReadPlan(schema, [[results]], partial(_read_results, ToSpark(schema), 0))
 
 
 def _shape(schema: pa.Schema, with_kind: bool) -> tuple[StructType, int]:
-    """The columns of the DataFrame, and how many come before them."""
+    """Return the columns of the DataFrame, and the number of leading columns to skip."""
     skipped = 0 if with_kind else 1
     return schema_of(pa.schema([*schema][skipped:])), skipped
 
 
 def schema_of(schema: pa.Schema) -> StructType:
-    """The columns of a DataFrame with rows of an Arrow schema."""
+    """Return the columns of a DataFrame for an Arrow schema."""
     return spark_schema(
         DataField(number, field.name, from_arrow_type(field.type, nullable=field.nullable))
         for number, field in enumerate(schema)

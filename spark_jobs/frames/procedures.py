@@ -1,7 +1,7 @@
-"""Paimon's procedures, which ``call.py`` calls by their names.
+"""Paimon's procedures, which ``call.py`` calls by name.
 
-Each is a function of the table and of its arguments, which are named as Paimon's Spark names them;
-what it does is done by the table's own methods.
+Each is a function of the table and of arguments named as in Paimon's Spark procedures. The table's
+own methods do the work.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ _Does = Callable[..., Any]
 
 @dataclass(frozen=True, slots=True)
 class Procedure:
-    """One procedure: what it takes is what its function takes."""
+    """One procedure; its arguments are those of its function."""
 
     name: str
     does: _Does
     of_table: bool = True
     in_tasks: bool = False
-    """Whether Spark's tasks do the work."""
+    """True if Spark's tasks do the work."""
 
     @property
     def arguments(self) -> list[str]:
-        """The names of its arguments, ``table`` first and then those that must be given."""
+        """The names of its arguments: ``table`` first, then those without a default."""
         said = inspect.signature(self.does).parameters.values()
         own = [p for p in said if p.kind is p.KEYWORD_ONLY]
         own.sort(key=lambda p: p.default is not p.empty)
@@ -44,18 +44,18 @@ class Procedure:
 
     @property
     def meaning(self) -> str:
-        """One sentence."""
+        """The description: one sentence."""
         return (self.does.__doc__ or "").strip()
 
 
 def _partitions(text: str) -> list[dict[str, str]]:
-    """``"dt=1,h=2;dt=3"``: one partition after another, each by its values."""
+    """Return the partitions of ``"dt=1,h=2;dt=3"``, each as a dict of its values."""
     found = []
     for one in text.split(";"):
         pairs = [pair.partition("=") for pair in one.split(",")]
         if not all(name.strip() and sign for name, sign, _ in pairs):
             raise lake.InvalidRequestError(
-                f"partitions are values such as 'dt=2024-01-01,h=1;dt=2024-01-02', got {text!r}"
+                f"partitions must be values such as 'dt=2024-01-01,h=1;dt=2024-01-02', got {text!r}"
             )
         found.append({name.strip(): value.strip() for name, _, value in pairs})
     return found
@@ -102,13 +102,13 @@ def _rescale(
     partitions: str | None = None,
     where: str | None = None,
 ) -> Any:
-    """Give partitions another number of buckets."""
+    """Change the number of buckets of partitions."""
     chosen = None if partitions is None else _partitions(partitions)
     return table.rescale(bucket=bucket_num, partitions=chosen, where=where, executor=executor)
 
 
 def _rewrite_file_index(table: lake.Table, *, where: str | None = None) -> Any:
-    """Give existing files the indexes that the table's options ask for."""
+    """Add the indexes that the table's options name to existing files."""
     return table.rewrite_file_indexes(where=where)
 
 
@@ -120,7 +120,7 @@ def _expire_snapshots(
     older_than: str | int | None = None,
     max_deletes: int | None = None,
 ) -> Any:
-    """Remove old snapshots with the files only they need."""
+    """Delete old snapshots and the files that only they need."""
     return table.expire_snapshots(
         retain_max=retain_max, retain_min=retain_min, older_than=older_than, limit=max_deletes
     )
@@ -146,7 +146,7 @@ def _expire_partitions(
 
 
 def _expire_tags(table: lake.Table, *, older_than: str | int | None = None) -> Any:
-    """Delete the tags whose time is over, or that were made before a time."""
+    """Delete the tags whose lifetime is over, or that were created before a time."""
     return table.tags.expire(older_than=older_than)
 
 
@@ -157,60 +157,60 @@ def _remove_orphan_files(
     older_than: str | int | None = None,
     dry_run: bool = False,
 ) -> Any:
-    """Remove files that nothing leads to."""
+    """Delete unreferenced files."""
     return table.remove_orphans(older_than, dry_run, executor=executor)
 
 
 def _remove_unexisting_files(table: lake.Table, *, dry_run: bool = False) -> Any:
-    """Take files out of the table that are gone or cut short."""
+    """Remove missing and truncated files from the table."""
     return table.remove_missing_files(dry_run)
 
 
 def _remove_unexisting_manifests(table: lake.Table) -> Any:
-    """Take manifests out of the table that are gone."""
+    """Remove missing manifests from the table."""
     return table.remove_missing_manifests(dry_run=False)
 
 
 def _create_tag(
     table: lake.Table, *, tag: str, snapshot: int | None = None, time_retained: str | None = None
 ) -> Any:
-    """Keep a snapshot under a name; the newest if none is said."""
+    """Create a tag of a snapshot. Default: the newest."""
     return table.tags.create(tag, snapshot=snapshot, retain=time_retained)
 
 
 def _create_tag_from_timestamp(
     table: lake.Table, *, tag: str, timestamp: str | int, time_retained: str | None = None
 ) -> Any:
-    """Keep the first snapshot of a time or after."""
+    """Create a tag of the first snapshot at or after a time."""
     return table.tags.create(tag, at_or_after=timestamp, retain=time_retained)
 
 
 def _create_tag_from_watermark(
     table: lake.Table, *, tag: str, watermark: int, time_retained: str | None = None
 ) -> Any:
-    """Keep the first snapshot that has reached a watermark."""
+    """Create a tag of the first snapshot that has reached a watermark."""
     return table.tags.create(tag, watermark=watermark, retain=time_retained)
 
 
 def _replace_tag(
     table: lake.Table, *, tag: str, snapshot: int | None = None, time_retained: str | None = None
 ) -> Any:
-    """Let a tag mean another snapshot."""
+    """Move a tag to another snapshot."""
     return table.tags.replace(tag, snapshot=snapshot, retain=time_retained)
 
 
 def _rename_tag(table: lake.Table, *, tag: str, target_tag: str) -> Any:
-    """Give a tag another name."""
+    """Rename a tag."""
     return table.tags.rename(tag, target_tag)
 
 
 def _delete_tag(table: lake.Table, *, tag: str) -> Any:
-    """Delete one tag, or several with commas between."""
+    """Delete one tag, or several separated by commas."""
     return table.tags.delete(*_names(tag))
 
 
 def _trigger_tag_automatic_creation(table: lake.Table) -> Any:
-    """Make the automatic tags that are due."""
+    """Create the automatic tags that are due."""
     return table.tags.create_due()
 
 
@@ -221,44 +221,44 @@ def _rollback(
     snapshot: int | None = None,
     tag: str | None = None,
 ) -> Any:
-    """Take newer snapshots than a snapshot or tag out of history."""
+    """Delete the snapshots that are newer than a snapshot or tag."""
     if version is not None:
         if snapshot is not None or tag is not None:
-            raise lake.InvalidRequestError("say one of 'version', 'snapshot' and 'tag'")
+            raise lake.InvalidRequestError("give only one of 'version', 'snapshot' and 'tag'")
         is_number = str(version).isdecimal()
         snapshot, tag = (int(version), None) if is_number else (None, str(version))
     return table.rollback(snapshot=snapshot, tag=tag, as_latest=False)
 
 
 def _rollback_to(table: lake.Table, *, snapshot: int | None = None, tag: str | None = None) -> Any:
-    """The same by the name it has in Flink."""
+    """Delete the snapshots that are newer than a snapshot or tag; the name in Flink."""
     return table.rollback(snapshot=snapshot, tag=tag, as_latest=False)
 
 
 def _rollback_to_timestamp(table: lake.Table, *, timestamp: str | int) -> Any:
-    """Take snapshots after a time out of history."""
+    """Delete the snapshots after a time."""
     return table.rollback(as_of=timestamp, as_latest=False)
 
 
 def _rollback_to_watermark(table: lake.Table, *, watermark: int) -> Any:
-    """Take snapshots past a watermark out of history."""
+    """Delete the snapshots past a watermark."""
     return table.rollback(watermark=watermark, as_latest=False)
 
 
 def _rollback_to_as_latest(
     table: lake.Table, *, snapshot_id: int | None = None, tag: str | None = None
 ) -> Any:
-    """Publish the rows of an old snapshot as a new one; history stays."""
+    """Publish the rows of an old snapshot as a new one; all snapshots are kept."""
     return table.rollback(snapshot=snapshot_id, tag=tag)
 
 
 def _create_branch(table: lake.Table, *, branch: str, tag: str | None = None) -> Any:
-    """Begin another history at a tag, or an empty one."""
+    """Create a branch at a tag, or an empty one."""
     return table.branches.create(branch, tag=tag)
 
 
 def _rename_branch(table: lake.Table, *, from_branch: str, to_branch: str) -> Any:
-    """Give a branch another name."""
+    """Rename a branch."""
     return table.branches.rename(from_branch, to_branch)
 
 
@@ -268,14 +268,14 @@ def _delete_branch(table: lake.Table, *, branch: str) -> Any:
 
 
 def _fast_forward(table: lake.Table, *, branch: str) -> Any:
-    """Let main have what a branch has."""
+    """Move main to the newest snapshot of a branch."""
     return table.branches.fast_forward(branch)
 
 
 def _reset_consumer(
     table: lake.Table, *, consumerId: str, nextSnapshotId: int | None = None
 ) -> Any:
-    """Move a consumer, or forget it."""
+    """Move a consumer, or delete it."""
     if nextSnapshotId is None:
         return table.consumers.reset(consumerId)
     return table.consumers.set(consumerId, next_snapshot=nextSnapshotId)
@@ -284,12 +284,12 @@ def _reset_consumer(
 def _clear_consumers(
     table: lake.Table, *, includingConsumers: str = ".*", excludingConsumers: str | None = None
 ) -> Any:
-    """Forget consumers by regular expressions."""
+    """Delete consumers by regular expressions."""
     return table.consumers.clear(including=includingConsumers or ".*", excluding=excludingConsumers)
 
 
 def _mark_partition_done(table: lake.Table, *, partitions: str) -> Any:
-    """Say that partitions are complete."""
+    """Mark partitions as done."""
     return table.mark_partitions_done(_partitions(partitions))
 
 
@@ -299,12 +299,12 @@ def _drop_partition(table: lake.Table, *, partitions: str) -> Any:
 
 
 def _repair(catalog: lake.Catalog, *, database_or_table: str | None = None) -> Any:
-    """Let the catalog know what is on the storage."""
+    """Update the catalog to the tables on the storage."""
     return catalog.repair(database_or_table)
 
 
 def _repair_earliest_snapshot(table: lake.Table) -> Any:
-    """Let the hints say which snapshots there are."""
+    """Correct the hints of the first and last snapshot."""
     return table.repair()
 
 

@@ -1,4 +1,4 @@
-"""One commit, in the driver, of what tasks have written."""
+"""Commits the files of all tasks once, in the driver."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def publish(
     properties: Mapping[str, str] | None = None,
     read_snapshot: int | None = None,
 ) -> lake.CommitReport:
-    """Commit what tasks have written; unless they are the table's then, their files go."""
+    """Commit the files that tasks have written; delete them if the table does not use them."""
     try:
         report = table.commit(
             messages,
@@ -34,18 +34,20 @@ def publish(
             read_snapshot=read_snapshot,
         )
     except lake.CommitOutcomeUnknownError:
-        raise  # the table may refer to the files: they stay
+        raise  # the table may reference the files: they are kept
     except lake.LakeError:
         _remove(table, messages)
         raise
-    if report.unpublished_files:  # a twin of this run was faster: its files are the table's
+    if report.unpublished_files:  # another attempt was faster: the table uses its files
         table.abort(messages)
     return report
 
 
 def _remove(table: lake.Table, messages: list[lake.CommitMessage]) -> None:
-    """Remove the files; why the commit failed is what matters, also where this fails as well."""
+    """Delete the files; if this fails too, the error of the commit is the one that is raised."""
     try:
         table.abort(messages)
     except lake.LakeError as reason:
-        _log.warning("files nobody refers to stay in %s: %s", table.location, reason)
+        _log.warning(
+            "unreferenced files of a failed commit are left in %s: %s", table.location, reason
+        )

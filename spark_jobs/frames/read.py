@@ -1,4 +1,4 @@
-"""Rows of a table as a DataFrame: Spark reads what needs no merge itself, tasks the rest."""
+"""The rows of a table as a DataFrame: Spark reads files that need no merge, tasks read the rest."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["read_changes", "read_table"]
 
 _SPARK_READS = ("file", "hdfs", "viewfs")
-"""Where Spark finds files without being told more than we are."""
+"""Storages where Spark finds files without further settings."""
 
 
 def read_table(
@@ -44,12 +44,12 @@ def read_table(
     warehouse: str | None = None,
     catalog_options: Mapping[str, str] | None = None,
 ) -> DataFrame:
-    """The rows of the newest snapshot there is now, or of the one named, as in ``Table.scan``.
+    """Return the rows of the newest snapshot, or of the one given, as in ``Table.scan``.
 
-    Files that need no merge are read by Spark itself, with all it can do: filters and columns are
-    pushed down to them. The rest is merged in Python tasks; there ``columns`` and ``where`` help,
-    as Spark does not push anything down. ``native=False`` reads all in Python tasks, ``True``
-    lets Spark read from object stores too, whose keys it has to know then.
+    Spark itself reads files that need no merge, with filters and columns pushed down. The rest is
+    merged in Python tasks; there ``columns`` and ``where`` save work, as Spark pushes nothing down.
+    ``native=False`` reads everything in Python tasks. ``native=True`` lets Spark also read from
+    object stores, for which it needs its own keys.
     """
     found = find_table(spark, table, warehouse, catalog_options)
     asked: dict[str, Any] = {
@@ -60,7 +60,7 @@ def read_table(
         "as_of": as_of,
         "watermark": watermark,
     }
-    # System tables take only some of them, and say so.
+    # System tables refuse the arguments that they do not support.
     scan = found.scan(columns, **{key: value for key, value in asked.items() if value is not None})
     if isinstance(scan, lake.Scan):
         return frame_of_scan(spark, scan, native=native)
@@ -80,10 +80,10 @@ def read_changes(
     warehouse: str | None = None,
     catalog_options: Mapping[str, str] | None = None,
 ) -> DataFrame:
-    """What changed after one snapshot and up to another, as in ``Table.changes``.
+    """Return the changes after one snapshot and up to another, as in ``Table.changes``.
 
-    Tasks read files in the order of snapshots, or buckets of two states that are compared; how
-    much each reads is said by the table's options ``source.split.*``.
+    Tasks read files in the order of snapshots, or buckets of two compared states. The table's
+    options ``source.split.*`` set how much each task reads.
     """
     found = find_table(spark, table, warehouse, catalog_options)
     asked = {"columns": columns, "where": where, "partitions": partitions}
@@ -91,14 +91,14 @@ def read_changes(
 
 
 def frame_of_scan(spark: SparkSession, scan: lake.Scan, *, native: bool | None = None) -> DataFrame:
-    """The rows of a scan that has splits."""
+    """Return the rows of a scan that has splits."""
     splits = scan.splits()
     files: Sequence[PlainFile] = ()
     condition = None if native is False else _native_condition(scan)
     if condition is not None:
         plain = scan.plain_files()
         files = [file for file in plain.files if _can_spark_read(file, native)]
-        if len(files) == len(plain.files):  # or all splits are read as they are, those too
+        if len(files) == len(plain.files):  # else tasks read all splits
             splits = list(plain.rest)
         else:
             files = ()
@@ -117,10 +117,10 @@ def _frame(spark: SparkSession, plan: ReadPlan) -> DataFrame:
 
 
 def _native_condition(scan: lake.Scan) -> tuple[Column, ...] | None:
-    """What Spark has to check of each row; None where it cannot, or cannot read a column."""
+    """Return the conditions for Spark; None if it cannot check them, or cannot read a column."""
     by_name = {field.name: field for field in scan.table_schema.fields}
     if len({name.lower() for name in by_name}) < len(by_name):
-        return None  # Spark would not know which one is meant
+        return None  # the names would be ambiguous in Spark
     looked_at = {name for each in scan.conditions for name in each.columns}
     read = [*scan.fields, *(by_name[name] for name in looked_at)]
     if not all(holds_what_spark_reads(field.type) for field in read):
@@ -135,7 +135,9 @@ def _native_condition(scan: lake.Scan) -> tuple[Column, ...] | None:
 
 
 def _can_spark_read(file: PlainFile, native: bool | None) -> bool:
-    """Spark takes names that begin so for files that are none."""
+    """Return True if Spark reads the file; it ignores names that begin with a dot or an
+    underscore.
+    """
     is_hidden = file.path.rpartition("/")[2].startswith((".", "_"))
     return not is_hidden and (native is True or file.storage.scheme in _SPARK_READS)
 
@@ -147,10 +149,10 @@ def _native_frame(
     looked_at = {name for each in scan.conditions for name in each.columns} - {*wanted}
     by_name = {field.name: field for field in scan.table_schema.fields}
     fields: list[DataField] = [*scan.fields, *(by_name[name] for name in sorted(looked_at))]
-    # Directories of partitions say nothing that the files do not.
+    # The files hold the partition columns, so the names of directories are not needed.
     reader = spark.read.schema(spark_schema(fields)).option("recursiveFileLookup", True)
     if any(file.may_hold_nan for file in files):
-        # Else row groups are left out by bounds that NaN is not in, though it exceeds them.
+        # Else Spark skips row groups by bounds that ignore NaN, which is greater than any bound.
         reader = reader.option("parquet.filter.stats.enabled", False)
     frame = reader.parquet(*map(_address, files))
     for condition in conditions:
@@ -159,7 +161,7 @@ def _native_frame(
 
 
 def _address(file: PlainFile) -> str:
-    """How Spark finds the file: it takes an address for a glob, and does not decode it."""
+    """Return the file's address for Spark, which reads it as a glob and does not decode it."""
     literal = re.sub(r"([\\{}\[\]*?])", r"\\\1", file.path)
     if file.storage.scheme == "file":
         return f"file:{literal}"

@@ -1,4 +1,6 @@
-"""Which task writes which rows: those of a bucket go to one, as only one may number them."""
+"""Routes rows to tasks: one task gets all rows of a bucket, because only one writer may number
+them.
+"""
 
 from __future__ import annotations
 
@@ -50,25 +52,25 @@ def by_bucket(
     warehouse: str | None = None,
     catalog_options: Mapping[str, str] | None = None,
 ) -> DataFrame:
-    """The same rows, those of one bucket of one partition together in one task.
+    """Return the same rows, with all rows of one bucket of one partition in one task.
 
-    ``format("lake")`` writes tables with buckets from such rows only, as batch or as stream;
-    ``write_table`` does this by itself. Rows are shuffled and not sorted.
+    ``format("lake")`` writes tables with buckets only from such rows, as batch or as stream.
+    ``write_table`` does this by itself. Rows are shuffled, not sorted.
     """
     found = find_table(frame.sparkSession, table, warehouse, catalog_options)
     return routed(frame, found.schema)
 
 
 def has_ordered_rows(schema: TableSchema) -> bool:
-    """Whether rows of one key have an order, so that they have to meet in one task."""
+    """Return True if the rows of one key have an order, so that one task must write them."""
     return bool(schema.primary_keys) or schema.table_options.bucket != UNAWARE_BUCKET
 
 
 def writers_of(schema: TableSchema, at_once: int) -> int:
-    """How many tasks write a table whose rows have an order.
+    """Return the number of tasks that write a table whose rows have an order.
 
-    That is one per bucket, unless those are many more than run at a time; one per partition
-    where an index places keys, and one for all where keys move between partitions.
+    It is one per bucket, unless there are many more buckets than tasks at a time; one per partition
+    if an index assigns buckets; and one for all if keys move between partitions.
     """
     several, bucket = _TASKS_PER_CORE * at_once, schema.table_options.bucket
     if crosses_partitions(schema):
@@ -79,10 +81,10 @@ def writers_of(schema: TableSchema, at_once: int) -> int:
 
 
 def as_routed(schema: TableSchema, tasks: int) -> TableSchema:
-    """The table as if a function of the key said the bucket of every row.
+    """Return the schema with a bucket number that is a function of the key for every row.
 
-    A partition whose buckets an index fills has one then, and rows that get their bucket later are
-    in one for each task: rows of one key meet, whoever writes them.
+    A partition whose buckets an index assigns gets one bucket, and rows that get their bucket later
+    get one for each task. So all rows of one key meet in one task.
     """
     routed_as = {UNAWARE_BUCKET: 1, POSTPONE_BUCKET: tasks}.get(schema.table_options.bucket)
     if routed_as is None:
@@ -91,13 +93,13 @@ def as_routed(schema: TableSchema, tasks: int) -> TableSchema:
 
 
 def routed(frame: DataFrame, schema: TableSchema) -> DataFrame:
-    """The rows where their writers are: by bucket, or so that few files are written."""
+    """Return the rows routed to their writers: by bucket, or so that few files are written."""
     is_ordered = has_ordered_rows(schema)
     if not is_ordered and frame.isStreaming:
-        return frame  # a batch is small, and Spark does not adapt its tasks
+        return frame  # a batch of a stream is small, and Spark does not adapt its tasks
     is_numbered_later = schema.table_options.bucket == POSTPONE_BUCKET and not frame.isStreaming
     if not is_ordered or is_numbered_later:
-        # Spark parts and joins what it shuffled until tasks have about the same size.
+        # Spark splits and merges the shuffled rows until tasks have about the same size.
         known = [field.name for field in _deciding(schema) if field.name in frame.columns]
         return frame.hint("rebalance", *map(column_named, known))
     columns = frame.columns
@@ -112,20 +114,22 @@ def routed(frame: DataFrame, schema: TableSchema) -> DataFrame:
 
 
 def crosses_partitions(schema: TableSchema) -> bool:
-    """Whether a row may take the place of one in another partition."""
+    """Return True if a row may replace one in another partition."""
     keys = schema.primary_keys
     return bool(keys) and not {*schema.partition_keys} <= {*keys}
 
 
 def typed_for_routing(frame: DataFrame, schema: TableSchema) -> DataFrame:
-    """Rows of one bucket must meet, so what decides about it is hashed as the table has it."""
+    """Cast the columns that determine the bucket to the table's types, so that rows of a bucket
+    meet.
+    """
     given = {field.name: field.dataType for field in frame.schema.fields}
     for field in _deciding(schema):
         wanted = spark_type(field.type)
         if field.name not in given:
             raise lake.InvalidRequestError(
-                f"the rows have no column {field.name!r}, which decides about their bucket or "
-                f"partition; there are {', '.join(given)}"
+                f"the rows have no column {field.name!r}, which determines their bucket or "
+                f"partition: add it. Their columns are {', '.join(given)}"
             )
         found = given[field.name]
         if found == wanted:
@@ -133,15 +137,15 @@ def typed_for_routing(frame: DataFrame, schema: TableSchema) -> DataFrame:
         if not _is_widened(found, wanted):
             raise lake.InvalidRequestError(
                 f"column {field.name!r} is {found.simpleString()} in the rows and "
-                f"{wanted.simpleString()} in the table, and decides about the bucket or partition "
-                "of a row: cast it"
+                f"{wanted.simpleString()} in the table, where it determines the bucket or "
+                "partition of a row: cast it"
             )
         frame = frame.withColumn(field.name, column_named(field.name).cast(wanted))
     return frame
 
 
 def _deciding(schema: TableSchema) -> list[DataField]:
-    """The columns that say where a row is written."""
+    """Return the columns that determine the partition and bucket of a row."""
     keys = bucket_key(schema) if has_ordered_rows(schema) else ()
     return [*_partition_fields(schema), *keys]
 
@@ -151,7 +155,7 @@ def _partition_fields(schema: TableSchema) -> list[DataField]:
 
 
 def _is_widened(found: spark_types.DataType, wanted: spark_types.DataType) -> bool:
-    """Whether every number of one type is one of the other."""
+    """Return True if every number of one type is one of the other."""
     if isinstance(found, _WIDENED) and isinstance(wanted, _WIDENED):
         return _WIDENED.index(type(found)) <= _WIDENED.index(type(wanted))
     return False

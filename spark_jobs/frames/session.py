@@ -1,4 +1,4 @@
-"""A session that knows the lake: its tables by name, and the format ``lake``."""
+"""A session with the lake registered: its tables by name, and the format ``lake``."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def session(
     warehouse: str = DEFAULT_WAREHOUSE,
     catalog_options: Mapping[str, str] | None = None,
 ) -> SparkSession:
-    """Start Spark on this machine, or where spark-submit has put us, and ``register`` the lake."""
+    """Start Spark on this machine, or as spark-submit chose, and ``register`` the lake."""
     return register(start_session(name, master=master), warehouse, catalog_options)
 
 
@@ -32,9 +32,9 @@ def register(
     warehouse: str = DEFAULT_WAREHOUSE,
     catalog_options: Mapping[str, str] | None = None,
 ) -> SparkSession:
-    """Make ``format("lake")`` known to a session, classic or Connect, and where its tables are.
+    """Register ``format("lake")`` and the warehouse in a session, classic or Connect.
 
-    The options, some of them secret, go to the tasks inside the registered class: they are
+    The options, some of them secret, are sent to the tasks inside the registered class. They appear
     neither in Spark's configuration nor in a plan.
     """
     from spark_jobs.source.lake_source import source_in

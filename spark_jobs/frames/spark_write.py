@@ -1,4 +1,4 @@
-"""Writes the rows of a DataFrame in Spark tasks; the driver gets messages and commits them."""
+"""Writes the rows of a DataFrame in Spark tasks, and returns their messages for the commit."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ __all__ = ["RowReader", "require_one_writer", "write_in_task", "write_in_tasks",
 _log = logging.getLogger(__name__)
 
 RowReader: TypeAlias = "Callable[[lake.Table, Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]"
-"""From what a task is given to the rows it writes."""
+"""Returns the rows that a task writes, from the rows that it is given."""
 
-# A task answers with one row per message, or with why its rows can never be written.
+# A task returns one row per message, or the reason its rows cannot be written.
 _ANSWER = pa.schema([("message", pa.binary()), ("refused", pa.binary())])
 _ANSWER_DDL = "message binary, refused binary"
 
@@ -57,10 +57,10 @@ def write_rows(
     kinds: str | None = None,
     overwrite: Overwritten | None = None,
 ) -> list[lake.CommitMessage]:
-    """Write the rows of a DataFrame where their writers are.
+    """Route the rows of a DataFrame to their writers and write them.
 
-    Tasks on one machine get rows of each other by files. That spares the JVM a shuffle of rows;
-    between machines a shuffle of bytes would be no cheaper.
+    On one machine tasks pass rows to each other in files, which saves the JVM a shuffle of rows.
+    Between machines a shuffle of bytes would not be cheaper.
     """
     session, read_rows = frame.sparkSession, None
     if is_one_machine(session) and table.schema.table_options.bucket > 0:
@@ -76,9 +76,9 @@ def write_rows(
             if not is_for_width(reason):
                 raise
             _log.warning(
-                "%s: a row has texts of more than %d KiB, so all are written once more in batches "
-                "that Spark counts by bytes. Setting spark.sql.execution.arrow.maxBytesPerBatch "
-                "does so from the start: 64m is what Spark takes by itself",
+                "%s: a row has texts of more than %d KiB, so all rows are written again in batches "
+                "limited by bytes. To do so from the start, set "
+                "spark.sql.execution.arrow.maxBytesPerBatch, for example to Spark's default, 64m",
                 table.location,
                 WIDEST_BYTES >> 10,
             )
@@ -99,9 +99,9 @@ def write_in_tasks(
 ) -> list[lake.CommitMessage]:
     """Write every partition of ``frame``; nothing is visible until the messages are committed.
 
-    Of a table with buckets one task writes all rows of one: what ``read_rows`` makes is brought
-    there; other rows come so, or the write is refused and its files removed. An attempt that
-    fails removes its files; one that is killed leaves them as orphans.
+    One task writes all rows of a bucket. The rows that ``read_rows`` returns are routed to it;
+    other rows must already be routed, else the write is refused and its files are deleted. A failed
+    attempt deletes its files; a killed one leaves them as orphans.
     """
     with ExitStack() as until_written:
         if read_rows is not None and has_ordered_rows(table.schema):
@@ -118,13 +118,13 @@ def write_in_tasks(
 def _messages_of(
     frame: DataFrame, table: lake.Table, work: Callable[..., Iterator[pa.RecordBatch]]
 ) -> list[lake.CommitMessage]:
-    """Run the tasks. What those have written that ended goes if one of them fails."""
+    """Run the tasks; if one fails, delete the files of those that have finished."""
     context = classic_context(frame.sparkSession)
     written = None if context is None else context.accumulator([], _Messages())
     try:
         answers = in_tasks(frame, partial(work, written), _ANSWER_DDL).collect()
     except Exception:
-        if written is not None:  # what other tasks had finished by then
+        if written is not None:  # the files of tasks that have finished
             _abort(table, [lake.CommitMessage.from_bytes(each) for each in written.value])
         raise
     messages = [
@@ -141,7 +141,7 @@ def _messages_of(
 
 
 def require_one_writer(table: lake.Table, messages: Sequence[lake.CommitMessage]) -> None:
-    """Refuse, and remove, what several tasks wrote into one bucket: they number rows alike."""
+    """Refuse, and delete, files of several tasks in one bucket: their row numbers would collide."""
     if not has_ordered_rows(table.schema):
         return
     seen: set[tuple[bytes, int]] = set()
@@ -152,15 +152,15 @@ def require_one_writer(table: lake.Table, messages: Sequence[lake.CommitMessage]
         if place in seen:
             _abort(table, messages)
             raise lake.UnsupportedError(
-                f"several tasks have rows of bucket {message.bucket} of {table.location}, and one "
-                "writer has to number them: write spark_jobs.by_bucket(rows, table), which brings "
+                f"several tasks have rows of bucket {message.bucket} of {table.location}, but one "
+                "writer must number them: write spark_jobs.by_bucket(rows, table), which brings "
                 "them together, or use spark_jobs.write_table. Nothing was written"
             )
         seen.add(place)
 
 
 class _Messages(AccumulatorParam[list[bytes]]):
-    """Gathers what tasks have written, as far as they succeed, also where their job does not."""
+    """Collects the messages of tasks that succeed, even if their job fails."""
 
     def zero(self, value: list[bytes]) -> list[bytes]:
         return []
@@ -181,16 +181,21 @@ def write_in_task(
     overwrite: Overwritten | None,
     read_rows: RowReader | None = None,
 ) -> list[lake.CommitMessage] | lake.LakeError:
-    """What one task has written; or why it never can, an answer since another try cannot help."""
+    """Write the rows of one task; return a refusal instead of raising it, as a retry cannot
+    help.
+    """
     try:
         writer = table.new_writer(overwrite=overwrite)
-    except (lake.InvalidRequestError, lake.NotFoundError) as reason:  # also: the table is gone
+    except (
+        lake.InvalidRequestError,
+        lake.NotFoundError,
+    ) as reason:  # also if the table was dropped
         return reason
     try:
         with writer:
             if read_rows is not None:
                 rows = read_rows(table, rows)
-            # Pieces were looked at where they were made, and fail no later than here.
+            # Pieces were checked where they were made; their refusals are raised here.
             writer.write(rows, kinds, checked=read_rows is read_pieces)
             return writer.prepare()
     except lake.InvalidRequestError as reason:
@@ -205,7 +210,7 @@ def _write_partition(
     written: Accumulator[list[bytes]] | None,
     batches: Iterator[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
-    """Runs in a Spark task."""
+    """Write the rows of one partition; runs in a Spark task."""
     first = next(batches, None)
     if first is None:
         return

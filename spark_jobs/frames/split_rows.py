@@ -1,7 +1,7 @@
-"""Rows to the tasks that write them, in pieces that Spark passes on unseen.
+"""Sends rows to the tasks that write them, packed in pieces that Spark passes on unread.
 
-A task reads files or gets rows, says of each which task writes it, and packs those of one task as
-Arrow bytes. So Spark moves a few pieces and no row; the order of the rows is kept.
+A task reads files or gets rows, finds the writing task of each row, and packs the rows of one task
+as Arrow bytes. So Spark moves a few pieces instead of rows, and the order of the rows is kept.
 """
 
 from __future__ import annotations
@@ -37,10 +37,11 @@ if TYPE_CHECKING:
 __all__ = ["read_pieces", "split_rows"]
 
 _HELD_BYTES = 16 << 20
-"""So much a task holds before it sends pieces on: more makes them larger, and moves more than the
-processor caches. At four times as much the workers were measured to take a third more time."""
+"""The bytes that a task holds before it sends pieces. More bytes make larger pieces, but do not fit
+into the processor's cache: with four times as many, the workers took a third more time.
+"""
 _MOST_BYTES = 1 << 30
-"""So much can lie in one piece of memory: where a text begins is told in 32 bits."""
+"""The most bytes of one piece: offsets of text have 32 bits."""
 
 Reader = Callable[[lake.Table, Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
@@ -53,19 +54,19 @@ def split_rows(
     directory: str | None,
     kinds: str | None = None,
 ) -> DataFrame:
-    """Pieces of what ``read_rows`` makes of each partition, where they are written, in order.
+    """Return pieces of the rows that ``read_rows`` returns, routed to their writers, in order.
 
-    Their bytes wait in the ``directory``, if there is one that all tasks share. The column
-    ``kinds`` stays with the rows.
+    Their bytes are in files of ``directory``, if all tasks share one. The column ``kinds`` is kept
+    with the rows.
     """
     work = partial(_split, to_send(table), read_rows, tasks, directory, kinds)
     pieces = in_tasks(frame, work, PIECES_DDL)
-    # Sorting moves references to pieces, of which there are few, and no row.
+    # Only references to pieces are sorted, of which there are few, and no rows.
     return pieces.repartitionById(tasks, "task").sortWithinPartitions("source", "piece")
 
 
 def read_pieces(table: lake.Table, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The rows of the pieces a task has got; what their reader has refused is refused here."""
+    """Yield the rows of a task's pieces; a refusal of their reader is raised here."""
     for batch in batches:
         yield from rows_of_pieces(batch)
 
@@ -78,7 +79,9 @@ def _split(
     kinds: str | None,
     batches: Iterator[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
-    """Runs in a Spark task. A refusal is an answer, since trying again cannot help."""
+    """Split the rows of a partition; runs in a Spark task. A refusal is returned, as a retry cannot
+    help.
+    """
     from pyspark import TaskContext
 
     prepare_worker()
@@ -94,7 +97,7 @@ def _split(
 
 
 class _Splitter:
-    """Holds rows until there are enough to make pieces of."""
+    """Holds rows until there are enough to make pieces."""
 
     def __init__(
         self,
@@ -124,9 +127,9 @@ class _Splitter:
         self._bytes = 0
 
     def add(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-        """Take rows in, and give pieces once there are many."""
+        """Add rows, and yield pieces once there are enough."""
         rows = self._checked.add(batch)
-        # Texts of a file may be numbers, and of another not; so may decimals of a batch.
+        # Text may be dictionary-encoded in one file and not in another; the same with decimals.
         fits = self._bytes + rows.nbytes <= _MOST_BYTES
         if self._held and not (fits and rows.schema.equals(self._held[0].schema)):
             yield from self._pieces()
@@ -137,7 +140,7 @@ class _Splitter:
             yield from self._pieces()
 
     def rest(self) -> Iterator[pa.RecordBatch]:
-        """What is left; nothing is added afterwards."""
+        """Yield the remaining pieces; no rows are added afterwards."""
         last = [*self._pieces()]
         self._writer.close()
         yield from last
@@ -147,7 +150,7 @@ class _Splitter:
         return self._message(0, Packed(), reason)
 
     def _pieces(self) -> Iterator[pa.RecordBatch]:
-        """All rows there are, by task."""
+        """Yield all held rows as pieces, one for each task."""
         held, self._held, self._bytes = self._held, [], 0
         first, self._sent = self._sent, self._rows
         if first == self._rows:
@@ -165,9 +168,9 @@ class _Splitter:
             start += int(count)
 
     def _order(self, rows: pa.Table, places: Places, task_of: Positions) -> Positions:
-        """Task by task; where a key says which row is newer, also place by place and by that key.
+        """Return the order of the rows: by task; with a key also by place and by key.
 
-        Whoever writes them sorts them once more, and finds rows that come next close together.
+        The writer sorts the rows once more, and finds neighbours close together.
         """
         if not self._keys:
             return rows_by_place(task_of[places]).order
@@ -177,7 +180,7 @@ class _Splitter:
         return sort_roughly(chain([lambda _: rank[places]], by_key), rows.num_rows)
 
     def _task_of(self, number: int) -> int:
-        """The task that a place belongs to, whichever task asks."""
+        """Return the task that writes a place; the same in every task."""
         place: Place = self._assign.place(number)
         return (zlib.crc32(place.partition) + place.bucket) % self._tasks
 

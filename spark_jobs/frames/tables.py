@@ -1,4 +1,4 @@
-"""From what a caller says to a table: by name, in the warehouse said here or with the session."""
+"""Finds tables by name, in the warehouse of the call or of the session."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ if TYPE_CHECKING:
 __all__ = ["TableName", "Warehouse", "find_table", "place_of", "remember_place"]
 
 TableName: TypeAlias = "str | lake.Table"
-"""``database.table``, or a table that is open already."""
+"""``database.table``, or an open table."""
 
 DEFAULT_WAREHOUSE = "warehouse"
 
 
 @dataclass(frozen=True, slots=True)
 class Warehouse:
-    """Where tables are found by their names."""
+    """The warehouse where tables are found by name."""
 
     warehouse: str = DEFAULT_WAREHOUSE
     catalog_options: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """Options of the catalog and its storage; some are secret, so none is ever shown."""
+    """Options of the catalog and its storage; some are secret, so the repr shows none."""
 
     def table(self, name: str) -> lake.Table:
         """Open a table."""
@@ -35,19 +35,19 @@ class Warehouse:
         return catalog.table(name)
 
 
-# In this process's memory alone: what is in Spark's configuration is on its web pages.
+# Kept only in memory, because Spark's configuration is shown on its web pages.
 _PLACES: WeakKeyDictionary[SparkSession, Warehouse] = WeakKeyDictionary()
 
 
 def remember_place(spark: SparkSession, place: Warehouse) -> None:
-    """Where the tables of a session are, unless a call says otherwise."""
+    """Set the warehouse of a session, for calls that name none."""
     _PLACES[spark] = place
 
 
 def place_of(
     spark: SparkSession, warehouse: str | None, catalog_options: Mapping[str, str] | None
 ) -> Warehouse:
-    """Where a call finds its tables."""
+    """Return the warehouse of a call."""
     known = _remembered(spark)
     if warehouse is None and catalog_options is None:
         return known
@@ -58,7 +58,7 @@ def place_of(
 
 
 def _remembered(spark: SparkSession) -> Warehouse:
-    """Of the session, or of the one it was cloned from: a stream runs in a clone."""
+    """Return the warehouse of the session, or of the one it was cloned from, as for a stream."""
     if (place := _PLACES.get(spark)) is not None:
         return place
     context = classic_context(spark)
@@ -74,11 +74,11 @@ def find_table(
     warehouse: str | None = None,
     catalog_options: Mapping[str, str] | None = None,
 ) -> lake.Table:
-    """The table meant."""
+    """Return the table of a name, or the open table itself."""
     if not isinstance(table, str):
         if warehouse is not None or catalog_options is not None:
             raise lake.InvalidRequestError(
-                f"{table!r} is open already: warehouse and catalog_options go with a name"
+                f"{table!r} is already open: leave out warehouse and catalog_options"
             )
         return table
     return place_of(spark, warehouse, catalog_options).table(table)

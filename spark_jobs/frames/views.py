@@ -1,4 +1,4 @@
-"""A table for SQL: views of its rows, its changes and its system tables."""
+"""Views of a table for SQL: its rows, its changes and its system tables."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ def create_views(
     warehouse: str | None = None,
     catalog_options: Mapping[str, str] | None = None,
 ) -> list[str]:
-    """Make temporary views of ``shop.orders`` and return their names, for ``spark.sql``.
+    """Create temporary views of ``shop.orders`` and return their names, for ``spark.sql``.
 
     ``orders`` has the rows, ``orders_changes`` all changes since the earliest snapshot, and
-    ``orders_snapshots``, ``orders_files`` and so on the system tables. ``prefix`` stands in place
-    of ``orders``. They show the rows there are now: call this again for newer ones. Those of
-    system tables look anew whenever they are used.
+    ``orders_snapshots``, ``orders_files`` and so on the system tables. ``prefix`` replaces
+    ``orders``. The views show the current rows: call this again for newer ones. Views of system
+    tables are read again at each use.
     """
     place = place_of(spark, warehouse, catalog_options)
     opened = place.table(table)

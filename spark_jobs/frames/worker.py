@@ -1,8 +1,8 @@
-"""What a Python worker of Spark spends between tasks, kept small.
+"""Reduces the time that a Python worker of Spark spends between tasks.
 
-Before each task Spark has Python forget what it knows of directories, and read the whole directory
-of each archive again: of PySpark's own once per package, 0.1 seconds of CPU. After each it collects
-garbage, and looks through all modules there are. Together that took longer than a small task.
+Before each task Spark makes Python drop its cache of directories and read the directory of each
+archive again: PySpark's own once per package, 0.1 seconds of CPU. After each task it collects
+garbage and scans all modules. Together this took longer than a small task.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ __all__ = ["prepare_worker"]
 
 
 def prepare_worker() -> None:
-    """Called by each task as it begins, for the tasks after it in the same process."""
+    """Prepare the process for later tasks; each task calls it when it begins."""
     _prepare_once()
     give_back_too_much()
-    # Python makes them again where something is imported, from directories it still knows.
+    # Python rebuilds them at the next import, from directories that it still has cached.
     archives = [
         place for place, found in sys.path_importer_cache.items() if isinstance(found, zipimporter)
     ]
@@ -31,6 +31,6 @@ def prepare_worker() -> None:
 
 @cache
 def _prepare_once() -> None:
-    # What tasks leave behind is garbage later. Python would count 15 ms to say that it is done.
+    # Objects that exist now are excluded from garbage collection, which would take 15 ms.
     gc.freeze()
     keep_memory()

@@ -1,6 +1,7 @@
-"""Memory that a task gives back stays with its worker, for the next one.
+"""Keeps freed memory in the worker for its next task.
 
-Otherwise it goes to the kernel, which clears each page before the next has it: a tenth of the time.
+Otherwise the kernel gets the memory back and clears each page for the next task: a tenth of the
+time.
 """
 
 from __future__ import annotations
@@ -17,11 +18,11 @@ from lakeformat.rows.memory import merge_memory
 __all__ = ["give_back_too_much", "keep_memory"]
 
 _KEPT_BYTES = 512 << 20
-"""So much free memory a worker has at most when a task begins: more than most tasks give back."""
+"""The most free memory that a worker keeps when a task begins: more than most tasks free."""
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
-"""The options of glibc's ``mallopt`` for how much is kept, and in how large pieces."""
+"""The options of glibc's ``mallopt`` for the kept memory and its largest pieces."""
 _LARGEST_BYTES = 32 << 20
-"""Older versions keep no larger pieces."""
+"""The largest pieces that older versions keep."""
 
 _TOLD = (
     *("arena", "ordblks", "smblks", "hblks", "hblkhd", "usmblks", "fsmblks", "uordblks"),
@@ -30,29 +31,29 @@ _TOLD = (
 
 
 class _Told(ctypes.Structure):
-    """What glibc's ``mallinfo2`` tells; ``fordblks`` are free bytes."""
+    """The result of glibc's ``mallinfo2``; ``fordblks`` are free bytes."""
 
     _fields_ = tuple((name, ctypes.c_size_t) for name in _TOLD)
 
 
 def keep_memory() -> None:
-    """Called once in a process, for all of its Arrow and numpy arrays."""
+    """Set up the process for its Arrow and numpy arrays; called once."""
     libc = _glibc()
     if libc is None:
         return
-    # Without the size of pieces, setting how much is kept would end that glibc adapts the size.
+    # Setting only the kept memory would stop glibc from adapting the size of pieces.
     if any(libc.mallopt(_MMAP_THRESHOLD, size) for size in (_KEPT_BYTES, _LARGEST_BYTES)):
         libc.mallopt(_TRIM_THRESHOLD, _KEPT_BYTES)
         pa.set_memory_pool(merge_memory())
 
 
 def give_back_too_much() -> None:
-    """Called between tasks."""
+    """Return free memory beyond the limit to the kernel; called between tasks."""
     libc = _glibc()
     if libc is None:
         return
     told = libc.mallinfo2()
-    # Free bytes count as such also when they have been given back, inside the heap.
+    # Free bytes inside the heap are counted even after they were returned to the kernel.
     if told.fordblks > _KEPT_BYTES and _resident() - told.uordblks > _KEPT_BYTES:
         libc.malloc_trim(0)
 
@@ -64,7 +65,7 @@ def _resident() -> int:
 
 @cache
 def _glibc() -> ctypes.CDLL | None:
-    """The C library, if it is one that can be asked to keep memory."""
+    """Return the C library if it supports these settings, else None."""
     if not Path("/proc/self/statm").exists():
         return None
     try:

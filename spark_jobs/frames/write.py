@@ -1,4 +1,4 @@
-"""The rows of a DataFrame into a table: files written in tasks, one commit in the driver."""
+"""Writes the rows of a DataFrame into a table: files in tasks, one commit in the driver."""
 
 from __future__ import annotations
 
@@ -38,14 +38,13 @@ def write_table(
 ) -> lake.CommitReport:
     """Write all rows in one commit; the same ``commit`` twice publishes once.
 
-    ``append`` adds rows, to a table with a primary key as upserts; ``overwrite`` puts them in
-    place of all rows, or of those of the ``partitions`` named; ``dynamic`` in place of the
-    partitions that get rows. ``kinds`` names the column that says what each row does ('+I', '-U',
-    '+U' or '-D').
+    ``append`` adds rows, as upserts if the table has a primary key. ``overwrite`` replaces all
+    rows, or those of ``partitions``. ``dynamic`` replaces the partitions that get rows. ``kinds``
+    names the column with the kind of each row ('+I', '-U', '+U' or '-D').
 
-    Rows with buckets are shuffled so that each bucket has one writer, and sorted there. A
-    DataFrame has no order: which of two rows with one key is newer has to be said by the table's
-    ``sequence.field``.
+    Rows of a table with buckets are shuffled so that each bucket has one writer, and sorted there.
+    A DataFrame has no order: the table's option ``sequence.field`` must decide which of two rows
+    with one key is newer.
     """
     found = find_table(frame.sparkSession, table, warehouse, catalog_options)
     overwrite = _overwritten(mode, partitions)
@@ -71,10 +70,10 @@ def write_stream_batch(
     warehouse: str | None = None,
     catalog_options: Mapping[str, str] | None = None,
 ) -> Callable[[DataFrame, int], None]:
-    """What ``foreachBatch`` calls to write each batch of a stream once: ``write_table`` with the
-    number of the batch as its commit.
+    """Return a function for ``foreachBatch`` that writes each batch of a stream once.
 
-    ``query`` names the stream in all its runs; by default that is the id its checkpoint gives it.
+    It calls ``write_table`` with the number of the batch as its commit. ``query`` names the stream
+    in all its runs. Default: the id from its checkpoint.
     """
 
     def write(frame: DataFrame, batch: int) -> None:
@@ -88,23 +87,23 @@ def write_stream_batch(
 
 
 def _query_id(frame: DataFrame) -> str:
-    """The id of the running query: Spark keeps it in the checkpoint."""
+    """Return the id of the running query, which Spark keeps in the checkpoint."""
     context = classic_context(frame.sparkSession)
     found = None if context is None else context.getLocalProperty("sql.streaming.queryId")
     if found is None:
         raise lake.InvalidRequestError(
-            "nothing tells which query this batch is of: give write_stream_batch a 'query', a name "
-            "that is the same in every run of the stream and of no other"
+            "the id of the query is unknown: give write_stream_batch a 'query', a name that is the "
+            "same in every run of this stream and used by no other"
         )
     return found
 
 
 def _overwritten(mode: object, partitions: PartitionSpec | None) -> Overwritten | None:
     if mode not in _MODES:
-        raise lake.InvalidRequestError(f"mode is one of {', '.join(_MODES)}, got {mode!r}")
+        raise lake.InvalidRequestError(f"mode must be one of {', '.join(_MODES)}, got {mode!r}")
     if partitions is not None and mode != "overwrite":
         raise lake.InvalidRequestError(
-            f"partitions={partitions!r} names what mode='overwrite' replaces, not mode={mode!r}"
+            f"partitions={partitions!r} needs mode='overwrite', got mode={mode!r}"
         )
     if mode == "append":
         return None

@@ -1,1 +1,1 @@
-"""Rows from files, SQL databases, messages and other tables, on their way into a table."""
+"""Reads rows of files, SQL databases, messages and other tables, to write them into a table."""

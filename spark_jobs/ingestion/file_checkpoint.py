@@ -1,12 +1,12 @@
-"""What a stream of files has taken: a directory that survives its process.
+"""The checkpoint of a stream of files: a directory that records which files were ingested.
 
-It holds, batch by batch, which files it consists of (``0.json``, ``1.json``, …), written before
-the batch is, and that it is committed (``0.done``). The identity of a batch's commit is the
-checkpoint's own name and the number of the batch, and the table notes how far that has come
-(``Table.stream_batch``): what was committed and is not marked is not published twice.
+For each batch it holds the list of its files (``0.json``, ``1.json``, …), written before the batch
+starts, and a mark that it is committed (``0.done``). The identity of a batch's commit is the name
+of the checkpoint and the number of the batch, and the table records the newest batch
+(``Table.stream_batch``). So a batch that was committed but not marked is not published twice.
 
-From time to time one file (``upto-99.json``) says all that was taken, and takes the place of those
-of the single batches: they go once it is there, and so does the one before it.
+At an interval one file (``upto-99.json``) lists all ingested files and replaces those of the single
+batches. They are deleted once it is written, and so is the previous file of this kind.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["BATCHES_APART", "Batch", "Checkpoint"]
 
 BATCHES_APART = 100
-"""After so many batches they become one file."""
+"""The number of batches that are merged into one file."""
 _UPTO = "upto-"
 
 
@@ -37,26 +37,26 @@ class Batch:
     number: int
     files: tuple[str, ...]
     began_millis: int | None = None
-    """When it was begun, of one that was before the table noted anything."""
+    """The start of a batch that began before the table recorded batches."""
 
 
 @dataclass(slots=True)
 class Checkpoint:
-    """What has been taken, and the batch that may not be committed yet."""
+    """The ingested files, and the batch that may not be committed yet."""
 
     storage: Storage
     path: str
     name: str
-    """Of this checkpoint and no other."""
+    """The unique name of this checkpoint."""
     taken: set[str] = field(default_factory=set)
     number: int = -1
-    """Of the last batch."""
+    """The number of the last batch."""
     begun: Batch | None = None
-    """The last batch, unless it is committed for certain."""
+    """The last batch, unless it is known to be committed."""
 
     @classmethod
     def opened(cls, place: str, wanted: IngestRequest) -> Checkpoint:
-        """The checkpoint of this table and source; made where there is none."""
+        """Open the checkpoint of this table and source; create it if it does not exist."""
         storage, path = open_place(place, wanted.catalog_options)
         storage.make_directory(path)
         about = {"table": wanted.table, "warehouse": wanted.warehouse, "source": wanted.source}
@@ -65,34 +65,34 @@ class Checkpoint:
         kept = json.loads(storage.read(f"{path}/stream.json"))
         if (kept["table"], kept["source"]) != (wanted.table, wanted.source):
             raise lake.InvalidRequestError(
-                f"checkpoint {place!r} is of source {kept['source']!r} and table "
-                f"{kept['table']!r}: each stream has a checkpoint of its own"
+                f"checkpoint {place!r} belongs to source {kept['source']!r} and table "
+                f"{kept['table']!r}: choose another checkpoint, one for each stream"
             )
         found = cls(storage, path, kept["name"])
         found._read()
         return found
 
     def next(self, files: list[str]) -> Batch:
-        """Write down what the next batch is; that it is, is certain from here on."""
+        """Record the files of the next batch; from then on the batch is fixed."""
         batch = Batch(self.number + 1, tuple(files))
         is_first = self._create(f"{batch.number}.json", {"files": batch.files})
-        # Who is far behind finds the number free again: the batch is in the file of many by then.
+        # A process far behind may find the number free again, after its batch was merged.
         if not is_first or _upto(self._names()) >= batch.number:
             raise lake.CommitConflictError(
-                f"somebody else works on the checkpoint {self.storage.uri(self.path)}: it has a "
-                f"batch {batch.number} already. One stream has one process"
+                f"another process uses the checkpoint {self.storage.uri(self.path)}: batch "
+                f"{batch.number} exists already. Run only one process for each stream"
             )
         self.number, self.begun = batch.number, batch
         self.taken.update(files)
         return batch
 
     def commit(self, batch: Batch) -> lake.CommitId:
-        """Who commits a batch."""
+        """Return the identity of a batch's commit."""
         user = f"stream-{self.name}"
         return lake.CommitId(user, batch.number, first_try_millis=batch.began_millis)
 
     def mark(self, batch: Batch) -> None:
-        """The table need not be asked for it any more."""
+        """Mark a batch as committed, so that the table is not checked for it again."""
         self.storage.create(f"{self.path}/{batch.number}.done", b"")
         self.begun = None
         if (batch.number + 1) % BATCHES_APART == 0:
@@ -112,7 +112,7 @@ class Checkpoint:
             self.begun = None if f"{self.number}.done" in names else batch
 
     def _clean(self) -> None:
-        """Remove what the newest file of many says as well; what a crash has left, too."""
+        """Delete the files that the newest merged file replaces, including leftovers of a crash."""
         names = self._names()
         upto = _upto(names)
         for name in names:
@@ -129,8 +129,8 @@ class Checkpoint:
             found: dict[str, Any] = json.loads(self.storage.read(f"{self.path}/{name}"))
         except lake.NotFoundError:
             raise lake.CommitConflictError(
-                f"{name} of the checkpoint {self.storage.uri(self.path)} went while it was read: "
-                "somebody else works on it. One stream has one process"
+                f"another process uses the checkpoint {self.storage.uri(self.path)}: {name} was "
+                "deleted while it was read. Run only one process for each stream"
             ) from None
         return found
 
@@ -139,6 +139,6 @@ class Checkpoint:
 
 
 def _upto(names: set[str]) -> int:
-    """The batch up to which one file says all; -1 if there is none."""
+    """Return the last batch in a merged file; -1 if there is none."""
     stems = [n.removeprefix(_UPTO).removesuffix(".json") for n in names if n.startswith(_UPTO)]
     return max((int(stem) for stem in stems if stem.isdecimal()), default=-1)

@@ -1,6 +1,6 @@
-"""Files that come one after another: each is taken once, whatever crashes when.
+"""Ingests files that arrive over time, each once, whenever a process crashes.
 
-What has been taken is in a ``Checkpoint``; here are the batches, and the loop over them.
+A ``Checkpoint`` records the ingested files; this module forms the batches and loops over them.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 __all__ = ["ingest_stream", "rounds"]
 
 _Ingest = Callable[["tuple[str, ...]", lake.CommitId], Outcome]
-"""Brings some files into the table under an identity."""
+"""Ingests some files under a commit identity."""
 
 
 def ingest_stream(wanted: IngestRequest, ingest: _Ingest) -> Outcome:
-    """Take what has not been taken yet, batch after batch; with ``poll`` go on looking for more."""
+    """Ingest all new files, batch after batch; with ``poll`` continue to look for more."""
     assert wanted.checkpoint is not None
     checkpoint = Checkpoint.opened(wanted.checkpoint, wanted)
     done: list[Outcome] = []
@@ -36,9 +36,9 @@ def ingest_stream(wanted: IngestRequest, ingest: _Ingest) -> Outcome:
             done.append(ingest(batch.files, checkpoint.commit(batch)))
         except FileNotFoundError as gone:
             raise lake.NotFoundError(
-                f"batch {batch.number} of checkpoint {wanted.checkpoint!r} was begun with "
-                f"{gone.filename}, which is not there any more: put it back, or a file without "
-                "rows in its place, and run the job again"
+                f"batch {batch.number} of checkpoint {wanted.checkpoint!r} includes "
+                f"{gone.filename}, which is missing: restore it, or put a file without rows in its "
+                "place, and run the job again"
             ) from None
         checkpoint.mark(batch)
         files += len(batch.files)
@@ -46,7 +46,7 @@ def ingest_stream(wanted: IngestRequest, ingest: _Ingest) -> Outcome:
     snapshots = [number for each in done for number in each.snapshot_ids]
     last = done[-1].report if done else {}
     return Outcome(
-        reason=f"{files} files came in, in {len(done)} batches" if done else "no file is new",
+        reason=f"{files} files ingested in {len(done)} batches" if done else "no new file",
         report={**last, "files_taken": files, "batches": len(done)},
         skipped=not done,
         snapshot_ids=snapshots,
@@ -54,7 +54,7 @@ def ingest_stream(wanted: IngestRequest, ingest: _Ingest) -> Outcome:
 
 
 def rounds(poll: str | None) -> Iterator[None]:
-    """Once, or again and again until somebody ends the process."""
+    """Yield once or, with ``poll``, at that interval until the process is ended."""
     yield
     if poll is None:
         return
@@ -65,7 +65,7 @@ def rounds(poll: str | None) -> Iterator[None]:
 
 
 def _batches(checkpoint: Checkpoint, wanted: IngestRequest) -> Iterator[Batch]:
-    """First the one that may not be committed, then what is new."""
+    """Yield the batch that may not be committed first, then batches of new files."""
     if checkpoint.begun is not None:
         yield checkpoint.begun
     for _ in rounds(wanted.poll):
@@ -78,5 +78,5 @@ def _new_files(wanted: IngestRequest, taken: set[str]) -> list[str]:
     try:
         found = find_paths(wanted.source, wanted.catalog_options)
     except lake.NotFoundError:
-        return []  # none has come yet
+        return []  # no file has arrived yet
     return [path for path in found if path not in taken]

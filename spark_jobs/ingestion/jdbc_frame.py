@@ -1,4 +1,4 @@
-"""Rows of a table in a SQL database, read by Spark over JDBC."""
+"""Reads the rows of a table in a SQL database with Spark over JDBC."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["JdbcFrame"]
 
 _CUSTOM_TYPES = "customschema"
-# In the words of Derby, PostgreSQL, MySQL, Oracle and SQL Server.
+# The messages of Derby, PostgreSQL, MySQL, Oracle and SQL Server.
 _NO_TABLE = re.compile(
     r"42X05|Table/View '.*' does not exist|relation \".*\" does not exist|42P01|42S02"
     r"|Table '.*' doesn't exist|ORA-00942|Invalid object name"
@@ -28,13 +28,13 @@ _NO_DRIVER = re.compile(r"No suitable driver|ClassNotFoundException|NoClassDefFo
 _OF_DRIVER = re.compile(
     r"(?<![\w.$])(?!org\.apache\.spark\.)(?:[\w.$]*SQL\w*|[\w.$]*\.jdbc\.[\w.$]*)Exception\b"
 )
-"""Exceptions of JDBC and its drivers, in the text of a Spark job that failed."""
+"""Exceptions of JDBC and its drivers, in the text of a failed Spark job."""
 
 
 class JdbcFrame:
-    """All rows of one table; ``partitionColumn`` and its siblings let tasks share them.
+    """All rows of one table; ``partitionColumn`` and related options spread them over tasks.
 
-    A table that the reflection does not find is refused before Spark starts.
+    A table that SQLAlchemy does not find is refused before Spark starts.
     """
 
     def __init__(self, started: Sessions, wanted: IngestRequest) -> None:
@@ -45,7 +45,7 @@ class JdbcFrame:
         self._frame = _loaded(started, wanted, options, self._source)
 
     def new_columns(self) -> Any:
-        """The columns of a new table, as engine ``python`` makes them."""
+        """Return the columns of a new table, the same as with engine ``python``."""
         from pyspark.sql.pandas.types import to_arrow_schema
 
         if self._source is not None and not self._has_custom_types:
@@ -56,7 +56,7 @@ class JdbcFrame:
         return table
 
     def written(self, table: lake.Table) -> list[lake.CommitMessage]:
-        """The files of the rows, not yet committed."""
+        """Write the rows and return the uncommitted files."""
         if self._source is not None:
             self._source.require_columns_of(table)
             self._require_exact_numbers(self._source)
@@ -69,13 +69,13 @@ class JdbcFrame:
         raise refused
 
     def _require_exact_numbers(self, source: SqlTable) -> None:
-        """Refuse numbers that Spark would round silently."""
+        """Refuse numbers that Spark would round without an error."""
         if source.unbounded_numbers and not self._has_custom_types:
             column = source.unbounded_numbers[0]
             raise lake.InvalidRequestError(
-                f"column {column!r} is a number of any length, which Spark rounds to 18 digits "
-                f"after the point: use engine 'python', or set 'customSchema' in source_options to "
-                f"the type it is rounded to, such as '{column} DECIMAL(38, 18)'"
+                f"column {column!r} is a number without a declared length, which Spark would round "
+                f"to 18 digits after the point: use engine 'python', or set 'customSchema' in "
+                f"source_options to the type to round to, such as '{column} DECIMAL(38, 18)'"
             )
 
 
@@ -88,24 +88,26 @@ def _loaded(
         name = wanted.jdbc_table
     else:
         name = source.quoted
-        # A timestamp without a zone has none in a new table; Spark's default gives it one.
+        # A timestamp without a zone keeps none in a new table; Spark's default would add one.
         options = {"preferTimestampNTZ": "true", **_without_case(options, "preferTimestampNTZ")}
     reader = started().read.format("jdbc").options(**options)
     try:
         return reader.options(url=wanted.jdbc_url, dbtable=name).load()
-    except Exception as reason:  # noqa: BLE001 - what drivers raise is of no common kind
+    except Exception as reason:  # noqa: BLE001 - drivers have no common base of exceptions
         refused = _refusal(wanted.jdbc_table, reason)
     raise refused
 
 
 def _refusal(name: str, reason: Exception) -> lake.LakeError:
-    """Why Spark cannot read a table; drivers may quote a password, so none of their words."""
+    """Return the reason Spark cannot read a table, without the driver's message: it may hold a
+    password.
+    """
     said = str(reason)
     if _NO_TABLE.search(said):
         return no_table(name)
     if _NO_DRIVER.search(said):
         return lake.InvalidRequestError(
-            f"Spark cannot read {name!r}: it has no JDBC driver for the address; add the driver's "
+            f"Spark cannot read {name!r}: it has no JDBC driver for the address. Add the driver's "
             "jar to spark.jars, and its class to source_options, such as "
             '{"driver": "org.postgresql.Driver"}'
         )
@@ -116,11 +118,11 @@ def _unanswered(name: str, reason: Exception) -> lake.UnavailableError:
     found = _OF_DRIVER.search(str(reason))
     kind = found[0].rpartition(".")[2] if found else type(reason).__name__
     return lake.UnavailableError(
-        f"Spark cannot read {name!r}: the SQL database did not answer, or stopped to ({kind}); "
-        "check its address, the login, the network and the database's own log, then retry"
+        f"Spark cannot read {name!r}: the SQL database does not answer, or no longer ({kind}). "
+        "Check its address, the login, the network and the database's own log, then retry"
     )
 
 
 def _without_case(options: dict[str, str], known: str) -> dict[str, str]:
-    """The options, with one of them spelled as Spark does."""
+    """Return the options, with one of them spelled as in Spark."""
     return {known if key.lower() == known.lower() else key: each for key, each in options.items()}

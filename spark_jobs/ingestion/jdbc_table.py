@@ -1,4 +1,4 @@
-"""The table that a JDBC address means, found by the reflection that engine ``python`` uses."""
+"""Finds the table of a JDBC address with SQLAlchemy, as engine ``python`` does."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ _OF_SPARK = frozenset(
         "upperBound",
     )
 )
-"""Options that say how Spark reads and not where; all others are passed to the JDBC driver."""
+"""Options of Spark's JDBC reader; all other options are passed to the JDBC driver."""
 
 
 def find_jdbc_table(wanted: IngestRequest) -> SqlTable | None:
-    """Find the table of a request; None where only the JDBC driver can look it up.
+    """Find the table of a request; None if only the JDBC driver can look it up.
 
-    That is so where the driver of Python is missing, cannot be given the same address, or gets no
-    answer at it. The log says which; no message of a driver is in it.
+    That is so if the Python driver is missing, does not support the address, or gets no answer. The
+    log has the reason, without any message of a driver.
     """
     assert wanted.jdbc_url is not None
     assert wanted.jdbc_table is not None
@@ -52,11 +52,11 @@ def find_jdbc_table(wanted: IngestRequest) -> SqlTable | None:
     except ModuleNotFoundError as missing:
         reason = f"Python's {missing.name} is missing: pip install 'airflow-provider-lake[jdbc]'"
     except (lake.InvalidRequestError, lake.UnsupportedError):
-        reason = "its address or its options have no counterpart in SQLAlchemy"
+        reason = "SQLAlchemy does not support its address or its options"
     except lake.UnavailableError:
         reason = "Python gets no answer at its address"
     _log.info(
-        "Only Spark looks up table %r, with its own types for the columns: %s",
+        "Table %r is looked up by Spark alone, which chooses the types of its columns: %s",
         wanted.jdbc_table,
         reason,
     )

@@ -1,4 +1,4 @@
-"""Source files in a bucket or on HDFS: found there, and opened there to be copied here."""
+"""Finds source files in a bucket or on HDFS, and opens them to be copied to this machine."""
 
 from __future__ import annotations
 
@@ -18,12 +18,14 @@ _SCHEME = re.compile(r"(?!file:)([A-Za-z][A-Za-z0-9+.-]+:/+[^/*?\[]*)(.*)")
 
 
 def is_remote(path: str) -> bool:
-    """Return True for an address outside of this machine's file system."""
+    """Return True if an address is not in this machine's file system."""
     return _SCHEME.fullmatch(path) is not None
 
 
 def remote_paths(pattern: str, options: Mapping[str, str] | None) -> list[str]:
-    """The addresses of files that a pattern means; ``*``, ``?`` and ``[…]`` stop at a slash."""
+    """Return the addresses of files that match a pattern; ``*``, ``?`` and ``[…]`` stop at a
+    slash.
+    """
     match = _SCHEME.fullmatch(pattern)
     assert match is not None
     place, parts = match[1], [part for part in match[2].split("/") if part]
@@ -35,7 +37,7 @@ def remote_paths(pattern: str, options: Mapping[str, str] | None) -> list[str]:
 
 
 def opener_of(path: str, options: Mapping[str, str] | None) -> Opener | None:
-    """Return what opens a file of another storage; None for one of this machine."""
+    """Return a function that opens a remote file; None for a file of this machine."""
     return partial(_opened, options) if is_remote(path) else None
 
 

@@ -19,25 +19,25 @@ __all__ = ["FileRows", "MessageRows", "RowSource", "rows_of", "target_table"]
 
 
 class Columns(Protocol):
-    """Rows, as far as a table has to fit them."""
+    """Rows to which a table is fitted."""
 
     def new_columns(self) -> Any:
-        """The columns of a table that does not exist yet."""
+        """Return the columns of a table that does not exist yet."""
         ...
 
     def fitted(self, catalog: lake.Catalog, table: lake.Table, name: str) -> lake.Table:
-        """The table, widened if the rows need it."""
+        """Return the table, widened if the rows need it."""
         ...
 
 
 class RowSource(Columns, Protocol):
-    """Rows on their way into a table."""
+    """Rows to write into a table."""
 
     kinds: str | None
     """The column with the kind of each row; None if all rows are inserted."""
 
     def batches(self, table: lake.Table) -> Iterator[pa.RecordBatch]:
-        """The rows."""
+        """Yield the rows."""
         ...
 
 
@@ -102,7 +102,9 @@ def rows_of(
     paths: Sequence[str] | None = None,
     executor: Executor | None = None,
 ) -> RowSource:
-    """The source a request names, or some of its files; an ``executor`` looks through messages."""
+    """Return the source of a request, or some of its files; an ``executor`` scans change
+    messages.
+    """
     if wanted.jdbc_url is not None:
         from spark_jobs.ingestion.sql_rows import SqlRows
 
@@ -118,7 +120,9 @@ def rows_of(
 def target_table(
     catalog: lake.Catalog, table: lake.Table | None, wanted: IngestRequest, rows: Columns
 ) -> lake.Table:
-    """The table the rows go into, made or widened for them; another run may be faster."""
+    """Return the table for the rows, created or widened if needed; another run may have created
+    it.
+    """
     if table is None:
         columns = rows.new_columns()
         catalog.create_database(wanted.table.partition(".")[0], exist_ok=True)

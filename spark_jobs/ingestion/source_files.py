@@ -1,4 +1,4 @@
-"""The files that a request means, and their format."""
+"""Finds the files of a request, and their format."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ __all__ = ["SourceFiles", "find_paths", "find_source"]
 
 @dataclass(frozen=True, slots=True)
 class SourceFiles:
-    """Files of one format, by absolute path or address, in the order in which they are read."""
+    """Files of one format, by absolute path or address, in the order they are read."""
 
     format: SourceFormat
     paths: tuple[str, ...]
     options: Mapping[str, str] | None = field(default=None, repr=False)
-    """Of the storage remote ones are in."""
+    """Options of the storage of remote files."""
     dialect: TextDialect = CSV_AND_PLAIN
 
     def columns(self) -> pa.Schema:
@@ -42,9 +42,9 @@ class SourceFiles:
     def rows(
         self, schema: TableSchema, paths: Iterable[str], encoded: Collection[str] = ()
     ) -> Iterator[pa.RecordBatch]:
-        """Give the rows of some of the files, of text files in the columns of a table.
+        """Yield the rows of some of the files; rows of text files get the columns of a table.
 
-        Columns ``encoded`` may come as dictionaries.
+        Columns ``encoded`` may be dictionary arrays.
         """
         from lakeformat.files.foreign.rows import read_rows
         from lakeformat.paimon.write.checked_rows import checked_rows
@@ -52,7 +52,7 @@ class SourceFiles:
         columns = schema.arrow_schema()
         for path in paths:
             opener = opener_of(path, self.options)
-            if self.format == "parquet":  # whose values have types: the writer looks at them
+            if self.format == "parquet":  # the writer checks the types of its values
                 yield from read_rows(path, self.format, columns, opener=opener, encoded=encoded)
             else:
                 yield from checked_rows(path, self.format, schema, self.dialect, opener=opener)
@@ -65,13 +65,13 @@ def find_source(
     options: Mapping[str, str] | None = None,
     dialect: TextDialect = CSV_AND_PLAIN,
 ) -> SourceFiles:
-    """Return the files of a path or glob, or some of them, and what they hold."""
+    """Return the files of a path or glob, or some of them, with their format."""
     paths = find_paths(pattern, options) if paths is None else paths
     formats = {given or format_of(path) for path in paths}
     if len(formats) > 1:
         raise lake.InvalidRequestError(
-            f"source {pattern!r} matches files of several formats: {', '.join(sorted(formats))}; "
-            "narrow it to one"
+            f"source {pattern!r} matches files of several formats ({', '.join(sorted(formats))}): "
+            "choose a pattern that matches one format"
         )
     [found] = formats
     for path in paths:
@@ -81,7 +81,9 @@ def find_source(
 
 
 def find_paths(pattern: str, options: Mapping[str, str] | None = None) -> list[str]:
-    """The files of a path or glob; hidden ones and markers such as ``_SUCCESS`` are not data."""
+    """Return the files of a path or glob; hidden files and marks such as ``_SUCCESS`` are
+    ignored.
+    """
     if is_remote(pattern):
         return _data(remote_paths(pattern, options), pattern, "")
     local = os.path.expanduser(re.sub(r"^file:(//)?(?=/)", "", pattern))

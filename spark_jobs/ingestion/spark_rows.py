@@ -1,4 +1,4 @@
-"""Rows of any source on their way into a table through Spark's tasks."""
+"""Writes rows of any source into a table with Spark's tasks."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def spark_rows(
     table: lake.Table | None,
     paths: Sequence[str] | None,
 ) -> SparkRows:
-    """The source a request names; what only names files does not start Spark."""
+    """Return the source of a request; listing files does not start Spark."""
     if wanted.jdbc_url is not None:
         from spark_jobs.ingestion.jdbc_frame import JdbcFrame
 
@@ -56,17 +56,17 @@ def spark_rows(
 def changes_written(
     started: Sessions, source: lake.Table, table: lake.Table, stream: ChangeStream
 ) -> list[lake.CommitMessage]:
-    """The files of what a stream of ``source`` has next; tasks read it, in the same order.
+    """Write the next changes of a stream of ``source`` and return the files; tasks read in order.
 
-    A snapshot that is read whole is as many parts as it has splits, one that is read for its
-    changes as many as it has files.
+    A snapshot that is read whole has a part for each split, one that is read for its changes a part
+    for each file.
     """
     from spark_jobs.frames.spark_write import write_in_tasks
     from spark_jobs.ingestion.spark_source import parts_frame
     from spark_jobs.runtime.spark_progress import told_tasks
 
     parts: list[tuple[lake.Scan, Split] | Results] = []
-    for each in stream:  # whose rows nobody reads here
+    for each in stream:  # its rows are read by the tasks
         if each.is_full:
             scan = source.state_scan(each.position)
             parts += [(scan, split) for split in scan.splits()]
@@ -93,7 +93,7 @@ class _InTasks:
         return self._rows.fitted(catalog, table, name)
 
     def written(self, table: lake.Table) -> list[lake.CommitMessage]:
-        """Tasks read the files; messages of one key are written in the order they stand in."""
+        """Write the files in tasks; messages of one key keep their order."""
         from spark_jobs.frames.spark_write import write_in_tasks
         from spark_jobs.ingestion.spark_source import files_frame, parts_frame
 
@@ -113,7 +113,7 @@ def _read_messages(files: MessageFiles, table: lake.Table, path: str) -> Iterato
 def _read_changes(
     table: lake.Table, part: tuple[lake.Scan, Split] | Results
 ) -> Iterator[pa.RecordBatch]:
-    """Rows with what they do; all of a split are inserted."""
+    """Yield rows with their kind; all rows of a split are inserted."""
     if isinstance(part, Results):
         yield from part.to_batches()
         return

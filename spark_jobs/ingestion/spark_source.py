@@ -1,4 +1,4 @@
-"""Sources in Spark: tasks get files or parts of a table, and read them as Python does."""
+"""Sources in Spark: tasks get files or parts of a table, and read them as engine Python does."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ __all__ = ["files_frame", "parts_frame"]
 
 _Part = TypeVar("_Part")
 
-# Enough that a slow file does not hold up the rest, few enough that small files share a task.
+# Enough that a slow file does not delay the rest, few enough that small files share a task.
 _TASKS_PER_CORE = 4
 
 
 def files_frame(spark: SparkSession, source: SourceFiles) -> tuple[DataFrame, RowReader]:
-    """A DataFrame to run tasks over, and how a task gets rows out of its part.
+    """Return a DataFrame of file numbers to run tasks over, and the reader of a task's files.
 
-    Spark itself reads none of the files: what passes through its rows is converted twice.
+    Spark does not read the files itself: its rows would be converted twice.
     """
     return _numbers(spark, len(source.paths)), partial(_read_named_files, source)
 
@@ -39,9 +39,9 @@ def parts_frame(
     parts: Sequence[_Part],
     read: Callable[[lake.Table, _Part], Iterator[pa.RecordBatch]],
 ) -> tuple[DataFrame, RowReader]:
-    """A DataFrame to run tasks over: ``read`` makes rows of a part, given their table.
+    """Return a DataFrame of part numbers to run tasks over; ``read`` yields the rows of a part.
 
-    Each task has parts that follow each other, and comes after the task of those before.
+    Each task has consecutive parts, and the tasks are in the order of the parts.
     """
     return _numbers(spark, len(parts)), partial(_read_parts, to_send((parts, read)))
 

@@ -1,4 +1,4 @@
-"""Rows of a table in a SQL database, read through SQLAlchemy in columns."""
+"""Reads the rows of a table in a SQL database through SQLAlchemy, as columns."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _ROWS_AT_A_TIME = 65_536
 
 
 class SqlRows:
-    """All rows of one table, as of the moment the reading begins."""
+    """All rows of one table at the time the reading starts."""
 
     kinds: str | None = None
 
@@ -54,9 +54,10 @@ class SqlRows:
                     )
         except SQLAlchemyError as reason:
             raise unavailable(reason) from None
-        except ValueError as reason:  # of SQLAlchemy: SQLite keeps any text in a DATE
+        except ValueError as reason:  # from SQLAlchemy: SQLite allows any text in a DATE
             raise lake.InvalidRequestError(
-                f"{self._source.asked} has a value that is none of its column's type: {reason}"
+                f"{self._source.asked} has a value that does not fit its column's type: {reason}. "
+                "Correct the value in the SQL database"
             ) from None
 
 
@@ -65,7 +66,7 @@ def _connect(url: str, options: dict[str, str]) -> Any:
         import sqlalchemy as sql
     except ModuleNotFoundError:
         raise lake.UnsupportedError(
-            "key 'jdbc_url' wants SQLAlchemy with engine 'python': pip install "
+            "key 'jdbc_url' needs SQLAlchemy with engine 'python': run pip install "
             "'airflow-provider-lake[jdbc]', or use engine 'spark'"
         ) from None
     try:
@@ -77,13 +78,13 @@ def _connect(url: str, options: dict[str, str]) -> Any:
         return sql.create_engine(address, hide_parameters=True)
     except (sql.exc.ArgumentError, ModuleNotFoundError) as reason:
         raise lake.InvalidRequestError(
-            f"key 'jdbc_url' is no address of SQLAlchemy, or its driver is missing: "
-            f"{type(reason).__name__}"
+            f"key 'jdbc_url' is no SQLAlchemy address, or its driver is missing "
+            f"({type(reason).__name__}): check the address and install the driver"
         ) from None
 
 
 def _chosen(column: Any, wanted: pa.DataType) -> Any:
-    """What is asked for: of JSON for a text the text itself, not what a driver makes of it."""
+    """Return the expression to select: JSON for a text column is selected as its text."""
     import sqlalchemy as sql
 
     if isinstance(column.type, sql.Uuid):
@@ -94,12 +95,15 @@ def _chosen(column: Any, wanted: pa.DataType) -> Any:
 
 
 def _array(name: str, values: tuple[Any, ...], wanted: pa.DataType) -> pa.Array:
-    """Values as they are: told which type to make, Arrow cuts off fractions, times and zones."""
+    """Return values as an array; a type is not forced, as Arrow would cut fractions, times and
+    zones.
+    """
     try:
         if pa.types.is_floating(wanted) or pa.types.is_decimal(wanted):
             return pa.array(values, wanted)  # the nearest number, or one that is exact
         return pa.array(values)
     except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as reason:
         raise lake.InvalidRequestError(
-            f"column {name!r} is {wanted} in the table, and a value is none: {reason}"
+            f"a value of column {name!r} does not fit the table's type {wanted}: {reason}. Change "
+            "the value, or the type of the column"
         ) from None

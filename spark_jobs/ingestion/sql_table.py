@@ -33,11 +33,11 @@ _PLAIN = {
 _MOST_DIGITS = 38
 _PART = r"""(?:[\w$]+|"(?:[^"]|"")+"|`(?:[^`]|``)+`|\[[^\]]+\])"""
 _NAME = re.compile(rf"{_PART}(?:\.{_PART}){{0,2}}")
-"""A table with its schema and catalog, each as it is or quoted; no query, and no alias."""
+"""A table with its schema and catalog, each plain or quoted; no query and no alias."""
 
 
 class SqlTable:
-    """A table or view that exists, and the name by which it was asked for."""
+    """A table or view that exists, and the name by which it was requested."""
 
     def __init__(self, asked: str, table: Table) -> None:
         self.asked = asked
@@ -47,7 +47,7 @@ class SqlTable:
 
     @property
     def quoted(self) -> str:
-        """The name in standard SQL, which can mean nothing but this table."""
+        """The name quoted as in standard SQL, so that it is unambiguous."""
         parts = (self._table.schema, self._table.name)
         return ".".join('"' + part.replace('"', '""') + '"' for part in parts if part)
 
@@ -57,22 +57,23 @@ class SqlTable:
         return [each.name for each in self.columns if _is_unbounded(each.type)]
 
     def new_columns(self) -> list[tuple[str, str]]:
-        """The columns of a table that is made for these rows."""
+        """Return the columns of a new table for these rows."""
         return [(column.name, _type_of(column)) for column in self.columns]
 
     def require_columns_of(self, table: lake.Table) -> None:
-        """Refuse columns that the table the rows go into does not have."""
+        """Refuse columns that the target table does not have."""
         known = {field.name for field in table.schema.fields}
         if strange := [each.name for each in self.columns if each.name not in known]:
             raise lake.InvalidRequestError(
-                f"{self.asked} has columns that {table.location} has not: {', '.join(strange)}"
+                f"{self.asked} has columns that {table.location} does not have: "
+                f"{', '.join(strange)}. Add them to the table, or read a view without them"
             )
 
 
 def find_sql_table(engine: Engine, name: str) -> SqlTable:
-    """Find a table or view by its name; the database is asked for names and runs none of them.
+    """Find a table or view by its name; names are only looked up, never executed.
 
-    A part that is not quoted also means the only name that differs from it in case alone.
+    A part that is not quoted also matches the only name that differs from it by case alone.
     """
     import sqlalchemy as sql
     from sqlalchemy.exc import NoSuchTableError, SQLAlchemyError
@@ -85,7 +86,7 @@ def find_sql_table(engine: Engine, name: str) -> SqlTable:
     except SQLAlchemyError as reason:
         if schema is None:
             raise unavailable(reason) from None
-        failed = reason  # so SQLite answers where it does not have the schema
+        failed = reason  # SQLite raises this if the schema does not exist
     try:
         inspector = sql.inspect(engine)
         near = _nearest(inspector, schema, table)
@@ -99,22 +100,22 @@ def find_sql_table(engine: Engine, name: str) -> SqlTable:
 
 
 def require_table_name(name: str) -> None:
-    """Refuse a query in place of a table: Spark would run it, with the rights of its login."""
+    """Refuse a query instead of a table: Spark would run it, with the rights of its login."""
     if not _NAME.fullmatch(name):
         raise no_table(name)
 
 
 def no_table(name: str, near: str | None = None) -> lake.NotFoundError:
-    """The refusal of a table that does not exist."""
+    """Return the error for a table that does not exist."""
     advice = f"did you mean {near!r}?" if near else "correct 'jdbc_table', such as 'schema.table'"
-    return lake.NotFoundError(f"the SQL database has no table {name!r}; {advice}")
+    return lake.NotFoundError(f"the SQL database has no table {name!r}: {advice}")
 
 
 def unavailable(reason: Exception) -> lake.UnavailableError:
-    """The refusal of a database, without the driver's words: they may quote a password."""
+    """Return the error for a database, without the driver's message, which may hold a password."""
     cause = getattr(reason, "orig", None) or reason
     return lake.UnavailableError(
-        f"the SQL database did not answer: {type(cause).__name__}; check its address, the login "
+        f"the SQL database did not answer ({type(cause).__name__}): check its address, the login "
         "and the network, then retry"
     )
 
@@ -125,7 +126,7 @@ class _Part:
     is_quoted: bool
 
     def among(self, known: Iterable[str]) -> str | None:
-        """The one of the known names that this part means."""
+        """Return the known name that this part stands for, or None."""
         names = list(known)
         if self.text in names or self.is_quoted:
             return self.text if self.text in names else None
@@ -145,7 +146,7 @@ class _Near:
 
 
 def _schema_and_table(name: str, database: str | None) -> tuple[_Part | None, _Part]:
-    if not _NAME.fullmatch(name):  # a name with blanks, or none: it is compared as it is
+    if not _NAME.fullmatch(name):  # a name with spaces, or an empty one, is compared as it is
         schema, _, table = name.rpartition(".")
         return _Part(schema, True) if schema else None, _Part(table, True)
     *before, table_part = [_part(each) for each in re.findall(_PART, name)]
@@ -172,7 +173,7 @@ def _reflected(engine: Engine, asked: str, schema: str | None, name: str) -> Sql
 
 
 def _nearest(inspector: Inspector, schema: _Part | None, table: _Part) -> _Near | None:
-    """The table that is meant, or one whose name is close."""
+    """Return the matching table, or one whose name is similar."""
     found = None
     if schema is not None:
         schemas = inspector.get_schema_names()
@@ -189,7 +190,7 @@ def _nearest(inspector: Inspector, schema: _Part | None, table: _Part) -> _Near 
 
 
 def _close(text: str, names: Iterable[str]) -> str | None:
-    """The name that a person who wrote ``text`` may have meant."""
+    """Return the most similar name, or None."""
     folded = {name.casefold(): name for name in names}
     found = get_close_matches(text.casefold(), folded, n=1)
     return folded[found[0]] if found else None
@@ -214,13 +215,14 @@ def _is_unbounded(kind: Any) -> bool:
 
 
 def _type_of(column: Any) -> str:
-    """The type of a column that is made of one of SQL."""
+    """Return the type of a new column for a column of SQL."""
     import sqlalchemy as sql
 
     kind = column.type
     if _is_unbounded(kind):
         raise lake.InvalidRequestError(
-            f"column {column.name!r} is a number of any length: create the table first"
+            f"column {column.name!r} is a number without a declared length: create the table "
+            "first, with a DECIMAL for it"
         )
     if isinstance(kind, sql.Float):
         return "DOUBLE"
@@ -232,6 +234,6 @@ def _type_of(column: Any) -> str:
         if parent.__name__ in _PLAIN:
             return _PLAIN[parent.__name__]
     raise lake.InvalidRequestError(
-        f"column {column.name!r} is {kind} in SQL, for which there is no type: create the table "
-        "first"
+        f"column {column.name!r} has the SQL type {kind}, for which there is no default: create "
+        "the table first"
     )

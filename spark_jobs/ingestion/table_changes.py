@@ -1,9 +1,9 @@
-"""Brings the changes of one table into another: each of them once, whatever crashes when.
+"""Writes the changes of one table into another, each once, whenever a process crashes.
 
-The consumer of the source table says where to begin, and is moved after the commit. Should that
-fail, the commit itself tells: its snapshot has where it ended. Its identity is made of the consumer
-and of where the commit before it ended, wherever a reader has begun: of two that run at once, and
-have passed over other snapshots without rows or read on for longer, one publishes.
+The consumer of the source table holds the position, and is moved after the commit. If that fails,
+the commit has the position: its snapshot records where the reading ended. The identity of a commit
+is the consumer and the end of the previous commit, wherever the reader began. So of two runs at the
+same time only one publishes, even if they skipped other snapshots without rows or read further.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ __all__ = ["follow_changes"]
 
 _log = logging.getLogger(__name__)
 _Written: TypeAlias = "Callable[[lake.Table, ChangeStream], list[lake.CommitMessage]]"
-"""Writes what a stream has next into files that nobody has committed yet."""
+"""Writes the next changes of a stream into files that are not committed yet."""
 _KINDS = "rowkind"
 _NEXT = "lake.source.next-snapshot"
 _RUN = "lake.source.run"
@@ -47,9 +47,9 @@ def follow_changes(
     wanted: IngestRequest,
     spark: Sessions | None = None,
 ) -> Outcome:
-    """What is new, once or, with ``poll``, again and again until the process is ended.
+    """Ingest new changes once or, with ``poll``, at an interval until the process is ended.
 
-    Where Spark is given, its tasks read and write.
+    With Spark, its tasks read and write.
     """
     done: Outcome | None = None
     for _ in rounds(wanted.poll):
@@ -79,9 +79,9 @@ def _ingest_changes(
         written = partial(changes_written, spark, source)
     messages = written(table, stream)
     remembered = table.stream_batch(identity) if messages else nullcontext(identity)
-    with remembered as noted:  # until the consumer has moved: it is what tells afterwards
+    with remembered as noted:  # until the consumer has moved, which then holds the position
         report = _commit(table, stream, identity, noted, _run_of(wanted), messages)
-        if report.replayed:  # a twin was faster, and may not have moved the consumer yet
+        if report.replayed:  # another run was faster, and may not have moved the consumer yet
             _move(table, source, wanted.consumer, report)
         else:
             stream.acknowledge()
@@ -98,15 +98,15 @@ def _commit(
     run: str | None,
     messages: list[lake.CommitMessage],
 ) -> lake.CommitReport:
-    """Where the reading ends is known once it has; until then the files are only prepared."""
+    """Commit the files; the end of the reading is only known after they are written."""
     properties = {_NEXT: str(stream.next_snapshot), **({} if run is None else {_RUN: run})}
     if noted is None:
         table.abort(messages)
         if (done := table.find_commit(commit)) is not None:
             return done
         raise lake.CommitConflictError(
-            f"another run has brought into {table.location} what comes next, a moment ago: "
-            "nothing was done now. Run it again"
+            f"another run has just written the next changes into {table.location}; nothing was "
+            "done. Run the job again"
         )
     try:
         return publish(table, messages, commit=noted, properties=properties)
@@ -114,12 +114,12 @@ def _commit(
         raise
     except lake.LakeError:
         if (done := table.find_commit(commit)) is not None:
-            return done  # of a twin that has read more, or less
+            return done  # of another run, which may have read more or less
         raise
 
 
 def _fitted(catalog: lake.Catalog, table: lake.Table, source: lake.Table, name: str) -> lake.Table:
-    """The table, with the columns that have come to the source or have become wider there."""
+    """Return the table with the columns that are new, or have become wider, in the source."""
     columns = MessageColumns()
     columns.declare({each.name: Declared(each.type) for each in source.schema.fields})
     changes = changes_for(table, columns, texts_hold_all=False)
@@ -138,7 +138,7 @@ def _rows(stream: ChangeStream) -> Iterator[pa.RecordBatch]:
 
 
 def _finish_earlier(table: lake.Table, source: lake.Table, consumer: str) -> lake.CommitId:
-    """Move the consumer behind what was committed before a crash; what is committed next."""
+    """Move the consumer past a commit before a crash; return the identity of the next commit."""
     user = _user(source, consumer)
     ended = next((_end_of(s) for s in reversed(table.snapshots()) if s.commit_user == user), None)
     try:
@@ -146,7 +146,7 @@ def _finish_earlier(table: lake.Table, source: lake.Table, consumer: str) -> lak
     except lake.CorruptTableError:
         if ended is None:
             raise
-        position = 0  # cut short by a crash: where it was is behind the commit
+        position = 0  # truncated by a crash: the commit is ahead of it
     if ended is None:
         return lake.CommitId(user, position)
     if ended > position:
@@ -160,12 +160,12 @@ def _move(table: lake.Table, source: lake.Table, consumer: str, report: lake.Com
 
 
 def _end_of(snapshot: lake.Snapshot) -> int:
-    """Where the reading for a commit ended."""
+    """Return the position after the changes of a commit."""
     return int((snapshot.properties or {})[_NEXT])
 
 
 def _position(source: lake.Table, consumer: str) -> int:
-    """The snapshot that comes next; 0 before the first time."""
+    """Return the next snapshot of the consumer; 0 before its first run."""
     return next((each.next_snapshot for each in source.consumers.list() if each.id == consumer), 0)
 
 
@@ -181,13 +181,13 @@ def _run_of(wanted: IngestRequest) -> str | None:
 
 
 def _done_by_run(table: lake.Table, wanted: IngestRequest) -> Outcome | None:
-    """What an earlier try of the same run has committed, newest first."""
+    """Return the newest commit of an earlier attempt of the same run."""
     run = _run_of(wanted)
     if run is None:
         return None
     for snapshot in reversed(table.snapshots()):
         if (snapshot.properties or {}).get(_RUN) == run:
-            reason = f"this run has committed before, as snapshot {snapshot.id}; nothing was done"
+            reason = f"this run has already committed snapshot {snapshot.id}; nothing was done"
             return Outcome(
                 reason=reason,
                 report={"table": table.location, "snapshot_id": snapshot.id, "reason": reason},
@@ -198,7 +198,7 @@ def _done_by_run(table: lake.Table, wanted: IngestRequest) -> Outcome | None:
 
 
 def _create_like(catalog: lake.Catalog, source: lake.Table, wanted: IngestRequest) -> lake.Table:
-    """A table with the source's columns and keys, unless the request says otherwise."""
+    """Create a table with the source's columns and keys, unless the request sets them."""
     schema = source.schema
     columns = [(each.name, declaration(each.type)) for each in schema.fields]
     catalog.create_database(wanted.table.partition(".")[0], exist_ok=True)

@@ -1,4 +1,4 @@
-"""Which of two types holds every value of both; nothing is ever lost on the way."""
+"""Finds a type that holds every value of two types, without any loss."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SAME_KIND = ({T.CHAR, T.VARCHAR}, {T.BINARY, T.VARBINARY})
 
 
 def widest(one: DataType, other: DataType) -> DataType | None:
-    """The narrowest type that holds both; None if there is none that keeps every value."""
+    """Return the narrowest type that holds both; None if no type keeps every value."""
     one = with_nullability(one, nullable=True)
     other = with_nullability(other, nullable=True)
     if one == other:

@@ -120,7 +120,7 @@ def check_consumer_name(value: str) -> None:
 
 def _message_table(value: str) -> None:
     if "" in value.split(".") or "." not in value:
-        raise ValueError("messages name a table that way")
+        raise ValueError("messages name a table with its database")
 
 
 def _encoding(value: str) -> None:
@@ -130,7 +130,7 @@ def _encoding(value: str) -> None:
 
 
 def _by_the_dialect(value: object) -> None:
-    """What it may be depends on its neighbours: ``TextDialect`` checks them together."""
+    """Accept any value here; ``TextDialect`` checks the keys of CSV files together."""
 
 
 def _time_formatter(value: str) -> None:
@@ -193,6 +193,6 @@ DialectCharacter: TypeAlias = Annotated[
     str, Rule("one character", _by_the_dialect, takes_blanks=True)
 ]
 NullValues: TypeAlias = Annotated[
-    Sequence[str], Rule("a list, each of a text", _by_the_dialect, takes_blanks=True)
+    Sequence[str], Rule("a list of strings", _by_the_dialect, takes_blanks=True)
 ]
 TextEncoding: TypeAlias = Annotated[str, Rule("the name of an encoding", _encoding)]

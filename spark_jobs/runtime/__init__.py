@@ -1,1 +1,1 @@
-"""Around every job: its command line, its process, its tasks, and how far it has come."""
+"""Parts that all jobs share: command line, process, Spark tasks and progress."""

@@ -1,14 +1,14 @@
-"""The command line every job shares: a request in, one marked line of JSON out.
+"""The command line of every job: takes a request and prints one marked line of JSON.
 
 =====  ==========================================================
 code   meaning
 =====  ==========================================================
 0      done
-10     nothing was to be done
-20     another writer was first, again and again: run it again
-30     the request is wrong: the same one will never work
-1      anything else
-143    the process was to end: SIGTERM, or its parent had died
+10     there was nothing to do
+20     other writers were always first: run the job again
+30     the request is wrong: change it, a retry does not help
+1      any other failure
+143    the process was ended: by SIGTERM, or because its parent died
 =====  ==========================================================
 """
 
@@ -32,7 +32,7 @@ from spark_jobs.runtime.watchdog import ENDED, ending_cleanly, is_ending, watch_
 __all__ = ["CONFLICT", "REPORT_MARKER", "help_example", "run_command"]
 
 REPORT_MARKER = "LAKE_REPORT "
-"""What the line with the result begins with, on standard output."""
+"""The beginning of the line with the result, on standard output."""
 
 DONE = 0
 FAILED = 1
@@ -47,7 +47,7 @@ _Run = Callable[[Mapping[str, Any]], dict[str, Any]]
 
 
 def run_command(job: Job[Any], run: _Run, arguments: list[str] | None) -> int:
-    """Run a job from words and return the exit code."""
+    """Run a job from the words of its command line and return the exit code."""
     words = _parser(job).parse_args(arguments)
     if words.watch_parent or os.environ.get("LAKE_WATCH_PARENT") == "1":
         watch_parent()
@@ -56,7 +56,7 @@ def run_command(job: Job[Any], run: _Run, arguments: list[str] | None) -> int:
 
 
 def help_example(job: Job[Any]) -> list[str]:
-    """The words of an example of a job, for its help."""
+    """Return the words of an example of a job, for its help."""
     return ["python", "-m", f"spark_jobs.{job.name}", "--request", json.dumps(dict(job.example))]
 
 
@@ -70,7 +70,7 @@ def _run_request(job: Job[Any], run: _Run, words: argparse.Namespace) -> int:
         result = run(request)
         code = NOTHING_TO_DO if result["skipped"] else DONE
     except Exception as error:
-        if is_ending():  # a pipe that nobody reads any more, and the like
+        if is_ending():  # caused by the end of the process, such as a closed pipe
             raise SystemExit(ENDED) from error
         code = _explain(job.name, error)
         result = _failure(job.name, error, code)
@@ -86,7 +86,7 @@ def _run_request(job: Job[Any], run: _Run, words: argparse.Namespace) -> int:
 def _kept(
     name: str, uri: str | None, result: Mapping[str, Any], options: Mapping[str, str] | None
 ) -> bool:
-    """Write the result where it was asked for; what was done stays done if that fails."""
+    """Write the result to its URI. If that fails, the work of the job is not undone."""
     if uri is None:
         return True
     try:
@@ -98,21 +98,21 @@ def _kept(
 
 
 def _request(given: str, secrets: Mapping[str, Mapping[str, str]]) -> dict[str, Any]:
-    """The object, with the options that no argument may show."""
+    """Return the request, with the options that arguments must not show."""
     try:
         request = json.loads(read_request_text(given, secrets.get(_CATALOG_OPTIONS)))
     except ValueError as reason:
-        raise refusal(f"--request is no JSON object and no file: {reason}") from None
+        raise refusal(f"--request is neither a JSON object nor a file: {reason}") from None
     if not isinstance(request, dict):
-        raise refusal(f"--request is an object with keys and values, got {request!r}")
+        raise refusal(f"--request must be a JSON object, got {request!r}")
     for key in secrets:
         if key in request:
-            raise refusal(f"{key} is in the request and in the environment: say it once")
+            raise refusal(f"{key} is in the request and in the environment: give it only once")
     return {**request, **{key: dict(options) for key, options in secrets.items()}}
 
 
 def _secrets(words: argparse.Namespace) -> dict[str, Mapping[str, str]]:
-    """The options that come from environment variables, by the key of the request they are."""
+    """Return the options from environment variables, by their key of the request."""
     named = {
         _CATALOG_OPTIONS: words.catalog_options_env,
         _SOURCE_OPTIONS: words.source_options_env,
@@ -121,22 +121,22 @@ def _secrets(words: argparse.Namespace) -> dict[str, Mapping[str, str]]:
 
 
 def _of_environment(name: str) -> dict[str, str]:
-    """Options as the JSON of an environment variable; no message shows a value."""
+    """Return options from the JSON of an environment variable; no message shows a value."""
     if name not in os.environ:
-        raise refusal(f"environment variable {name} is not set, which holds options")
+        raise refusal(f"environment variable {name} is not set: set it to a JSON object of options")
     try:
         options = json.loads(os.environ[name])
     except ValueError:
         options = None
     if not isinstance(options, dict) or not all(isinstance(v, str) for v in options.values()):
-        raise refusal(f"environment variable {name} holds no JSON object of texts")
+        raise refusal(f"environment variable {name} must be a JSON object of strings")
     return options
 
 
 def _explain(name: str, error: Exception) -> int:
     from lakeformat import CommitConflictError, InvalidRequestError, LakeError
 
-    if not isinstance(error, LakeError):  # nobody foresaw it: say where it comes from
+    if not isinstance(error, LakeError):  # unexpected: show the traceback
         traceback.print_exception(error)
     print(f"{name}: {type(error).__name__}: {failure_text(error)}", file=sys.stderr, flush=True)
     if isinstance(error, InvalidRequestError):
@@ -146,7 +146,7 @@ def _explain(name: str, error: Exception) -> int:
 
 
 def _failure(name: str, error: Exception, code: int) -> dict[str, Any]:
-    """What a reader of the result finds of a job that failed."""
+    """Return the result of a job that failed."""
     done = getattr(error, "result", None) or {"job": name}
     said = {"error": type(error).__name__, "message": failure_text(error), "exit_code": code}
     return {**done, **said}
@@ -154,7 +154,7 @@ def _failure(name: str, error: Exception, code: int) -> dict[str, Any]:
 
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
-        """Wrong words are a wrong request."""
+        """Exit with the code of a wrong request."""
         self.print_usage(sys.stderr)
         self.exit(INVALID_REQUEST, f"{self.prog}: {message}\n")
 
@@ -174,19 +174,21 @@ def _parser(job: Job[Any]) -> argparse.ArgumentParser:
         help="a JSON object, or a file with one; docs/jobs.md has the keys",
     )
     parser.add_argument(
-        "--result-uri", metavar="URI", help="write the result there, too, also that of a failure"
+        "--result-uri", metavar="URI", help="also write the result here, even after a failure"
     )
     parser.add_argument(
         "--catalog-options-env",
         metavar="NAME",
-        help="an environment variable with catalog_options as JSON: no argument shows them then",
+        help="an environment variable with catalog_options as JSON, so that no argument shows them",
     )
     parser.add_argument(
-        "--source-options-env", metavar="NAME", help="the same with source_options, for ingest"
+        "--source-options-env",
+        metavar="NAME",
+        help="an environment variable with source_options as JSON, for ingest",
     )
     parser.add_argument(
         "--watch-parent",
         action="store_true",
-        help="end with 143 when the parent process dies, as LAKE_WATCH_PARENT=1 does",
+        help="exit with 143 when the parent process dies; the same as LAKE_WATCH_PARENT=1",
     )
     return parser

@@ -1,4 +1,4 @@
-"""What the jobs that compact share: how it is run, and what is told of it."""
+"""The common part of jobs that compact: how to run a compaction, and its progress."""
 
 from __future__ import annotations
 
@@ -26,27 +26,27 @@ _log = logging.getLogger(__name__)
 
 
 class _Compacting(Protocol):
-    """What the requests of these jobs have in common."""
+    """The keys that the requests of these jobs share."""
 
     @property
     def engine(self) -> str:
-        """Where units run."""
+        """The engine that runs the units."""
 
     @property
     def executor(self) -> str | None:
-        """How many at a time."""
+        """``threads`` or ``serial``; None for the default."""
 
     @property
     def dry_run(self) -> bool:
-        """Whether nothing is to be changed."""
+        """True if nothing may change."""
 
     def commit_id(self) -> CommitId | None:
-        """The identity of the compaction."""
+        """Return the identity of the compaction."""
 
 
 @dataclass(frozen=True, slots=True)
 class How:
-    """Where units are compacted, and whether they are."""
+    """The executor, the dry run and the identity of a compaction."""
 
     executor: str | Executor | None
     dry_run: bool
@@ -55,7 +55,7 @@ class How:
 
 @contextmanager
 def how_of(wanted: _Compacting, spark: SparkSession | None, subject: str) -> Iterator[How]:
-    """Read it from a request; Spark is started only where it has something to do."""
+    """Read these from a request; Spark is only started if it has something to do."""
     if wanted.engine == "python" or wanted.dry_run:
         yield How(wanted.executor, wanted.dry_run, wanted.commit_id())
         return
@@ -64,7 +64,7 @@ def how_of(wanted: _Compacting, spark: SparkSession | None, subject: str) -> Ite
 
 
 def compact_table(table: Table, which: Mapping[str, Any], how: How) -> Outcome:
-    """Compact, or say what would be."""
+    """Compact a table, or return the plan in a dry run."""
     before = newest_snapshot(table)
     if how.dry_run:
         plan = table.plan_compaction(**which)
@@ -94,8 +94,9 @@ def compact_table(table: Table, which: Mapping[str, Any], how: How) -> Outcome:
 
 
 def warnings_of(result: Mapping[str, Any]) -> list[str]:
-    """Return the warnings of a job's result: other programs that compact the same tables, and
-    what a maintenance found in the way of a healthy table."""
+    """Return the warnings in a job's result: other programs that compact the same tables, and the
+    obstacles that a maintenance found.
+    """
     report = result.get("report") or {}
     reports = [report, *(each["report"] or {} for each in report.get("tables", ()))]
     others = [each.get("other_compactor") for each in reports]

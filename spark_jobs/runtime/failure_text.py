@@ -1,7 +1,7 @@
-"""Why a job failed, in a sentence that begins with the cause.
+"""The reason a job failed, as a sentence that begins with the cause.
 
-Spark puts what happened at the end of a trace of hundreds of lines, behind what it made of that on
-the way. The trace itself goes to standard error.
+Spark reports the cause at the end of a trace of hundreds of lines. The trace itself is printed to
+standard error.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ _OF_JAVA = re.compile(r"^(?:Caused by)?: ([\w.$]+(?::.*)?)$", re.MULTILINE)
 _PACKAGES = re.compile(r"\b(?:[a-z_]\w*\.)+(?=[A-Z]\w*(?:Exception|Error)\b)")
 _DISK = re.compile(r"No space left on device|lake-spill-")
 _DISK_ADVICE = (
-    "; rows on their way to the tasks that write them are kept on this machine's disk: make room "
-    "there, or set TMPDIR to another directory before Spark starts. Nothing was published"
+    "; the shuffle of rows to the writing tasks uses this machine's disk: free some space, or set "
+    "TMPDIR to another directory before Spark starts. Nothing was published"
 )
 
 
 def failure_text(error: BaseException) -> str:
-    """What is wrong first, then where; one line, without a trace."""
+    """Return the error, then its place, in one line without a trace."""
     text = str(error)
     if _OF_PYTHON not in text and "\n\tat " not in text:
         return _one_line(text)
@@ -36,7 +36,9 @@ def failure_text(error: BaseException) -> str:
 
 
 def _raised(trace: str) -> tuple[str, str]:
-    """What a Python trace ends with, and the place in the program it comes from."""
+    """Return the error at the end of a Python trace, and the place in the program that raised
+    it.
+    """
     lines = trace.partition("\n\n")[0].partition("\n\tat ")[0].splitlines()
     places = [line.strip() for line in lines if line.startswith("  File ")]
     said = [line for line in lines if line and not line[0].isspace()]

@@ -1,4 +1,4 @@
-"""What every job is: a name, a request, an example, and an outcome in one form."""
+"""The form of every job: a name, a request, an example, and an outcome."""
 
 from __future__ import annotations
 
@@ -29,28 +29,28 @@ __all__ = [
 
 _Request = TypeVar("_Request", bound=JobRequest)
 
-# Longer lists of a report are cut in the result: it travels through logs and databases.
+# Longer lists of a report are cut in the result, which is stored in logs and databases.
 _MOST_MEMBERS = 100
 
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """What a job did to one table or database."""
+    """The result of a job on one table or database."""
 
     reason: str
     """One sentence for the log: what happened, or why nothing did."""
     report: Mapping[str, Any]
     """The library's report as plain values."""
     skipped: bool = False
-    """Whether nothing was to be done; what an earlier try has done is no reason to skip."""
+    """True if there was nothing to do; work of an earlier attempt does not count as skipped."""
     snapshot_ids: Sequence[int] = ()
-    """The snapshots this job, or the earlier try it repeats, has published."""
+    """The snapshots that this job, or the earlier attempt that it repeats, has published."""
     newest_before: int | None = None
-    """The table's newest snapshot when the job began, where it has published none."""
+    """The table's newest snapshot when the job began, for jobs that publish none."""
     replayed: bool = False
-    """Whether an earlier try with the same commit pair had done it already."""
+    """True if an earlier attempt with the same commit pair had already done the work."""
     more: Mapping[str, Any] = field(default_factory=dict)
-    """Members of the result that this job alone has."""
+    """Members of the result that only this job has."""
 
     @classmethod
     def of_commit(
@@ -60,7 +60,7 @@ class Outcome:
         *,
         more: Mapping[str, Any] = MappingProxyType({}),
     ) -> Outcome:
-        """What became of a job that is one commit."""
+        """Return the outcome of a job that makes one commit."""
         return cls(
             reason=report.reason,
             report=report.to_dict(),
@@ -72,7 +72,7 @@ class Outcome:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """The members every result has, the report last."""
+        """Return the members that every result has, the report last."""
         first = min(self.snapshot_ids, default=None)
         last = max(self.snapshot_ids, default=None)
         before = self.newest_before
@@ -90,21 +90,21 @@ class Outcome:
 
 
 class PartlyFailedError(LakeError):
-    """Some of what a job was to do has failed, and the rest is done."""
+    """A part of the job has failed, and the rest is done."""
 
     def __init__(self, message: str, outcome: Outcome, *, is_conflict: bool = False) -> None:
         super().__init__(message)
         self.outcome = outcome
         self.is_conflict = is_conflict
-        """Whether other writers were first, and nothing else was wrong."""
+        """True if other writers were first, and nothing else failed."""
         self.result: dict[str, Any] | None = None
-        """What the job would have returned."""
+        """The result of the part that is done."""
 
     @classmethod
     def of_result(
         cls, message: str, result: Mapping[str, Any], *, is_conflict: bool
     ) -> PartlyFailedError:
-        """The same error in another process, which knows what the job would have returned."""
+        """Rebuild the error from the result that a job in another process reported."""
         done = Outcome(reason=result["reason"], report=result["report"])
         error = cls(message, done, is_conflict=is_conflict)
         error.result = dict(result)
@@ -112,9 +112,9 @@ class PartlyFailedError(LakeError):
 
 
 def tell_what_was_done(error: LakeError, outcome: Outcome) -> None:
-    """Give an error that keeps its class the outcome of what was done all the same.
+    """Attach the outcome of finished work to an error, which keeps its class.
 
-    ``Job.answer`` makes the ``result`` of it, which goes where that of a success goes.
+    ``Job.answer`` turns it into ``result``, which is reported like that of a success.
     """
     known: Any = error
     known.outcome = outcome
@@ -122,7 +122,7 @@ def tell_what_was_done(error: LakeError, outcome: Outcome) -> None:
 
 @dataclass(frozen=True)
 class Job(Generic[_Request]):
-    """One job: how it is asked, and how its outcome is told."""
+    """One job: its name, its request and an example."""
 
     name: str
     request: type[_Request]
@@ -132,7 +132,7 @@ class Job(Generic[_Request]):
     def answer(
         self, given: Mapping[str, Any], act: Callable[[_Request], Outcome]
     ) -> dict[str, Any]:
-        """Read a request, do what it says, and say so in plain values ready for JSON."""
+        """Read a request, do the work, and return the result as plain values, ready for JSON."""
         began = time.monotonic()
         wanted = read_request(self.request, given)
         try:
@@ -152,31 +152,31 @@ class Job(Generic[_Request]):
 
 
 def open_warehouse(wanted: JobRequest) -> Catalog:
-    """The catalog a request names."""
+    """Open the catalog of a request."""
     import lakeformat as lake
 
     return lake.open_catalog(wanted.warehouse, options=wanted.catalog_options)
 
 
 def wanted_table(wanted: TableRequest) -> Table:
-    """The table a request names."""
+    """Open the table of a request."""
     return open_warehouse(wanted).table(wanted.table)
 
 
 def newest_snapshot(table: Table) -> int | None:
-    """The number of the newest snapshot."""
+    """Return the number of the newest snapshot, or None."""
     snapshot = table.latest_snapshot()
     return None if snapshot is None else snapshot.id
 
 
 def _published_by(report: CommitReport) -> list[int]:
-    """The snapshots a commit has published."""
+    """Return the snapshots that a commit has published."""
     numbers = (report.snapshot_id, report.compact_snapshot_id)
     return [number for number in numbers if number is not None]
 
 
 def _subject(wanted: JobRequest) -> dict[str, str]:
-    """What the job was about, as the request names it."""
+    """Return the table or database of a request."""
     for name in ("table", "database"):
         if getattr(wanted, name, None) is not None:
             return {name: getattr(wanted, name)}
@@ -184,7 +184,9 @@ def _subject(wanted: JobRequest) -> dict[str, str]:
 
 
 def _small(report: Mapping[str, Any]) -> dict[str, Any]:
-    """The report with long lists cut; ``left_out`` says how many members each lost."""
+    """Return the report with long lists cut; ``left_out`` holds the number of members cut from
+    each.
+    """
     members: dict[str, Any] = {}
     left_out: dict[str, int] = {}
     for name, value in report.items():

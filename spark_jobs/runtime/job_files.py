@@ -1,4 +1,4 @@
-"""The files around a job: a request that lies somewhere, and a result to leave somewhere."""
+"""Reads a request from a file, and writes a result to one."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ _BUCKET = re.compile(r"(?i)(?!file:|memory:|hdfs:|viewfs:)[a-z][a-z0-9+.-]+:/")
 
 
 def read_request_text(given: str, options: Mapping[str, str] | None) -> str:
-    """The text of a request: itself if it is an object, or what a file holds."""
+    """Return the text of a request: the argument itself if it is an object, else the file's
+    content.
+    """
     if given.lstrip().startswith("{"):
         return given
     from lakeformat import LakeError
@@ -27,17 +29,17 @@ def read_request_text(given: str, options: Mapping[str, str] | None) -> str:
         storage, path = open_place(given, options)
         return storage.read(path).decode("utf-8")
     except (LakeError, ValueError) as reason:
-        raise refusal(f"--request is no JSON object and no file: {reason}") from None
+        raise refusal(f"--request is neither a JSON object nor a file: {reason}") from None
 
 
 def write_result(uri: str, result: Mapping[str, Any], options: Mapping[str, str] | None) -> None:
-    """Leave the result as a JSON file; one of an earlier try is replaced."""
+    """Write the result as a JSON file; replace that of an earlier attempt."""
     storage, path = open_place(uri, options)
     storage.overwrite(path, json.dumps(result, indent=1).encode("utf-8"))
 
 
 def open_place(uri: str, options: Mapping[str, str] | None) -> tuple[Storage, str]:
-    """A storage and a path in it; a bucket is opened with the catalog's options for buckets."""
+    """Return a storage and a path in it; a bucket is opened with the catalog's storage options."""
     from lakeformat.storage import is_storage_option, open_storage
 
     if not _BUCKET.match(uri):  # other places take no options

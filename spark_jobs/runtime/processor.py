@@ -1,4 +1,4 @@
-"""What Python workers are told of this machine's processor."""
+"""Settings of Python workers for this machine's processor."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ __all__ = ["worker_environment"]
 
 _CHOSEN = ("NPY_DISABLE_CPU_FEATURES", "NPY_ENABLE_CPU_FEATURES")
 _ZEN_3_AND_4 = "25"
-"""The family of both; of the two only the newer has AVX-512."""
+"""The family of both processors; only the newer one has AVX-512."""
 _WIDE, _WIDE_BEFORE_2_4 = "X86_V4", "AVX512_SKX"
 
 
 def worker_environment(described: str | None = None) -> dict[str, str]:
-    """Variables for Python workers on this machine; none where numpy sorts as fast as it can.
+    """Return variables for Python workers on this machine; empty if numpy needs none.
 
-    AMD's Zen 4 runs in microcode the instruction that numpy parts numbers with where there is
-    AVX-512: sorting a bucket's keys was measured to take five times as long as without. What
-    somebody has told numpy already stays. ``described``: as Linux describes its processors.
+    On AMD's Zen 4 the AVX-512 instruction that numpy uses to partition numbers is microcoded:
+    sorting the keys of a bucket took five times as long as without it. A variable that is already
+    set for numpy is kept. ``described`` is the text of ``/proc/cpuinfo``.
     """
     if any(name in os.environ for name in _CHOSEN):
         return {}
@@ -40,7 +40,7 @@ def _is_zen_4(described: str) -> bool:
 
 
 def _name_of_avx_512() -> str:
-    """What numpy calls what it has for it; of a name it does not know it warns, and goes on."""
+    """Return numpy's name for AVX-512; numpy only warns about an unknown name."""
     known = np.lib.introspect.opt_func_info(func_name="^add$")
     return _WIDE if _WIDE in str(known) else _WIDE_BEFORE_2_4
 

@@ -1,4 +1,4 @@
-"""How far a job has come: lines on standard output of a command, or in the log of its caller."""
+"""Reports the progress of a job: as lines on standard output, or in the log of its caller."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from typing import Any
 __all__ = ["PROGRESS_MARKER", "progress_lines", "tell_compaction", "tell_progress"]
 
 PROGRESS_MARKER = "LAKE_PROGRESS "
-"""What a progress line begins with, on standard output."""
+"""The beginning of a progress line on standard output."""
 
 _log = logging.getLogger("spark_jobs.runtime.progress")
 
 
 def tell_progress(done: int, total: int, unit: str, **more: Any) -> None:
-    """Say how far the job has come."""
+    """Report the progress of the job."""
     _log.info(json.dumps({"done": done, "total": total, "unit": unit, **more}))
 
 
 def tell_compaction(progress: Any) -> None:
-    """Say how far a compaction has come."""
+    """Report the progress of a compaction."""
     sizes = {"bytes_done": progress.bytes_done, "bytes": progress.bytes}
     tell_progress(progress.done, progress.units, "units", table=progress.table, **sizes)
 
 
 @contextmanager
 def progress_lines() -> Iterator[None]:
-    """Print progress as marked lines while the block runs."""
+    """Print progress as marked lines inside the block."""
     handler = logging.StreamHandler(sys.stdout)
     handler.setFormatter(logging.Formatter(f"{PROGRESS_MARKER}%(message)s"))
     before, propagates = _log.level, _log.propagate

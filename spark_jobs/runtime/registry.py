@@ -1,4 +1,4 @@
-"""Every job by its name."""
+"""The names of all jobs."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ JOB_NAMES = (
     "analyze",
     "health",
 )
-"""In the order in which the documentation has them."""
+"""The jobs in the order of the documentation."""
 
 
 def find_job(name: str) -> Job[Any]:
-    """The declaration of a job."""
+    """Return the declaration of a job."""
     found: Job[Any] = import_module(f"spark_jobs.{name}").JOB
     return found

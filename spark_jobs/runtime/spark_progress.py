@@ -1,4 +1,4 @@
-"""How far the tasks of a Spark job have come, told while it runs."""
+"""Reports the progress of the tasks of a Spark job while it runs."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ _GROUP = "spark.jobGroup.id"
 
 
 def told_tasks(spark: SparkSession) -> AbstractContextManager[None]:
-    """Say how many tasks are done, of the stages that have begun, while the block runs."""
+    """Report inside the block how many tasks of the started stages are done."""
     context = classic_context(spark)
     return _told_by_server(spark) if context is None else _told_by_tracker(context)
 
 
 @contextmanager
 def _told_by_server(spark: SparkSession) -> Iterator[None]:
-    """Of Spark Connect: its server says every two seconds how a query fares, to all handlers.
+    """Report the progress that a Spark Connect server sends every two seconds to all handlers.
 
-    What this block runs is waited for in this thread, and heard of in no other.
+    A query of this block is waited for in this thread, so only this thread receives its progress.
     """
     here = get_ident()
     counts: dict[str | None, tuple[int, int]] = {}
@@ -56,7 +56,7 @@ def _told_by_server(spark: SparkSession) -> Iterator[None]:
         yield
     finally:
         spark.removeProgressHandler(hear)
-    if counts:  # what took no longer than the server's first word says nothing
+    if counts:  # a query shorter than the server's first message reports nothing
         count = sum(total for _, total in counts.values())
         tell_progress(count, count, "tasks")
 
@@ -73,11 +73,11 @@ def _told_by_tracker(context: SparkContext) -> Iterator[None]:
     try:
         yield
     finally:
-        context.setLocalProperty(_GROUP, given)  # type: ignore[arg-type]  # None takes it away
+        context.setLocalProperty(_GROUP, given)  # type: ignore[arg-type]  # None removes it
         ended.set()
         teller.join()
     _, count = _counted(context, group, earlier)
-    tell_progress(count, count, "tasks")  # Spark's own count of what is done comes later
+    tell_progress(count, count, "tasks")  # Spark updates its own count later
 
 
 def _tell(context: SparkContext, group: str, earlier: frozenset[int], ended: Event) -> None:
@@ -90,7 +90,9 @@ def _tell(context: SparkContext, group: str, earlier: frozenset[int], ended: Eve
 
 
 def _counted(context: SparkContext, group: str, earlier: frozenset[int]) -> tuple[int, int]:
-    """Tasks that are done, and all of the stages that have begun: others may be left out."""
+    """Return the finished tasks and all tasks of started stages; unstarted stages may be
+    skipped.
+    """
     tracker = context.statusTracker()
     jobs = [tracker.getJobInfo(n) for n in {*tracker.getJobIdsForGroup(group)} - earlier]
     numbers = {stage for job in jobs if job is not None for stage in job.stageIds}

@@ -1,4 +1,4 @@
-"""Starts Spark: the one place that does."""
+"""Starts Spark: the only place that does."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 __all__ = ["SPARK_MARKER", "Sessions", "job_session", "sessions", "start_session"]
 
 Sessions: TypeAlias = "Callable[[], SparkSession]"
-"""Starts Spark the first time it is asked for it."""
+"""Starts Spark at the first call."""
 
 SPARK_MARKER = "LAKE_SPARK "
-"""What the line that says where the application is seen begins with, on standard output."""
+"""The beginning of the line with the Spark application, on standard output."""
 
 _Settings: TypeAlias = "dict[str, bool | float | int | str | None]"
 _ALWAYS: _Settings = {
-    # An instant must mean the same on the driver, in the tasks and in the table.
+    # A time must mean the same on the driver, in the tasks and in the table.
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.execution.arrow.maxRecordsPerBatch": 65536,
     "spark.ui.showConsoleProgress": False,
@@ -44,7 +44,7 @@ _ON_THIS_MACHINE: _Settings = {
 
 @contextmanager
 def job_session(given: SparkSession | None, name: str) -> Iterator[SparkSession]:
-    """The session given, or a new one that ends with the block."""
+    """Yield the given session, or a new one that is stopped after the block."""
     if given is not None:
         yield given
         return
@@ -57,7 +57,7 @@ def job_session(given: SparkSession | None, name: str) -> Iterator[SparkSession]
 
 @contextmanager
 def sessions(given: SparkSession | None, name: str) -> Iterator[Sessions]:
-    """A session for a job that may have nothing to do: Spark starts when it is needed."""
+    """Yield a function that starts Spark when it is first called, for jobs that may not need it."""
     with ExitStack() as until_done:
 
         @cache
@@ -70,9 +70,9 @@ def sessions(given: SparkSession | None, name: str) -> Iterator[Sessions]:
 def start_session(
     name: str, *, master: str = "local[*]", conf: Mapping[str, Any] | None = None
 ) -> SparkSession:
-    """A quiet session in UTC: on this machine, or where spark-submit has put us.
+    """Return a session in UTC that logs only errors: on this machine, or as spark-submit chose.
 
-    ``conf`` has the last word on every setting.
+    ``conf`` overrides every setting.
     """
     from pyspark.sql import SparkSession
 
@@ -89,14 +89,16 @@ def start_session(
 
 
 def _tell_where(session: SparkSession) -> None:
-    """One line for whoever submitted this: where the application is seen."""
+    """Print a line with the Spark application, for the process that submitted it."""
     context = session.sparkContext
     where = {"application_id": context.applicationId, "ui": context.uiWebUrl}
     print(f"{SPARK_MARKER}{json.dumps(where)}", flush=True)
 
 
 def _place(master: str) -> _Settings:
-    """What holds for this machine: executors elsewhere would look for the driver on their own."""
+    """Return settings for this machine; executors elsewhere would look for the driver on their own
+    one.
+    """
     if not re.match(r"local\b|spark://(localhost|127\.)", master):
         return {}
     told = {f"spark.executorEnv.{name}": value for name, value in worker_environment().items()}
@@ -109,16 +111,16 @@ def _java_options(given: Mapping[str, Any]) -> _Settings:
 
 
 def _quiet_log() -> list[str]:
-    """Errors only, from the first line on; out of an archive the JVM can read no settings."""
+    """Return log settings for errors only; a JVM cannot read them from inside an archive."""
     settings = Path(__file__).parent.with_name("log4j2.properties")
     return [f"-Dlog4j2.configurationFile={settings.as_uri()}"] if settings.is_file() else []
 
 
 def _throughput(given: Mapping[str, Any]) -> list[str]:
-    """The collector that takes the least CPU: jobs wait for no single answer.
+    """Return the garbage collector that uses the least CPU, because jobs need no short pauses.
 
-    Java's default was measured to take a tenth more for a shuffle, a third more for a scan. A JVM
-    that is told two collectors does not start, so whoever has chosen one keeps it.
+    Java's default took a tenth more CPU for a shuffle, a third more for a scan. A JVM with two
+    collectors does not start, so a collector that is already set is kept.
     """
     told = [os.environ.get(name, "") for name in _JAVA_OPTIONS]
     said = [*told, _spark_defaults(), *map(str, given.values())]
@@ -126,7 +128,7 @@ def _throughput(given: Mapping[str, Any]) -> list[str]:
 
 
 def _spark_defaults() -> str:
-    """The settings Spark reads from a file as it starts."""
+    """Return the text of the settings file that Spark reads at start."""
     home = os.environ.get("SPARK_HOME")
     directory = os.environ.get("SPARK_CONF_DIR") or (home and f"{home}/conf")
     file = Path(directory or "", "spark-defaults.conf")

@@ -1,4 +1,4 @@
-"""Where a job's units run: in this process, or in Spark's tasks."""
+"""Runs the units of a job: in this process, or in Spark's tasks."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ R = TypeVar("R")
 def executor_of(
     engine: str, spark: SparkSession | None, name: str, *, unit: str | None = None
 ) -> Iterator[Executor | None]:
-    """Spark, which is started for the block if it is asked for; None for this process.
+    """Yield an executor on Spark, started for the block if needed; None for this process.
 
-    ``unit``: progress is told as so many of those, where the work itself tells none.
+    ``unit`` names the units whose progress is reported, for work that reports none itself.
     """
     if engine == "python":
         yield None
@@ -42,7 +42,7 @@ def executor_of(
 
 @dataclass(frozen=True, slots=True)
 class TellingExecutor:
-    """An executor that says how far it has come."""
+    """An executor that reports its progress."""
 
     executor: Executor
     unit: str

@@ -1,4 +1,4 @@
-"""How the process of a job ends from outside: asked to, or because its parent has died."""
+"""Ends the process of a job: on request, or because its parent has died."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from types import FrameType
 __all__ = ["ENDED", "ending_cleanly", "is_ending", "watch_parent"]
 
 ENDED = 143
-"""The exit code of both: what a shell says of SIGTERM."""
+"""The exit code of both, the same as a shell's for SIGTERM."""
 
 _LOOK_SECONDS = 1.0
 _GRACE_SECONDS = 30.0
 
 
 class _Parent:
-    """The parent a process began with; another one means that it is an orphan."""
+    """The first parent of a process; another parent means that the process is an orphan."""
 
     def __init__(self) -> None:
         self._began_with = os.getppid()
@@ -35,9 +35,9 @@ def watch_parent(
     grace_seconds: float = _GRACE_SECONDS,
     done: threading.Event | None = None,
 ) -> threading.Thread:
-    """End this process once its parent is gone: cleanly if it can, at any rate after the grace.
+    """End this process once its parent has died: cleanly if possible, else after the grace time.
 
-    Nobody would read its result, and its successor may be at work already. ``done`` ends the watch.
+    Its result would be lost, and its successor may already run. ``done`` ends the watch.
     """
     given = (_Parent(), look_seconds, grace_seconds, done or threading.Event())
     thread = threading.Thread(target=_watch, args=given, name="parent", daemon=True)
@@ -47,7 +47,7 @@ def watch_parent(
 
 @contextmanager
 def ending_cleanly() -> Iterator[None]:
-    """Let SIGTERM unwind the job, so that files nobody will commit are removed on the way."""
+    """Let SIGTERM unwind the job, so that uncommitted files are deleted."""
     if threading.current_thread() is not threading.main_thread():
         yield  # signals belong to the main thread
         return
@@ -59,7 +59,7 @@ def ending_cleanly() -> Iterator[None]:
 
 
 def is_ending() -> bool:
-    """Whether the process has been told to end: what fails from then on fails because of that."""
+    """Return True if the process was asked to end; later errors are caused by that."""
     return _told.is_set()
 
 
@@ -67,7 +67,7 @@ _told = threading.Event()
 
 
 def _end(number: int, frame: FrameType | None) -> None:
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # once is enough: the clean-up is under way
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # the clean-up has started
     _told.set()
     raise SystemExit(ENDED)
 
@@ -78,8 +78,8 @@ def _watch(
     while not parent.is_gone():
         if done.wait(look_seconds):
             return
-    with suppress(OSError):  # whoever read it is gone, too
-        print("the parent of this process is gone: ending", file=sys.stderr, flush=True)
+    with suppress(OSError):  # the reader may have died, too
+        print("the parent of this process has died: ending", file=sys.stderr, flush=True)
     os.kill(os.getpid(), signal.SIGTERM)
     done.wait(grace_seconds)
     os._exit(ENDED)

@@ -1,1 +1,3 @@
-"""``format("lake")``: tables as a data source of Spark, read and written, as batch and stream."""
+"""``format("lake")``: tables as a data source of Spark, for reads and writes of batches and
+streams.
+"""

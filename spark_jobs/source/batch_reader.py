@@ -1,8 +1,8 @@
-"""Reads a table as a batch, from parts planned once.
+"""Reads a table as a batch, from parts that are planned once.
 
-Filters are not taken from Spark, though it offers them to a reader that has ``pushFilters``:
-Spark 4.1 keeps what such a reader has planned with the DataFrame, and reads the same parts for
-whatever is asked of it next. Of two branches of a union both had the rows of the last filter.
+Spark's filters are not used, although Spark offers them to a reader with ``pushFilters``: Spark 4.1
+keeps the plan of such a reader with the DataFrame, and reads the same parts for every later query.
+Both branches of a union then had the rows of the last filter.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ __all__ = ["LakePartition", "LakeReader"]
 
 
 class LakePartition(InputPartition):
-    """What one task reads, and how."""
+    """The part that one task reads, and the work for it."""
 
     def __init__(self, work: PartWork, part: object) -> None:
         super().__init__(None)
@@ -32,7 +32,7 @@ class LakePartition(InputPartition):
 
 
 class LakeReader(DataSourceReader):
-    """Rows of a snapshot, or what changed between two."""
+    """Reads the rows of a snapshot, or the changes between two."""
 
     def __init__(self, asked: ReadRequest, at_once: int) -> None:
         self._asked = asked
@@ -43,9 +43,7 @@ class LakeReader(DataSourceReader):
         return [LakePartition(plan.work, part) for part in plan.parts]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        if not isinstance(
-            partition, LakePartition
-        ):  # Spark reads one of nothing where there is no part
+        if not isinstance(partition, LakePartition):  # without parts Spark reads an empty one
             return iter(())
         prepare_worker()
         return iter(partition.work(partition.part))

@@ -1,8 +1,8 @@
-"""``format("lake")``: what Spark asks of a data source, handed over to readers and writers.
+"""``format("lake")``: the data source that creates readers and writers for Spark.
 
-Spark makes one of these where ``load`` or ``save`` is called, and sends it pickled to the
-processes that plan and read. So the table is opened once, and the snapshot is chosen once: a
-DataFrame shows the rows that were there when it was loaded, however often it is used.
+Spark creates one when ``load`` or ``save`` is called, and sends it pickled to the processes that
+plan and read. So the table is opened once, and the snapshot is chosen once: a DataFrame always
+shows the rows of the time it was loaded.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ __all__ = ["LakeDataSource", "source_in"]
 
 
 class LakeDataSource(DataSource):
-    """Tables of one place, by the name ``lake``."""
+    """The tables of one warehouse, as the format ``lake``."""
 
     place: ClassVar[Warehouse] = Warehouse()
     at_once: ClassVar[int] = 1
-    """How many tasks run at a time: what is read has as many parts at least."""
+    """The number of tasks at a time: a read has at least this many parts."""
 
     def __init__(self, options: dict[str, str]) -> None:
         super().__init__(options)
@@ -78,18 +78,18 @@ class LakeDataSource(DataSource):
         return self._asked
 
     def _opened_as(self, schema: StructType) -> ReadRequest:
-        """Refuse a schema of the user's own: Spark would take columns by their position."""
+        """Refuse a schema of the user, because Spark would match columns by position."""
         asked = self._opened()
         there, given = (", ".join(s.fieldNames()) for s in (asked.schema, schema))
         if there != given:
             raise lake.InvalidRequestError(
-                f"the schema given has columns {given}, and the table gives {there}: leave the "
-                f"schema out, and say option('columns', ...) to read some of them"
+                f"the given schema has columns {given}, but the table has {there}: leave the "
+                "schema out, and use option('columns', ...) to read some of them"
             )
         return asked
 
     def _fitting(self, schema: StructType) -> lake.Table:
-        """The table rows of such columns are written to."""
+        """Return the table to write rows with these columns to."""
         table = self._table()
         require_fitting(schema, table.schema, self._said.get("kinds"))
         return table
@@ -101,7 +101,7 @@ class LakeDataSource(DataSource):
         name = self._said.get("path", self._said.get("table"))
         if name is None:
             raise lake.InvalidRequestError(
-                "format('lake') reads and writes a table: name it, as in load('shop.orders')"
+                "format('lake') needs a table: name it, such as load('shop.orders')"
             )
         return name
 
@@ -113,7 +113,7 @@ class LakeDataSource(DataSource):
 
 
 def source_in(place: Warehouse, *, at_once: int) -> type[LakeDataSource]:
-    """A class to register: it carries the place, with options no plan may show."""
+    """Return a class to register; it holds the place, so that no plan shows its options."""
 
     class RegisteredSource(LakeDataSource):
         pass

@@ -1,4 +1,4 @@
-"""The options of ``format("lake")``: each declared once, everything else refused by name."""
+"""The options of ``format("lake")``, each declared once; all other options are refused by name."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["OPTIONS", "SourceOption", "Use", "read_said", "require_fit"]
 
 
 class Use(StrEnum):
-    """What a table is opened for."""
+    """The use of a table."""
 
     READ = "batch read"
     STREAM_READ = "stream read"
@@ -27,7 +27,7 @@ _WRITES = (Use.WRITE, Use.STREAM_WRITE)
 
 @dataclass(frozen=True, slots=True)
 class SourceOption:
-    """One option: its name as users write it, where it applies, what it does."""
+    """One option: its name, its uses and its description."""
 
     name: str
     uses: tuple[Use, ...]
@@ -35,86 +35,91 @@ class SourceOption:
 
 
 OPTIONS = (
-    SourceOption("path", (*Use,), "`database.table`, as `load`, `save` and `start` take it."),
-    SourceOption("table", (*Use,), "The same, where nothing is given to `load` or `save`."),
-    SourceOption("warehouse", (*Use,), "Another warehouse than the session's."),
-    SourceOption("columns", _READS, "The columns to read, `id, note`: Spark itself prunes none."),
-    SourceOption("where", _READS, "A SQL condition that the rows meet; it also prunes files."),
+    SourceOption("path", (*Use,), "`database.table`, the argument of `load`, `save` and `start`."),
+    SourceOption("table", (*Use,), "`database.table`, if nothing is given to `load` or `save`."),
+    SourceOption("warehouse", (*Use,), "The warehouse. Default: the session's."),
+    SourceOption(
+        "columns", _READS, "The columns to read, such as `id, note`: Spark itself prunes none."
+    ),
+    SourceOption("where", _READS, "A SQL condition on rows; it also prunes files."),
     SourceOption(
         "rowkind",
         _READS,
-        "Whether the first column, `rowkind`, says what each row does: `+I`, `-U`, `+U` or `-D`. "
-        "By default it does between two snapshots. A stream of a table with a primary key has to "
-        "be told: without it rows that go are left out.",
+        "`true` adds a first column `rowkind` with `+I`, `-U`, `+U` or `-D` for each row; `false` "
+        "leaves out deleted rows. Default: `true` for changes between two snapshots. Required for "
+        "a stream of a table with a primary key.",
     ),
-    SourceOption("scan.snapshot-id", _READS, "The snapshot to read, or where a stream begins."),
+    SourceOption("scan.snapshot-id", _READS, "The snapshot to read, or the start of a stream."),
     SourceOption("scan.tag-name", (Use.READ,), "The tag to read."),
     SourceOption(
-        "scan.timestamp", _READS, "The time to read the table at, or where a stream begins."
+        "scan.timestamp", _READS, "The time of the state to read, or the start of a stream."
     ),
-    SourceOption("scan.timestamp-millis", _READS, "The same in milliseconds since 1970."),
-    SourceOption("scan.watermark", (Use.READ,), "The watermark the snapshot to read has reached."),
+    SourceOption("scan.timestamp-millis", _READS, "The same time in milliseconds since 1970."),
+    SourceOption(
+        "scan.watermark", (Use.READ,), "Read the snapshot that has reached this watermark."
+    ),
     SourceOption(
         "incremental-between",
         (Use.READ,),
-        "What changed after one snapshot or tag and up to another: `3,7`.",
+        "The changes after one snapshot or tag and up to another, such as `3,7`.",
     ),
     SourceOption(
         "incremental-between-timestamp",
         (Use.READ,),
-        "The same between two times, as texts or in milliseconds since 1970.",
+        "The changes between two times, as text or in milliseconds since 1970.",
     ),
     SourceOption(
         "incremental-between-scan-mode",
         (Use.READ,),
-        "Where changes are found: `auto`, `delta`, `changelog` or `diff`.",
+        "The source of changes: `auto`, `delta`, `changelog` or `diff`.",
     ),
     SourceOption(
         "scan.mode",
         (Use.STREAM_READ,),
-        "Where a stream begins: `latest-full` (all rows, then what follows), `latest`, "
+        "The start of a stream: `latest-full` (all rows, then later changes), `latest`, "
         "`from-snapshot`, `from-snapshot-full`, `from-timestamp` or `compacted-full`.",
     ),
     SourceOption(
         "consumer-id",
         (Use.STREAM_READ,),
-        "Under this name the table remembers how far the stream has come, and keeps what it has "
-        "not read.",
+        "The consumer under which the table stores the position of the stream, and keeps unread "
+        "snapshots.",
     ),
     SourceOption(
         "max-snapshots-per-batch",
         (Use.STREAM_READ,),
-        "At most so many snapshots in a batch; all rows a stream begins with count as none.",
+        "The most snapshots in a batch; the rows that a stream starts with do not count.",
     ),
     SourceOption(
-        "kinds", _WRITES, "The column that says what each row does; without it rows are inserted."
+        "kinds", _WRITES, "The column with the kind of each row. Default: all rows are inserted."
     ),
     SourceOption(
         "overwrite-mode",
         (Use.WRITE,),
-        "What `mode('overwrite')` replaces: `static`, all rows or those of `overwrite-partition`; "
-        "or `dynamic`, the partitions that get rows.",
+        "The rows that `mode('overwrite')` replaces: `static`, all rows or those of "
+        "`overwrite-partition`; `dynamic`, those of the partitions that get rows.",
     ),
     SourceOption(
-        "overwrite-partition", (Use.WRITE,), "The partition to replace: `dt=2024-01-01, hour=3`."
+        "overwrite-partition",
+        (Use.WRITE,),
+        "The partition to replace, such as `dt=2024-01-01, hour=3`.",
     ),
-    SourceOption("commit-user", (Use.WRITE,), "The run that commits: repeated, it publishes once."),
-    SourceOption("commit-identifier", (Use.WRITE,), "Which of that run's commits this is."),
+    SourceOption("commit-user", (Use.WRITE,), "The run that commits; a retry publishes once."),
+    SourceOption("commit-identifier", (Use.WRITE,), "The number of the commit within that run."),
     SourceOption(
         "query",
         (Use.STREAM_WRITE,),
-        "A name for the stream that is the same in every run; by default the id its checkpoint "
-        "gives it.",
+        "A name for the stream, the same in every run. Default: the id from its checkpoint.",
     ),
 )
 _OF_SPARK = ("checkpointlocation", "queryname")
-"""What Spark takes for itself of the options of a stream, and passes on."""
+"""Options of a stream that Spark uses itself and passes on."""
 
 _BY_NAME = {option.name: option for option in OPTIONS}
 
 
 def read_said(given: Mapping[str, str]) -> dict[str, str]:
-    """The options as they are said, by their names; an unknown one is refused."""
+    """Return the given options by name; refuse an unknown one."""
     said = {str(key).lower(): str(value) for key, value in given.items()}
     said = {name: value for name, value in said.items() if name not in _OF_SPARK}
     for name in said:
@@ -122,21 +127,23 @@ def read_said(given: Mapping[str, str]) -> dict[str, str]:
             close = difflib.get_close_matches(name, _BY_NAME, n=1)
             meant = f"did you mean {close[0]!r}? " if close else ""
             raise lake.InvalidRequestError(
-                f"format('lake') has no option {name!r}: {meant}There are {', '.join(_BY_NAME)}. "
-                "Options of the catalog and its storage, which may be secret, are given to "
+                f"format('lake') has no option {name!r}: {meant}Known are {', '.join(_BY_NAME)}. "
+                "Give options of the catalog and its storage, which may be secret, to "
                 "spark_jobs.session or spark_jobs.register"
             )
     if "path" in said and "table" in said:
-        raise lake.InvalidRequestError("the table is named twice: give it to load or save alone")
+        raise lake.InvalidRequestError(
+            "the table is named twice: leave out option 'table', or the argument of load or save"
+        )
     return said
 
 
 def require_fit(said: Iterable[str], use: Use) -> None:
-    """Refuse an option that would do nothing here."""
+    """Refuse an option that has no effect for this use."""
     for name in said:
         if use not in _BY_NAME[name].uses:
             others = ", ".join(option.name for option in OPTIONS if use in option.uses)
             raise lake.InvalidRequestError(
-                f"option {name!r} is for a {' or a '.join(_BY_NAME[name].uses)}, and does nothing "
-                f"in a {use}; there are {others}"
+                f"option {name!r} is for a {' or a '.join(_BY_NAME[name].uses)} and has no effect "
+                f"in a {use}: leave it out. A {use} has {others}"
             )

@@ -1,4 +1,4 @@
-"""From the options of a read to what is read: rows of a snapshot, or what changed."""
+"""Turns the options of a read into a request: rows of a snapshot, or changes."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ _TRAVELS = (
     "scan.timestamp-millis",
     "scan.watermark",
 )
-"""Each names a snapshot."""
+"""Options that name a snapshot."""
 
 
 @dataclass(frozen=True, slots=True)
 class Between:
-    """The ends of an incremental read, and where its changes are found."""
+    """The ends of an incremental read, and the source of its changes."""
 
     after: WindowEnd
     upto: WindowEnd
@@ -39,7 +39,7 @@ class Between:
 
 @dataclass(frozen=True, slots=True)
 class ReadRequest:
-    """What a read is asked for; it is pickled to where it is planned."""
+    """The request of a read; it is pickled to the process that plans."""
 
     table: lake.Table
     columns: Sequence[str] | None
@@ -48,7 +48,7 @@ class ReadRequest:
     is_kind_said: bool
     between: Between | None
     rows: Results
-    """Of the snapshot that was chosen, for what is no incremental read."""
+    """The rows of the chosen snapshot, for a read that is not incremental."""
 
     @property
     def schema(self) -> StructType:
@@ -56,7 +56,7 @@ class ReadRequest:
         return self._plan_of_nothing().schema
 
     def plan(self, at_once: int) -> ReadPlan:
-        """What tasks of a batch read."""
+        """Return the plan of a batch for its tasks."""
         if (between := self.between) is not None:
             ends = (between.after, between.upto, between.mode)
             return plan_changes(
@@ -68,7 +68,7 @@ class ReadRequest:
 
     @property
     def of_changes(self) -> dict[str, Any]:
-        """What is asked of changes, as ``Table.changes`` takes it."""
+        """The arguments for ``Table.changes``."""
         return {"columns": self.columns, "where": self.where}
 
     def _plan_of_nothing(self) -> ReadPlan:
@@ -78,17 +78,17 @@ class ReadRequest:
 
 
 def request_of_options(table: lake.Table, said: Mapping[str, str]) -> ReadRequest:
-    """What the options of a read mean for a table."""
+    """Return the request that the options of a read make for a table."""
     columns, where = _columns(said.get("columns")), said.get("where")
     between = _between(said)
-    # The options of a table that name a state have no say about changes.
+    # Table options that name a state do not apply to changes.
     newest = table.scan(columns, newest=True)
     is_plain = not isinstance(newest, lake.Scan)
     kind_said = said.get("rowkind")
     with_kind = between is not None if kind_said is None else truth("rowkind", kind_said)
     if is_plain and (kind_said is not None or between is not None):
         raise lake.InvalidRequestError(
-            f"{table!r} is a system table: it takes no 'rowkind' and no 'incremental-between'"
+            f"{table!r} is a system table: leave out 'rowkind' and 'incremental-between'"
         )
     return ReadRequest(
         table=table,
@@ -102,29 +102,31 @@ def request_of_options(table: lake.Table, said: Mapping[str, str]) -> ReadReques
 
 
 def truth(name: str, text: str) -> bool:
-    """An option that is true or false."""
+    """Return the value of an option that is true or false."""
     if text.lower() not in ("true", "false"):
-        raise lake.InvalidRequestError(f"option {name!r} is true or false, got {text!r}")
+        raise lake.InvalidRequestError(f"option {name!r} must be true or false, got {text!r}")
     return text.lower() == "true"
 
 
 def whole_number(name: str, text: str | None) -> int | None:
-    """An option that is a number; None where it is not said."""
+    """Return the value of an option that is a number; None if it is not set."""
     if text is None:
         return None
     try:
         return int(text)
     except ValueError:
-        raise lake.InvalidRequestError(f"option {name!r} is a whole number, got {text!r}") from None
+        raise lake.InvalidRequestError(
+            f"option {name!r} must be a whole number, got {text!r}"
+        ) from None
 
 
 def time_of(said: Mapping[str, str]) -> str | int | None:
-    """The time that is asked for, as a text or in milliseconds."""
+    """Return the requested time, as text or in milliseconds."""
     millis = whole_number("scan.timestamp-millis", said.get("scan.timestamp-millis"))
     text = said.get("scan.timestamp")
     if millis is not None and text is not None:
         raise lake.InvalidRequestError(
-            "scan.timestamp and scan.timestamp-millis say the same: give one of them"
+            "scan.timestamp and scan.timestamp-millis exclude each other: leave one of them out"
         )
     return text if millis is None else millis
 
@@ -138,7 +140,7 @@ def _rows(table: lake.Table, columns: Sequence[str] | None, said: Mapping[str, s
         "as_of": time_of(said),
         "watermark": whole_number("scan.watermark", said.get("scan.watermark")),
     }
-    if is_stream:  # then snapshot and time say where it begins
+    if is_stream:  # snapshot and time are the start of the stream then
         asked = {"where": asked["where"], "newest": True}
     given: dict[str, Any] = {name: value for name, value in asked.items() if value is not None}
     return table.scan(columns, **given)
@@ -157,13 +159,13 @@ def _between(said: Mapping[str, str]) -> Between | None:
     if ends is None and times is None:
         if "incremental-between-scan-mode" in said:
             raise lake.InvalidRequestError(
-                "incremental-between-scan-mode says how 'incremental-between' is read: give that"
+                "incremental-between-scan-mode needs option 'incremental-between'"
             )
         return None
     if travels := [name for name in _TRAVELS if name in said]:
         name = "incremental-between" if times is None else "incremental-between-timestamp"
         raise lake.InvalidRequestError(
-            f"{travels[0]} says which rows to read, and {name} which changes: give one of them"
+            f"{travels[0]} reads rows, and {name} reads changes: leave one of them out"
         )
     if ends is not None and times is not None:
         raise lake.InvalidRequestError(
@@ -181,7 +183,7 @@ def _two(name: str, text: str) -> list[str]:
     ends = [end.strip() for end in text.split(",")]
     if len(ends) != 2 or not all(ends):
         raise lake.InvalidRequestError(
-            f"option {name!r} is two ends with a comma between, such as '3,7', got {text!r}"
+            f"option {name!r} must be two ends separated by a comma, such as '3,7', got {text!r}"
         )
     return ends
 

@@ -20,12 +20,12 @@ from spark_jobs.source.read_request import ReadRequest, time_of, whole_number
 __all__ = ["LakeStreamReader", "RefusedStreamReader"]
 
 _POSITION, _FULL = "position", "full_snapshot"
-"""An offset: how far the changes are read, and the snapshot that all rows of come before. Offsets
-of earlier versions, with ``next_snapshot`` and ``after``, are read as well."""
+"""Keys of an offset: the position of the stream, and the snapshot whose full state comes before the
+changes. Offsets of earlier versions, with ``next_snapshot`` and ``after``, are read as well."""
 _INITIAL, _BEGAN = "initial", "began"
-"""Whether an offset is a beginning; and in the end of the first batch, where that began. Spark
-writes down ends alone, and asks for the beginning again if it has to repeat that batch: by then
-the table may have gone on."""
+"""Keys of offsets: true in a beginning; and in the end of the first batch, its beginning. Spark
+stores only ends, and asks for the beginning again if it repeats that batch: by then the table may
+have new snapshots."""
 
 
 _MODES_AT = {
@@ -33,11 +33,11 @@ _MODES_AT = {
     "scan.timestamp": ("from-timestamp",),
     "scan.timestamp-millis": ("from-timestamp",),
 }
-"""Where a stream begins, and the modes that it is said for."""
+"""Options for the start of a stream, and the modes that they need."""
 
 
 class StreamPartition(LakePartition):
-    """What one task of a batch reads; the batch begins with a snapshot."""
+    """The part that one task of a batch reads, with the position before the batch."""
 
     def __init__(self, work: PartWork, part: object, begins_after: Position) -> None:
         super().__init__(work, part)
@@ -45,7 +45,9 @@ class StreamPartition(LakePartition):
 
 
 class LakeStreamReader(DataSourceStreamReader):
-    """Changes, snapshot by snapshot; the table is opened anew for each batch, to see it change."""
+    """Reads changes, snapshot by snapshot; the table is opened again for each batch, to notice
+    changes.
+    """
 
     def __init__(
         self,
@@ -65,35 +67,35 @@ class LakeStreamReader(DataSourceStreamReader):
         self._most = whole_number("max-snapshots-per-batch", said.get("max-snapshots-per-batch"))
         if self._most is not None and self._most < 1:
             raise lake.InvalidRequestError(
-                f"max-snapshots-per-batch is 1 or more, got {self._most}"
+                f"max-snapshots-per-batch must be at least 1, got {self._most}"
             )
         if asked.table.schema.primary_keys and not asked.is_kind_said:
             raise lake.InvalidRequestError(
-                f"{asked.table.location} has a primary key, so a stream of it has rows that go: "
-                "say option('rowkind', 'true') to get with each row what it does, in a first "
-                "column 'rowkind', or 'false' to leave out rows that go"
+                f"{asked.table.location} has a primary key, so a stream of it includes deleted "
+                "rows: set option('rowkind', 'true') to get the kind of each row in a first column "
+                "'rowkind', or 'false' to leave out deleted rows"
             )
         self._position: Position | None = None
-        """How far the stream is read. After a restart Spark says it, by asking for the parts
-        between the last offset and itself before it asks for another; None in a stream that begins
-        now: there Spark asks for the first end before the beginning."""
+        """The position of the stream. After a restart Spark first asks for the parts of the last
+        batch, which have it. None in a new stream, where Spark asks for the first end before the
+        beginning."""
         self._found: dict[str, Any] | None = None
-        """Where a stream that began now would begin."""
+        """The start of a stream that begins now."""
         self._first_end: Position | None = None
-        """Where the first batch of this process ends."""
+        """The end of the first batch of this process."""
 
     def initialOffset(self) -> dict[str, Any]:
         try:
             began = self._beginning()
         except lake.InvalidRequestError:
             raise
-        except lake.LakeError:  # the end of a first batch that is repeated says it, too
+        except lake.LakeError:  # the end of a repeated first batch holds the beginning, too
             return {_INITIAL: True}
         self._position = self._place_of(began)
         return {**began, _INITIAL: True}
 
     def latestOffset(self) -> dict[str, Any]:
-        found = self._beginning_if_any()  # before the end is looked for, or it might be behind it
+        found = self._beginning_if_any()  # before the end is read, so that it is not after the end
         table = self._table_now()
         newest = table.position()
         position = self._position
@@ -112,9 +114,9 @@ class LakeStreamReader(DataSourceStreamReader):
         if start.get(_INITIAL):
             start = end.get(_BEGAN, start)
             if _FULL not in start:
-                start = self._beginning()  # or why there is none
-            # Not before the end is written down: a stream that has not begun by then begins anew,
-            # and a consumer would send it behind the rows there are.
+                start = self._beginning()  # or the reason there is none
+            # Only after Spark has stored the end: until then a restart begins the stream again, and
+            # a consumer would make it skip the existing rows.
             self._remember(self._first_read(start))
         self._position = self._place_of(end)
         self._table_now(at=self._place_of(start))
@@ -124,9 +126,9 @@ class LakeStreamReader(DataSourceStreamReader):
             plans = self._plans(start, end)
         except lake.NotFoundError as error:
             raise lake.NotFoundError(
-                f"the stream stops{_shown(begins_after)}: {error}. Start another one, with "
-                "a checkpoint of its own, and with a 'consumer-id', so that the table keeps "
-                "what it has not read"
+                f"the stream stops{_shown(begins_after)}: {error}. Start a new one, with a "
+                "checkpoint of its own and a 'consumer-id', so that the table keeps unread "
+                "snapshots"
             ) from error
         except lake.LakeError as error:
             self._stopped(error, begins_after)
@@ -144,7 +146,7 @@ class LakeStreamReader(DataSourceStreamReader):
             raise
 
     def _stopped(self, error: lake.LakeError, begins_after: Position) -> None:
-        self._table_now(at=begins_after)  # or why it is not to be read
+        self._table_now(at=begins_after)  # or the reason it cannot be read
         error.add_note(f"the stream stops{_shown(begins_after)}")
 
     def commit(self, end: dict[str, Any]) -> None:
@@ -175,7 +177,7 @@ class LakeStreamReader(DataSourceStreamReader):
         )
 
     def _beginning(self) -> dict[str, Any]:
-        """Where the stream begins, looked for once: Spark may ask for the first end before."""
+        """Return the start of the stream, found once: Spark may ask for the first end before."""
         if self._found is None:
             said = self._said
             stream = self._asked.table.stream(
@@ -190,14 +192,16 @@ class LakeStreamReader(DataSourceStreamReader):
         return self._found
 
     def _beginning_if_any(self) -> dict[str, Any]:
-        """Nothing where a stream could not begin any more; one that is under way needs it not."""
+        """Return the start, or nothing if there is none any more; a running stream does not need
+        it.
+        """
         try:
             return {_BEGAN: self._beginning()}
         except lake.LakeError:
             return {}
 
     def _offset(self, position: Position) -> dict[str, Any]:
-        """An offset at a position, with what tells its snapshot from others."""
+        """Return an offset at a position, with the identity of its snapshot."""
         found = self._asked.table.snapshot(position)
         return {_POSITION: str(position if found is None else found.position), _FULL: None}
 
@@ -205,13 +209,15 @@ class LakeStreamReader(DataSourceStreamReader):
         return self._asked.table.position(offset)
 
     def _first_read(self, offset: dict[str, Any]) -> Position:
-        """The position right before the first snapshot that is read after an offset."""
+        """Return the position right before the first snapshot that is read after an offset."""
         if offset[_FULL] is None:
             return self._place_of(offset)
         return self._asked.table.position(offset[_FULL]).before
 
     def _require_same_history(self, *offsets: dict[str, Any]) -> None:
-        """Numbers are used again after a rollback, and by a table of the same name."""
+        """Refuse another history: snapshot numbers are reused after a rollback, and by a recreated
+        table.
+        """
         for position in map(self._place_of, offsets):
             found = self._asked.table.snapshot(position)
             if found is not None and position.identity not in (None, found.identity):
@@ -223,17 +229,17 @@ class LakeStreamReader(DataSourceStreamReader):
     def _another_history(self, position: Position, found: str) -> lake.NotFoundError:
         return lake.NotFoundError(
             f"the stream has read {self._asked.table.location} up to snapshot {position.number}, "
-            f"and {found}: it was rolled back or made anew. The stream stops here; start another "
-            "one, with a checkpoint of its own"
+            f"but {found}: the table was rolled back or recreated. The stream stops here: start a "
+            "new one, with a checkpoint of its own"
         )
 
     def _remember(self, position: Position) -> None:
-        """What comes up to it may expire."""
+        """Move the consumer, so that snapshots up to the position may expire."""
         if self._consumer is not None:
             self._asked.table.consumers.set(self._consumer, after=position)
 
     def _table_now(self, at: Position | None = None) -> lake.Table:
-        """The table, if it is still there and looks as it did."""
+        """Return the table as it is now; refuse a dropped table, and changed columns."""
         where = _shown(self._position if at is None else at)
         try:
             now = self._place.table(self._name)
@@ -245,15 +251,15 @@ class LakeStreamReader(DataSourceStreamReader):
             raise lake.InvalidRequestError(
                 f"the stream stops{where}: the columns of {now.location} have changed since it "
                 f"began (schema-{then.id}: {before}; schema-{now.schema.id}: {after}). Start it "
-                "again from its checkpoint to go on there with the new ones"
+                "again from its checkpoint to continue there with the new columns"
             )
         return now
 
 
 class RefusedStreamReader(DataSourceStreamReader):
-    """A stream that cannot be read, whose reason Spark gets when it asks for anything.
+    """A stream that cannot be read; Spark gets the reason with its first call.
 
-    An error while the reader is made Spark 4.1 hides behind one of its own.
+    Spark 4.1 hides an error that is raised while the reader is created behind one of its own.
     """
 
     def __init__(self, reason: lake.LakeError) -> None:
@@ -273,24 +279,24 @@ class RefusedStreamReader(DataSourceStreamReader):
 
 
 def _shown(position: Position | None) -> str:
-    """How far a stream has come, for errors."""
+    """Return the position of a stream as text for errors."""
     if position is None:
         return ""
     return f" after snapshot {position.number}" if position.number else " before its first snapshot"
 
 
 def _mode(said: Mapping[str, str]) -> str:
-    """Where a stream begins; what says it exactly is said with its modes alone."""
+    """Return the start mode of a stream; refuse options of another mode."""
     mode = said.get("scan.mode", "latest-full").lower()
     for name, modes in _MODES_AT.items():
         if name in said and mode not in modes:
             raise lake.InvalidRequestError(
-                f"option {name!r} says where a stream begins with option 'scan.mode' "
-                f"{' or '.join(map(repr, modes))}, which is {mode!r} here"
+                f"option {name!r} needs option 'scan.mode' {' or '.join(map(repr, modes))}, got "
+                f"{mode!r}"
             )
     wanted = [name for name, modes in _MODES_AT.items() if mode in modes]
     if wanted and not any(name in said for name in wanted):
         raise lake.InvalidRequestError(
-            f"option 'scan.mode' {mode!r} wants option {' or '.join(map(repr, wanted))}, too"
+            f"option 'scan.mode' {mode!r} needs option {' or '.join(map(repr, wanted))}"
         )
     return mode

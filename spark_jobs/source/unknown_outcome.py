@@ -1,7 +1,7 @@
-"""Commits of which nothing is known, as one process of the driver leaves them for another.
+"""Marks commits with an unknown outcome, for another process of the driver.
 
-Spark commits and aborts in two processes. The marks lie in a directory of this user alone: where
-another user could remove one, files would be deleted that a snapshot may need.
+Spark commits and aborts in two processes. The marks are in a directory that only this user can
+enter: if another user could delete a mark, files that a snapshot may need would be deleted.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ _log = logging.getLogger(__name__)
 
 
 def mark_unknown(commit: lake.CommitId) -> None:
-    """Leave a mark that keeps the commit's files."""
+    """Write a mark that keeps the files of a commit."""
     directory = _directory()
     if directory is not None:
         (directory / _name(commit)).touch()
 
 
 def is_unknown(commit: lake.CommitId) -> bool:
-    """Return True if the files of a commit have to stay, also where no mark can be trusted."""
+    """Return True if the files of a commit must be kept, also if marks cannot be trusted."""
     directory = _directory()
     return directory is None or (directory / _name(commit)).exists()
 
@@ -39,7 +39,7 @@ def _name(commit: lake.CommitId) -> str:
 
 
 def _directory() -> Path | None:
-    """This user's directory of marks; None if it is another user's, or open to others."""
+    """Return this user's directory of marks; None if another user owns it or can enter it."""
     path = Path(tempfile.gettempdir(), f"lake-outcome-unknown-{os.getuid()}")
     try:
         path.mkdir(mode=0o700, exist_ok=True)
@@ -51,8 +51,8 @@ def _directory() -> Path | None:
     if found is not None and _is_private(found):
         return path
     _log.warning(
-        "%s cannot keep which commits have no answer: %s. Files of failed writes stay, as orphans: "
-        "remove that path, or set TMPDIR to a directory of this user",
+        "%s cannot hold the marks of commits with unknown outcome: %s. Files of failed writes are "
+        "kept as orphans: delete that path, or set TMPDIR to a directory of this user",
         *(path, reason),
     )
     return None

@@ -34,7 +34,7 @@ def _new_commit() -> lake.CommitId:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """How rows are written and committed."""
+    """The settings of a write and its commit."""
 
     kinds: str | None
     overwrite: Overwritten | None
@@ -42,11 +42,11 @@ class Written:
     commit: lake.CommitId = field(
         default_factory=lambda: lake.CommitId(f"spark-{SYSTEM.new_id()}", 1)
     )
-    """Of a batch."""
+    """The commit identity of a batch."""
 
 
 class TaskAnswer(WriterCommitMessage):
-    """What a task has written, or why its rows can never be."""
+    """The messages of a task, or the refusal of its rows."""
 
     def __init__(
         self, messages: Sequence[bytes], refused: lake.LakeError | None, query: str | None
@@ -54,21 +54,21 @@ class TaskAnswer(WriterCommitMessage):
         self.messages = messages
         self.refused = refused
         self.query = query
-        """The id of the streaming query, which tasks are told and the driver's writer is not."""
+        """The id of the streaming query, which only tasks know, not the driver's writer."""
 
 
 def written_as(said: Mapping[str, str], *, overwrite: bool) -> Written:
-    """What the options of a write mean."""
+    """Return the settings that the options of a write make."""
     user = said.get("commit-user")
     identifier = whole_number("commit-identifier", said.get("commit-identifier"))
     if (user is None) != (identifier is None):
         raise lake.InvalidRequestError(
-            "commit-user and commit-identifier make sense together alone: give both or none"
+            "commit-user and commit-identifier belong together: give both, or neither"
         )
     replaced = _overwritten(said) if overwrite else None
     given = [name for name in ("overwrite-mode", "overwrite-partition") if name in said]
     if given and not overwrite:
-        raise lake.InvalidRequestError(f"option {given[0]!r} goes with mode('overwrite')")
+        raise lake.InvalidRequestError(f"option {given[0]!r} needs mode('overwrite')")
     how = Written(said.get("kinds"), replaced, said.get("query"))
     if user is None or identifier is None:
         return how
@@ -76,7 +76,7 @@ def written_as(said: Mapping[str, str], *, overwrite: bool) -> Written:
 
 
 class _TaskWriter:
-    """What both writers do in a task."""
+    """The part that both writers share, which runs in a task."""
 
     def __init__(self, table: lake.Table, how: Written) -> None:
         self._table = table
@@ -101,14 +101,14 @@ class _TaskWriter:
             a.refused for a in answers if isinstance(a, TaskAnswer) and a.refused is not None
         ]
         if refused:
-            raise refused[0]  # Spark aborts then, and the files go
+            raise refused[0]  # Spark then aborts, which deletes the files
         require_one_writer(self._table, messages)
         for tries_left in reversed(range(_TRIES)):
             try:
                 publish(self._table, messages, overwrite=self._how.overwrite, commit=commit)
             except lake.CommitOutcomeUnknownError:
                 if not tries_left:
-                    mark_unknown(commit)  # Spark aborts then: the files have to stay
+                    mark_unknown(commit)  # Spark then aborts, but the files must be kept
                     raise
             else:
                 return
@@ -120,11 +120,11 @@ class _TaskWriter:
         try:
             self._table.abort(messages)
         except lake.InvalidRequestError:
-            return  # the table has them, or they have gone before
+            return  # the table uses the files, or they are already deleted
 
 
 class LakeWriter(_TaskWriter, DataSourceArrowWriter):
-    """One commit of a batch."""
+    """Commits a batch once."""
 
     def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
         self._commit(messages, self._how.commit)
@@ -134,10 +134,12 @@ class LakeWriter(_TaskWriter, DataSourceArrowWriter):
 
 
 class LakeStreamWriter(_TaskWriter, DataSourceStreamArrowWriter):
-    """A commit per batch; one that is written again publishes nothing twice."""
+    """Commits each batch of a stream; a repeated batch publishes nothing twice."""
 
     def __init__(self, table: lake.Table, how: Written, now: Callable[[], lake.Table]) -> None:
-        """``now`` opens the table anew: columns may go while a stream runs."""
+        """Take a function that opens the table again, as columns may be dropped while a stream
+        runs.
+        """
         super().__init__(table, how)
         self._now = now
 
@@ -148,7 +150,7 @@ class LakeStreamWriter(_TaskWriter, DataSourceStreamArrowWriter):
         self._require_columns(batchId)
         with self._table.stream_batch(commit) as noted:
             if noted is None:
-                # The batch is done, also where a query that was changed makes other rows of it now.
+                # The batch is committed, even if a changed query now gives other rows.
                 self._abort(messages, commit)
             else:
                 self._commit(messages, noted)
@@ -158,7 +160,7 @@ class LakeStreamWriter(_TaskWriter, DataSourceStreamArrowWriter):
             self._abort(messages, self._commit_id(messages, batchId))
 
     def _require_columns(self, batch: int) -> None:
-        """Values of a column that is gone would be written, and never read."""
+        """Refuse a batch with a dropped column: its values would be written and never read."""
         where = f"the stream stops, before its batch {batch}"
         try:
             now = self._now().schema
@@ -168,9 +170,9 @@ class LakeStreamWriter(_TaskWriter, DataSourceStreamArrowWriter):
         gone = [field.name for field in self._table.schema.fields if field.id not in there]
         if gone:
             raise lake.InvalidRequestError(
-                f"{where}: {self._table.location} has no column {', '.join(map(repr, gone))} any "
-                f"more, and has {', '.join(field.name for field in now.fields)}. Start it again "
-                "from its checkpoint, with rows of these columns: it goes on with this batch"
+                f"{where}: column {', '.join(map(repr, gone))} of {self._table.location} was "
+                f"dropped; it has {', '.join(field.name for field in now.fields)}. Start the "
+                "stream again from its checkpoint, with these columns: it continues with this batch"
             )
 
     def _commit_id(
@@ -180,8 +182,8 @@ class LakeStreamWriter(_TaskWriter, DataSourceStreamArrowWriter):
         user = self._how.query or next(iter(told), None)
         if user is None:
             raise lake.InvalidRequestError(
-                "nothing tells which query this batch is of: give option 'query', a name that is "
-                "the same in every run of the stream and of no other"
+                "the id of the query is unknown: set option 'query', a name that is the same in "
+                "every run of this stream and used by no other"
             )
         return lake.CommitId(f"spark-{user}", batch)
 
@@ -198,18 +200,18 @@ def _messages(answers: Sequence[WriterCommitMessage | None]) -> list[lake.Commit
 def _overwritten(said: Mapping[str, str]) -> Overwritten:
     mode, partition = said.get("overwrite-mode", "static").lower(), said.get("overwrite-partition")
     if mode not in ("static", "dynamic"):
-        raise lake.InvalidRequestError(f"overwrite-mode is static or dynamic, got {mode!r}")
+        raise lake.InvalidRequestError(f"overwrite-mode must be static or dynamic, got {mode!r}")
     if partition is None:
         return {} if mode == "static" else "dynamic"
     if mode == "dynamic":
         raise lake.InvalidRequestError(
-            "overwrite-mode 'dynamic' replaces the partitions that get rows: it goes without "
+            "overwrite-mode 'dynamic' replaces the partitions that get rows: leave out "
             "overwrite-partition"
         )
     pairs = [pair.partition("=") for pair in partition.split(",")]
     if not all(name.strip() and sign for name, sign, _ in pairs):
         raise lake.InvalidRequestError(
-            f"overwrite-partition is values of partition columns, such as 'dt=2024-01-01', got "
-            f"{partition!r}"
+            f"overwrite-partition must be values of partition columns, such as 'dt=2024-01-01', "
+            f"got {partition!r}"
         )
     return {name.strip(): value.strip() for name, _, value in pairs}

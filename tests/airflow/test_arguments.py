@@ -47,8 +47,8 @@ def compact(**arguments):
         ({"lake_conn_id": None}, "'lake_conn_id' must be a non-empty string"),
         ({"conn_id": "spark_default"}, "write spark_conn_id instead of conn_id"),
         ({"application_args": ["x"]}, "leave out application_args"),
-        ({"engine": "python", "conf": {}}, "conf need Spark, which engine 'python' does not start"),
-        ({"engine": "python", "spark_conn_id": "s"}, "which spark_conn_id is for"),
+        ({"engine": "python", "conf": {}}, "engine 'python' starts no Spark: leave out conf"),
+        ({"engine": "python", "spark_conn_id": "s"}, "leave out spark_conn_id"),
     ],
 )
 def test_what_can_never_be_right_is_refused_by_the_constructor(arguments, words):
@@ -74,7 +74,11 @@ def test_arguments_that_mean_nothing_together_are_refused():
 @pytest.mark.parametrize(
     ("operator", "arguments", "words"),
     [
-        (LakeRollbackOperator, {}, "one of snapshot, tag, as_of, watermark: got none"),
+        (
+            LakeRollbackOperator,
+            {},
+            "exactly one of the keys snapshot, tag, as_of, watermark: got none",
+        ),
         (LakeRollbackOperator, {"snapshot": 1, "tag": "v"}, "got snapshot and tag"),
         (LakeRollbackOperator, {"snapshot": 1, "force": True}, "'force' needs a rollback that"),
         (
@@ -105,11 +109,19 @@ def test_arguments_that_mean_nothing_together_are_refused():
         (
             LakeExpireSnapshotsOperator,
             {"retain_max": 1, "retain_min": 5},
-            "'retain_min' is 5 and 'retain_max' is 1",
+            "'retain_min' is 5, which is more than 'retain_max', 1",
         ),
-        (LakeCompactOperator, {"order_strategy": "zorder"}, "goes with 'order_by'"),
-        (LakeCompactOperator, {"order_by": ["id"], "strategy": "minor"}, "neither with strategy"),
-        (LakeCompactOperator, {"order_by": ["id"], "idle": "1 h"}, "nor with 'idle'"),
+        (LakeCompactOperator, {"order_strategy": "zorder"}, "needs key 'order_by'"),
+        (
+            LakeCompactOperator,
+            {"order_by": ["id"], "strategy": "minor"},
+            "leave out 'idle', and strategy 'minor'",
+        ),
+        (
+            LakeCompactOperator,
+            {"order_by": ["id"], "idle": "1 h"},
+            "leave out 'idle', and strategy",
+        ),
     ],
 )
 def test_what_no_table_can_do_is_refused_where_it_is_parsed(operator, arguments, words):
@@ -136,7 +148,7 @@ def test_the_same_means_something_beside_the_right_words(operator, arguments):
 
 @pytest.mark.parametrize("argument", ["database", "including", "excluding"])
 def test_an_expression_of_names_that_is_none_is_refused_where_it_is_parsed(argument):
-    with pytest.raises(LakeArgumentError, match=f"'{argument}' is a regular expression, got"):
+    with pytest.raises(LakeArgumentError, match=f"'{argument}' must be a regular expression, got"):
         LakeCompactDatabaseOperator(**{"task_id": "t", "database": "shop", argument: "("})
 
 
@@ -389,7 +401,9 @@ def test_a_value_that_is_not_there_never_becomes_a_name(warehouse):
         (LakeIngestOperator(**given, source="*", checkpoint="{{ value }}"), "checkpoint"),
     ):
         waiting.render_template_fields({"value": None})
-        with pytest.raises(LakeArgumentError, match=f"'{name}' renders to '.*None': what its"):
+        with pytest.raises(
+            LakeArgumentError, match=f"'{name}' renders to '.*None': the value that its"
+        ):
             waiting.execute(task_context())
 
 
@@ -448,7 +462,7 @@ def test_a_mapped_task_gets_its_values_one_by_one():
         ({"strategy": "most"}, "task 'tidy': argument 'strategy' must be 'full' or 'minor'"),
         ({"table": 7}, "task 'tidy': argument 'table' must be a non-empty string"),
         ({"conn_id": "spark_default"}, "task 'tidy': write spark_conn_id instead of conn_id"),
-        ({"engine": "python", "conf": {}}, "conf need Spark, which engine 'python' does not start"),
+        ({"engine": "python", "conf": {}}, "engine 'python' starts no Spark: leave out conf"),
     ],
 )
 def test_what_mapped_tasks_share_is_checked_where_the_dag_is_parsed(shared, words):

@@ -95,7 +95,10 @@ def test_empty_fields_of_a_form_say_nothing():
         ({"engine": "flink"}, "engine 'flink': use one of auto, python, spark"),
         ({"secret_options": "{"}, "secret_options that are no JSON object of strings"),
         ({"options": {"a": 1}}, "options that are no JSON object of strings"),
-        ({"options": {"metastore": "jdbc"}, "metastore": "filesystem"}, "'metastore' twice"),
+        (
+            {"options": {"metastore": "jdbc"}, "metastore": "filesystem"},
+            "'metastore' to two different values",
+        ),
         ({"spark_conn_id": 1}, "spark_conn_id that is no string"),
         ({"s3_secret_key": 7}, "options that are no JSON object of strings"),
     ],

@@ -303,10 +303,13 @@ def test_a_function_that_creates_may_ask_for_the_table_that_is_not_there(catalog
 @pytest.mark.parametrize(
     ("returned", "said"),
     [
-        (None, "returned nothing"),
-        ([{"id": 1, "price": 2}], "rows with 'price'"),
+        (None, "returned None"),
+        ([{"id": 1, "price": 2}], "rows with unknown column 'price'"),
         ([{"id": "one"}], "cannot be read"),
-        ([{"id": 1}, {"id": 1.5}], "1.5 as 'id' of row 1, which would become 1"),
+        (
+            [{"id": 1}, {"id": 1.5}],
+            "1.5 for column 'id' of row 1, but the column has type int64 and would hold 1",
+        ),
         (7, "cannot write int"),
         ("rows", "cannot write str"),
     ],
@@ -373,7 +376,7 @@ async def waits(table):
             {"conf": {"a": 1}},
             "no argument 'spark', so 'conf' has no effect",
         ),
-        ("lake_commit", takes_nothing, {"spark_conn_id": "x"}, "which spark_conn_id is for"),
+        ("lake_commit", takes_nothing, {"spark_conn_id": "x"}, "so 'spark_conn_id' has no effect"),
         ("lake_commit", takes_nothing, {"table": 7}, "'table' must be a non-empty string"),
         ("lake_commit", takes_nothing, {"overwrite": "all"}, "argument 'overwrite' must be"),
         ("lake_commit", takes_nothing, {"create": "yes"}, "argument 'create' must be"),
@@ -392,10 +395,10 @@ def test_a_table_by_position_is_refused_with_what_to_write():
 @pytest.mark.parametrize(
     ("arguments", "call", "said"),
     [
-        ({}, {}, "names no table"),
+        ({}, {}, "has no table"),
         ({"table": "orders"}, {}, "must be database.table"),
         ({"table": "shop.orders"}, {"spark": 1}, "leave out argument 'spark'"),
-        ({"table": "shop.orders", "primary_key": ["id"]}, {}, "goes with 'create'"),
+        ({"table": "shop.orders", "primary_key": ["id"]}, {}, "needs 'create': true"),
     ],
 )
 def test_what_cannot_be_right_is_refused_by_the_call(arguments, call, said):
@@ -499,8 +502,8 @@ WRONG_VALUES = {
     "kinds": ("", "must be a non-empty string"),
     "overwrite": ("static", "must be an object or 'dynamic', got a string"),
     "create": ("yes", "must be true or false, got 'yes'"),
-    "primary_key": (["a", "a"], "'a' is there twice"),
-    "partition_by": (["a", "a"], "'a' is there twice"),
+    "primary_key": (["a", "a"], "'a' appears twice"),
+    "partition_by": (["a", "a"], "'a' appears twice"),
     "table_options": ({"bukket": "1"}, "bukket"),
 }
 

@@ -24,7 +24,9 @@ def test_without_a_connection_the_default_is_a_folder_here(tmp_path, monkeypatch
 
 
 def test_another_connection_has_to_exist():
-    with pytest.raises(AirflowNotFoundException, match="no connection 'no_such_lake': make it"):
+    with pytest.raises(
+        AirflowNotFoundException, match="connection 'no_such_lake' does not exist: create it"
+    ):
         LakeHook("no_such_lake").get_conn()
 
 
@@ -56,9 +58,12 @@ def test_a_secrets_backend_that_fails_is_not_taken_for_one_that_knows_nothing(mo
 @pytest.mark.parametrize(
     ("fields", "words"),
     [
-        ({"conn_type": "spark", "extra": {"warehouse": "/w"}}, "of type 'spark', not 'lake'"),
-        ({"conn_type": "lake", "extra": {}}, "names no warehouse"),
-        ({"conn_type": "lake", "extra": {"warehouse": ""}}, "names no warehouse"),
+        (
+            {"conn_type": "spark", "extra": {"warehouse": "/w"}},
+            "has type 'spark': change it to 'lake'",
+        ),
+        ({"conn_type": "lake", "extra": {}}, "has no warehouse"),
+        ({"conn_type": "lake", "extra": {"warehouse": ""}}, "has no warehouse"),
         ({"conn_type": "lake", "extra": {"warehouse": "/w", "lock": "x"}}, "sets 'lock': only"),
         ({"conn_type": "lake", "extra": "[1]"}, "an extra that is no JSON object: write"),
         ({"conn_type": "lake", "extra": "{"}, "an extra that is no JSON object: write"),

@@ -235,7 +235,7 @@ class TestCompactDatabase:
         assert [words[1] for words in said] == ["shop.damaged"]
 
     def test_a_database_nobody_has_fails_for_good(self, orders):
-        with pytest.raises(AirflowFailException, match="no table of a database 'sales' is meant"):
+        with pytest.raises(AirflowFailException, match="no table of a database 'sales' matches"):
             do(LakeCompactDatabaseOperator, database="sales")
 
     @pytest.mark.parametrize("engine", ["python", "spark"])

@@ -285,7 +285,7 @@ def test_what_nobody_expected_is_left_to_the_log(ask, warehouse, monkeypatch, ca
     answer = ask("/lake/table/lake_default?name=shop.orders")
 
     assert answer.status_code == 500
-    assert "ended in RuntimeError" in words(answer)
+    assert "failed with RuntimeError" in words(answer)
     assert "stranger" not in answer.text
     assert "what a stranger's library says" in caplog.text
 
@@ -293,11 +293,21 @@ def test_what_nobody_expected_is_left_to_the_log(ask, warehouse, monkeypatch, ca
 @pytest.mark.parametrize(
     ("address", "status", "happened", "next_step"),
     [
-        ("/lake/table/no_lake?name=a.b", 404, "no connection 'no_lake'", "Admin, Connections"),
+        (
+            "/lake/table/no_lake?name=a.b",
+            404,
+            "connection 'no_lake' does not exist",
+            "Admin, Connections",
+        ),
         ("/lake/table/lake_default?name=shop.no", 404, "shop.no", "check the name"),
         ("/lake/table/lake_default?name=orders", 400, "orders", "check the table's name"),
         ("/lake/table/lake_default", 400, "''", "check the table's name"),
-        ("/lake/table/odd_lake?name=a.b", 400, "'spark', not 'lake'", "fields of the connection"),
+        (
+            "/lake/table/odd_lake?name=a.b",
+            400,
+            "has type 'spark': change it to 'lake'",
+            "fields of the connection",
+        ),
         ("/lake/table/lake_default?name=a.b&history=x", 422, "history", "the address"),
         ("/lake/nowhere", 404, "Not Found", "Browse"),
     ],
@@ -359,6 +369,6 @@ def test_what_hangs_takes_few_threads_and_holds_up_nobody(ask, warehouse, stuck)
 
     assert others.status_code == 200
     assert one_more.status_code == 503
-    assert f"{bounded.AT_ONCE} pages are waiting" in words(one_more)
+    assert f"{bounded.AT_ONCE} pages are already waiting" in words(one_more)
     assert {each.status_code for each in answers} == {500}  # it is no table they were given
     assert bounded._free._value == bounded.AT_ONCE

@@ -140,7 +140,9 @@ def test_a_consumer_that_fell_behind_is_said_at_once(orders, warehouse):
     write(orders, 2)
     (Path(warehouse) / "shop.db" / "orders" / "snapshot" / "snapshot-1").unlink()
 
-    with pytest.raises(AirflowFailException, match=r"consumer 'job' of shop\.orders fell behind"):
+    with pytest.raises(
+        AirflowFailException, match=r"consumer 'job' of shop\.orders cannot continue"
+    ):
         sensor(LakeConsumerLagSensor, consumer="job").execute({})
 
 
@@ -248,7 +250,7 @@ def test_a_day_without_dashes_is_that_day(day):
 
 
 def test_a_number_that_is_meant_as_something_else_is_no_moment():
-    with pytest.raises(LakeArgumentError, match="got 1700000000000000: microseconds would be"):
+    with pytest.raises(LakeArgumentError, match="got 1700000000000000: it is too large"):
         any_sensor(LakeSnapshotSensor, since=1_700_000_000_000_000)
     with pytest.raises(LakeArgumentError, match="'since' must be a time in epoch milliseconds"):
         any_sensor(LakeSnapshotSensor, since=1_700_000_000)

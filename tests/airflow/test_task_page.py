@@ -26,7 +26,7 @@ def test_a_task_that_ran_shows_its_snapshot(ask, warehouse, tmp_path, airflow_db
 
     assert run.run_id in found
     assert "Snapshot 1 APPEND" in found
-    assert "Rows +2: the table had 2 then" in found
+    assert "Rows +2; total rows 2" in found
     assert "Files added 1 file with 2 rows" in found
     assert "Files deleted none" in found
     assert orders.snapshots()[0].commit_user in found

@@ -132,7 +132,7 @@ def test_a_literal_of_a_wrong_type_is_refused_by_name(kind, key):
 @pytest.mark.parametrize(("kind", "key", "value"), RULED)
 def test_a_wrong_literal_is_refused_in_the_words_of_the_job(kind, key, value):
     words = words_of_the_job(kind, key, value)
-    assert f"key '{key}' is" in words
+    assert f"key '{key}' must be" in words
 
     with pytest.raises(LakeArgumentError) as refused:
         kind(task_id="t", **asked(kind, **{key: value}))
@@ -192,7 +192,7 @@ def test_what_is_for_one_engine_is_refused_with_the_other(kind, given, engine):
     [other] = {"python", "spark"} - {engine}
     for fitting in (engine, "auto"):
         kind(task_id="t", table="shop.orders", engine=fitting, **source, **given)
-    with pytest.raises(LakeArgumentError, match=f"for engine '{engine}'") as refused:
+    with pytest.raises(LakeArgumentError, match=f"needs engine '{engine}'") as refused:
         kind(task_id="t", table="shop.orders", engine=other, **source, **given)
     assert "vault" not in str(refused.value)
 
@@ -208,16 +208,16 @@ OF_TIME = [
 @pytest.mark.parametrize(
     ("number", "why"),
     [
-        (0, "may be seconds or a count of days"),
-        (90, "may be seconds or a count of days"),
-        (1_700_000_000, "may be seconds or a count of days"),
-        (1_700_000_000_000_000, "may be microseconds"),
+        (0, "small, and may be seconds or a count of days"),
+        (90, "small, and may be seconds or a count of days"),
+        (1_700_000_000, "small, and may be seconds or a count of days"),
+        (1_700_000_000_000_000, "large, and may be microseconds"),
     ],
 )
 @pytest.mark.parametrize(("kind", "key"), OF_TIME)
 def test_a_number_that_is_hardly_meant_as_milliseconds_is_no_moment(kind, key, number, why):
     words = words_of_the_job(kind, key, number)
-    assert f"got {number}: {why}" in words
+    assert f"got {number}: it is too {why}" in words
     with pytest.raises(LakeArgumentError) as refused:
         kind(task_id="t", **asked(kind, **{key: number}))
     assert str(refused.value) == f"task 't': {words}"

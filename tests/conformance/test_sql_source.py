@@ -81,4 +81,4 @@ def refused(request, tmp_path, postgres):
     ],
 )
 def test_a_missing_table_is_refused_with_one_sentence_by_both_engines(refused, name, advice):
-    assert refused(name) == f"the SQL database has no table {name!r}; {advice}"
+    assert refused(name) == f"the SQL database has no table {name!r}: {advice}"

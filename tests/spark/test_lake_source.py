@@ -201,15 +201,15 @@ def test_system_tables_are_read(source, orders):
         ({"snapshot": "1"}, r"no option 'snapshot': did you mean 'scan.snapshot-id'\? There are "),
         (
             {"snapshot": "1"},
-            r"There are path, table, .*, scan\.mode, .*, query\. Options of the cat",
+            r"Known are path, table, .*, scan\.mode, .*, query\. Give options of the cat",
         ),
-        ({"s3_secret__key": "x"}, "given to spark_jobs.session or spark_jobs.register"),
+        ({"s3_secret__key": "x"}, "to spark_jobs.session or spark_jobs.register"),
         ({"kinds": "k"}, "'kinds' is for a batch write or a stream write"),
         ({"scan_mode": "latest"}, "'scan.mode' is for a stream read"),
-        ({"scan_snapshot__id": "one"}, "'scan.snapshot-id' is a whole number, got 'one'"),
-        ({"incremental__between": "3"}, "two ends with a comma between"),
+        ({"scan_snapshot__id": "one"}, "'scan.snapshot-id' must be a whole number, got 'one'"),
+        ({"incremental__between": "3"}, "must be two ends separated by a comma"),
         ({"incremental__between__scan__mode": "diff"}, "give that"),
-        ({"rowkind": "yes"}, "'rowkind' is true or false"),
+        ({"rowkind": "yes"}, "'rowkind' must be true or false"),
         ({"table": "shop.orders"}, "named twice"),
     ],
 )
@@ -327,7 +327,7 @@ def test_a_batch_has_no_more_snapshots_than_asked_for(source, events):
 
 def test_a_stream_of_a_keyed_table_has_to_be_told_about_rows_that_go(source, orders):
     opened = source()
-    with pytest.raises(lake.InvalidRequestError, match=r"say option\('rowkind', 'true'\)"):
+    with pytest.raises(lake.InvalidRequestError, match=r"set option\('rowkind', 'true'\)"):
         opened.streamReader(opened.schema()).initialOffset()
 
     orders.write(rows_of([0, 1]), kinds=["-D", "+U"])
@@ -407,11 +407,11 @@ def test_a_stream_whose_snapshots_have_expired_stops_and_says_what_keeps_them(so
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"scan_mode": "from-snapshot"}, "'from-snapshot' wants option 'scan.snapshot-id', too"),
-        ({"scan_mode": "from-timestamp"}, "wants option 'scan.timestamp' or 'scan.timestamp-mi"),
+        ({"scan_mode": "from-snapshot"}, "'from-snapshot' needs option 'scan.snapshot-id'"),
+        ({"scan_mode": "from-timestamp"}, "needs option 'scan.timestamp' or 'scan.timestamp-mi"),
         ({"scan_snapshot__id": "1"}, "with option 'scan.mode' 'from-snapshot' or 'from-snapshot-f"),
         ({"scan_mode": "latest", "scan_timestamp__millis": "0"}, "which is 'latest' here"),
-        ({"max__snapshots__per__batch": "0"}, "is 1 or more, got 0"),
+        ({"max__snapshots__per__batch": "0"}, "must be at least 1, got 0"),
     ],
 )
 def test_a_stream_that_is_told_too_little_or_too_much_is_refused(source, events, options, said):
@@ -427,7 +427,7 @@ def test_a_table_that_was_rolled_back_stops_the_stream(source, events):
     reader.initialOffset()
     events.rollback(snapshot=1, as_latest=False)
 
-    with pytest.raises(lake.NotFoundError, match="rolled back or made anew"):
+    with pytest.raises(lake.NotFoundError, match="rolled back or recreated"):
         reader.latestOffset()
 
 

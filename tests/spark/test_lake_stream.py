@@ -176,7 +176,7 @@ def test_a_key_may_go_so_its_stream_says_what_rows_do(lake_spark, target, catalo
         query.awaitTermination()
 
     start = {"scan.mode": "from-snapshot", "scan.snapshot-id": "1"}
-    with pytest.raises(Exception, match=r"say option\('rowkind', 'true'\)"):
+    with pytest.raises(Exception, match=r"set option\('rowkind', 'true'\)"):
         logged(**start)
     shutil.rmtree(tmp_path / "checkpoint")
     logged(rowkind="true", **start)

@@ -34,7 +34,7 @@ def source(catalog, orders):
     [
         ({"id": [1], "extra": [2]}, "no column 'extra'"),
         ({"id": ["one"]}, "column 'id' has type string"),
-        ({"note": ["a"]}, "column 'id' is NOT NULL, but the rows have no such column"),
+        ({"note": ["a"]}, "column 'id' is NOT NULL, but the rows do not have it"),
     ],
 )
 def test_columns_that_do_not_fit_are_refused_before_any_row_is_made(source, way, columns, said):
@@ -64,9 +64,9 @@ def test_a_time_to_read_at_is_refused_where_changes_are_asked_for(source, option
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({}, r"say option\('rowkind', 'true'\)"),
-        ({"rowkind": "true", "max__snapshots__per__batch": "0"}, "is 1 or more, got 0"),
-        ({"rowkind": "true", "incremental__between": "0,1"}, "does nothing in a stream read"),
+        ({}, r"set option\('rowkind', 'true'\)"),
+        ({"rowkind": "true", "max__snapshots__per__batch": "0"}, "must be at least 1, got 0"),
+        ({"rowkind": "true", "incremental__between": "0,1"}, "has no effect in a stream read"),
     ],
 )
 def test_a_stream_that_is_refused_says_so_whatever_spark_asks_of_it_first(source, options, said):
@@ -87,5 +87,5 @@ def test_spark_tells_why_a_stream_is_refused(lake_spark, orders, tmp_path):
     rows = lake_spark.readStream.format("lake").load("shop.orders")
     written = rows.writeStream.format("noop").option("checkpointLocation", str(tmp_path / "kept"))
 
-    with pytest.raises(Exception, match=r"say option\('rowkind', 'true'\)"):
+    with pytest.raises(Exception, match=r"set option\('rowkind', 'true'\)"):
         written.trigger(availableNow=True).start().awaitTermination()

@@ -135,7 +135,7 @@ def test_the_pages_in_the_interface(airflow, landed, sign_in, place):
     assert "13 files with 14 rows" in table
 
     tab = see(browser, f"{airflow.url}/{landed}", "What land_orders changed", place / "task.png")
-    assert "+2: the table had 2 then" in tab
+    assert "+2; total rows 2" in tab
     assert "Snapshot 2" not in tab
 
     wrong = f"{airflow.url}/plugin/lake/{TABLE_PAGE}".replace("lake_default", "lost_lake")

@@ -67,7 +67,7 @@ def test_the_order_of_the_file_changes_nothing():
 @pytest.mark.parametrize(
     ("of_table", "words"),
     [
-        ({"compakt": {}}, "shop.orders says 'compakt': did you mean 'compact'"),
+        ({"compakt": {}}, "shop.orders has an unknown name 'compakt': did you mean 'compact'"),
         (
             {"compact": {"min_file": 3}},
             "compact has an unknown name 'min_file': did you mean 'min_files'",

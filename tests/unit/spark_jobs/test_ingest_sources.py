@@ -353,7 +353,7 @@ def test_what_a_sql_table_lacks_or_has_more_is_named(tmp_path, catalog, shop):
     with pytest.raises(lake.NotFoundError, match="no table 'nothing'"):
         run(sql_request(tmp_path, shop, jdbc_table="nothing"))
     catalog.create_table("shop.orders", [("id", "BIGINT")])
-    with pytest.raises(lake.InvalidRequestError, match=r"has not: note, day"):
+    with pytest.raises(lake.InvalidRequestError, match=r"does not have: note, day"):
         run(sql_request(tmp_path, shop))
 
 
@@ -361,7 +361,7 @@ def test_what_a_sql_table_lacks_or_has_more_is_named(tmp_path, catalog, shop):
     ("more", "words"),
     [
         ({"jdbc_url": "jdbc:postgresql://h/d"}, "needs engine 'spark'"),
-        ({"jdbc_url": "nonsense"}, "no address of SQLAlchemy"),
+        ({"jdbc_url": "nonsense"}, "no SQLAlchemy address"),
         ({"source_options": {"fetchsize": "9"}}, "'user' and 'password'"),
         ({"jdbc_table": None}, "key 'jdbc_table' must be|jdbc_url' needs key 'jdbc_table'"),
         ({"source": "*.csv"}, "give exactly one of the keys"),
@@ -424,12 +424,12 @@ class NeverStarted:
 @pytest.mark.parametrize("name", [*filter(None, NO_TABLES), "order", "nosuch.orders", '"ORDERS t"'])
 def test_what_is_no_table_is_refused_alike_on_both_engines(tmp_path, shop, name):
     on_python = refusal(tmp_path, shop, "python", name)
-    assert on_python.startswith(f"the SQL database has no table {name!r}; ")
+    assert on_python.startswith(f"the SQL database has no table {name!r}: ")
     assert refusal(tmp_path, shop, "spark", name) == on_python
 
 
 def test_a_table_with_a_name_close_to_the_missing_one_is_offered(tmp_path, shop):
-    assert refusal(tmp_path, shop, "spark", "Ordesr").endswith("; did you mean 'orders'?")
+    assert refusal(tmp_path, shop, "spark", "Ordesr").endswith(": did you mean 'orders'?")
     assert refusal(tmp_path, shop, "spark", "man.orders").endswith("mean 'main.orders'?")
 
 
@@ -470,8 +470,8 @@ def spark_lookup(url, **options):
     [
         ("jdbc:sqlite:{}", "sqlalchemy", "sqlalchemy is missing: pip install 'airflow-provider-"),
         ("jdbc:postgresql://127.0.0.1:1/d", "psycopg2", "psycopg2 is missing: pip install"),
-        ("jdbc:oracle:thin:scott/hush@//host", None, "have no counterpart in SQLAlchemy"),
-        ("jdbc:postgresql://127.0.0.1:1/d?socketFactory=x", None, "have no counterpart"),
+        ("jdbc:oracle:thin:scott/hush@//host", None, "SQLAlchemy does not support its address"),
+        ("jdbc:postgresql://127.0.0.1:1/d?socketFactory=x", None, "does not support"),
         ("jdbc:postgresql://127.0.0.1:1/d?password=hush", None, "Python gets no answer"),
     ],
 )

@@ -186,7 +186,11 @@ def test_secrets_come_from_the_environment(stock, capsys, monkeypatch):
 
 @pytest.mark.parametrize(
     ("value", "words"),
-    [(None, "is not set"), ("hush", "no JSON object"), ('{"a": 1}', "no JSON object of texts")],
+    [
+        (None, "is not set"),
+        ("hush", "must be a JSON object"),
+        ('{"a": 1}', "must be a JSON object of strings"),
+    ],
 )
 def test_options_in_the_environment_are_an_object_of_texts(
     stock, capsys, monkeypatch, value, words

@@ -99,7 +99,7 @@ def test_a_file_packed_in_another_way_is_refused(tmp_path):
         ("", lake.NotFoundError, "it is a directory"),
         ("*.txt", lake.InvalidRequestError, ".txt' is unknown: use a name that ends"),
         ("*", lake.InvalidRequestError, ".txt' is unknown: use a name that ends"),
-        ("?.*s*", lake.InvalidRequestError, "several formats: csv, json"),
+        ("?.*s*", lake.InvalidRequestError, r"several formats \(csv, json\)"),
     ],
 )
 def test_a_source_that_is_not_clear_is_refused(folder, pattern, error, words):
@@ -376,10 +376,10 @@ def test_change_messages_are_unpacked_and_decoded(tmp_path, request_for):
 @pytest.mark.parametrize(
     ("keys", "words"),
     [
-        ({"source_table": "shop.a", "consumer": "c", "header": False}, "'header' goes with 'sou"),
+        ({"source_table": "shop.a", "consumer": "c", "header": False}, "'header' needs key 'sou"),
         ({"source": "a", "format": "canal-json", "delimiter": ";"}, "delimiter has no meaning"),
         ({"source": "a", "delimiter": "\t", "quote": "\t"}, "differ from each other"),
-        ({"source": "a", "encoding": "klingon"}, "'encoding' is .*klingon"),
+        ({"source": "a", "encoding": "klingon"}, "'encoding' must be .*klingon"),
     ],
 )
 def test_a_dialect_that_means_nothing_is_refused_with_the_request(request_for, keys, words):
