@@ -11,8 +11,12 @@ from airflow.sdk.log import mask_secret
 
 from airflow_provider_lake.arguments import LakeArgumentError
 from airflow_provider_lake.operators.job import LakeJobOperator
-from lakeformat.files.foreign.dialect import Compression, SourceFormat
-from spark_jobs.job_requests.ingest import IngestRequest, MessageFormat
+from spark_jobs.job_requests.ingest import (
+    Compression,
+    IngestRequest,
+    MessageFormat,
+    SourceFormat,
+)
 
 if TYPE_CHECKING:
     from airflow.sdk import Context

@@ -5,14 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from dataclasses import field as declared
-from typing import Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
-from lakeformat.files.foreign.dialect import (
-    DIALECT_NAMES,
-    Compression,
-    SourceFormat,
-    TextDialect,
-)
 from spark_jobs.job_requests.common import CommitRequest
 from spark_jobs.job_requests.request import refusal
 from spark_jobs.job_requests.values import (
@@ -27,9 +21,25 @@ from spark_jobs.job_requests.values import (
     TextEncoding,
 )
 
-__all__ = ["IngestRequest", "MessageFormat"]
+if TYPE_CHECKING:
+    from lakeformat.files.foreign.dialect import TextDialect
+
+__all__ = ["DIALECT_NAMES", "Compression", "IngestRequest", "MessageFormat", "SourceFormat"]
 
 MessageFormat: TypeAlias = Literal["debezium-json", "canal-json", "maxwell-json"]
+# The same as in lakeformat/files/foreign/dialect.py, which a scheduler does not load; a test
+# compares them.
+SourceFormat: TypeAlias = Literal["parquet", "csv", "json"]
+Compression: TypeAlias = Literal["none", "gzip", "bz2", "zstd"]
+DIALECT_NAMES = (
+    "delimiter",
+    "quote",
+    "escape",
+    "header",
+    "null_values",
+    "encoding",
+    "compression",
+)
 
 _SOURCES = ("source", "source_table", "jdbc_url")
 _ONLY_WITH = {
@@ -194,6 +204,8 @@ class IngestRequest(CommitRequest):
     @property
     def dialect(self) -> TextDialect:
         """The form of text files."""
+        from lakeformat.files.foreign.dialect import TextDialect
+
         return TextDialect.of({name: getattr(self, name) for name in DIALECT_NAMES})
 
     @property

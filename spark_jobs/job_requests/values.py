@@ -129,8 +129,14 @@ def _encoding(value: str) -> None:
     TextDialect(encoding=value)
 
 
-def _by_the_dialect(value: object) -> None:
-    """Accept any value here; ``TextDialect`` checks the keys of CSV files together."""
+def _dialect_character(value: str) -> None:
+    """Refuse longer texts; ``TextDialect`` checks the characters together."""
+    if len(value) > 1 and value != r"\t":
+        raise ValueError(f"it has {len(value)}")
+
+
+def _any_texts(value: object) -> None:
+    """Accept every list of strings, empty ones included."""
 
 
 def _time_formatter(value: str) -> None:
@@ -190,9 +196,9 @@ MessageTable: TypeAlias = Annotated[str, Rule("a table as database.table", _mess
 """A table of another system, with any names."""
 RegularExpression: TypeAlias = Annotated[str, Rule("a regular expression", _expression)]
 DialectCharacter: TypeAlias = Annotated[
-    str, Rule("one character", _by_the_dialect, takes_blanks=True)
+    str, Rule("one character", _dialect_character, takes_blanks=True)
 ]
 NullValues: TypeAlias = Annotated[
-    Sequence[str], Rule("a list of strings", _by_the_dialect, takes_blanks=True)
+    Sequence[str], Rule("a list of strings", _any_texts, takes_blanks=True)
 ]
 TextEncoding: TypeAlias = Annotated[str, Rule("the name of an encoding", _encoding)]

@@ -57,7 +57,7 @@ def test_a_choice_that_nobody_has_made_is_shown_as_what_it_means():
     assert {*choices} == {"metastore", "engine"}
     for schema in choices.values():
         assert None in schema["enum"]
-        assert schema["values_display"]["null"].startswith("not said: ")
+        assert schema["values_display"]["null"].startswith("Default: ")
 
 
 def test_the_plugin_is_registered():

@@ -11,12 +11,13 @@ import pyarrow.parquet as pq
 import pytest
 
 import lakeformat as lake
-from lakeformat.files.foreign import text_checks
+from lakeformat.files.foreign import dialect, text_checks
 from lakeformat.files.foreign.rows import read_rows
 from lakeformat.storage import open_storage
 from spark_jobs import ingest
 from spark_jobs.ingestion.remote_files import opener_of
 from spark_jobs.ingestion.source_files import find_source
+from spark_jobs.job_requests import ingest as ingest_request
 
 
 def read_files(paths, source_format, columns):
@@ -385,3 +386,10 @@ def test_change_messages_are_unpacked_and_decoded(tmp_path, request_for):
 def test_a_dialect_that_means_nothing_is_refused_with_the_request(request_for, keys, words):
     with pytest.raises(lake.InvalidRequestError, match=words):
         ingest.run({**request_for, **keys})
+
+
+def test_a_request_names_formats_and_dialects_as_the_reader_of_text_files_does():
+    """The request repeats them, because a scheduler does not load the library to parse a DAG."""
+    assert ingest_request.SourceFormat == dialect.SourceFormat
+    assert ingest_request.Compression == dialect.Compression
+    assert ingest_request.DIALECT_NAMES == dialect.DIALECT_NAMES
