@@ -187,7 +187,7 @@ def test_an_answer_that_took_half_the_lease_is_not_trusted(database):
         return renew(*arguments)
 
     holder._rows.renew = slow
-    with pytest.raises(lake.LockUnavailableError, match="too late to be trusted"):
+    with pytest.raises(lake.LockUnavailableError, match="took too long to be trusted"):
         holder.require_time()
     holder.release()
 
