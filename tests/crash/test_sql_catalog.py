@@ -215,7 +215,9 @@ def test_killed_between_schema_file_and_row_creating_again_gets_the_table_if_tha
 def test_killed_between_row_and_directory_the_rename_is_finished_by_repair(killed):
     catalog = killed("rename")
     assert catalog.list_tables("shop") == ["new"]
-    with pytest.raises(lake.NotFoundError, match=r"repair\('shop.new'\) finishes an interrupted rename"):
+    with pytest.raises(
+        lake.NotFoundError, match=r"repair\('shop.new'\) finishes an interrupted rename"
+    ):
         catalog.table("shop.new")
     assert catalog.repair("shop.new").moved == ("shop.new",)
     assert rows(catalog.table("shop.new")) == ROWS
