@@ -1,6 +1,6 @@
-"""Which aggregate functions there are, which columns they take, and which options go together.
+"""The rules of aggregate functions: their names, column types and options.
 
-Only declarations and checks: what a function does is in ``merge/functions``.
+Declarations and checks alone: ``merge/functions`` holds the functions.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ __all__ = [
 ]
 
 COUNT = "count"
-"""Of tables of older releases; later ones refuse it, as they counted stored counts as one each.
+"""For tables of older releases; later ones refuse it because they counted stored counts.
 
 Here a row that is written becomes 1, or 0 for null, and merges add.
 """
@@ -118,11 +118,11 @@ _DOMAINS: dict[str, _Domain] = {
     "theta_sketch": _BYTES,
 }
 FUNCTION_NAMES = (*_DOMAINS, *_ALIASES)
-"""What users may write."""
+"""The names that users may write."""
 
 
 def canonical_name(name: str, column: str) -> str:
-    """The name of a function without aliases, or an error that says what there is."""
+    """Return the name of a function without aliases; raise an error that lists the names."""
     name = _ALIASES.get(name, name)
     if name not in _DOMAINS:
         raise InvalidRequestError(
@@ -133,7 +133,7 @@ def canonical_name(name: str, column: str) -> str:
 
 
 def function_of_column(options: TableOptions, column: str) -> str | None:
-    """The function the options give a column that is neither key nor sequence, if any."""
+    """Return the function that the options give a column outside key and sequence, if any."""
     return (
         options.of_column(TableOptions.aggregate_function, column)
         or options.default_aggregate_function
@@ -142,7 +142,7 @@ def function_of_column(options: TableOptions, column: str) -> str | None:
 
 
 def counted_columns(schema: TableSchema) -> list[str]:
-    """The columns that count the values written to them."""
+    """Return the columns that count the values written to them."""
     options = schema.table_options
     if options.merge_engine not in _AGGREGATE:
         return []
@@ -193,7 +193,7 @@ def check_function(name: str, field: DataField, options: TableOptions) -> None:
 
 
 def timestamp_member(field: DataField, options: TableOptions) -> str:
-    """The member that says when an entry of ``merge_map_with_keytime`` was made."""
+    """Return the member with the time of an entry of ``merge_map_with_keytime``."""
     assert isinstance(field.type, MapType)
     assert isinstance(field.type.value, RowType)
     members = field.type.value.fields
@@ -258,7 +258,7 @@ def _check_listagg(field: DataField, options: TableOptions) -> None:
     if delimiter == "" and options.of_column(TableOptions.distinct, field.name):
         raise UnsupportedError(
             f"option {_key(TableOptions.list_agg_delimiter, field)!r} is empty, so that "
-            f"{_key(TableOptions.distinct, field)!r} cannot tell texts apart: set a delimiter"
+            f"{_key(TableOptions.distinct, field)!r} cannot separate values: set a delimiter"
         )
 
 

@@ -1,4 +1,4 @@
-"""Which bucket a row belongs to: the functions that option ``bucket-function.type`` names."""
+"""The functions of option ``bucket-function.type``, which assign rows to buckets."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ Buckets: TypeAlias = NDArray[np.int32]
 """One number per row."""
 
 BucketFunction: TypeAlias = Callable[[Sequence[pa.Array]], Buckets]
-"""From the columns of the bucket key, in its order, to buckets."""
+"""Maps the columns of the bucket key, in its order, to buckets."""
 
 MAX_BUCKETS = (1 << 31) - 1
 
-# So many rows of the words in work stay in the processor's cache.
+# The words of this number of rows fit the processor's cache.
 _CHUNK_ROWS = 1 << 15
 
 _MOD_TYPES = (TypeName.INT, TypeName.BIGINT)
 
 
 def bucket_function(kind: str, key_types: Sequence[DataType], buckets: int) -> BucketFunction:
-    """The function of that kind, ``default``, ``mod`` or ``hive``, for a key and a table."""
+    """Return the bucket function ``default``, ``mod`` or ``hive`` for a key and a table."""
     if not 1 <= buckets <= MAX_BUCKETS:
         raise InvalidRequestError(f"a table has from 1 to {MAX_BUCKETS} buckets, not {buckets}")
     if not key_types:
@@ -58,7 +58,7 @@ def bucket_function(kind: str, key_types: Sequence[DataType], buckets: int) -> B
 
 
 def row_hashes(columns: Sequence[pa.Array], types: Sequence[DataType]) -> NDArray[np.int32]:
-    """The hash of the row that each position of the columns makes; no row is built."""
+    """Return the hash of each row, computed by column."""
     prepared = as_row_columns(columns, types)
     if not prepared:
         raise InvalidRequestError("rows without a column cannot be hashed")

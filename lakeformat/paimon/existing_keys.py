@@ -1,7 +1,7 @@
-"""Where a table has keys, whichever partition a row says: what a snapshot holds is read once.
+"""Finds the partitions of keys in a table; a snapshot is read once.
 
-Of each file only the columns of the key are read. Nothing is held but the keys that are asked for:
-a sorted list of their hashes finds the rows worth a look, and the few that are found are compared.
+Only the key columns of each file are read, and only the wanted keys are held: a sorted list of
+their hashes finds candidate rows, and these few are compared.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def find_keys(handle: TableHandle, snapshot: Snapshot | None, keys: pa.Array) ->
 
 
 def _with_every_row(handle: TableHandle) -> TableHandle:
-    """The table as if it showed also rows that wait for a compaction."""
+    """Return the table with rows visible that wait for a compaction."""
     options = {**handle.schema.options, "deletion-vectors.merge-on-read": "true"}
     if handle.options.merge_engine == "first-row":
         options["merge-engine"] = "deduplicate"
@@ -61,7 +61,7 @@ class _Found:
         self._bucket_of: list[np.ndarray[tuple[int], np.dtype[np.int32]]] = []
 
     def look_through(self, scan: Scan, split: Split) -> None:
-        """Keep what may be asked for of the rows of a split."""
+        """Keep the candidate rows of a split."""
         place = Place(split.partition, split.bucket)
         number = self._partitions.setdefault(place.partition, len(self._partitions))
         self._counts.setdefault(place, 0)
@@ -77,7 +77,7 @@ class _Found:
                 self._bucket_of.append(np.full(len(rows), place.bucket, np.int32))
 
     def among(self, keys: pa.Array) -> FoundKeys:
-        """What was found of these keys, which are looked at one by one now."""
+        """Return the places of these keys, compared one by one."""
         partition_of = np.full(len(keys), NOWHERE, np.int64)
         bucket_of = np.full(len(keys), NOWHERE, np.int32)
         partitions = list(self._partitions)

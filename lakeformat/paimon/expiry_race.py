@@ -1,4 +1,4 @@
-"""What a snapshot led to goes once it has expired: whoever is still reading it meets no damage."""
+"""Races of a reader with the expiry: files of an expired snapshot are no damage."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ __all__ = [
 ]
 
 _TRIES = 10
-"""So often what reads the newest snapshot begins again."""
+"""The number of times a read of the newest snapshot starts again."""
 
 _LOOKS_AFTER = (0.1, 0.2, 0.4, 0.8, 1.6)
-"""Seconds between one look and the next for a snapshot whose files go first."""
+"""Seconds between checks for a snapshot whose files are deleted before itself."""
 
 T = TypeVar("T")
 
@@ -43,7 +43,7 @@ T = TypeVar("T")
 def telling_of_expiry(
     handle: TableHandle, *snapshots: Snapshot | None, changes: bool = False
 ) -> Iterator[None]:
-    """Around what reads certain snapshots, or their ``changes``: if one has expired, it says so."""
+    """Turn missing files into SnapshotExpiredError if one of the snapshots has expired."""
     try:
         yield
     except CorruptTableError as missing:
@@ -63,21 +63,21 @@ def telling_of_expiry(
 
 @contextmanager
 def rewriting_if_overtaken(handle: TableHandle, base: Snapshot | None) -> Iterator[None]:
-    """Around what asks a snapshot for the buckets of keys: a newer one has to be asked then."""
+    """Turn missing files into BucketsChangedError if the snapshot with the buckets has expired."""
     try:
         yield
     except (CorruptTableError, SnapshotExpiredError) as missing:
         if base is None or not is_overtaken(handle, base.id):
             raise
         raise BucketsChangedError(
-            f"snapshot {base.id} of {handle.uri}, which says in which buckets keys are, is not the "
-            "newest any more and has expired while it was read. Nothing was published: write the "
-            f"rows again. This was met first: {missing}"
+            f"snapshot {base.id} of {handle.uri}, which assigns keys to buckets, expired while it "
+            "was read, and a newer one exists. Nothing was published: write the rows again. "
+            f"First error: {missing}"
         ) from missing
 
 
 def again_if_overtaken(handle: TableHandle, work: Callable[[], T]) -> T:
-    """What reads the newest snapshot, as often as a newer one takes it away meanwhile."""
+    """Run work on the newest snapshot, again each time that the snapshot expires meanwhile."""
     for tries_left in reversed(range(_TRIES)):
         newest = latest_snapshot_id(handle.storage, handle.layout)
         try:
@@ -100,7 +100,7 @@ def head_of(handle: TableHandle) -> Callable[[], int | None]:
 
 
 def is_overtaken(handle: TableHandle, newest: int | None) -> bool:
-    """Whether another snapshot is the newest by now."""
+    """Return True if another snapshot is the newest now."""
     return latest_snapshot_id(handle.storage, handle.layout) != newest
 
 
@@ -109,9 +109,10 @@ def _expired_of(handle: TableHandle, read: Sequence[Snapshot], changes: bool) ->
 
 
 def _expired_soon(handle: TableHandle, read: Sequence[Snapshot], changes: bool) -> Snapshot | None:
-    """Other engines remove the files of a snapshot first, and itself last: look again for a while.
+    """Return the first snapshot that expires within a few seconds, else None.
 
-    The newest snapshot is never expired, so of that a file that is gone is damage at once.
+    Other engines delete the files of a snapshot before the snapshot. The newest snapshot never
+    expires, so a missing file of it is damage.
     """
     for seconds in _LOOKS_AFTER:
         newest = latest_snapshot_id(handle.storage, handle.layout)
@@ -124,14 +125,14 @@ def _expired_soon(handle: TableHandle, read: Sequence[Snapshot], changes: bool) 
 
 
 def _is_of_a_missing_file(error: BaseException | None) -> bool:
-    """Whether a file was not found; one that is there and damaged stays so."""
+    """Return True if a file is missing; a damaged file does not count."""
     while error is not None and not isinstance(error, NotFoundError):
         error = error.__cause__ or error.__context__
     return error is not None
 
 
 def _is_kept(handle: TableHandle, snapshot: Snapshot, changes: bool) -> bool:
-    """Whether something leads to its rows still, or to its changes; also if that cannot be told."""
+    """Return True if its rows or changes are still referenced, or if that is unknown."""
     storage, layout = handle.storage, handle.layout
     try:
         found = read_snapshot_if_present(storage, layout, snapshot.id)

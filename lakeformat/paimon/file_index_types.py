@@ -1,4 +1,4 @@
-"""Which types of column each type of file index can hold."""
+"""The column types that each type of file index can hold."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _MICROS_DIGITS = 6
 
 
 def is_indexable(index_type: str, data_type: DataType) -> bool:
-    """Whether an index of that type can hold a column."""
+    """Return True if an index of this type can hold a column."""
     return (
         isinstance(data_type, AtomicType)
         and data_type.name in INDEXABLE[index_type]
@@ -41,7 +41,7 @@ def is_indexable(index_type: str, data_type: DataType) -> bool:
 
 
 def is_too_fine(data_type: AtomicType) -> bool:
-    """Whether a range bitmap, which keeps values in 64 bits, would cut them."""
+    """Return True if a range bitmap, which keeps 64 bits, would truncate the values."""
     if data_type.name is TypeName.DECIMAL:
         return data_type.precision > _LONG_DIGITS
     timestamps = (TypeName.TIMESTAMP, TypeName.TIMESTAMP_LTZ)

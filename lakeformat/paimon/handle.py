@@ -1,4 +1,4 @@
-"""What every operation on one table needs: where it is, what it looks like, the world outside."""
+"""The handle of a table for every operation: storage, layout, schema and environment."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _DONE = {
 
 @dataclass(frozen=True, slots=True)
 class TableHandle:
-    """A table as it was opened; the schema is the newest of that moment."""
+    """A table as it was opened, with the newest schema of that moment."""
 
     storage: Storage
     layout: TableLayout
@@ -57,7 +57,7 @@ class TableHandle:
 
     @property
     def uri(self) -> str:
-        """How messages name the table."""
+        """The table's address in messages."""
         return self.storage.uri(self.layout.root)
 
     @property
@@ -78,18 +78,18 @@ class TableHandle:
 
 
 def is_unaware(handle: TableHandle) -> bool:
-    """Whether this is an append table without buckets."""
+    """Return True for an append table without buckets."""
     return not handle.schema.primary_keys and handle.options.bucket == UNAWARE_BUCKET
 
 
 def crosses_partitions(handle: TableHandle) -> bool:
-    """Whether a key may come up in another partition than before, and its row has to move."""
+    """Return True if a key may appear in another partition, so that its old row must be deleted."""
     keys = handle.schema.primary_keys
     return bool(keys) and not {*handle.schema.partition_keys} <= {*keys}
 
 
 def has_hash_index(handle: TableHandle) -> bool:
-    """Whether index files say which bucket of its partition a key is in."""
+    """Return True if hash index files assign keys to buckets."""
     is_dynamic = bool(handle.schema.primary_keys) and handle.options.bucket == UNAWARE_BUCKET
     return is_dynamic and not crosses_partitions(handle)
 
@@ -131,7 +131,7 @@ def require_allowed(handle: TableHandle, operation: Operation) -> None:
 
 
 def require_no_chain(handle: TableHandle) -> None:
-    """Refuse a chain table as a whole; each of the two branches it is merged from is let pass."""
+    """Refuse a chain table; the two branches that it merges are accepted."""
     options = handle.options.to_dict()
     if read_through(options, handle.layout.branch) == CHAIN_TABLE:
         names = [f"{handle.name}$branch_{name}" for name in chain_branches(options)]
@@ -156,7 +156,7 @@ def _sentence(text: str) -> str:
 
 
 def require_writable(handle: TableHandle) -> None:
-    """Refuse to write rows where an option asks for something this version would not do."""
+    """Refuse to write rows if an option needs something that this version does not do."""
     schema, bucket = handle.schema, handle.options.bucket
     if not schema.primary_keys:
         _require_bucket_key(handle)
@@ -178,7 +178,6 @@ def _require_bucket_key(handle: TableHandle) -> None:
     options = handle.options
     if options.bucket != UNAWARE_BUCKET and not options.bucket_key:
         raise UnsupportedError(
-            f"{handle.uri} has {options.bucket} buckets and says in no 'bucket-key' which columns "
-            "decide about them: this version does not write such tables; copy the rows into a "
-            "table with a bucket key"
+            f"{handle.uri} has {options.bucket} buckets but sets no 'bucket-key': this "
+            "version does not write such tables; copy the rows into a table with a bucket key"
         )

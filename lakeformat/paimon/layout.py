@@ -11,7 +11,7 @@
   statistics/stat-<uuid>-<n>
   [<key>=<value>/…]bucket-<n>/data-<uuid>-<n>.<format>
 
-Whatever branch wrote them, manifests, statistics, index and data files lie below the table.
+Manifests, statistics, index and data files of all branches lie below the table.
 """
 
 from __future__ import annotations
@@ -49,19 +49,19 @@ __all__ = [
 
 DATABASE_SUFFIX = ".db"
 DOTS = frozenset({".", ".."})
-"""Names that lead elsewhere, so no file, branch, tag or consumer has one."""
+"""Directory names with a meaning of their own; no file, branch, tag or consumer may have one."""
 
 UNFINISHED_BRANCH = ".unfinished-"
-"""How the file begins that says a branch is being made or removed."""
+"""Prefix of the file that marks a branch under creation or deletion."""
 
 EXPIRY_INTENT = ".expire-"
-"""How the file begins that says which snapshots are on their way out."""
+"""Prefix of the file that lists the snapshots an expiry is deleting."""
 
 FENCE = ".fence-"
-"""How the file begins that says which snapshots a rollback took out of history."""
+"""Prefix of the file that lists the snapshots a rollback removed."""
 
 POSTPONE_BUCKET = -2
-"""Rows that wait for a bucket."""
+"""The bucket of rows that get their bucket at the next compaction."""
 
 REGISTERED_MARK = "_registered_in_lake_table"
 """The file in a directory of plain files that names the table which registered them."""
@@ -72,68 +72,68 @@ _ESCAPED = re.compile(r"[\x00-\x1f\x7f\"#%'*/:=?\\{}\[\]^]")
 
 
 def database_directory(warehouse: str, database: str) -> str:
-    """Where a database keeps its tables."""
+    """Return the directory of a database."""
     return f"{warehouse}/{database}{DATABASE_SUFFIX}"
 
 
 def manifest_name(unique: str, counter: int) -> str:
-    """A data manifest of one commit attempt."""
+    """Return the name of a data manifest of one commit attempt."""
     return f"manifest-{unique}-{counter}"
 
 
 def manifest_list_name(unique: str, counter: int) -> str:
-    """A manifest list of one commit attempt."""
+    """Return the name of a manifest list of one commit attempt."""
     return f"manifest-list-{unique}-{counter}"
 
 
 def index_manifest_name(unique: str, counter: int) -> str:
-    """The index files of one snapshot."""
+    """Return the name of the index manifest of one snapshot."""
     return f"index-manifest-{unique}-{counter}"
 
 
 def index_file_name(unique: str, counter: int) -> str:
-    """A file of deletion vectors."""
+    """Return the name of a file of deletion vectors."""
     return f"index-{unique}-{counter}"
 
 
 def statistics_name(unique: str, counter: int) -> str:
-    """A statistics file."""
+    """Return the name of a statistics file."""
     return f"stat-{unique}-{counter}"
 
 
 def expiry_intent_name(end: int, unique: str) -> str:
-    """Of an expiry that leaves snapshot ``end`` as the oldest."""
+    """Return the intent name of an expiry that leaves snapshot ``end`` as the oldest."""
     return f"{EXPIRY_INTENT}{end}-{unique}"
 
 
 def data_file_name(prefix: str, unique: str, counter: int, extension: str) -> str:
-    """A data file; ``unique`` belongs to one writer, ``counter`` starts at 0."""
+    """Return a data file's name; ``unique`` belongs to one writer, ``counter`` starts at 0."""
     return f"{prefix}{unique}-{counter}.{extension}"
 
 
 def numbered(name: str, prefix: str) -> int | None:
-    """The number of ``<prefix><number>``; None for temporary files and other strangers."""
+    """Return the number of ``<prefix><number>``; None for any other name."""
     rest = name.removeprefix(prefix)
     return int(rest) if rest != name and _NUMBER.fullmatch(rest) else None
 
 
 def suffixed(name: str, prefix: str) -> str | None:
-    """What follows the prefix of a file name; None for temporary files and other strangers."""
+    """Return the part after the prefix; None for temporary files and other names."""
     rest = name.removeprefix(prefix)
     return rest if rest and rest != name and not _TEMPORARY.search(rest) else None
 
 
 def partition_directory(values: Sequence[tuple[str, str]]) -> str:
-    """Where a partition lies below the table, such as ``dt=2024-01-31/h=1``.
+    """Return the directory of a partition below the table, such as ``dt=2024-01-31/h=1``.
 
-    ``values`` are keys with their values as text, those that are null or blank already replaced
-    by the table's default name. Nobody reads values back from here: null and blank share a place.
+    ``values`` are keys with their values as text; null and blank values are already replaced by
+    the table's default name. Readers never take values from here, as null and blank share one.
     """
     return "/".join(f"{_escaped(key)}={_escaped(value)}" for key, value in values)
 
 
 def plain_name(name: str) -> str:
-    """Return a name out of metadata, and refuse one that leads elsewhere: damaged or forged."""
+    """Return a name read from metadata; refuse one that points outside its directory."""
     if not name or name in DOTS or "/" in name or "\0" in name:
         raise CorruptTableError(
             f"the table's metadata names a file {name!r}, which no file can be called; "
@@ -153,15 +153,15 @@ class TableLayout:
     root: str
     branch: str = MAIN_BRANCH
     data_path: str = ""
-    """Where below the root the data files are; the option ``data-file.path-directory``."""
+    """The directory of data files below the root, from option ``data-file.path-directory``."""
 
     def on_branch(self, branch: str) -> TableLayout:
-        """The same table seen from another branch."""
+        """Return the layout of the same table for another branch."""
         return replace(self, branch=branch)
 
     @property
     def metadata_root(self) -> str:
-        """Where the files are that a branch has of its own."""
+        """The directory of the branch's own files."""
         if self.branch == MAIN_BRANCH:
             return self.root
         return f"{self.branches_directory}/branch-{plain_name(self.branch)}"
@@ -213,62 +213,62 @@ class TableLayout:
         return f"{self.snapshot_directory}/snapshot-{snapshot_id}"
 
     def fence(self, unique: str) -> str:
-        """The snapshots one rollback took out of history."""
+        """Return the path of the list of snapshots that one rollback removed."""
         return f"{self.snapshot_directory}/{FENCE}{unique}"
 
     def changelog(self, snapshot_id: int) -> str:
-        """The snapshot that outlived its expiry for the sake of its changelog."""
+        """Return the path of an expired snapshot that is kept for its changelog."""
         return f"{self.changelog_directory}/changelog-{snapshot_id}"
 
     def tag(self, name: str) -> str:
         return f"{self.tag_directory}/tag-{plain_name(name)}"
 
     def tag_success_file(self, name: str) -> str:
-        """What tells other programs that a tag is there."""
+        """Return the path of the file that signals a tag to other programs."""
         return f"{self.tag_directory}/tag-success-file/{plain_name(name)}_SUCCESS"
 
     def deleted_tag(self, name: str) -> str:
-        """The content of a tag that is gone, as long as its files are being removed."""
+        """Return the path of a deleted tag while its files are being deleted."""
         return f"{self.tag_directory}/.deleted-{plain_name(name)}"
 
     def unfinished_branch(self, name: str) -> str:
-        """What says that a branch is being made or removed: nobody may see it."""
+        """Return the path of the mark that hides a branch under creation or deletion."""
         return f"{self.branches_directory}/{UNFINISHED_BRANCH}{plain_name(name)}"
 
     def consumer(self, consumer_id: str) -> str:
         return f"{self.consumer_directory}/consumer-{plain_name(consumer_id)}"
 
     def staged(self, name: str) -> str:
-        """What waits to be published; nobody else's format."""
+        """Return the path of a result that waits for publication; other engines ignore it."""
         return f"{self.staged_directory}/staged-{plain_name(name)}"
 
     def staged_claim(self, name: str) -> str:
-        """Who is publishing it."""
+        """Return the path of the claim of the job that publishes it."""
         return f"{self.staged_directory}/claim-{plain_name(name)}"
 
     def stream(self, name: str) -> str:
-        """How far a stream into the table has come; nobody else's format."""
+        """Return the path of a stream's progress; other engines ignore it."""
         return f"{self.stream_directory}/stream-{plain_name(name)}"
 
     def manifest(self, name: str) -> str:
-        """A manifest, a manifest list or an index manifest; all live in one directory."""
+        """Return the path of a manifest, manifest list or index manifest, in one directory."""
         return f"{self.root}/manifest/{plain_name(name)}"
 
     def statistics(self, name: str) -> str:
-        """A statistics file."""
+        """Return the path of a statistics file."""
         return f"{self.root}/statistics/{plain_name(name)}"
 
     def index_file(self, name: str) -> str:
-        """A file of hashes, deletion vectors or a global index."""
+        """Return the path of a file of hashes, deletion vectors or a global index."""
         return f"{self.root}/index/{plain_name(name)}"
 
     def bucket_directory(self, bucket: int, partition: str = "") -> str:
-        """Where the data files of a bucket are; ``partition`` is a ``partition_directory``."""
+        """Return the directory of a bucket; ``partition`` is a ``partition_directory``."""
         below = self.bucket_below_root(bucket, partition)
         return f"{self.root}/{below}" if self.root else below
 
     def bucket_below_root(self, bucket: int, partition: str = "") -> str:
-        """Where a bucket lies below the table, and below each external path."""
+        """Return the directory of a bucket relative to the table or an external path."""
         name = "postpone" if bucket == POSTPONE_BUCKET else str(bucket)
         parts = (self.data_path, partition, f"bucket-{name}")
         return "/".join(part for part in parts if part)
@@ -278,7 +278,7 @@ class TableLayout:
         return names[: len(self.data_path.split("/")) * bool(self.data_path) + 1]
 
     def data_file(self, bucket: int, name: str, partition: str = "") -> str:
-        """A file of a bucket; of a packed changelog the file that all its parts are in."""
+        """Return a file of a bucket; for a packed changelog the file with all its parts."""
         if (part := packed_part(name)) is not None:
             bucket, name = part.bucket, part.file_name
         return f"{self.bucket_directory(bucket, partition)}/{plain_name(name)}"

@@ -33,13 +33,13 @@ _JAVA_WHITESPACE = (
 
 
 def partition_fields(schema: TableSchema) -> tuple[DataField, ...]:
-    """The columns the table is partitioned by, in the order of its directories."""
+    """Return the partition columns in the order of directories."""
     by_name = {field.name: field for field in schema.fields}
     return tuple(by_name[key] for key in schema.partition_keys)
 
 
 def partition_values(schema: TableSchema, partition: bytes) -> tuple[Value, ...]:
-    """The values of a partition's framed binary row."""
+    """Return the values of a partition's framed binary row."""
     fields = partition_fields(schema)
     arity, row = unframe_row(partition)
     if arity != len(fields):
@@ -50,7 +50,7 @@ def partition_values(schema: TableSchema, partition: bytes) -> tuple[Value, ...]
 
 
 def partition_texts(schema: TableSchema, partition: bytes) -> tuple[str | None, ...]:
-    """Each value as directory names spell it, before anything is escaped; null stays None."""
+    """Return each value as in directory names, not escaped; None for null."""
     legacy = schema.table_options.partition_legacy_name
     return tuple(
         None if value is None else _text(value, field, legacy=legacy)
@@ -61,7 +61,7 @@ def partition_texts(schema: TableSchema, partition: bytes) -> tuple[str | None, 
 
 
 def partition_path(schema: TableSchema, partition: bytes) -> str:
-    """The directory of a partition below the table; empty when there are no partitions."""
+    """Return the directory of a partition below the table; empty for a table without partitions."""
     default = schema.table_options.partition_default_name
     texts = partition_texts(schema, partition)
     return partition_directory(
@@ -73,7 +73,7 @@ def partition_path(schema: TableSchema, partition: bytes) -> str:
 
 
 def partition_name(schema: TableSchema, partition: bytes) -> str:
-    """A partition for people: a text whose directory is that of null as well stands in quotes."""
+    """Return a partition for people; a value whose directory equals that of null is quoted."""
     default = schema.table_options.partition_default_name
     texts = partition_texts(schema, partition)
     return "/".join(
@@ -85,7 +85,7 @@ def partition_name(schema: TableSchema, partition: bytes) -> str:
 
 
 def or_default_name(text: str | None, default: str) -> str:
-    """What a directory calls a value: by its text, or by ``default`` if it is null or blank."""
+    """Return the directory name of a value: its text, or ``default`` if it is null or blank."""
     return text if text is not None and text.strip(_JAVA_WHITESPACE) else default
 
 

@@ -1,4 +1,4 @@
-"""Which partitions somebody speaks of: all of them, some by value, or some by name."""
+"""Filters for partitions: all of them, some by value, or some by name."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ PartitionSpec: TypeAlias = Mapping[str, Any]
 """Values of some partition columns, such as ``{"dt": "2024-01-01"}``; text is cast as in SQL."""
 
 _LOOKED_UP = 100
-"""Above so many partitions, looking each up costs more than it saves."""
+"""Above this number of partitions, a lookup of each costs more than it saves."""
 
 _Values: TypeAlias = Mapping[int, pa.Array]
-"""By position of the partition column, one value."""
+"""One value by position of the partition column."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class PartitionFilter:
     rows: pa.Array | None = None
 
     def mask(self, partitions: pa.Array) -> NDArray[np.bool_]:
-        """Which of these framed rows are meant."""
+        """Mask the framed rows that the filter selects."""
         if self.rows is not None:
             return _to_numpy(pc.is_in(partitions, self.rows))
         different = partitions.dictionary_encode()
@@ -53,7 +53,7 @@ class PartitionFilter:
         return found
 
     def may_hold(self, stats: SimpleStats) -> bool:
-        """Whether files with such partitions may be meant; False only where none can be."""
+        """Return False if no partition within these bounds can be selected."""
         fields = partition_fields(self.schema)
         types = [field.type for field in fields]
         if self.rows is not None:
@@ -66,7 +66,7 @@ class PartitionFilter:
 
     @property
     def is_everything(self) -> bool:
-        """Whether every partition is meant, also those that come later."""
+        """True if every partition is selected, including later ones."""
         return any(not spec for spec in self.specs)
 
     def _meets_one(self, partitions: pa.Array) -> NDArray[np.bool_]:
@@ -85,12 +85,12 @@ class PartitionFilter:
 
 
 def these_partitions(schema: TableSchema, rows: pa.Array) -> PartitionFilter:
-    """Exactly these partitions, given as framed rows."""
+    """Return the filter for exactly these partitions, given as framed rows."""
     return PartitionFilter(schema, rows=rows.unique())
 
 
 def some_partitions(schema: TableSchema, specs: Collection[PartitionSpec]) -> PartitionFilter:
-    """The partitions that have the values of one spec; an empty spec means all of them."""
+    """Return the filter for partitions with the values of a spec; an empty spec selects all."""
     return PartitionFilter(schema, tuple(_values(schema, spec) for spec in specs))
 
 
@@ -114,7 +114,7 @@ def _values(schema: TableSchema, spec: PartitionSpec) -> _Values:
 
 
 def _value(value: Any, field: DataField, default: str) -> pa.Array:
-    """One value, cast from text as SQL does; null and the name of its directory are null."""
+    """Return one value, cast from text as in SQL; the directory name of null is null."""
     text = None if value is None or value == default else _as_text(value)
     try:
         found = cast_array(pa.array([text], pa.string()), STRING, field.type)
@@ -139,7 +139,7 @@ def _as_text(value: Any) -> str:
 
 
 def _says(text: str, found: pa.Array) -> bool:
-    """Whether the cast kept the whole value; dates and times may be spelled in several ways."""
+    """Return True if the cast kept the whole value; dates and times have several spellings."""
     kind = found.type
     if pa.types.is_integer(kind) or pa.types.is_decimal(kind):
         try:

@@ -30,7 +30,7 @@ __all__ = ["ColumnList", "TableSchema", "new_schema"]
 
 CURRENT_VERSION = 3
 ColumnList: TypeAlias = "pa.Schema | Sequence[tuple[str, str]]"
-"""What a caller may give as columns: an Arrow schema or (name, type) pairs."""
+"""The columns of a call: an Arrow schema or (name, type) pairs."""
 
 _RESERVED_NAMES = {"_SEQUENCE_NUMBER", "_VALUE_KIND", "_LEVEL", "rowkind", "_ROW_ID"}
 _RESERVED_PREFIX = "_KEY_"
@@ -62,7 +62,7 @@ class TableSchema:
 
     @property
     def key_fields(self) -> tuple[DataField, ...]:
-        """What identifies a row inside a partition: the primary key without partition columns.
+        """The fields that identify a row in a partition: the primary key without partition columns.
 
         In the order of the primary key, in which rows are sorted and keys are stored.
         """
@@ -74,11 +74,11 @@ class TableSchema:
         return [f.name for f in self.fields]
 
     def arrow_schema(self) -> pa.Schema:
-        """The table's rows in Arrow."""
+        """Return the Arrow schema of the table's rows."""
         return to_arrow_schema(self.fields)
 
     def to_json(self) -> bytes:
-        """The content of the schema file."""
+        """Return the content of the schema file."""
         return json.dumps(self._members(), indent=2, ensure_ascii=False).encode()
 
     def _members(self) -> dict[str, Any]:
@@ -122,10 +122,10 @@ def new_schema(
     comment: str | None = None,
     time_millis: int,
 ) -> TableSchema:
-    """The first schema of a table, with every column and nested field numbered.
+    """Return the first schema of a table, with ids for all columns and nested fields.
 
     Columns of the primary key become NOT NULL. Keys may also be given as the options
-    ``primary-key`` and ``partition``, as SQL engines do; they are no options then.
+    ``primary-key`` and ``partition``, as SQL engines do; they are then removed from the options.
     """
     if comment is not None:
         require_text("comment", comment)
@@ -161,7 +161,7 @@ def new_schema(
 def _keys(
     argument: str, option: str, given: Sequence[str], settings: dict[str, str], columns: list[str]
 ) -> tuple[str, ...]:
-    """The columns of a key, taken out of the options if they are there."""
+    """Return the columns of a key; if an option names them, remove the option."""
     keys = _column_list(argument, given)
     if option in settings:
         if keys:
@@ -179,7 +179,7 @@ def _keys(
 
 
 def _column_list(argument: str, given: object) -> tuple[str, ...]:
-    """Callers without a type checker may pass anything, a single name above all."""
+    """Return the list of columns; refuse other types, such as a single name."""
     if isinstance(given, str) or not isinstance(given, Sequence):
         raise InvalidRequestError(f"{argument} is a list of columns, got {given!r}")
     if not all(isinstance(name, str) for name in given):
@@ -222,7 +222,7 @@ def _check_names(names: list[str]) -> None:
 
 
 def _number_fields(named: list[tuple[str, DataType]]) -> tuple[tuple[DataField, ...], int]:
-    """The columns with their ids, and the highest id handed out."""
+    """Return the columns with their ids, and the highest id."""
     numbering = _Numbering(next_id=len(named))
     fields = tuple(
         DataField(i, name, numbering.renumber(data_type))
@@ -233,7 +233,7 @@ def _number_fields(named: list[tuple[str, DataType]]) -> tuple[tuple[DataField, 
 
 @dataclass(slots=True)
 class _Numbering:
-    """Hands out ids to nested fields, after those of the columns."""
+    """Assigns ids to nested fields, after those of the columns."""
 
     next_id: int
 

@@ -1,1 +1,1 @@
-"""ANALYZE: what a table's rows look like, counted and kept for the planners of other engines."""
+"""ANALYZE: statistics of a table's rows, for the planners of other engines."""

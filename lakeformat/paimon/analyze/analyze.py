@@ -1,7 +1,7 @@
-"""Reads the rows of the newest snapshot once, and publishes what they look like.
+"""Reads the rows of the newest snapshot once, and publishes their statistics.
 
 The statistics are of the snapshot that was read. Later snapshots inherit them until the schema
-changes, so whoever uses them compares ``snapshotId`` with the head first.
+changes, so readers compare ``snapshotId`` with the head first.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _log = logging.getLogger(__name__)
 ALL_COLUMNS = "all"
 
 OnRows: TypeAlias = Callable[[int], object]
-"""Hears how many rows have been read by now."""
+"""Called with the number of rows read so far."""
 
 
 def analyze(
@@ -47,7 +47,7 @@ def analyze(
     dry_run: bool = False,
     on_progress: OnRows | None = None,
 ) -> AnalyzeReport:
-    """Count rows and, of some columns or of ``"all"``, their values; publish it as a snapshot."""
+    """Count rows and the values of some or ``"all"`` columns; publish the result as a snapshot."""
     is_empty = latest_snapshot(handle.storage, handle.layout) is None
     handle = _newest_schema(handle)
     _chosen(handle, columns)
@@ -85,7 +85,7 @@ def analyze(
 
 
 def _newest_schema(handle: TableHandle) -> TableHandle:
-    """Read after the snapshot, so that no file of it has a newer schema."""
+    """Return the table with a schema read after the snapshot, so no file has a newer one."""
     newest = latest_schema_id(handle.storage, handle.layout)
     if newest is None or newest == handle.schema.id:
         return handle
@@ -95,7 +95,7 @@ def _newest_schema(handle: TableHandle) -> TableHandle:
 def _chosen(
     handle: TableHandle, columns: Sequence[str] | None
 ) -> tuple[list[DataField], tuple[str, ...]]:
-    """The columns to look at, and those of all that have no statistics."""
+    """Return the columns to analyze, and the columns that have no statistics."""
     fields = handle.schema.fields
     if columns is None:
         return [], ()
@@ -112,7 +112,7 @@ def _chosen(
         if not can_be_analyzed(by_name[name].type):
             raise UnsupportedError(
                 f"there are no statistics of column {name!r}, which is "
-                f"{type_to_json(by_name[name].type)}: leave it out, or say 'all', which does"
+                f"{type_to_json(by_name[name].type)}: leave it out, or pass 'all', which skips it"
             )
     return [by_name[name] for name in dict.fromkeys(names)], ()
 
@@ -120,10 +120,12 @@ def _chosen(
 def _newest(
     handle: TableHandle, columns: Sequence[str] | None, on_progress: OnRows | None
 ) -> tuple[TableStatistics, tuple[str, ...]]:
-    """What the newest snapshot looks like, and the columns that have no statistics."""
+    """Return the statistics of the newest snapshot, and the columns without statistics."""
     head = latest_snapshot(handle.storage, handle.layout)
     if head is None:
-        raise NotFoundError(f"the snapshots of {handle.uri} have gone meanwhile")
+        raise NotFoundError(
+            f"{handle.uri} has no snapshots any more: it was dropped or rolled back meanwhile"
+        )
     handle = _newest_schema(handle)
     chosen, skipped = _chosen(handle, columns)
     return _statistics(handle, head, chosen, on_progress), skipped
@@ -148,7 +150,7 @@ def _statistics(
 def _read(
     handle: TableHandle, head: Snapshot, columns: Sequence[DataField], on_progress: OnRows | None
 ) -> tuple[int, dict[str, ColumnStatistics]]:
-    """How many rows there are when they are merged, and what their columns hold."""
+    """Return the number of merged rows and the statistics of their columns."""
     if not columns:
         return Scan(handle, head, None).count(), {}
     summaries = [ColumnSummary(column) for column in columns]

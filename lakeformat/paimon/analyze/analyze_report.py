@@ -1,4 +1,4 @@
-"""What ANALYZE found out, for people and programs."""
+"""The report of ANALYZE."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class AnalyzeReport(Report):
     snapshot_id: int | None
     """The snapshot that names the statistics; None when none was made."""
     statistics: TableStatistics | None
-    """What was found out; None of a table without a snapshot, or if it was done before."""
+    """The statistics; None for a table without snapshots or a repeated commit."""
     skipped: tuple[str, ...] = ()
     """Columns of types that have no statistics."""
     replayed: bool = False
@@ -29,7 +29,7 @@ class AnalyzeReport(Report):
     """One sentence for the log: what happened, or why nothing did."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON."""
+        """Return plain values, ready for JSON."""
         found = self.statistics
         return {
             "table": self.table,

@@ -1,4 +1,4 @@
-"""What ANALYZE finds out about one column, as Spark counts it for Java.
+"""The statistics of one column, counted as Spark does for Java.
 
 Texts have lengths in characters and bytes theirs, a null counting as empty; both have no bounds.
 Other values have one length, the bytes Spark has for them.
@@ -38,7 +38,7 @@ _SHORT_DECIMAL_BYTES, _LONG_DECIMAL_BYTES = 8, 16
 
 
 def can_be_analyzed(data_type: DataType) -> bool:
-    """Whether there are statistics of such columns; nested ones have none."""
+    """Return True if columns of this type have statistics; nested ones have none."""
     return isinstance(data_type, AtomicType) and (
         data_type.name in _FIXED_BYTES
         or data_type.name in (*_TEXTS, *_BYTES)
@@ -48,7 +48,7 @@ def can_be_analyzed(data_type: DataType) -> bool:
 
 @dataclass(slots=True)
 class ColumnSummary:
-    """One column, batch by batch."""
+    """Collects the statistics of one column, batch by batch."""
 
     column: DataField
     _rows: int = 0
@@ -60,7 +60,7 @@ class ColumnSummary:
     _distinct: DistinctCount = field(default_factory=DistinctCount)
 
     def add(self, values: pa.Array) -> None:
-        """More rows."""
+        """Add rows."""
         self._rows += len(values)
         self._nulls += values.null_count
         self._distinct.add(values)
@@ -70,7 +70,7 @@ class ColumnSummary:
             self._add_bounds(values)
 
     def result(self) -> ColumnStatistics:
-        """What was found out about all rows."""
+        """Return the statistics of all rows."""
         low, high = self._bound_texts()
         average, longest = self._lengths()
         return ColumnStatistics(
@@ -130,7 +130,7 @@ class ColumnSummary:
 
 
 def _texts(values: pa.Array, data_type: AtomicType) -> pa.Array:
-    """Days for dates and milliseconds for times; a time with a zone as it is in UTC."""
+    """Return days for dates and milliseconds for times; times with a zone are in UTC."""
     if data_type.name in (TypeName.TIMESTAMP, TypeName.TIMESTAMP_LTZ):
         local = replace(data_type, name=TypeName.TIMESTAMP)
         return cast_text(values.cast(pa.timestamp(values.type.unit)), local)

@@ -1,4 +1,4 @@
-"""How many different values a column has: exact for some, estimated for very many.
+"""The number of distinct values of a column: exact up to a limit, then estimated.
 
 The estimate is HyperLogLog with 16,384 registers: its error is about one in a hundred, and its
 memory is the same for any number of values.
@@ -19,7 +19,7 @@ from lakeformat.rows.key_words import column_words
 __all__ = ["DistinctCount"]
 
 EXACT_VALUES = 100_000
-"""Up to so many values are kept, and counted one by one."""
+"""Up to this number, values are kept and counted exactly."""
 
 _INDEX_BITS = 14
 _REGISTERS = 1 << _INDEX_BITS
@@ -36,7 +36,7 @@ class DistinctCount:
         self._registers: npt.NDArray[np.uint8] | None = None
 
     def add(self, column: pa.Array) -> None:
-        """More values of the column."""
+        """Add values of the column."""
         found = pc.unique(column).drop_null()
         if self._registers is None and self._values is not None:
             found = pc.unique(pa.concat_arrays([self._values, found]))
@@ -49,7 +49,7 @@ class DistinctCount:
 
     @property
     def count(self) -> int:
-        """How many there are, or about how many."""
+        """Return the exact or estimated number."""
         if self._registers is not None:
             return _estimate(self._registers)
         return 0 if self._values is None else len(self._values)
@@ -69,7 +69,7 @@ def _hashes(values: pa.Array) -> _Hashes:
 
 
 def _mixed(words: _Hashes) -> _Hashes:
-    """Every bit of the result depends on every bit of the word (SplitMix64)."""
+    """Mix words so that every bit depends on every bit (SplitMix64)."""
     words = words + np.uint64(0x9E3779B97F4A7C15)
     words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -77,7 +77,7 @@ def _mixed(words: _Hashes) -> _Hashes:
 
 
 def _add(registers: npt.NDArray[np.uint8], hashes: _Hashes) -> None:
-    """Each register keeps the longest run of leading zeros that came its way."""
+    """Update registers: each keeps the longest run of leading zeros."""
     index = (hashes >> np.uint64(64 - _INDEX_BITS)).astype(np.int64)
     rest = (hashes << np.uint64(_INDEX_BITS)) | np.uint64(1 << (_INDEX_BITS - 1))
     _, exponent = np.frexp(rest.astype(np.float64))

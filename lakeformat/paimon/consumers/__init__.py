@@ -1,4 +1,4 @@
-"""Consumers: readers of changes, how far each has come, and what is kept for them."""
+"""Consumers: readers of changes, their progress, and the snapshots kept for them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is said of consumers."""
+"""Reports about consumers."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ __all__ = ["ConsumerReport", "ConsumerState"]
 
 @dataclass(frozen=True, slots=True)
 class ConsumerState:
-    """A reader of changes, and where it stands."""
+    """A reader of changes and its progress."""
 
     id: str
     next_snapshot: int
     modified_millis: int
-    """When it last made progress."""
+    """The time of its last progress."""
     behind: int
-    """How many snapshots it has not read."""
+    """The number of snapshots it has not read."""
     is_stale: bool
-    """Whether what it reads next has expired: it fell behind, and nothing is kept for it."""
+    """True if its next snapshot has expired: it fell behind, and nothing is kept for it."""
     position: Position
-    """How far it has read."""
+    """The position up to which it has read."""
 
     def to_dict(self) -> dict[str, Any]:
-        """The state as plain values, under the names that ``$consumers`` has for them."""
+        """Return the state as plain values, with the names of ``$consumers``."""
         return {
             "consumer_id": self.id,
             "next_snapshot_id": self.next_snapshot,
@@ -40,7 +40,7 @@ class ConsumerState:
 
 @dataclass(frozen=True, slots=True)
 class ConsumerReport(Report):
-    """Which consumers were forgotten, or in a dry run would be."""
+    """The consumers that were deleted, or in a dry run would be."""
 
     table: str
     dry_run: bool
@@ -48,5 +48,5 @@ class ConsumerReport(Report):
     kept: tuple[str, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """The report as plain values."""
+        """Return the report as plain values."""
         return {**asdict(self), "removed": [*self.removed], "kept": [*self.kept]}

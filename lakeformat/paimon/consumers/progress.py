@@ -1,4 +1,4 @@
-"""How far the consumers of a table have come, and which of them keep snapshots."""
+"""The progress of a table's consumers, and the snapshots they keep."""
 
 from __future__ import annotations
 
@@ -13,32 +13,32 @@ from lakeformat.paimon.metadata.snapshot_directory import snapshot_ids
 __all__ = ["FORWARDING", "Guard", "Progress", "available_ids", "read_progress"]
 
 FORWARDING = "fast-forward-of-main"
-"""The consumer of a branch whose snapshots main is getting: those themselves must stay."""
+"""The consumer that keeps a branch's snapshots while main is fast-forwarded to them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """Somebody who has not read a snapshot yet: it and all after it must stay."""
+    """A reader that has not read a snapshot yet: this one and later ones are kept."""
 
     what: str
-    """How messages name it, such as ``consumer 'job'``."""
+    """Its name in messages, such as ``consumer 'job'``."""
     next_snapshot: int
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """What the consumers of a table keep."""
+    """The snapshots that the consumers of a table keep."""
 
     guard: Guard | None
-    """The one that is furthest behind."""
+    """The reader that is furthest behind."""
     stale: tuple[str, ...]
-    """Those whose next snapshot has expired with its changelog: nothing is kept for them."""
+    """Consumers whose next snapshot has expired with its changelog: nothing is kept for them."""
     of_snapshots: Guard | None = None
-    """The one whose changes, told otherwise, are no substitute for the snapshots."""
+    """The reader that needs the snapshots themselves, not their changelog."""
 
 
 def read_progress(handle: TableHandle, *, without: Collection[str] = ()) -> Progress:
-    """Who is furthest behind; ``without`` are consumers that do not count any more."""
+    """Find the reader furthest behind; consumers in ``without`` are ignored."""
     found = [
         consumer
         for consumer in read_consumers(handle.storage, handle.layout, handle.environment)
@@ -61,6 +61,6 @@ def _guard(consumer: Consumer) -> Guard:
 
 
 def available_ids(handle: TableHandle) -> list[int]:
-    """The snapshots whose changes can still be read, ascending."""
+    """Return the snapshots whose changes can still be read, ascending."""
     storage, layout = handle.storage, handle.layout
     return sorted({*changelog_ids(storage, layout), *snapshot_ids(storage, layout)})

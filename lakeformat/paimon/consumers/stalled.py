@@ -20,13 +20,13 @@ __all__ = ["Rules", "StalledConsumer", "find_stalled"]
 
 _DAY = 24 * 60 * 60 * 1000
 _LONG_FOR_A_STREAM = _DAY
-"""What a stream sets while it publishes is there for seconds, or until it is started again."""
+"""A stream's own consumer exists for seconds, or until the stream is restarted."""
 _LONG = 7 * _DAY
-"""Readers may come once a week."""
+"""A reader may run once a week."""
 
 
 class Rules(Protocol):
-    """What expires: of numbers and times, where no consumer keeps it."""
+    """The retention of an expiry, in numbers and times, without consumers."""
 
     @property
     def retain_max(self) -> int: ...
@@ -40,38 +40,38 @@ class Rules(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class StalledConsumer:
-    """A consumer that keeps what would expire otherwise, though nobody seems to read."""
+    """A consumer that keeps due snapshots although it seems to have stopped reading."""
 
     id: str
     next_snapshot: int | None
-    """It and all after it are kept; None where the file is damaged, so that nothing expires."""
+    """This and later snapshots are kept; None for a damaged file, which keeps everything."""
     unmoved_millis: int
     is_of_stream: bool = False
-    """Whether a stream into the table has set it, and died while it published a batch."""
+    """True if a stream into the table left it when it crashed during a batch."""
     damage: str | None = None
     keeps: str = "snapshot"
-    """Whether snapshots are kept, or ``changelog``: those alone that outlive their snapshots."""
+    """``snapshot``, or ``changelog`` if only changelogs of expired snapshots are kept."""
 
     @property
     def finding(self) -> str:
-        """What is wrong."""
+        """The problem in one sentence."""
         if self.damage is not None:
-            return f"nothing expires, for consumer {self.id!r} is damaged ({self.damage})"
-        whose = " of a stream that died while it published" if self.is_of_stream else ""
+            return f"nothing expires, because consumer {self.id!r} is damaged ({self.damage})"
+        whose = " of a stream that crashed while publishing" if self.is_of_stream else ""
         return (
             f"consumer {self.id!r}{whose} has not moved for {duration(self.unmoved_millis)}, and "
             f"keeps {self.keeps} {self.next_snapshot} and all after it from expiring"
         )
 
     def advice(self, table: str) -> str:
-        """What to do, with the command."""
+        """Return the command to run."""
         name = shlex.quote(self.id)
         if self.damage is not None:
             return f"lake consumer set {table} {name} --next NUMBER, or delete the file"
         command = f"lake consumer reset {table} {name}"
         if self.is_of_stream:
-            return f"start the stream again or, if it will not come back, {command}"
-        return f"let its reader go on or, if there is none any more, {command}"
+            return f"restart the stream or, if it has ended, {command}"
+        return f"restart its reader or, if it has ended, {command}"
 
     def advice_to_maintain(self, table: str) -> str:
         """Name the maintenance that deletes the consumer, and what it has kept, in one run."""
@@ -79,10 +79,10 @@ class StalledConsumer:
             return self.advice(table)
         command = f"lake maintain {table} --expire-consumers '{duration(self.unmoved_millis)}'"
         reader = "the stream" if self.is_of_stream else "its reader"
-        return f"start {reader} again or, if it has ended, {command}"
+        return f"restart {reader} or, if it has ended, {command}"
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain values."""
+        """Return plain values."""
         return {
             "consumer_id": self.id,
             "next_snapshot_id": self.next_snapshot,
@@ -100,14 +100,14 @@ def find_stalled(
     without: Collection[str] = (),
     unmoved_for: int | None = None,
 ) -> tuple[StalledConsumer, ...]:
-    """The consumers without which a snapshot or changelog would expire by these rules.
+    """Find the consumers that keep a snapshot or changelog that these rules would expire.
 
     Those that have not moved for ``unmoved_for`` milliseconds; a consumer of a stream and a damaged
     file after a day. The default is a week, and never where the table sets
-    ``consumer.expiration-time``: that says how long a reader may rest.
+    ``consumer.expiration-time``, which sets how long a reader may pause.
 
-    ``snapshots`` is None where consumers keep changelogs alone, and ``changelogs`` where nothing
-    expires these. A fast-forward that was interrupted is none of them: it needs its snapshots.
+    ``snapshots`` is None if consumers keep only changelogs, ``changelogs`` if these never expire.
+    An interrupted fast-forward is left out, because it needs its snapshots.
     """
     now = handle.environment.now_millis()
     long = unmoved_for
@@ -151,7 +151,7 @@ def _state_of(handle: TableHandle, name: str, unmoved: int) -> StalledConsumer |
 
 
 class _Held:
-    """What would expire but for a consumer; directories are listed once for all of them."""
+    """Finds what a consumer keeps; directories are listed once for all consumers."""
 
     def __init__(
         self, handle: TableHandle, snapshots: Rules | None, changelogs: Rules | None
@@ -163,7 +163,7 @@ class _Held:
         self._changelogs = changelog_ids(handle.storage, handle.layout)
 
     def by(self, number: int) -> str | None:
-        """``snapshot`` or ``changelog``; None where one that reads this next keeps nothing."""
+        """Return ``snapshot`` or ``changelog``; None if a consumer at this number keeps nothing."""
         if number < min([*self._changelogs, *self._snapshots], default=0):
             return None  # it fell behind
         if self._rules is not None and self._keeps_snapshots(number, self._rules):
@@ -173,7 +173,7 @@ class _Held:
         return "changelog" if is_kept else None
 
     def _keeps_snapshots(self, number: int, rules: Rules) -> bool:
-        """Whether the oldest would expire; it was the table until the next one came."""
+        """Return True if the oldest snapshot would expire; its age counts from the next one."""
         kept = [each for each in self._snapshots if each >= number]
         if len(kept) <= rules.retain_min:
             return False
@@ -184,7 +184,7 @@ class _Held:
         return follower is not None and follower.time_millis < rules.older_than
 
     def _keeps_changelogs(self, number: int, rules: Rules) -> bool:
-        """Whether the oldest changelog would expire, by its own time; the newest stays anyhow."""
+        """Return True if the oldest changelog would expire by its own time; the newest is kept."""
         kept = [each for each in self._changelogs if each >= number]
         newest = self._snapshots[-1] if self._snapshots else 0
         if len(kept) < 2 or kept[0] > newest - rules.retain_min:

@@ -1,4 +1,4 @@
-"""Listing consumers, moving them, and forgetting those nobody needs."""
+"""Lists, moves and deletes consumers."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ __all__ = ["TableConsumers", "consumer_files", "expire_consumers"]
 
 
 class TableConsumers:
-    """The consumers of one table; what they have not read is kept from expiring."""
+    """The consumers of one table; snapshots they have not read do not expire."""
 
     def __init__(self, handle: TableHandle) -> None:
         self._handle = handle
 
     def list(self) -> list[ConsumerState]:
-        """Every consumer with how far it has come, by id."""
+        """Return every consumer with its progress, by id."""
         handle = self._handle
         ids = available_ids(handle)
         earliest, latest = min(ids, default=FIRST_SNAPSHOT_ID), max(ids, default=0)
@@ -58,13 +58,13 @@ class TableConsumers:
         after: Position | None = None,
         dry_run: bool = False,
     ) -> None:
-        """Let a consumer read a snapshot next: it and all after it are kept from now on.
+        """Set the next snapshot of a consumer: this and later ones are kept from now on.
 
-        ``after`` is the position up to which it has read; ``next_snapshot`` says the same as the
-        number of the snapshot that follows.
+        ``after`` is the position up to which it has read; ``next_snapshot`` is the
+        number of the snapshot after it.
 
-        Refused if that snapshot has expired, naming the earliest there is, or if it is further
-        than the next one to come. A dry run only looks whether it would be.
+        Refused if that snapshot has expired, with the earliest one in the message, or if it is
+        beyond the next one. A dry run only checks this.
         """
         handle = self._handle
         if (next_snapshot is None) is (after is None):
@@ -99,7 +99,7 @@ class TableConsumers:
     def reset(
         self, consumer_id: str, *, next_snapshot: int | None = None, dry_run: bool = False
     ) -> None:
-        """Move a consumer that is there, or forget it if it is to read nothing."""
+        """Move an existing consumer, or delete it if ``next_snapshot`` is None."""
         handle = self._handle
         there = read_consumer(handle.storage, handle.layout, consumer_id, handle.environment)
         if there is None:
@@ -114,7 +114,7 @@ class TableConsumers:
     def clear(
         self, *, including: str = ".*", excluding: str | None = None, dry_run: bool = False
     ) -> ConsumerReport:
-        """Forget the consumers whose whole id matches a regular expression, but for others."""
+        """Delete consumers whose whole id matches ``including`` and not ``excluding``."""
         wanted = _pattern("including", including)
         unwanted = None if excluding is None else _pattern("excluding", excluding)
         return _forget(
@@ -127,13 +127,13 @@ class TableConsumers:
         )
 
     def expire(self, *, older_than: PastTime, dry_run: bool = False) -> ConsumerReport:
-        """Forget the consumers that have made no progress since a time gone by."""
+        """Delete the consumers that have made no progress since a time in the past."""
         now = self._handle.environment.now_millis()
         before = past_millis("older_than", older_than, now)
         return expire_consumers(self._handle, older_than=before, dry_run=dry_run)
 
     def _before(self, consumer_id: str) -> Consumer | None:
-        """What is there; of a file that a crash has cut short nothing, since it is replaced."""
+        """Return the existing consumer; None for a truncated file, which is replaced."""
         handle = self._handle
         try:
             return read_consumer(handle.storage, handle.layout, consumer_id, handle.environment)
@@ -161,7 +161,7 @@ class TableConsumers:
             )
 
     def _require_kept(self, consumer_id: str, number: int) -> None:
-        """Look again, now that every expiry that begins from here on sees the consumer."""
+        """Check again, now that every later expiry sees the consumer."""
         handle = self._handle
         ids = available_ids(handle)
         if number > max(ids, default=0):
@@ -174,7 +174,7 @@ class TableConsumers:
 def expire_consumers(
     handle: TableHandle, *, older_than: int, dry_run: bool = False
 ) -> ConsumerReport:
-    """Forget the consumers whose file was last written before then, in epoch milliseconds."""
+    """Delete the consumers whose file was last written before a time in epoch milliseconds."""
     return _forget(handle, lambda _, modified: modified < older_than, dry_run=dry_run)
 
 
@@ -192,7 +192,7 @@ def _forget(
 
 
 def consumer_files(handle: TableHandle) -> Iterator[tuple[str, int]]:
-    """The id of each consumer, and when its file was last written, in epoch milliseconds."""
+    """Yield the id of each consumer and its file's last change in epoch milliseconds."""
     for info in handle.storage.list(handle.layout.consumer_directory):
         name = suffixed(info.name, "consumer-")
         if name is not None and not info.is_directory:

@@ -1,4 +1,4 @@
-"""``$aggregation_fields``: the columns of the table, and what its options say of each."""
+"""``$aggregation_fields``: the columns of the table, and the options of each."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def _columns(source: Source) -> list[_Column]:
 
 
 def _type_text(column_type: Any) -> str:
-    """A type in the words of SQL."""
+    """Return a type in SQL."""
     if isinstance(column_type, str):
         return column_type
     kind, _, rest = column_type["type"].partition(" ")

@@ -12,7 +12,7 @@ __all__ = ["pack_updates", "packed_schema"]
 
 
 def packed_schema(schema: pa.Schema) -> pa.Schema:
-    """``rowkind`` as it is, every other column as an array of its type."""
+    """Return the schema with ``rowkind`` unchanged and every other column as an array."""
     kind, *columns = schema
     arrays = [
         pa.field(each.name, pa.list_(pa.field("element", each.type)), nullable=False)
@@ -32,7 +32,9 @@ def pack_updates(batches: Iterator[pa.RecordBatch], schema: pa.Schema) -> Iterat
             batch = pa.concat_batches([held, batch])
         held = None
         last = batch.num_rows - 1
-        if last >= 0 and batch.column(0)[last].as_py() == "-U":  # its other half may come next
+        if (
+            last >= 0 and batch.column(0)[last].as_py() == "-U"
+        ):  # its +U may be the first row of the next batch
             held, batch = batch.slice(last), batch.slice(0, last)
         if batch.num_rows:
             yield _packed(batch, schema)

@@ -1,4 +1,4 @@
-"""``$buckets``: how much each bucket of a snapshot holds."""
+"""``$buckets``: the size of each bucket of a snapshot."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["BUCKETS"]
 
 
 class _Buckets(FileSums):
-    """Sorted by what is shown of the partition, then by bucket."""
+    """Buckets sorted by partition text, then by bucket."""
 
     def __init__(self, source: Source) -> None:
         super().__init__(source, ["partition", "bucket"])

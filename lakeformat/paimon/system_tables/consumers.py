@@ -1,4 +1,4 @@
-"""``$consumers``: readers of changes, and where each of them stands."""
+"""``$consumers``: readers of changes and their progress."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a system table is declared: its columns in order, each with the way to fill it."""
+"""The declaration of a system table: its columns in order, each with its source."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ class SystemTableDeclaration(Generic[R]):
     name: str
     columns: tuple[Column[R], ...]
     open: Callable[[Source], R]
-    """What the columns are filled from, an object per row."""
+    """Returns the source of the columns, one object per row."""
     of_snapshot: bool
-    """Whether it shows one snapshot, so that an older one can be asked for."""
+    """True if it shows one snapshot, so a call may name an older one."""
 
     @property
     def schema(self) -> TableSchema:
-        """The columns as a table's schema."""
+        """Return the columns as a table's schema."""
         fields = tuple(
             DataField(position, column.name, column.type)
             for position, column in enumerate(self.columns)
@@ -50,7 +50,7 @@ class SystemTableDeclaration(Generic[R]):
 
 
 def column(name: str, type_text: str, fill: str | Callable[[R], Values]) -> Column[R]:
-    """A column, filled by a function or with an attribute of each row: ``"file.row_count"``."""
+    """Return a column filled by a function or an attribute of each row: ``"file.row_count"``."""
     return Column(name, parse_type(type_text), _attribute(fill) if isinstance(fill, str) else fill)
 
 

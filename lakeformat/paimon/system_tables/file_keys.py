@@ -17,7 +17,7 @@ __all__ = ["key_texts"]
 
 
 def key_texts(source: Source, files: ManifestColumns, keys: BytesColumn) -> list[str | None]:
-    """``[2, b]`` for each file; None for files without key."""
+    """Return ``[2, b]`` for each file; None for files without key."""
     shown: list[str | None] = [None] * len(files)
     has_key = keys.sizes > len(EMPTY_ROW)
     for schema_id in np.unique(files.schema_id.numbers[has_key]).tolist():
@@ -32,5 +32,5 @@ def key_texts(source: Source, files: ManifestColumns, keys: BytesColumn) -> list
 
 
 def _key_types(schema: TableSchema) -> list[DataType]:
-    """The primary key without partition columns; of a table without key, all columns."""
+    """Return the types of the key without partition columns; of all columns without a key."""
     return [field.type for field in schema.key_fields or schema.fields]

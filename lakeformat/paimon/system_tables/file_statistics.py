@@ -33,22 +33,22 @@ _Key: TypeAlias = tuple[int, Names | None, Names | None]
 
 
 class FileStatistics:
-    """What manifests say about the values of some files."""
+    """The statistics of some files, from manifests."""
 
     def __init__(self, source: Source, files: ManifestColumns) -> None:
         self._source = source
         self._files = files
 
     def null_counts(self) -> pa.Array:
-        """``{id=0, note=2}`` for each file."""
+        """Return ``{id=0, note=2}`` for each file."""
         return self._shown(_Group.null_count)
 
     def least(self) -> pa.Array:
-        """``{id=1, note=a}`` for each file; texts may be cut."""
+        """Return ``{id=1, note=a}`` for each file; texts may be truncated."""
         return self._shown(lambda group, field: group.bound(field, group.least))
 
     def greatest(self) -> pa.Array:
-        """``{id=9, note=z}`` for each file; a text may be greater than any there is."""
+        """Return ``{id=9, note=z}`` for each file; a truncated text is an upper bound."""
         return self._shown(lambda group, field: group.bound(field, group.greatest))
 
     def _shown(self, show: Callable[[_Group, DataField], pa.Array]) -> pa.Array:
@@ -98,7 +98,7 @@ class _Group:
         return self._framed(self.files.value_max_values)
 
     def null_count(self, field: DataField) -> pa.Array:
-        """How many rows of each file are null in a column of the table."""
+        """Return the number of null rows of each file in a column of the table."""
         if field.id not in self.covered.written:
             return pa.array(self.files.row_count.numbers, pa.int64())
         position = self.covered.positions.get(field.id)
@@ -109,7 +109,7 @@ class _Group:
         return pa.array(known, pa.int64())
 
     def bound(self, field: DataField, bounds: FramedRows) -> pa.Array:
-        """The least or the greatest value of a column of the table, as text."""
+        """Return the least or greatest value of a column of the table, as text."""
         position = self.covered.positions.get(field.id)
         if position is None:
             return pa.nulls(len(self.rows), pa.string())
@@ -121,7 +121,7 @@ class _Group:
         if plain_types[0] != plain_types[1]:
             try:
                 values = cast_array(values, stored, field.type)
-            except InvalidRequestError:  # nobody can say what the bound has become
+            except InvalidRequestError:  # the bound has no value in the new type
                 return pa.nulls(len(values), pa.string())
         return internal_text(values, field.type)
 
@@ -138,7 +138,7 @@ class _Covered:
     fields: tuple[DataField, ...]
     """Columns with statistics, in the order of the rows that hold them."""
     positions: dict[int, int]
-    """Where a field id is among ``fields``."""
+    """The position of each field id in ``fields``."""
 
 
 def _covered(

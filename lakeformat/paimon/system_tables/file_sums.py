@@ -31,7 +31,7 @@ class FileSums:
         return int(self.sums.num_rows)
 
     def names(self) -> list[str]:
-        """What is shown of each distinct partition."""
+        """The text of each distinct partition."""
         return [*self.files.partitions.distinct_in_braces.to_pylist()]
 
     def _table(self) -> pa.Table:
@@ -48,5 +48,5 @@ class FileSums:
 
 
 def summed(name: str) -> Callable[[FileSums], Any]:
-    """Fills a column with one of the sums."""
+    """Return a function that fills a column with one of the sums."""
     return lambda groups: groups.sums[name]

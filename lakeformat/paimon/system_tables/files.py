@@ -25,14 +25,14 @@ __all__ = ["FILES"]
 
 
 class _Files(LiveFiles):
-    """The files of one snapshot, with what only this table shows of them."""
+    """The files of one snapshot, with the columns of this table alone."""
 
     @cached_property
     def statistics(self) -> FileStatistics:
         return FileStatistics(self.source, self.columns)
 
     def addresses(self) -> list[str]:
-        """Where each file is; on local disk the plain path, as Java prints it."""
+        """Return the address of each file; on local disk the plain path, as in Java."""
         places = zip(
             self.texts("external_path"),
             self.partitions.indices.to_pylist(),
@@ -56,7 +56,7 @@ class _Files(LiveFiles):
         ]
 
     def keys(self, member: str) -> list[str | None]:
-        """The key of each file in a column of keys."""
+        """Return the key of each file in a column of keys."""
 
         def texts(files: ManifestColumns) -> list[str | None]:
             column: BytesColumn = getattr(files, member)
@@ -66,7 +66,7 @@ class _Files(LiveFiles):
             return texts(self.columns)
 
     def shown_statistics(self, show: Callable[[FileStatistics], pa.Array]) -> pa.Array:
-        """A text about the statistics of each file."""
+        """Return the statistics of each file as text."""
         with self._naming("_VALUE_STATS", lambda files: show(FileStatistics(self.source, files))):
             return show(self.statistics)
 
@@ -80,11 +80,11 @@ class _Files(LiveFiles):
         )
 
     def formats(self) -> list[str]:
-        """What the names of the files say they are."""
+        """Return the format of each file by its name."""
         return [_format(name.partition(".")[2]) for name in self.texts("file_name")]
 
     def sources(self) -> list[str | None]:
-        """The kind of work that wrote each file."""
+        """Return the kind of work that wrote each file."""
         names = {int(source): source.name for source in FileSource}
         return [
             None if number is None else names.get(number, str(number))

@@ -1,4 +1,4 @@
-"""The live files of a snapshot, column by column, with what they have in common decoded once."""
+"""The live files of a snapshot, by column; common values are decoded once."""
 
 from __future__ import annotations
 
@@ -31,19 +31,19 @@ class LiveFiles:
         return len(self.columns)
 
     def numbers(self, name: str) -> pa.Array:
-        """A column of numbers."""
+        """Return a column of numbers."""
         column = getattr(self.columns, name)
         mask = None if column.present is None else ~column.present
         return pa.array(column.numbers, pa.int64(), mask=mask)
 
     def texts(self, name: str) -> list[Any]:
-        """A column of texts, or of lists of texts."""
+        """Return a column of texts, or of lists of texts."""
         found: list[Any] = getattr(self.columns, name).texts()
         return found
 
     @cached_property
     def partitions(self) -> PartitionTexts:
-        """The partitions of the files."""
+        """Return the partitions of the files."""
         return PartitionTexts(
             self.source.handle.schema,
             self.columns.partition.to_arrow(),
@@ -51,12 +51,12 @@ class LiveFiles:
         )
 
     def name(self, row: int, what: str) -> str:
-        """What a value of a file is, and where it is written, for an error about it."""
+        """Return a description of a file's value and its place, for an error."""
         return name_of_file(self.source, self.columns, row, what)
 
 
 def name_of_file(source: Source, columns: ManifestColumns, row: int, what: str) -> str:
-    """What a value of one of these files is, and where it is written."""
+    """Return a description of a file's value and its place."""
     [entry] = columns.entries(np.array([row]))
     snapshot = source.snapshot
     where = source.name if snapshot is None else find_manifest(source.handle, snapshot, entry)
@@ -64,7 +64,7 @@ def name_of_file(source: Source, columns: ManifestColumns, row: int, what: str) 
 
 
 def snapshot_manifests(source: Source) -> list[ManifestMeta]:
-    """What a snapshot consists of: all manifests before its commit, then those of the commit."""
+    """Return the manifests of a snapshot: those before its commit, then those of the commit."""
     snapshot, handle = source.snapshot, source.handle
     if snapshot is None:
         return []

@@ -1,4 +1,4 @@
-"""``$manifests``: the manifests a snapshot consists of."""
+"""``$manifests``: the manifests of a snapshot."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ __all__ = ["MANIFESTS"]
 
 
 class _Manifests(list[ManifestMeta]):
-    """The manifests of one snapshot, in the order that decides which entry came first."""
+    """The manifests of one snapshot, in commit order."""
 
     def __init__(self, source: Source) -> None:
         super().__init__(snapshot_manifests(source))
         self.schema = source.handle.schema
 
     def partitions(self, get: Callable[[ManifestMeta], bytes]) -> pa.Array:
-        """The least or the greatest value of each partition column."""
+        """Return the least or greatest value of each partition column."""
         rows = pa.array([get(meta) for meta in self], pa.binary())
         return PartitionTexts(self.schema, rows, self._name).in_braces()
 

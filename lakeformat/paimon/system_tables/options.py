@@ -1,4 +1,4 @@
-"""``$options``: what the table sets itself."""
+"""``$options``: the options that the table sets."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class _SetOption(NamedTuple):
 
 
 def _options(source: Source) -> list[_SetOption]:
-    """What the table sets, by key; defaults are in the reference of options."""
+    """Return the options that the table sets, by key, without defaults."""
     return [_SetOption(*item) for item in sorted(source.handle.options.to_dict().items())]
 
 

@@ -23,33 +23,33 @@ class PartitionTexts:
     def __init__(
         self, schema: TableSchema, partitions: pa.Array, name: Callable[[int], str]
     ) -> None:
-        """``name`` says, for an error, what the partition of a row is of."""
+        """Start; ``name`` describes the owner of a row's partition in errors."""
         self._schema = schema
         self._name = name
         encoded = partitions.dictionary_encode()
         self.distinct: pa.Array = encoded.dictionary
         self.indices: pa.Array = encoded.indices
-        """Which of the distinct partitions each row is in."""
+        """The number of the distinct partition of each row."""
 
     def in_braces(self) -> pa.Array:
-        """``{a, 1}`` for each row; ``{}`` without partition columns."""
+        """Return ``{a, 1}`` for each row; ``{}`` without partition columns."""
         return self.distinct_in_braces.take(self.indices)
 
     @cached_property
     def distinct_directories(self) -> list[str]:
-        """Where each distinct partition lies below the table."""
+        """Return the directory of each distinct partition."""
         rows = self.distinct.to_pylist()
         with self._naming(lambda row: partition_path(self._schema, rows[row])):
             return [partition_path(self._schema, row) for row in rows]
 
     @cached_property
     def distinct_in_braces(self) -> pa.Array:
-        """``{a, 1}`` for each distinct partition."""
+        """Return ``{a, 1}`` for each distinct partition."""
         return join_texts(self._texts, rows=len(self.distinct), brackets="{}")
 
     @cached_property
     def distinct_as_path(self) -> list[str]:
-        """``dt=a/h=1`` for each distinct partition, the default name for null, not escaped."""
+        """Return ``dt=a/h=1`` for each distinct partition, not escaped."""
         default = self._schema.table_options.partition_default_name
         keys = self._schema.partition_keys
         rows = zip(*(texts.to_pylist() for texts in self._texts), strict=True)

@@ -1,4 +1,4 @@
-"""``$partitions``: how much each partition of a snapshot holds."""
+"""``$partitions``: the size of each partition of a snapshot."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ __all__ = ["PARTITIONS"]
 
 
 class _Partitions(FileSums):
-    """Sorted by what is shown of the partition."""
+    """Partitions sorted by their text."""
 
     def __init__(self, source: Source) -> None:
         super().__init__(source, ["partition"])
 
     def deleted(self) -> list[int | None]:
-        """How many rows deletion vectors hide; None where an old writer did not count them."""
+        """Return the rows that deletion vectors hide; None if an old writer did not count them."""
         distinct = self.files.partitions.distinct.to_pylist()
         counts = [self._deleted_by_partition.get(row, 0) for row in distinct]
         return [counts[index] for index in self.sums["partition"].to_pylist()]
@@ -51,7 +51,7 @@ def _cardinality(entry: IndexManifestEntry) -> int | None:
 
 
 def _nothing(sums: FileSums) -> pa.Array:
-    """What only catalogs with a service of their own know."""
+    """Return nulls for a column that only catalog services can fill."""
     return pa.nulls(len(sums))
 
 

@@ -1,4 +1,4 @@
-"""Every system table there is, by name."""
+"""All system tables by name."""
 
 from __future__ import annotations
 
@@ -50,12 +50,12 @@ _NOT_YET = (
 
 
 def system_table_names() -> list[str]:
-    """The names after the ``$``."""
+    """Return the names after the ``$``."""
     return [*_BY_NAME]
 
 
 def find_system_table(name: str) -> SystemTableDeclaration[Any]:
-    """The system table of a name, in whatever case it is written."""
+    """Return the system table of a name; case does not matter."""
     require_text("the name of a system table", name)
     found = _BY_NAME.get(name.lower())
     if found is not None:

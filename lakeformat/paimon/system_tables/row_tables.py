@@ -28,7 +28,7 @@ _WITH_SEQUENCE_NUMBER = "table-read.sequence-number.enabled"
 
 @dataclass(frozen=True, slots=True)
 class RowSelection:
-    """Which rows and columns, as ``Table.scan`` and ``Table.changes`` take them."""
+    """The rows and columns of a call, as in ``Table.scan`` and ``Table.changes``."""
 
     columns: Sequence[str] | None = None
     where: Where | None = None
@@ -36,7 +36,7 @@ class RowSelection:
     limit: int | None = None
 
     def of(self, schema: TableSchema) -> ChangedRows:
-        """What is asked for, of rows with their kinds."""
+        """Return the selection for rows with their kinds."""
         return changed_rows(schema, self.columns, self.where, self.partitions)
 
 
@@ -50,23 +50,23 @@ class RowTable:
     changes: Callable[[TableHandle, Window, RowSelection], Rows] | None = None
 
     def schema(self, table: TableSchema) -> TableSchema:
-        """The columns as a table's schema."""
+        """Return the columns as a table's schema."""
         return replace(table, fields=self.fields(table))
 
 
 def row_table_names() -> list[str]:
-    """The names after the ``$``."""
+    """Return the names after the ``$``."""
     return [*_BY_NAME]
 
 
 def find_row_table(name: str) -> RowTable | None:
-    """The table of a name, in whatever case it is written; None if there is none such."""
+    """Return the table of a name, in any case; None for an unknown name."""
     require_text("the name of a system table", name)
     return _BY_NAME.get(name.lower())
 
 
 def _scan_top_level(handle: TableHandle, snapshot: Snapshot | None, asked: RowSelection) -> Scan:
-    """What the last full compaction left: nothing to merge, and nothing newer."""
+    """Return a scan of the highest level: it needs no merge and has no newer rows."""
     where = row_filter(handle.schema, asked.where, asked.partitions)
     least = handle.options.level_count - 1 if handle.schema.primary_keys else 0
     return Scan(handle, snapshot, asked.columns, where, asked.limit, least_level=least)

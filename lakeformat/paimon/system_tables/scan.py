@@ -1,4 +1,4 @@
-"""A scan of a system table: the face of ``Scan``, filled from metadata."""
+"""A scan of a system table: the interface of ``Scan`` over metadata."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ BATCH_ROWS = 16 * 1024
 
 
 class SystemScan:
-    """The rows of a system table; nothing is read before a result is asked for."""
+    """The rows of a system table, read when a result is requested."""
 
     def __init__(
         self,
@@ -41,11 +41,11 @@ class SystemScan:
 
     @property
     def schema(self) -> pa.Schema:
-        """The columns the rows will have."""
+        """The Arrow schema of the rows."""
         return self._schema
 
     def to_arrow(self) -> pa.Table:
-        """All rows as one Arrow table."""
+        """Return all rows as one Arrow table."""
         arrays = [
             self._array(column, field.type)
             for column, field in zip(self._columns, self._schema, strict=True)
@@ -53,15 +53,15 @@ class SystemScan:
         return pa.Table.from_arrays(arrays, schema=self._schema)
 
     def to_batches(self) -> Iterator[pa.RecordBatch]:
-        """The rows in batches; the metadata behind them is in memory as a whole."""
+        """Yield the rows in batches; their metadata is in memory as a whole."""
         yield from self.to_arrow().to_batches(BATCH_ROWS)
 
     def to_pandas(self) -> pandas.DataFrame:
-        """All rows as a pandas DataFrame."""
+        """Return all rows as a pandas DataFrame."""
         return self.to_arrow().to_pandas()
 
     def count(self) -> int:
-        """How many rows there are."""
+        """Return the number of rows."""
         return len(self._rows)
 
     @cached_property

@@ -15,7 +15,7 @@ __all__ = ["SCHEMAS"]
 
 
 def _schemas(source: Source) -> list[TableSchema]:
-    """Every version, oldest first."""
+    """Return every version, oldest first."""
     storage, layout = source.handle.storage, source.handle.layout
     return [read_schema(storage, layout, number) for number in schema_ids(storage, layout)]
 

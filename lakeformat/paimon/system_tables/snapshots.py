@@ -11,7 +11,7 @@ __all__ = ["SNAPSHOTS"]
 
 
 def _snapshots(source: Source) -> list[Snapshot]:
-    """The snapshots that have not expired, oldest first."""
+    """Return the snapshots that have not expired, oldest first."""
     storage, layout = source.handle.storage, source.handle.layout
     found = (
         read_snapshot_if_present(storage, layout, number)

@@ -1,4 +1,4 @@
-"""What a system table is read from: a table, and the snapshot that is looked at."""
+"""The source of a system table: a table and a snapshot."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["Source"]
 
 
 class Source:
-    """A table as it is now, or at the snapshot somebody travels to."""
+    """A table as it is now, or at a snapshot of time travel."""
 
     def __init__(self, handle: TableHandle, snapshot: Snapshot | None = None) -> None:
         self._travels_to = snapshot
@@ -25,20 +25,20 @@ class Source:
 
     @cached_property
     def snapshot(self) -> Snapshot | None:
-        """The snapshot looked at; None before the first commit."""
+        """The snapshot to show; None before the first commit."""
         if self._travels_to is not None:
             return self._travels_to
         return latest_snapshot(self.handle.storage, self.handle.layout)
 
     @property
     def name(self) -> str:
-        """How errors call what is looked at."""
+        """The name in error messages."""
         snapshot = self.snapshot
         of = f"snapshot {snapshot.id} of " if snapshot is not None else ""
         return f"{of}{self.handle.uri}"
 
     def schema(self, schema_id: int) -> TableSchema:
-        """A schema version, read once."""
+        """Return a schema version, read once."""
         if schema_id not in self._schemas:
             self._schemas[schema_id] = self._read_schema(schema_id)
         return self._schemas[schema_id]

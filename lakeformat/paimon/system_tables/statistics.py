@@ -1,4 +1,4 @@
-"""``$statistics``: what ANALYZE found out about the snapshot, or about one before it."""
+"""``$statistics``: the statistics of ANALYZE for the snapshot, or for one before it."""
 
 from __future__ import annotations
 

@@ -38,12 +38,12 @@ class _Indexes(list[IndexManifestEntry]):
         return f"_PARTITION of index file {self[row].file_name} of {self.source_name}"
 
     def of_global(self, get: Callable[[GlobalIndexMeta], Any]) -> list[Any]:
-        """One value per global index, null for all others."""
+        """Return one value per global index, null for other files."""
         metas = [entry.global_index for entry in self]
         return [None if meta is None else get(meta) for meta in metas]
 
     def field_names(self) -> list[str | None]:
-        """The indexed columns; null when one of them was dropped."""
+        """Return the indexed columns; null if one of them was dropped."""
         by_id = {field.id: field.name for field in self.schema.fields}
         found: list[str | None] = self.of_global(
             lambda meta: _joined([by_id.get(field_id) for field_id in _field_ids(meta)])
@@ -52,7 +52,7 @@ class _Indexes(list[IndexManifestEntry]):
 
 
 def read_index_state(source: Source) -> list[IndexManifestEntry]:
-    """Every index file of the snapshot looked at."""
+    """Return every index file of the snapshot."""
     snapshot, handle = source.snapshot, source.handle
     if snapshot is None or snapshot.index_manifest is None:
         return []

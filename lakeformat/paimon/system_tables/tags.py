@@ -16,7 +16,7 @@ MINUTES_PER_HOUR = 60
 
 
 def duration_text(duration: timedelta) -> str:
-    """A duration as Java prints it: ``PT24H``, ``PT1M30.5S``."""
+    """Return a duration as Java prints it: ``PT24H``, ``PT1M30.5S``."""
     micros = duration // timedelta(microseconds=1)
     sign = "-" if micros < 0 else ""
     seconds, micros = divmod(abs(micros), MICROS_PER_SECOND)

@@ -63,7 +63,7 @@ def test_a_reader_that_has_not_come_for_long_is_a_reason_with_the_command(orders
 
     assert told(orders) == [
         "consumer 'the mirror' has not moved for 9 d, and keeps snapshot 2 and all after it from "
-        "expiring: let its reader go on or, if there is none any more, lake consumer reset "
+        "expiring: restart its reader or, if it has ended, lake consumer reset "
         "shop.orders 'the mirror'"
     ]
     assert orders.health().verdict == "degraded"
@@ -76,8 +76,8 @@ def test_a_stream_that_died_while_it_published_is_told_of_after_a_day(orders, cl
     clock.ahead = DAY + HOUR
 
     assert told(orders) == [
-        "consumer 'spark-a%2Fb' of a stream that died while it published has not moved for 1 d, "
-        "and keeps snapshot 4 and all after it from expiring: start the stream again or, if it "
+        "consumer 'spark-a%2Fb' of a stream that crashed while publishing has not moved for 1 d, "
+        "and keeps snapshot 4 and all after it from expiring: restart the stream or, if it "
         "has ended, lake maintain shop.orders --expire-consumers '1 d'"
     ]
 
@@ -254,5 +254,5 @@ def test_a_damaged_one_keeps_everything_and_is_named(orders, clock, tmp_path, mo
 
     [reason] = told(orders)
 
-    assert reason.startswith("nothing expires, for consumer 'mirror' is damaged (")
+    assert reason.startswith("nothing expires, because consumer 'mirror' is damaged (")
     assert "lake consumer set shop.orders mirror --next NUMBER" in reason
