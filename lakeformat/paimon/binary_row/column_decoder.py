@@ -73,13 +73,13 @@ class FramedRows:
         return len(self._starts)
 
     def nulls(self, position: int) -> Mask:
-        """Where a field is null."""
+        """Mask the rows in which a field is null."""
         byte, bit = divmod(KIND_BITS + position, 8)
         is_null: Mask = self._read("u1", byte) & np.uint8(1 << bit) != 0
         return is_null
 
     def stored_numbers(self, position: int) -> NDArray[Any]:
-        """What the slots of a field of fixed width hold; where it is null, that means nothing.
+        """Return the slot values of a fixed-width field; those of nulls are arbitrary.
 
         Compact decimals are their unscaled value, compact timestamps milliseconds.
         """
@@ -202,7 +202,7 @@ class FramedRows:
     def _wide_items(
         self, position: int, data_type: AtomicType, nulls: Mask
     ) -> tuple[Positions, Positions]:
-        """Where the items lie, and the low halves of the slots; nulls lie where reading is safe."""
+        """Return the offsets of items and the low halves of slots; nulls get a readable offset."""
         offsets, low = self._references(position)
         sizes = np.full(len(self), reserved_size(data_type), np.int64)
         self._check_references(position, offsets, sizes, ~nulls)

@@ -49,7 +49,7 @@ Slot: TypeAlias = NDArray[np.uint32] | Words
 """One word per row; those of 32 bits have nothing but zeros in their upper half."""
 
 Offset: TypeAlias = int | Positions
-"""Where the next item starts in each row; a number while it is the same in all of them."""
+"""The start of the next item in each row; one number while it is equal in all rows."""
 
 # By size: the bits of a word that belong to so many bytes.
 MASKS = np.array([(1 << 8 * size) - 1 for size in range(9)], np.uint64)

@@ -44,7 +44,7 @@ _DAMAGE = (struct.error, ValueError)
 
 
 def decode_row(row: bytes | memoryview, types: Sequence[DataType]) -> tuple[Value, ...]:
-    """The values of a row without its frame; ``values.py`` says what each type gives."""
+    """Return the values of a row without its frame, in the types of ``values.py``."""
     section = _row_section(memoryview(row), len(types))
     return tuple(_decode_fields(section, types))
 
@@ -93,7 +93,7 @@ class _Section:
 
 
 def decode_field(row: memoryview, arity: int, position: int, data_type: DataType) -> Value:
-    """One value of a row, without a look at the others."""
+    """Return one value of a row without decoding the rest."""
     return _decode_field(_row_section(row, arity), arity, position, data_type)
 
 

@@ -48,7 +48,7 @@ _WRONG_VALUE = (
 
 
 def encode_row(values: Sequence[Value], types: Sequence[DataType]) -> bytes:
-    """The bytes of a row, without a frame; ``values.py`` says what each type takes."""
+    """Return the bytes of a row without a frame, from values in the types of ``values.py``."""
     if len(values) != len(types):
         raise InvalidRequestError(f"a row of {len(types)} fields cannot hold {len(values)} values")
     fields = _Items(fixed_size(len(types)))
@@ -67,7 +67,7 @@ def encode_row(values: Sequence[Value], types: Sequence[DataType]) -> bytes:
 
 
 def encode_item(value: Value, data_type: DataType) -> bytes:
-    """What a slot refers to for a constructed type or VARIANT, before padding."""
+    """Return the item of a constructed type or VARIANT, before padding."""
     match data_type:
         case ArrayType(element=element):
             return _encode_array(value, element)
@@ -84,7 +84,7 @@ def encode_item(value: Value, data_type: DataType) -> bytes:
 
 
 def encode_items(values: Sequence[Value], data_type: DataType) -> list[bytes | None]:
-    """``encode_item`` of a whole column; nulls stay."""
+    """Apply ``encode_item`` to a whole column; nulls are kept."""
     try:
         return [None if value is None else encode_item(value, data_type) for value in values]
     except _WRONG_VALUE as reason:

@@ -108,7 +108,7 @@ def _continue(hashed: int, rest: NDArray[np.int8]) -> int:
 
 
 def _of_decimals(halves: Words, scale: int) -> Hashes:
-    """Java's ``BigDecimal.hashCode`` once zeros at the end of the fraction are gone."""
+    """Return Java's ``BigDecimal.hashCode`` after trailing zeros of the fraction are removed."""
     is_negative = halves[:, 1].view(np.int64) < 0
     limbs = _limbs(*magnitude(halves[:, 0], halves[:, 1]))
     scales = np.full(len(halves), scale, np.uint32)

@@ -1,4 +1,4 @@
-"""Where the parts of a binary row lie: the sizes and marks of the format.
+"""The layout of a binary row: the sizes and marks of the format.
 
     header      row kind (always 0 where rows are kept), then one null bit per field from bit 8 on,
                 padded to a multiple of 8 bytes

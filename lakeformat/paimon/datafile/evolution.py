@@ -1,7 +1,7 @@
-"""Rows of an older schema as a newer one wants them, matched by field id.
+"""Converts rows of an older schema to a newer one; fields are matched by id.
 
-A field that is not there is null, whatever a column of its name holds; a ROW is matched field
-by field, the elements of an ARRAY and the values of a MAP like columns of their own.
+A missing field is null, even if another column has its name. A ROW is matched field by field,
+the elements of an ARRAY and the values of a MAP like columns.
 """
 
 from __future__ import annotations

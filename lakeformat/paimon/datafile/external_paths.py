@@ -26,7 +26,7 @@ class FilePlace:
     storage: Storage
     path: str
     external_path: str | None = None
-    """Its whole address, as manifests keep it, if the file is not where its table says."""
+    """Its whole address, as manifests keep it, if the file is outside its table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class ExternalPaths:
         self._with_entropy = with_entropy
 
     def next(self, name: str) -> FilePlace:
-        """Where the next file goes: where readers will look for it."""
+        """Return the place of the next file."""
         below = f"{entropy_directories(name)}/{name}" if self._with_entropy else name
         address = f"{self._directories[self._choice()]}/{below}"
         return FilePlace(*self._table.place(address), external_path=address)
@@ -68,7 +68,7 @@ class ExternalPaths:
 def external_paths(
     options: TableOptions, bucket_directory: str, table: TablePlace, fraction: Callable[[], float]
 ) -> ExternalPaths | None:
-    """What the options say of a bucket; None if its files lie in the table, as they usually do.
+    """Return the external paths of a bucket by the options; None if its files lie in the table.
 
     ``bucket_directory`` is the bucket's place relative to the table. ``fraction`` gives numbers
     from 0 to 1: where several writers begin, and which of the weighted paths is next. A path that

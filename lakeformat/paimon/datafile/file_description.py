@@ -1,4 +1,4 @@
-"""What a manifest says about the data files a writer has finished."""
+"""Manifest entries of the data files that a writer has finished."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["FileOrigin", "describe_append_file", "describe_key_value_file"]
 
 @dataclass(frozen=True, slots=True)
 class FileOrigin:
-    """Which work wrote a file, when, and by which schema."""
+    """The kind of work that wrote a file, its time and schema."""
 
     schema_id: int
     creation_time: datetime

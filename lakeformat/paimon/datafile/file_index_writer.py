@@ -18,7 +18,7 @@ from lakeformat.types.types import DataField
 __all__ = ["INDEX_SUFFIX", "FileIndexWriter", "WantedIndex", "wanted_indexes"]
 
 INDEX_SUFFIX = ".index"
-"""What the name of an index beside its data file has more than that one's."""
+"""The suffix of an index file; the rest of its name is that of its data file."""
 
 
 class IndexWriter(Protocol):
@@ -39,7 +39,7 @@ class WantedIndex:
 
 
 def wanted_indexes(fields: Sequence[DataField], options: TableOptions) -> list[WantedIndex]:
-    """What the options ask of every new file."""
+    """Return the indexes that the options request for every new file."""
     return [
         WantedIndex(field.name, index_type, _new_writer(index_type, field, options))
         for index_type, field in indexed_fields(fields, options)
@@ -50,8 +50,9 @@ class FileIndexWriter:
     """Makes all indexes of one file while its rows go by."""
 
     def __init__(self, wanted: Sequence[WantedIndex]) -> None:
-        """What cannot be indexed is left out: without an index a file is read whenever it may
-        matter, which is right if not fast.
+        """Start the indexes of a file; columns that cannot be indexed are left out.
+
+        Without an index readers read the file more often, with the same result.
         """
         self._writers: list[tuple[WantedIndex, IndexWriter]] = []
         for each in wanted:

@@ -26,7 +26,7 @@ __all__ = [
 def encode_statistics(
     fields: Sequence[DataField], statistics: Sequence[ColumnStatistics]
 ) -> SimpleStats:
-    """One slot for each column, whatever is known of it."""
+    """One slot for each column, also for one without statistics."""
     types = [with_nullability(field.type, nullable=True) for field in fields]
     lows = encode_row([column.minimum for column in statistics], types)
     highs = encode_row([column.maximum for column in statistics], types)
@@ -37,7 +37,7 @@ def encode_statistics(
 def encode_value_statistics(
     fields: Sequence[DataField], statistics: Sequence[ColumnStatistics], *, dense: bool
 ) -> tuple[SimpleStats, tuple[str, ...] | None]:
-    """What ``value_stats`` and ``value_stats_cols`` are; dense leaves columns without any out."""
+    """Return ``value_stats`` and ``value_stats_cols``; dense omits columns without statistics."""
     if not dense:
         return encode_statistics(fields, statistics), None
     known = [number for number, column in enumerate(statistics) if not column.is_none]
@@ -50,7 +50,7 @@ def encode_value_statistics(
 def file_statistics(
     file: DataFileMeta, file_fields: Sequence[DataField], table_fields: Sequence[DataField]
 ) -> list[ColumnStatistics]:
-    """What a manifest knows of each column of the table, in the table's types.
+    """Return the manifest's statistics of each column of the table, in the table's types.
 
     ``file_fields`` is the schema the file was written with. A column added later is all null.
     Bounds of a column whose type was changed are there only if the new type keeps the order.
@@ -67,7 +67,7 @@ def file_statistics(
 
 
 def key_statistics(file: DataFileMeta, key_fields: Sequence[DataField]) -> list[ColumnStatistics]:
-    """What a manifest knows of each column of the key; append tables have no key."""
+    """Return the manifest's statistics of each key column; append tables have no key."""
     return _decode(file, file.key_stats, key_fields)
 
 

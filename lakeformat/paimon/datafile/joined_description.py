@@ -1,4 +1,4 @@
-"""What a manifest says about a file that was joined of others, out of what it says of them."""
+"""Manifest entries of joined files, made of the entries of their parts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether rows come in the order of their keys, as readers of their files take for granted."""
+"""Checks that rows are in key order, which readers of their files rely on."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ __all__ = ["KeyOrder", "Keys"]
 
 
 class Keys(Enum):
-    """How often a key may occur in one sorted run."""
+    """The number of times that a key may occur in one sorted run."""
 
     ONCE = "each key once"
     """Data files of every level: rows with one key are merged before they are written."""
     REPEATED = "rows with one key together"
-    """Changelog files, which tell every step of a row."""
+    """Changelog files, which hold every change of a row."""
     ANY = "in any order"
     """Files of rows that wait for a bucket: they are sorted when they get one."""
 

@@ -1,4 +1,4 @@
-"""What a manifest says about the rows of a primary-key table's file beside their statistics."""
+"""The manifest's facts about the rows of a primary-key table's file, besides statistics."""
 
 from __future__ import annotations
 

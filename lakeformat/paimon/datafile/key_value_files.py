@@ -43,7 +43,7 @@ class KeyValueFiles:
         return self._writer(self._options.of_level(level), names, keys=Keys.ONCE)
 
     def next_run(self, level: int) -> tuple[str, str]:
-        """Name and path of a file of a sorted run that somebody else writes."""
+        """Return name and path for a file of a sorted run that another writer creates."""
         name = self._names.next_of_level(level)
         return name, f"{self._directory}/{name}"
 

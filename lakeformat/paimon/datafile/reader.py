@@ -37,7 +37,7 @@ __all__ = ["BATCH_ROWS", "KeepRows", "naming_file", "read_batches", "read_key_va
 BATCH_ROWS = 128 * 1024
 
 KeepRows: TypeAlias = Callable[[int, int], npt.NDArray[np.bool_]]
-"""Which of ``count`` rows from row ``start`` of the file on are still there."""
+"""Masks the live rows among ``count`` rows from row ``start`` of the file on."""
 
 Fields: TypeAlias = tuple[DataField, ...]
 _Read: TypeAlias = Callable[
@@ -68,10 +68,10 @@ def read_batches(
 
     ``file_fields`` is the schema the file was written with, ``write_cols`` the part of it that
     is in the file. Of the rows in ``rows`` those that ``keep`` keeps are returned. With
-    ``row_count``, what the manifest says, a file that has lost its end is found out. Row groups
+    ``row_count``, from the manifest, a truncated file is an error. Row groups
     of a Parquet file that ``pick`` leaves out are not read. Texts of the columns ``encoded`` come
-    as dictionaries where the file has them so, else as the texts they are. Columns of a Parquet
-    file may be decoded side by side ``in_threads``.
+    as dictionaries if the file holds dictionaries, else as texts. Columns of a Parquet file may be
+    decoded ``in_threads``.
     """
     stored = file_fields
     if write_cols is not None:
@@ -95,14 +95,14 @@ def read_batches(
         for start, batch in read(stream, list(dict.fromkeys(names)), batch_rows, chosen):
             end = start + batch.num_rows
             if row_count is not None and end > row_count:
-                raise ValueError(f"it has {end} rows or more, its manifest says {row_count}")
+                raise ValueError(f"it has {end} rows or more, but its manifest has {row_count}")
             # Decoders copy what a file holds, texts that are none and decimals of any size too.
             check_values(batch)
             part = _select(batch, start, chosen, keep)
             if part.num_rows:
                 yield shape.of(part)
         if row_count is not None and end < min(row_count, chosen.stop):
-            raise ValueError(f"it ends after {end} rows, its manifest says {row_count}")
+            raise ValueError(f"it ends after {end} rows, but its manifest has {row_count}")
 
 
 def _reader(file_format: FileFormat, instants: InstantRule | None) -> _Read:
@@ -171,7 +171,7 @@ class _Column:
     wanted: DataField
 
     def stays_same(self, names: Collection[str]) -> bool:
-        """Whether it is one of some columns, and as it is stored."""
+        """Return True if the column is one of ``encoded`` and is stored unchanged."""
         return (
             self.wanted.name in names
             and self.source is not None
@@ -179,7 +179,7 @@ class _Column:
         )
 
     def is_stored_in(self, schema: pa.Schema, kind: pa.DataType) -> bool:
-        """Whether a file has it as it is wanted, or as a dictionary of that."""
+        """Return True if the file's type is the wanted type, or a dictionary of it."""
         if self.source is None:
             return False
         stored = schema.field(self.source.name).type
@@ -243,7 +243,7 @@ class _Shape:
             self._alike = self._with_types([stored.field(place) for place in self._picked])
 
     def _with_types(self, given: Sequence[pa.Array | pa.Field]) -> pa.Schema:
-        """What is wanted; texts may be dictionaries."""
+        """Return the wanted columns; texts may be dictionaries."""
         kinds = [each.type for each in given]
         if kinds == self._schema.types:
             return self._schema

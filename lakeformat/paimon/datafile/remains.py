@@ -1,4 +1,4 @@
-"""Whether a data file is there as it was written."""
+"""Checks that a data file exists and is complete."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ _END_BYTES = 4
 
 @dataclass(frozen=True, slots=True)
 class FileRemains:
-    """What is there of a file."""
+    """The state of a file."""
 
     is_whole: bool
     size: int | None
-    """In bytes; None where it is gone, or cannot be asked for its size now."""
+    """Size in bytes; None if the file is missing or its size is unavailable."""
 
 
 def what_is_left(storage: Storage, path: str, written: int) -> FileRemains:
-    """Of a file of so many bytes; asked of the file itself, as a listing may be late.
+    """Check a file of this size; the file is opened, because a listing may be late.
 
-    A shorter one with the end of its format is another file, and may be read. One that nobody may
-    open counts as whole: that it is there is all that is known.
+    A shorter file with a valid end is another file, and may be read. A file without read
+    permission counts as complete.
     """
     if not storage.exists(path):
         return FileRemains(is_whole=False, size=None)
@@ -46,5 +46,5 @@ def what_is_left(storage: Storage, path: str, written: int) -> FileRemains:
 
 
 def _ends_a_file(end: bytes) -> bool:
-    """Parquet ends with its name, ORC with its name and the length of what tells about it."""
+    """Return True for a valid end: Parquet ends with its name, ORC with name and length."""
     return end == MAGIC or end.startswith(b"ORC")

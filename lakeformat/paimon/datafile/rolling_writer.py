@@ -73,11 +73,10 @@ class RollingWriter:
         external: ExternalPaths | None = None,
         indexed: bool = True,
     ) -> None:
-        """``modes`` are those of the options unless given; ``key_order`` makes ``keys`` known.
+        """Start without a file; ``modes`` are those of the options unless given.
 
-        Files get the indexes of the options if ``indexed``: nobody looks for rows in a changelog.
-
-        Files go to the ``external`` paths if there are any, else to the directory.
+        ``key_order`` fills ``keys``. Files get the indexes of the options if ``indexed``;
+        changelogs need none. Files are written to the ``external`` paths if there are any.
         """
         require_format_holds(fields, options)
         keys = tuple(key_order.columns) if key_order is not None else ()
@@ -215,7 +214,7 @@ class _OpenFile:
         )
 
     def _place_index(self) -> tuple[bytes | None, tuple[str, ...]]:
-        """What of the index goes into the manifest, and the names of files written beside."""
+        """Return the index for the manifest, and the names of index files written beside."""
         content = None if self._index is None else self._index.encode()
         if content is None or len(content) <= self._most_embedded:
             return content, ()

@@ -14,7 +14,7 @@ _KEY_ID_START = 1_073_741_823
 SEQUENCE_NUMBER = DataField(
     2_147_483_646, "_SEQUENCE_NUMBER", atomic(TypeName.BIGINT, nullable=False)
 )
-"""Which of two rows of a key is newer."""
+"""The column that decides which of two rows of a key is newer."""
 
 VALUE_KIND = DataField(2_147_483_645, "_VALUE_KIND", atomic(TypeName.TINYINT, nullable=False))
 """0 insert, 1 update before, 2 update after, 3 delete."""
@@ -29,5 +29,5 @@ def key_field(field: DataField) -> DataField:
 
 
 def is_system_column(name: str) -> bool:
-    """Whether a column of a file is not one of the table's."""
+    """Return True if a column of a file is not a column of the table."""
     return name.startswith(KEY_PREFIX) or name in (SEQUENCE_NUMBER.name, VALUE_KIND.name, *_OTHERS)

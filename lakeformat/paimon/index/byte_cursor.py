@@ -31,7 +31,7 @@ class ByteCursor:
 
     @property
     def end(self) -> int:
-        """How many bytes there are."""
+        """The number of bytes."""
         return len(self._content)
 
     def at(self, position: int) -> ByteCursor:

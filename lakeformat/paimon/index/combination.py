@@ -1,4 +1,4 @@
-"""How a commit's index changes turn one state of the index manifest into the next."""
+"""Applies the index changes of a commit to a state of the index manifest."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _DATA_EVOLUTION_MAGIC = b"DEIX"
 
 
 class VectorFiles(Enum):
-    """How many deletion-vector files a bucket may have, which the kind of table decides."""
+    """The number of deletion-vector files of a bucket, by the kind of table."""
 
     ONE_PER_BUCKET = "one per bucket"
     """Every table with buckets; new vectors replace the file of their bucket."""
@@ -76,7 +76,7 @@ def _replace_buckets(
     removed: list[IndexManifestEntry],
     added: list[IndexManifestEntry],
 ) -> list[IndexManifestEntry]:
-    """One file per bucket and type: whatever has the bucket of a change goes."""
+    """Keep one file per bucket and type: a change replaces the files of its bucket."""
     buckets = [_bucket_of(entry) for entry in added]
     if len(set(buckets)) < len(buckets):
         names = ", ".join(entry.file_name for entry in added)

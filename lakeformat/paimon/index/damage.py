@@ -1,4 +1,4 @@
-"""What errors about a missing or damaged index file have in common."""
+"""Errors about a missing or damaged index file."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ RESTORE = "restore the file from a backup or roll the table back to an earlier s
 def missing_file(
     uri: str, referrer: str, otherwise: str = "restore the file from a backup"
 ) -> CorruptTableError:
-    """The error when a file is gone that another one refers to."""
+    """Return the error for a missing file that another file refers to."""
     return CorruptTableError(
         f"{uri} is missing although {referrer} refers to it; if the snapshot was just expired, "
         f"read again from the latest one, else {otherwise}"

@@ -1,4 +1,4 @@
-"""The rows of one data file that are gone."""
+"""The deleted rows of one data file."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ class DeletionVector:
 
     @property
     def cardinality(self) -> int:
-        """How many rows are deleted."""
+        """The number of deleted rows."""
         return len(self.positions)
 
     def to_numpy(self) -> npt.NDArray[np.int64]:
-        """Every position, ascending; a vector of runs may hold far more than its bytes say."""
+        """Return every position, ascending; runs may hold many more positions than bytes."""
         return np.asarray(self.positions.to_array()).astype(np.int64)
 
     def merged(self, other: DeletionVector) -> DeletionVector:
@@ -51,7 +51,7 @@ class DeletionVector:
 
 
 def keep_mask(vector: DeletionVector, start: int, count: int) -> npt.NDArray[np.bool_]:
-    """Which of ``count`` rows from row ``start`` of the file on are still there."""
+    """Mask the live rows among ``count`` rows from row ``start`` of the file on."""
     mask = np.ones(count, dtype=bool)
     gone = vector.positions & BitMap64(range(start, start + count))
     mask[np.asarray(gone.to_array()).astype(np.int64) - start] = False

@@ -1,7 +1,7 @@
-"""Deletion-vector index files: for each data file the rows that are gone.
+"""Deletion-vector index files: the deleted rows of each data file.
 
 One byte of version, then a record per data file: length, magic, Roaring bitmap, checksum. The
-index manifest says where the record of a data file is; the magic tells the two forms apart.
+index manifest has the place of each record; the magic identifies one of two forms.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _MAP_HEADER_BYTES = 12
 
 
 class VectorForm(Enum):
-    """How a vector is written; readers tell by the magic."""
+    """The form of a vector; readers identify it by the magic."""
 
     BITMAP32 = "32-bit"
     """For files of up to 2^31 - 1 rows; every reader knows it."""
@@ -105,12 +105,12 @@ def decode_deletion_vector(
     if announced != found.length:
         raise cursor.error(
             f"the deletion vector of {found.data_file_name} has length {announced}, "
-            f"the index manifest says {found.length}"
+            f"but the index manifest has {found.length}"
         )
     if found.cardinality not in (None, vector.cardinality):
         raise cursor.error(
             f"the deletion vector of {found.data_file_name} has {vector.cardinality} rows, "
-            f"the index manifest says {found.cardinality}"
+            f"but the index manifest has {found.cardinality}"
         )
     return vector
 

@@ -53,7 +53,7 @@ def decode_hash_index(content: bytes, source: str, *, count: int) -> npt.NDArray
 
 
 def write_hash_index(storage: Storage, path: str, hashes: npt.NDArray[np.int32]) -> int:
-    """Write a file under a name nobody else uses; the size in bytes."""
+    """Write a file under a unique name; return its size in bytes."""
     content = encode_hash_index(hashes)
     with storage.open_output(path) as stream:
         stream.write(content)
@@ -61,7 +61,7 @@ def write_hash_index(storage: Storage, path: str, hashes: npt.NDArray[np.int32])
 
 
 def read_hash_index(storage: Storage, path: str, *, count: int) -> npt.NDArray[np.int32]:
-    """The hashes of one file, as many as its index manifest entry says."""
+    """Return the hashes of one file; their number must match its index manifest entry."""
     uri = storage.uri(path)
     try:
         content = storage.read(path, max(count * _HASH_BYTES, SMALL_FILE))

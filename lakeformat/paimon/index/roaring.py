@@ -47,7 +47,7 @@ def read_bitmap(cursor: ByteCursor) -> BitMap:
 
 
 def skip_bitmap(cursor: ByteCursor) -> int:
-    """Move behind the bitmap at the cursor; how long it is, which nothing else says."""
+    """Move the cursor behind its bitmap and return the bitmap's length."""
     start = cursor.position
     cookie = cursor.little_uint32()
     runs: npt.NDArray[np.bool_] | None = None

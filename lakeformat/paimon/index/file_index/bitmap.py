@@ -183,7 +183,7 @@ def _read_block_list(cursor: ByteCursor, data_type: AtomicType, count: int) -> _
 def _read_entries(
     cursor: ByteCursor, data_type: AtomicType, count: int, *, with_lengths: bool
 ) -> dict[Key, int]:
-    """Offsets by value; a bitmap says itself how long it is."""
+    """Offsets by value; each bitmap contains its length."""
     offsets: dict[Key, int] = {}
     for _ in range(count):
         key = read_key(cursor, data_type)

@@ -97,7 +97,7 @@ def read_bloom_filter(body: bytes, data_type: DataType, source: str) -> BloomFil
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BloomFilter:
-    """Which values a column may have; it cannot tell nulls."""
+    """The values that a column may have; nulls are unknown."""
 
     data_type: AtomicType
     hash_count: int

@@ -142,7 +142,7 @@ class _Part:
     """The rows of one sign."""
 
     least: int
-    """What was taken off every number; writers take nothing off."""
+    """The number subtracted from every value; writers use 0."""
     slices: BitSlices
 
 

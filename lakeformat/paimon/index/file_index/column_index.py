@@ -1,4 +1,4 @@
-"""What one index of one column can answer, whatever its type."""
+"""The interface of an index of one column, of any type."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ class IndexType(StrEnum):
 class RowIndex(Protocol):
     """Gives row positions of its data file; a null as a value matches nothing.
 
-    The rows are those that match, and for timestamps finer than microseconds those that may:
-    whoever reads them checks the predicate again.
+    The rows are those that match; for timestamps finer than microseconds, those that may match:
+    the reader checks the predicate again.
     """
 
     def equal_to(self, value: object) -> BitMap: ...

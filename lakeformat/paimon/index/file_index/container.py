@@ -1,4 +1,4 @@
-"""The container of a file index: a head that says where the index of each column is.
+"""The container of a file index: a head with the place of each column's index.
 
 It stands beside its data file as ``<data file>.index``, or inside the manifest entry when it
 is small. All integers are big endian. Columns and types come in any order.
@@ -97,7 +97,7 @@ def _read_at(stream: IO[bytes], start: int, length: int) -> bytes:
 
 
 def _read_prefix(cursor: ByteCursor, size: int) -> int:
-    """The length of the head, whose first bytes say that it is one."""
+    """Return the length of the head after checking its magic."""
     magic = cursor.int64()
     if magic != _MAGIC:
         raise cursor.error(f"{magic:#x} does not begin a file index")

@@ -45,7 +45,7 @@ def require_type(
 
 
 def is_rounded(data_type: AtomicType) -> bool:
-    """Whether the integers leave out digits: of timestamps they count microseconds at most."""
+    """Return True if the integers omit digits: timestamps have microseconds at most."""
     timestamps = (TypeName.TIMESTAMP, TypeName.TIMESTAMP_LTZ)
     return data_type.name in timestamps and data_type.precision > _MICROS_DIGITS
 
@@ -69,7 +69,7 @@ def as_column(values: Column, data_type: AtomicType) -> pa.Array:
 
 
 def as_literals(values: Sequence[object], data_type: AtomicType) -> pa.Array:
-    """What a predicate compares with, in the column's type; nulls are left out: they equal none."""
+    """Return the predicate's values in the column's type, without nulls, which equal nothing."""
     target = to_arrow_type(data_type)
     try:
         literals = pa.array(values, target)

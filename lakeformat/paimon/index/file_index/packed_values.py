@@ -40,7 +40,7 @@ class PackedValues:
 
     @property
     def lengths(self) -> npt.NDArray[np.int64]:
-        """How many bytes each value has."""
+        """The number of bytes of each value."""
         return np.diff(self.offsets)
 
     def bytes_of(self, start: int, end: int) -> bytes:
@@ -48,7 +48,7 @@ class PackedValues:
         return self.data[self.offsets[start] : self.offsets[end]].tobytes()
 
     def joined(self, *others: PackedValues) -> PackedValues:
-        """Value by value this one and then those of the others, which are as many."""
+        """Interleave: each value, then the value at its position in every other column."""
         parts = (self, *others)
         offsets = np.zeros(len(self) + 1, np.int64)
         np.cumsum(sum(part.lengths for part in parts), out=offsets[1:])

@@ -1,7 +1,7 @@
 """``range-bitmap``: values coded in their order, and one bitmap per bit of the codes.
 
 The sorted values are a dictionary of chunks: the first value of a chunk is in its header, the
-others are behind all headers, so that a lookup reads few of them.
+rest follow all headers, so a lookup reads few of them.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ __all__ = ["read_row_count", "read_rows", "rows_but"]
 
 
 def read_row_count(cursor: ByteCursor) -> int:
-    """How many rows the data file has, as its index says."""
+    """The number of rows of the data file, from its index."""
     return cursor.count("rows")
 
 
