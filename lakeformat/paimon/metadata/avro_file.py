@@ -28,7 +28,7 @@ def optional_field(name: str, avro_type: Any) -> dict[str, Any]:
 
 
 def avro_codec(compression: str) -> str:
-    """What Avro calls a compression that is given in the words of the table options."""
+    """Return Avro's name of a compression of the table options."""
     return _CODECS.get(compression, compression)
 
 

@@ -44,7 +44,7 @@ def read_changelog(storage: Storage, layout: TableLayout, snapshot_id: int) -> S
     changelog = decode_json_file(content, storage.uri(path), build, Remedy.CHANGELOG)
     if changelog.id != snapshot_id:
         raise CorruptTableError(
-            f"{storage.uri(path)} says it is of snapshot {changelog.id}; "
+            f"{storage.uri(path)} belongs to snapshot {changelog.id}; "
             "restore the file from a backup, or delete it and lose the changes of that snapshot"
         )
     return changelog

@@ -1,4 +1,4 @@
-"""What a writer or a compaction hands to the commit: files of one bucket, not published yet.
+"""Commit messages: the unpublished files of one bucket, from a writer or a compaction.
 
 Messages travel between processes as bytes: an Avro file with one record.
 """
@@ -33,21 +33,21 @@ MESSAGE_VERSION = 4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommitMessage:
-    """What changes in one bucket: an append increment and a compact increment.
+    """The changes of one bucket: an append increment and a compact increment.
 
     Both may be there; each becomes a snapshot of its own.
     """
 
     bucket: int
     total_buckets: int | None = None
-    """How many buckets the partition has; None for what the table's options say."""
+    """The bucket count of the partition; None for the count of the table's options."""
     partition: bytes = EMPTY_ROW
     base_snapshot: int | None = None
-    """The newest snapshot when the writer began, 0 before the first; None if nobody looked."""
+    """The newest snapshot when the writer began, 0 before the first; None if unknown."""
     branch: str = MAIN_BRANCH
     """The branch that snapshot is of."""
     table: str | None = None
-    """Where the table lay when the writer began, for errors; a table may be renamed meanwhile."""
+    """The table's address when the writer began, for errors; it may be renamed meanwhile."""
     new_files: tuple[DataFileMeta, ...] = ()
     deleted_files: tuple[DataFileMeta, ...] = ()
     changelog_files: tuple[DataFileMeta, ...] = ()
@@ -59,7 +59,7 @@ class CommitMessage:
     compact_new_index_files: tuple[IndexManifestEntry, ...] = ()
     compact_deleted_index_files: tuple[IndexManifestEntry, ...] = ()
     assigned_by: str | None = None
-    """What gave keys their bucket: which hash index files, or which writer; None for a function."""
+    """The source of buckets: hash index files or a writer; None for a bucket function."""
 
     def written_files(self) -> Iterator[DataFileMeta]:
         """The data and changelog files that came into being with this message."""

@@ -91,14 +91,14 @@ def read_consumer(
         except CorruptTableError as reason:
             if not remaining:
                 raise CorruptTableError(
-                    f"{reason}; it was read {TRIES} times, so nobody is writing it"
+                    f"{reason}; it was read {TRIES} times, so no writer is replacing it"
                 ) from None
         environment.sleep_seconds(PAUSE_SECONDS)
     raise AssertionError("the last try returns or raises")
 
 
 def write_consumer(storage: Storage, layout: TableLayout, consumer: Consumer) -> None:
-    """Say how far a consumer has come."""
+    """Write the progress of a consumer."""
     storage.overwrite(layout.consumer(_checked(consumer.id)), consumer.to_json())
 
 

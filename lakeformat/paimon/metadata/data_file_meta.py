@@ -1,4 +1,4 @@
-"""What a manifest knows about one data file, and that knowledge as an Avro record."""
+"""Metadata of one data file in a manifest, and its Avro record."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["DATA_FILE_FIELDS", "DataFileMeta", "FileSource", "local_wall_clock",
 
 
 class FileSource(IntEnum):
-    """Which kind of work wrote a file."""
+    """The kind of work that wrote a file."""
 
     APPEND = 0
     COMPACT = 1

@@ -1,8 +1,8 @@
-"""Changes that have expired although a snapshot that is there names them.
+"""Expired changelogs that a live snapshot still names.
 
-A tag keeps rows and no changes: what its snapshot has told of goes when that expires. Whoever
-begins anew at such a tag - a branch, a rollback - has a first snapshot that names a changelog list
-which is not there, byte for byte as other engines write it. Nowhere else may a list be missing.
+A tag keeps rows and no changelog: the changelog of its snapshot is deleted when that expires. A
+branch or a rollback that starts at such a tag has a first snapshot that names a missing changelog
+list, as in other engines. Any other missing list is damage.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ __all__ = ["has_expired_changes", "without_expired_changes"]
 
 
 def has_expired_changes(storage: Storage, layout: TableLayout, snapshot: Snapshot) -> bool:
-    """Whether the changelog list it names is gone; for the first of a branch, and for tags."""
+    """Return True if its changelog list is missing; for first snapshots of branches, and tags."""
     name = snapshot.changelog_manifest_list
     return name is not None and not storage.exists(layout.manifest(name))
 

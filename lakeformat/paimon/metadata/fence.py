@@ -1,8 +1,8 @@
-"""Fences: ``snapshot/.fence-<unique>``, the snapshots that a rollback took out of history.
+"""Fences: ``snapshot/.fence-<unique>``, the snapshots that a rollback removed.
 
-Their numbers are used again, so whoever built on one of them would publish after what follows the
-rollback, and bring back what was rolled back. A fence is written before the snapshots go. A writer
-that does not find its base any more right after it has published looks here for the reason.
+Their numbers are reused, so a writer that built on one of them would undo the rollback. The fence
+is written before the snapshots are deleted. A writer that does not find its base right after it
+has published looks here for the reason.
 """
 
 from __future__ import annotations
@@ -38,18 +38,18 @@ KEPT_MILLIS = 7 * 24 * 60 * 60 * 1000
 
 @dataclass(frozen=True, slots=True)
 class Fence:
-    """What one fence says."""
+    """The content of one fence."""
 
     removed: frozenset[str]
     """The identities of the snapshots that go."""
     note: Mapping[str, Any] | None
-    """What a rollback that may be repeated has left for its repetition."""
+    """The mark that an interrupted rollback leaves for its next run."""
 
 
 def write_fence(
     storage: Storage, layout: TableLayout, unique: str, removed: Iterable[Snapshot]
 ) -> None:
-    """Say, before they go, which snapshots are taken out of history."""
+    """Write the list of snapshots to remove, before they are deleted."""
     storage.overwrite(layout.fence(unique), _content(removed))
 
 
@@ -72,7 +72,7 @@ def _content(removed: Iterable[Snapshot], note: Mapping[str, Any] | None = None)
 def is_fenced(
     storage: Storage, layout: TableLayout, *snapshots: Snapshot, newer_than: int | None = None
 ) -> bool:
-    """Whether one of some snapshots was taken out of history, or is about to be.
+    """Return True if a rollback has removed one of the snapshots, or is about to.
 
     ``newer_than`` leaves out fences last changed before, in epoch milliseconds.
     """
@@ -82,7 +82,7 @@ def is_fenced(
 
 
 def remove_old_fences(storage: Storage, layout: TableLayout, now_millis: int) -> None:
-    """Remove those that nobody can be waiting at any more."""
+    """Delete fences that no writer can need any more."""
     for info in storage.list(layout.snapshot_directory):
         if suffixed(info.name, FENCE) and info.modified_millis < now_millis - KEPT_MILLIS:
             storage.delete(info.path)

@@ -22,7 +22,7 @@ def check_new_file_name_part(what: str, name: object) -> None:
 
 
 def check_file_name_part(what: str, name: object) -> None:
-    """Refuse a name no file can have; ``what`` says whose it is."""
+    """Refuse a name that no file can have; ``what`` describes it in the error."""
     if not isinstance(name, str):
         raise InvalidRequestError(f"a {what} is a text, got {name!r}")
     if not name.strip() or name in DOTS or "/" in name or "\0" in name:

@@ -19,7 +19,7 @@ __all__ = ["NumberedFiles", "numbered_changelogs", "numbered_snapshots"]
 
 FIRST_ID = 1
 _STEPS = 32
-"""How far to walk from a hint before the directory is listed."""
+"""The number of steps from a hint before the directory is listed."""
 _log = logging.getLogger(__name__)
 
 
@@ -49,7 +49,7 @@ class NumberedFiles:
         if hint is not None and hint > (newest or 0) and newest is not None:
             # The format lets a hint be too high; it is also all that a lost file leaves behind.
             _log.warning(
-                "%s/LATEST of %s says %d, the newest there is %d: the hint is wrong, or %s%d was "
+                "%s/LATEST of %s has %d, but the newest is %d: the hint is wrong, or %s%d was "
                 "lost and what it held is not seen; if it was, restore it from a backup",
                 self.directory,
                 self.storage.scheme,

@@ -41,7 +41,7 @@ DELETION_VECTORS = "DELETION_VECTORS"
 
 @dataclass(frozen=True, slots=True)
 class DeletionVectorRange:
-    """Where in an index file the deletion vector of one data file is."""
+    """The place of one data file's deletion vector in an index file."""
 
     data_file_name: str
     offset: int
@@ -54,7 +54,7 @@ class DeletionVectorRange:
 
 @dataclass(frozen=True, slots=True)
 class GlobalIndexMeta:
-    """What a global index covers; this version carries it over without using it."""
+    """The columns and rows of a global index; this version keeps it without using it."""
 
     row_range_start: int
     row_range_end: int
@@ -92,7 +92,7 @@ def write_index_manifest(
     entries: Iterable[IndexManifestEntry],
     options: TableOptions,
 ) -> int:
-    """Write a whole state under a name nobody else uses; the size in bytes."""
+    """Write a whole state under a unique name; return its size in bytes."""
     content = encode_record_file(_SCHEMA, map(_state_record, entries), options)
     with storage.open_output(layout.manifest(name)) as stream:
         stream.write(content)

@@ -27,7 +27,7 @@ NO_JSON = (ValueError, RecursionError)
 
 
 class Remedy(StrEnum):
-    """What to do about a broken file: going back to another snapshot mends one kind only."""
+    """The remedy for a broken file: a rollback repairs one kind only."""
 
     RESTORE = "restore the file from a backup"
     SNAPSHOT = (
@@ -53,7 +53,7 @@ def decode_json_file(
     build: Callable[[dict[str, Any]], T],
     remedy: Remedy = Remedy.RESTORE,
 ) -> T:
-    """Parse a metadata file and build its value; whatever is wrong, the error names the file."""
+    """Parse a metadata file and build its value; every error names the file."""
     try:
         members = json.loads(content)
     except NO_JSON as reason:
@@ -108,7 +108,7 @@ class Member:
 
 
 def read_members(declared: Sequence[Member], members: Mapping[str, Any]) -> dict[str, Any]:
-    """Values by name; null counts as absent, whatever is not declared is ignored."""
+    """Return values by name; null counts as absent, undeclared members are ignored."""
     return {
         member.name: member.checked(members[member.key])
         for member in declared
@@ -117,6 +117,6 @@ def read_members(declared: Sequence[Member], members: Mapping[str, Any]) -> dict
 
 
 def write_members(declared: Sequence[Member], values: object) -> dict[str, Any]:
-    """What a file holds of an object; absent members are left out, Java reads null as text."""
+    """Return the members of an object for a file; absent ones are left out."""
     members = {member.key: getattr(values, member.name) for member in declared}
     return {key: value for key, value in members.items() if value is not None}

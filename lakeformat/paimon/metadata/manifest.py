@@ -56,7 +56,7 @@ _FEW_MANIFESTS = 4
 """Up to here they are read one by one: starting threads costs more."""
 
 _READERS = 4
-"""Manifests read at a time: storage answers and blocks unpack while others are waited for."""
+"""The number of manifests read at the same time, to overlap storage and decoding."""
 
 
 def live_files(entries: Iterable[ManifestEntry], source: str) -> list[ManifestEntry]:
@@ -83,7 +83,7 @@ def write_manifest(
     entries: Iterable[ManifestEntry],
     options: TableOptions,
 ) -> int:
-    """Write entries under a name nobody else uses; the size in bytes."""
+    """Write entries under a unique name; return its size in bytes."""
     found = list(entries)
     if len(found) >= _FEW_ENTRIES:
         content = encode_columns(columns_of(found), options)
@@ -121,7 +121,7 @@ def _encode_records(entries: Iterable[ManifestEntry], options: TableOptions) -> 
 
 
 def write_content(storage: Storage, layout: TableLayout, name: str, content: bytes) -> int:
-    """Write an encoded manifest under a name nobody else uses; the size in bytes."""
+    """Write an encoded manifest under a unique name; return its size in bytes."""
     with storage.open_output(layout.manifest(name)) as stream:
         stream.write(content)
     return len(content)
@@ -130,10 +130,10 @@ def write_content(storage: Storage, layout: TableLayout, name: str, content: byt
 def read_manifests(
     storage: Storage, layout: TableLayout, manifests: Sequence[ManifestMeta | str]
 ) -> ManifestColumns:
-    """The entries of many manifests as columns, one manifest after the other.
+    """Return the entries of many manifests as columns, one manifest after the other.
 
-    What their list says is checked: a manifest that was cut between two blocks of Avro is a file
-    in order, and rows would be missing without a word. Of a bare name nothing is known.
+    The numbers of their list are checked: a manifest truncated between two Avro blocks is a valid
+    file, and its rows would be lost silently. A bare name has no numbers to check.
     """
 
     def read(manifest: ManifestMeta | str) -> OpenManifest:

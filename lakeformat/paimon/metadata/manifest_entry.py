@@ -1,4 +1,4 @@
-"""What a manifest says about one data file: that it is added to a bucket or taken out of it."""
+"""Manifest entries: each adds a data file to a bucket or deletes it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FORMAT_VERSION = 2
 
 
 class FileKind(IntEnum):
-    """Whether an entry brings a file in or takes it out."""
+    """The kind of an entry: it adds or deletes a file."""
 
     ADD = 0
     DELETE = 1
@@ -33,7 +33,7 @@ class ManifestEntry:
 
     @property
     def identity(self) -> tuple[object, ...]:
-        """What makes two entries speak of the same file."""
+        """The identity of a file in entries."""
         file = self.file
         return (
             self.partition,

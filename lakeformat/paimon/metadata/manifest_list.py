@@ -40,12 +40,12 @@ __all__ = [
 
 
 class ListKind(Enum):
-    """The lists a snapshot has; the members of the snapshot that name them and say their size."""
+    """The lists of a snapshot, with the members of the snapshot for their name and size."""
 
     BASE = ("base_manifest_list", "base_manifest_list_size")
     """Everything before the commit."""
     DELTA = ("delta_manifest_list", "delta_manifest_list_size")
-    """What the commit changed."""
+    """The changes of the commit."""
     CHANGELOG = ("changelog_manifest_list", "changelog_manifest_list_size")
     """The changelog files of the commit, if it has any."""
 
@@ -102,7 +102,7 @@ def write_manifest_list(
     manifests: Iterable[ManifestMeta],
     options: TableOptions,
 ) -> int:
-    """Write a list, an empty one included, under a name nobody else uses; the size in bytes."""
+    """Write a list, an empty one included, under a unique name; return its size in bytes."""
     content = encode_record_file(_SCHEMA, map(_to_record, manifests), options)
     with storage.open_output(layout.manifest(name)) as stream:
         stream.write(content)
@@ -112,10 +112,10 @@ def write_manifest_list(
 def manifests_of(
     storage: Storage, layout: TableLayout, snapshot: Snapshot, *which: ListKind
 ) -> list[ManifestMeta]:
-    """The manifests of a snapshot, list after list; without ``which`` all that it consists of.
+    """Return the manifests of a snapshot, list after list; all of them without ``which``.
 
-    A list has as many bytes as the snapshot says: one that was cut between two blocks of Avro
-    is a file in order, and rows would be missing without a word.
+    The size of a list must match the snapshot: a list truncated between two Avro blocks is a
+    valid file, and its rows would be lost silently.
     """
     found = []
     for kind in which or (ListKind.BASE, ListKind.DELTA):
@@ -130,9 +130,9 @@ def manifests_of(
 def read_manifest_list(
     storage: Storage, layout: TableLayout, name: str, *, size: int | None = None
 ) -> list[ManifestMeta]:
-    """The manifests of a list, in the order that decides which entry came first.
+    """Return the manifests of a list in commit order.
 
-    ``size`` is what the snapshot says; older writers do not say it.
+    ``size`` is the size in the snapshot; older writers leave it out.
     """
     return _read(storage, layout, name, size)
 

@@ -1,4 +1,4 @@
-"""What a manifest list says about one manifest."""
+"""Entries of manifest lists."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["ManifestMeta"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ManifestMeta:
-    """What a manifest list knows about one manifest; members older writers lack are None."""
+    """The entry of one manifest in a list; members that older writers leave out are None."""
 
     file_name: str
     file_size: int

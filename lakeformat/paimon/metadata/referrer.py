@@ -12,7 +12,7 @@ __all__ = ["naming", "naming_row", "referred_to_by"]
 
 @contextmanager
 def referred_to_by(referrer: str) -> Iterator[None]:
-    """Say in an error about a damaged table which file or snapshot led there."""
+    """Add the referring file or snapshot to an error about a damaged table."""
     try:
         yield
     except CorruptTableError as reason:
@@ -21,7 +21,7 @@ def referred_to_by(referrer: str) -> Iterator[None]:
 
 @contextmanager
 def naming(what: str) -> Iterator[None]:
-    """Say in an error about a damaged value what it is."""
+    """Add a description of the value to an error about a damaged value."""
     try:
         yield
     except CorruptTableError as reason:
@@ -32,7 +32,7 @@ def naming(what: str) -> Iterator[None]:
 def naming_row(
     count: int, again: Callable[[int], object], name: Callable[[int], str]
 ) -> Iterator[None]:
-    """Say in an error about one of a column's ``count`` values which of them it was.
+    """Add the row to an error about one of a column's ``count`` values.
 
     Columns are decoded at once and know no names, so the rows are tried again one by one.
     """

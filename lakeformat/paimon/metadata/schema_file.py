@@ -90,9 +90,7 @@ def read_schema(storage: Storage, layout: TableLayout, schema_id: int) -> TableS
         ) from None
     schema = decode_json_file(content, storage.uri(path), _checked, Remedy.SCHEMA)
     if schema.id != schema_id:
-        raise CorruptTableError(
-            f"{storage.uri(path)} says it is schema {schema.id}; {Remedy.SCHEMA}"
-        )
+        raise CorruptTableError(f"{storage.uri(path)} contains schema {schema.id}; {Remedy.SCHEMA}")
     return schema
 
 
@@ -163,8 +161,8 @@ def alter_schema(
             _require_same_table(storage, layout, first, altered)
             return altered
     raise CommitConflictError(
-        f"the schema of {storage.uri(layout.root)} was changed by others {MAX_LOST_RACES} times "
-        "while this change was tried; nothing was changed, try again"
+        f"the schema of {storage.uri(layout.root)} was changed by other writers "
+        f"{MAX_LOST_RACES} times during this change; nothing was changed, retry"
     )
 
 
@@ -176,7 +174,7 @@ def _schema_in_force(storage: Storage, layout: TableLayout) -> TableSchema:
 
 
 def _first_schema(storage: Storage, layout: TableLayout) -> bytes | None:
-    """What tells a table from another one that was made in its place."""
+    """Return the identity of a table, which another table at its place does not share."""
     known = schema_ids(storage, layout)
     try:
         return storage.read(layout.schema(known[0])) if known else None
@@ -204,7 +202,7 @@ def _require_same_table(
 
 
 def _publish(storage: Storage, layout: TableLayout, schema: TableSchema) -> bool:
-    """Whether the schema is in place now; a lost answer is found by reading the file back."""
+    """Return True if the schema was published; a lost answer is resolved by reading it back."""
     try:
         return create_schema(storage, layout, schema)
     except UnavailableError:

@@ -82,7 +82,7 @@ def partition_stats(partitions: pa.Array, types: Sequence[DataType]) -> SimpleSt
 
 
 def may_contain_partition(stats: SimpleStats, partition: bytes, types: Sequence[DataType]) -> bool:
-    """Whether bounds leave room for a partition, given as a framed row."""
+    """Return True if a partition, given as a framed row, is within the bounds."""
     rows = [unframe_row(row) for row in (partition, stats.min_values, stats.max_values)]
     if any(arity != len(types) for arity, _ in rows):
         return True  # bounds that cover nothing say nothing

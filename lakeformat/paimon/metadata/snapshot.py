@@ -27,7 +27,7 @@ CURRENT_VERSION = 3
 
 
 class CommitKind(StrEnum):
-    """What a commit did to the table."""
+    """The kind of a commit."""
 
     APPEND = "APPEND"
     COMPACT = "COMPACT"
@@ -75,8 +75,9 @@ class Snapshot:
 
     @property
     def identity(self) -> str:
-        """What tells it from another of its number, as a rollback makes: older writers give no
-        uuid."""
+        """The identity that separates it from another snapshot of its number after a rollback.
+
+        Older writers set no uuid."""
         if self.uuid is not None:
             return self.uuid
         return f"{self.id}:{self.time_millis}:{self.delta_manifest_list}"
@@ -118,7 +119,7 @@ def snapshot_reader(
 
 
 def _properties(members: Mapping[str, Any]) -> dict[str, str]:
-    """Values are read as text, whatever scalar they are."""
+    """Convert values of any scalar type to text."""
     for key, value in members.items():
         if isinstance(value, dict | list):
             raise ValueError(f"property {key!r} is {value!r}, not text")

@@ -30,7 +30,7 @@ _log = logging.getLogger(__name__)
 
 
 def latest_snapshot(storage: Storage, layout: TableLayout) -> Snapshot | None:
-    """The newest snapshot; None for a table nobody has committed to."""
+    """Return the newest snapshot; None for a table without commits."""
     latest = latest_snapshot_id(storage, layout)
     for _ in range(_LOOKS):
         if latest is None:
@@ -43,10 +43,10 @@ def latest_snapshot(storage: Storage, layout: TableLayout) -> Snapshot | None:
 
 
 def is_still_newest(storage: Storage, layout: TableLayout, known: Snapshot) -> bool:
-    """Whether a snapshot that was the newest still is.
+    """Return True if a snapshot that was the newest still is.
 
-    Snapshots expire from the oldest on: where the next number is not there and this one is,
-    nothing was published. A rollback may have given the number to another snapshot.
+    Snapshots expire from the oldest on: if this one exists and the next number does not, no commit
+    was published. A rollback may have given the number to another snapshot.
     """
     if storage.exists(layout.snapshot(known.id + 1)):
         return False
@@ -55,7 +55,7 @@ def is_still_newest(storage: Storage, layout: TableLayout, known: Snapshot) -> b
 
 
 def latest_snapshot_id(storage: Storage, layout: TableLayout) -> int | None:
-    """The number of the newest snapshot; None for a table nobody has committed to."""
+    """Return the number of the newest snapshot; None for a table without commits."""
     return numbered_snapshots(storage, layout).latest_id()
 
 
@@ -90,7 +90,7 @@ def read_snapshot_if_present(
     snapshot = decode_json_file(content, storage.uri(path), build, Remedy.SNAPSHOT)
     if snapshot.id != snapshot_id:
         raise CorruptTableError(
-            f"{storage.uri(path)} says it is snapshot {snapshot.id}; {Remedy.SNAPSHOT}"
+            f"{storage.uri(path)} contains snapshot {snapshot.id}; {Remedy.SNAPSHOT}"
         )
     return snapshot
 

@@ -1,8 +1,8 @@
 """Staged results: commit messages that wait in a file below the table for their publication.
 
 A staged result is a JSON file ``staged/staged-<name>``; its name is made of a commit identity, so
-that a repetition finds it, or is unique. Whoever publishes it says so first, in
-``staged/claim-<name>``. No other engine knows the directory.
+that a retry finds it, or is unique. The publishing job first writes ``staged/claim-<name>``. No
+other engine uses the directory.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _VERSION = 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StagedResult:
-    """What one run has written and nobody has published yet."""
+    """The unpublished files of one run."""
 
     name: str
     created_millis: int
@@ -128,7 +128,7 @@ def write_staged(
     messages: Sequence[CommitMessage],
     environment: Environment,
 ) -> bool:
-    """Write a staged result; False if one of that name is there, which stays as it is."""
+    """Write a staged result; return False and change nothing if the name exists."""
     content = _content(environment.now_millis(), messages)
     path = layout.staged(name)
     try:
@@ -148,19 +148,19 @@ def restore_staged(storage: Storage, layout: TableLayout, result: StagedResult) 
 def delete_staged(
     storage: Storage, layout: TableLayout, name: str, *, with_claim: bool = True
 ) -> None:
-    """Remove what names a staged result, and then the claim on it; its data files stay."""
+    """Delete a staged result and then its claim; its data files are kept."""
     storage.delete(layout.staged(name))
     if with_claim:
         release(storage, layout, name)
 
 
 def claim(storage: Storage, layout: TableLayout, name: str, user: str) -> bool:
-    """Say that a result is being published; False if that is said already."""
+    """Claim a result for publication; return False if it is claimed already."""
     return storage.create(layout.staged_claim(name), user.encode("utf-8"))
 
 
 def claimant(storage: Storage, layout: TableLayout, name: str) -> str | None:
-    """Who is publishing a result, or has broken off; None for nobody."""
+    """Return the job that is publishing a result or was interrupted; None if there is none."""
     try:
         return storage.read(layout.staged_claim(name)).decode("utf-8", "replace")
     except NotFoundError:
@@ -168,7 +168,7 @@ def claimant(storage: Storage, layout: TableLayout, name: str) -> str | None:
 
 
 def release(storage: Storage, layout: TableLayout, name: str) -> None:
-    """Nobody is publishing a result any more."""
+    """Delete the claim of a result."""
     storage.delete(layout.staged_claim(name))
 
 

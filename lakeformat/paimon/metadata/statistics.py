@@ -109,7 +109,7 @@ def read_statistics(storage: Storage, layout: TableLayout, name: str) -> TableSt
 def write_statistics(
     storage: Storage, layout: TableLayout, name: str, statistics: TableStatistics
 ) -> None:
-    """Write statistics under a name nobody else uses."""
+    """Write statistics under a unique name."""
     with storage.open_output(layout.statistics(name)) as stream:
         stream.write(statistics.to_json())
 

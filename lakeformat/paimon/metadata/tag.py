@@ -1,4 +1,4 @@
-"""Tags: ``tag/tag-<name>``, snapshots that stay readable after ``snapshot-<n>`` has expired."""
+"""Tags: ``tag/tag-<name>``, snapshots that remain readable after ``snapshot-<n>`` has expired."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ __all__ = [
 
 NANOS_PER_MICRO = 1_000
 _PARTS = range(5, 8)
-"""How many numbers a creation time has: year, month, day, hour, minute, second, nanosecond."""
+"""The parts of a creation time: year, month, day, hour, minute, second, nanosecond."""
 
 _DURATION = re.compile(r"P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?")
 
@@ -88,7 +88,7 @@ def read_tags(storage: Storage, layout: TableLayout) -> list[Tag]:
 
 
 def read_tag(storage: Storage, layout: TableLayout, name: str) -> Tag:
-    """One tag; ``NotFoundError`` says which there are."""
+    """Return one tag; NotFoundError lists the existing tags."""
     tag = read_tag_if_present(storage, layout, name)
     if tag is None:
         names = tag_names(storage, layout)

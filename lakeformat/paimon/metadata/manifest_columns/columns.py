@@ -1,4 +1,4 @@
-"""Columns of manifests: numbers, byte strings that stay where they were read, and lists of both."""
+"""Columns of manifests: numbers, byte strings that are not copied, and lists of both."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ class BytesColumn:
         return self._views(pa.binary_view()).cast(pa.large_binary())
 
     def is_text(self) -> bool:
-        """Whether every value is UTF-8."""
+        """Return True if every value is UTF-8."""
         try:
             if len(self.data) > _LARGEST_VIEWED:
                 self.texts()
@@ -222,7 +222,7 @@ Column: TypeAlias = NumberColumn | BytesColumn | ListColumn
 
 
 def equal_lists(column: ListColumn, rows: Positions, model: int) -> Mask:
-    """Which of some rows have the list of byte strings that the row ``model`` has."""
+    """Mask the rows whose list of byte strings equals that of row ``model``."""
     items, starts = column.items, column.starts[rows]
     assert isinstance(items, BytesColumn)
     count = int(column.counts[model])
@@ -236,7 +236,7 @@ def equal_lists(column: ListColumn, rows: Positions, model: int) -> Mask:
 
 
 def equal_bytes(first: BytesColumn, second: BytesColumn) -> Mask:
-    """Which values of two columns are equal, row by row; nulls are empty."""
+    """Mask the rows with equal values in two columns; nulls count as empty."""
     equal: Mask = first.sizes == second.sizes
     for offset in range(0, int(first.sizes.max(initial=0)), _WORD_BYTES):
         equal &= first.words(offset) == second.words(offset)

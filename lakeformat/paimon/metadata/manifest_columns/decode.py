@@ -29,7 +29,7 @@ from lakeformat.types.unaligned import at_every_byte
 __all__ = ["decode_columns"]
 
 _GROUP_BYTES = 1 << 20
-"""Blocks read together: enough for many records, and the records stay in the cache."""
+"""Blocks read together: many records, and few enough for the cache."""
 
 _EMPTY_ROW_SIZE = 12
 _FIRST_LOOK = 9
@@ -45,7 +45,7 @@ _LONG_SIZE = (np.uint64(0x0000FFFF8081FDFF), np.uint64(0x0000000000800004))
 
 
 def decode_columns(blocks: AvroBlocks, shape: Sequence[FieldShape]) -> list[Column]:
-    """Every field of every record; ``NotPlainError`` if it takes a general decoder to tell."""
+    """Return every field of every record; raise NotPlainError if a general decoder is needed."""
     if [field.path for field in shape[:3]] != _FIRST_PATHS:
         raise NotPlainError("its records do not start as those of a manifest")
     groups = [_decode_group(blocks.content, shape, *group) for group in _groups(blocks)]
@@ -112,7 +112,7 @@ def _find_candidates(content: NDArray[np.uint8], start: int, end: int) -> Positi
 def _follow(
     candidates: Positions, following: Positions, starts: Positions, ends: Positions, counts: Numbers
 ) -> Positions | None:
-    """Which candidates are on the chains of their blocks; None if all are."""
+    """Mask the candidates on the chains of their blocks; None if all are."""
     first = np.searchsorted(candidates, starts)
     if not len(candidates) or (candidates[first.clip(max=len(candidates) - 1)] != starts).any():
         raise NotPlainError("a block does not start with an entry")
@@ -140,7 +140,7 @@ def _follow(
 def _is_one_chain(
     candidates: Positions, following: Positions, first: Positions, ends: Positions, counts: Numbers
 ) -> bool:
-    """Whether nothing but entries was found."""
+    """Return True if the blocks hold entries alone."""
     whole = np.concatenate((first, [len(candidates)]))
     return bool(
         (np.diff(whole) == counts).all()

@@ -39,7 +39,7 @@ from lakeformat.paimon.metadata.manifest_entry import FORMAT_VERSION, ManifestEn
 __all__ = ["encode_manifest", "entry_record"]
 
 _GROUP_ROWS = 4096
-"""Records written together: enough for long columns, and the records stay in the cache."""
+"""Records written together: long columns, and few enough for the cache."""
 
 _SCHEMA_JSON = json.dumps(MANIFEST_SCHEMA)
 _COLUMN_OF = {path: name for name, path in COLUMN_PATHS.items()}

@@ -77,7 +77,7 @@ class ManifestColumns:
 
     @property
     def is_delete(self) -> Mask:
-        """Which entries take a file out."""
+        """Mask the entries that delete a file."""
         mask: Mask = self.kind.numbers == FileKind.DELETE
         return mask
 

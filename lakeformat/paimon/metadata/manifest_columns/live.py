@@ -37,7 +37,7 @@ def live_rows(columns: ManifestColumns, source: str) -> Positions:
 
 
 def cancel_pairs(columns: ManifestColumns, source: str) -> Positions:
-    """The rows left, in commit order; a DELETE whose ADD is not among the entries stays."""
+    """The remaining rows in commit order; a DELETE without its ADD is kept."""
     outcome = meet(columns)
     if len(outcome.added_again):
         [entry] = columns.entries(outcome.added_again[:1])
@@ -47,10 +47,10 @@ def cancel_pairs(columns: ManifestColumns, source: str) -> Positions:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What becomes of entries once each DELETE has met its ADD."""
+    """Cancel each DELETE with its ADD; return the rest."""
 
     left: Positions
-    """The rows left, in commit order; a DELETE whose ADD is not among the entries stays."""
+    """The remaining rows in commit order; a DELETE without its ADD is kept."""
     added_again: Positions
     """ADDs of a file that was there already, in commit order."""
 
@@ -94,7 +94,7 @@ class _Histories:
 
     rows: Positions
     goes_on: Mask
-    """Whether the next row speaks of the same file."""
+    """Mask the rows followed by a row of the same file."""
 
 
 def _by_identity(columns: ManifestColumns) -> _Histories:
@@ -150,7 +150,7 @@ def _all_differ(hashes: Words) -> bool:
 
 
 def _are_equal(columns: ManifestColumns, first: Positions, second: Positions) -> Mask:
-    """Whether pairs of rows have all seven parts of the identity in common."""
+    """Mask the pairs of rows that agree in all seven parts of the identity."""
     equal: Mask = columns.bucket.numbers[first] == columns.bucket.numbers[second]
     equal &= columns.level.numbers[first] == columns.level.numbers[second]
     for column in (columns.partition, columns.file_name):

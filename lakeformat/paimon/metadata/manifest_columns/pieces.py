@@ -26,7 +26,7 @@ Sizes: TypeAlias = int | Positions
 
 _WORD_BYTES = 8
 _SPILL = _WORD_BYTES - 1
-"""How far a word may reach beyond the bytes it is written for."""
+"""The number of bytes that a word may extend beyond its piece."""
 
 _LARGEST_IN_WORD = np.uint64(1 << 56)
 # Groups of 56, 28 and 14 bits, the upper half of each moved up by 4, 2 and 1 bits.
@@ -120,7 +120,7 @@ def _least(piece: Piece) -> int:
 
 
 def _spread(zigzag: Words, most: int) -> tuple[Words, Sizes]:
-    """Seven bits to a byte, with the bit that says that another byte follows."""
+    """Seven bits per byte; the eighth marks that another byte follows."""
     words = zigzag
     for lower, upper, shift in _SPREADS:
         words = (words & lower) | ((words & upper) << shift)

@@ -1,4 +1,4 @@
-"""Reads the content of a manifest to columns, whoever wrote it."""
+"""Reads manifests of any writer into columns."""
 
 from __future__ import annotations
 

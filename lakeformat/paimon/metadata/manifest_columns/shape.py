@@ -25,13 +25,13 @@ class FieldShape:
     """``number``, ``bytes`` or ``string``; of a list, that of its items."""
     logical_type: str | None = None
     null_branch: int | None = None
-    """Which branch of its union is null; None if the field is no union."""
+    """The null branch of its union; None if the field is no union."""
     is_list: bool = False
     item_null_branch: int | None = None
 
     @property
     def contents(self) -> tuple[str, str | None, bool]:
-        """What two schemas must agree on, however each of them marks nulls."""
+        """Return the part of a schema that must match, apart from the order of null branches."""
         return self.kind, self.logical_type, self.is_list
 
     @property

@@ -114,14 +114,14 @@ def test_a_hint_beyond_the_newest_snapshot_changes_nothing_but_is_reported(caplo
     storage = storage_with(1, 2)
     storage.overwrite(LAYOUT.snapshot_directory + "/LATEST", b"3")
     assert latest_snapshot(storage, LAYOUT).id == 2
-    assert "says 3, the newest there is 2" in caplog.text
+    assert "has 3, but the newest is 2" in caplog.text
     assert "snapshot-3 was lost" in caplog.text
 
 
 def test_a_snapshot_under_the_wrong_number_is_corrupt():
     storage = storage_with(1)
     storage.overwrite(LAYOUT.snapshot(2), json.dumps(MINIMAL).encode())
-    with pytest.raises(CorruptTableError, match="says it is snapshot 1"):
+    with pytest.raises(CorruptTableError, match="contains snapshot 1"):
         read_snapshot(storage, LAYOUT, 2)
 
 
