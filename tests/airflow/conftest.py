@@ -94,7 +94,7 @@ def server(airflow_db):
 
 @pytest.fixture
 def ask(server):
-    """Ask for a page as somebody of that role, "" for one without any; None is nobody."""
+    """Request a page as a user with a role, "" for none; None is an anonymous request."""
     from airflow.api_fastapi.app import get_auth_manager
     from airflow.api_fastapi.auth.managers.simple.user import SimpleAuthManagerUser
 
@@ -110,7 +110,7 @@ def ask(server):
 
 @pytest.fixture
 def said(monkeypatch):
-    """What the task has pushed, without a run that pushes it."""
+    """Return the XComs of a task, pushed without running it."""
     pushed = {}
     monkeypatch.setattr("airflow_provider_lake.page.task._said", lambda _, key: pushed.get(key, {}))
     return pushed
@@ -118,7 +118,7 @@ def said(monkeypatch):
 
 @pytest.fixture
 def told():
-    """What goes to the backend of this process."""
+    """Return the metrics sent to the backend of this process."""
     from airflow.sdk._shared.observability.metrics.base_stats_logger import NoStatsLogger
     from airflow.sdk.observability import stats
 

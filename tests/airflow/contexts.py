@@ -1,4 +1,4 @@
-"""What a task gets when it runs, without an Airflow around it."""
+"""The context of a running task, without an Airflow around it."""
 
 import json
 from datetime import UTC, datetime
@@ -28,7 +28,7 @@ class OutletEvents(dict):
 
 
 class StateStore(dict):
-    """What outlives retries and clears of one task; ``is_over`` once another try has begun."""
+    """The state store that survives retries and clears; ``is_over`` once another try has begun."""
 
     is_over = False
 

@@ -4,7 +4,7 @@ from airflow.sdk.observability import stats
 
 
 class Kept(list):
-    """A backend that keeps what it is told."""
+    """A backend that keeps every metric it receives."""
 
     def incr(self, stat, count=1, rate=1, *, tags=None):
         self.append(("incr", stat, count, tags))

@@ -1,4 +1,4 @@
-"""What tests of the pages share: a task, rows, and what a page says to whoever reads it."""
+"""Helpers of the page tests: a task, rows, and the visible text of a page."""
 
 from html.parser import HTMLParser
 from types import SimpleNamespace

@@ -1,4 +1,4 @@
-"""An operator whose job, in the task's own process, says that it is at work and never ends."""
+"""An operator whose job, in the task's own process, reports that it works and never ends."""
 
 import os
 import time

@@ -1,4 +1,4 @@
-"""A mistake in a DAG is told where the DAG is parsed, by the name of the argument."""
+"""A mistake in a DAG is reported where the DAG is parsed, with the name of the argument."""
 
 from types import SimpleNamespace
 
@@ -383,7 +383,7 @@ def test_a_table_that_renders_to_nonsense_is_told_by_name(warehouse):
     ],
 )
 def test_a_mapped_task_with_arguments_nobody_has_is_not_retried(kind, given, words):
-    """What is mapped over may be known to a run only: Airflow makes the operator there."""
+    """Mapped values may be known to a run only: Airflow creates the operator there."""
     with DAG("d", schedule=None):
         mapped = kind.partial(task_id="t").expand_kwargs([given])
 
@@ -472,7 +472,7 @@ def test_what_mapped_tasks_share_is_checked_where_the_dag_is_parsed(shared, word
 
 
 class Choice:
-    """Which engine a task chooses on a connection."""
+    """The engine that a task chooses for a connection."""
 
     def __init__(self, connect, tmp_path):
         self._connect, self._warehouse = connect, str(tmp_path)

@@ -1,4 +1,4 @@
-"""Assets: one URI for a table, nonsense refused at parse, and events that say enough."""
+"""Assets: one URI for a table, wrong URIs refused at parse time, and complete events."""
 
 import subprocess
 import sys
@@ -242,7 +242,7 @@ def write(table, *days, **more):
 
 
 def told(outlets, result, **more):
-    """What a task's outlets say after it has announced a result."""
+    """Return the events of a task's outlets after it has announced a result."""
     context = {"outlet_events": OutletEventAccessors(), "ti": SimpleNamespace()}
     announce(context, outlets, result, **more)
     return context["outlet_events"]

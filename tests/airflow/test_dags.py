@@ -74,7 +74,7 @@ def test_the_macro_renders_the_identity_that_the_operator_commits_with(
 
 
 def test_runs_right_after_an_expiry_land_their_files(airflow_db, tmp_path, warehouse):
-    """All within ten minutes, by which clocks may differ: the clock cannot say which came first."""
+    """All within ten minutes, which clocks may differ by: times do not show the order."""
     (tmp_path / "a.csv").write_text("id\n1\n")
     dag = load(TEST_DAGS)["expire_right_after"]
 

@@ -19,7 +19,7 @@ DOCKER = Path(__file__).resolve().parents[2] / "docker"
 
 
 def environment_of(service):
-    """What a service is told, with the names of secrets in the place of secrets."""
+    """Return a service's environment, with the names of secrets in place of secrets."""
     told = yaml.safe_load((DOCKER / "compose.yaml").read_text())["services"][service]["environment"]
     return {name: re.sub(r"\$\{(\w+)[^}]*\}", r"\1", value) for name, value in told.items()}
 

@@ -32,7 +32,7 @@ def test_each_example_is_a_dag_that_imports(airflow_db, page, tmp_path):
 
 
 def test_the_first_example_about_assets_runs_by_hand(airflow_db, orders):
-    """Somebody tries it before any watcher has told of a commit: it reads up to the head."""
+    """A manual run before any event of the watcher reads up to the head."""
     from airflow.dag_processing.dagbag import DagBag
 
     dag = DagBag(str(TEST_DAGS / "assets_page.py")).dags["count_orders"]

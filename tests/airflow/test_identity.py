@@ -1,4 +1,4 @@
-"""The commit user of a task says which work this is, not which try."""
+"""The commit user of a task identifies its work, not its try."""
 
 from datetime import UTC, datetime
 from types import SimpleNamespace

@@ -57,7 +57,7 @@ def test_a_retry_after_its_snapshot_has_expired_publishes_nothing(expired, conte
 
 
 def test_a_clear_after_its_snapshot_has_expired_is_not_recognised(expired, context):
-    """As the documentation says: Airflow does not keep when the run first began."""
+    """As documented: Airflow does not keep the time of the first start of a run."""
     task, _ = expired
     context["dag_run"].clear_number = 1
     assert not task.execute(context)["replayed"]
@@ -90,7 +90,7 @@ def test_a_file_that_is_not_utf8_is_not_retried(tmp_path, warehouse, context, co
 
 @pytest.fixture
 def shop_database(tmp_path):
-    """A SQL table, in a database that asks nobody who they are."""
+    """A SQL table in a database without authentication."""
     path = tmp_path / "shop.db"
     with contextlib.closing(sqlite3.connect(path)) as connection, connection:
         connection.execute("create table orders (id integer)")

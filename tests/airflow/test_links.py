@@ -12,7 +12,7 @@ TASK = SimpleNamespace(dag_id="shop", run_id="manual__2024-01-01T00:00+00:00", t
 
 @pytest.fixture
 def said(monkeypatch):
-    """What the task has pushed."""
+    """Return the XCom that the task has pushed."""
     xcoms = {}
     monkeypatch.setattr(
         links, "XCom", SimpleNamespace(get_value=lambda *, ti_key, key: xcoms.get(key))

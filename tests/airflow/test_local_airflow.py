@@ -1,4 +1,4 @@
-"""The Airflow that the demo starts tells what tasks have returned."""
+"""The Airflow of the demo shows the results that tasks returned."""
 
 import importlib
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What tasks tell Airflow's metrics: numbers of what they did, once, and never an error."""
+"""Metrics of tasks: numbers of their work, sent once, and never an error."""
 
 import re
 import socket

@@ -1,4 +1,4 @@
-"""Every job has an operator, and every operator says exactly what its job can be asked."""
+"""Every job has an operator, whose arguments are exactly the keys of the job's request."""
 
 from dataclasses import fields
 from importlib import import_module
@@ -327,7 +327,7 @@ def test_an_unknown_table_fails_for_good(warehouse):
 
 
 def test_a_snapshot_that_expires_while_it_is_read_leaves_the_task_to_be_retried():
-    """A retry reads a newer one, or is told that the one it names is not there."""
+    """A retry reads a newer one, or reports that the named one does not exist."""
     with (
         pytest.raises(lake.SnapshotExpiredError),
         failing_for_good(may_come=lambda: False),

@@ -1,4 +1,4 @@
-"""The pages, asked over HTTP of Airflow's own app: who may see them, and what they say."""
+"""The pages over HTTP from Airflow's own app: their access rules and their content."""
 
 import sys
 import threading
@@ -82,7 +82,7 @@ def test_the_plugin_costs_workers_and_parsers_nothing():
 
 
 def test_pages_find_each_other_below_a_path(server, ask, orders, monkeypatch):
-    """Where Airflow is not at the root of its server."""
+    """Airflow is not at the root of its server."""
     monkeypatch.setattr(server.app, "root_path", "/airflow")
 
     page = ask("/airflow/lake/tables/lake_default")
@@ -217,7 +217,7 @@ def test_a_page_reads_no_data_file_and_writes_none(ask, orders, warehouse, said)
 
 
 def assert_tame(answer):
-    """Nothing of what names say is an element, and no name was cut off at a quote."""
+    """No text of a name becomes an element, and no name is cut at a quote."""
     found = Words(answer.text)
     known = {"html", "head", "meta", "title", "style", "body", "p", "a", "h1", "h2", "span", "br"}
     known |= {"table", "tr", "th", "td", "div", "code", "ul", "li", "em", "form", "label", "input"}

@@ -1,4 +1,4 @@
-"""Parsing the templates stays cheap: what is loaded is counted, not timed."""
+"""Parsing the templates is cheap: loaded modules are counted, not timed."""
 
 import json
 import subprocess

@@ -60,7 +60,7 @@ def test_a_process_that_has_ended_is_no_problem():
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells a process of its parent")
 def test_a_launched_command_dies_with_its_parent(tmp_path):
-    """The parent is killed, so it can tell nobody."""
+    """The parent is killed, so it cannot stop its children."""
     command = (
         "import os, pathlib, time; "
         f"pathlib.Path({str(tmp_path / 'pid')!r}).write_text(str(os.getpid())); "

@@ -44,7 +44,7 @@ def test_people_get_a_form_that_asks_for_the_warehouse():
 
 
 def test_a_choice_that_nobody_has_made_is_shown_as_what_it_means():
-    """Without the words the form says "null"."""
+    """Without these words the form shows "null"."""
     from airflow.api_fastapi.core_api.services.ui.connections import HookMetaService
 
     [form] = [hook for hook in HookMetaService.hook_meta_data() if hook.connection_type == "lake"]
@@ -126,7 +126,7 @@ def modules_loaded_by(statements):
 
 
 def test_all_operators_together_load_few_modules_of_our_own():
-    """What a DAG file costs the parser; the stock Spark operator waits for a task that submits."""
+    """The cost of parsing a DAG file; the stock Spark operator is loaded by tasks that submit."""
     every = [f"airflow_provider_lake.operators.{job}" for job in ("compact", "ingest", "tag")]
     every += [f"airflow_provider_lake.decorators.{name}" for name in ("lake_job", "lake_commit")]
     loaded = modules_loaded_by(

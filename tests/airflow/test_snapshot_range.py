@@ -37,7 +37,7 @@ def context(*events, asset=None, store=None):
 
 
 def rows_of(run):
-    """What a run reads, done with it."""
+    """Read the changes of a run and acknowledge them."""
     part = snapshot_range(run)
     read = (
         part.open_table().changes(after=part.after, upto=part.upto) if not part.is_empty else None
@@ -132,7 +132,7 @@ def test_a_table_that_was_rolled_back_is_to_be_read_whole(orders):
 
 
 def test_events_of_snapshots_that_a_rollback_took_away_end_at_what_is_there(orders):
-    """Airflow gave the last event before the rollback and the one that tells of it to one run."""
+    """One run got the last event before the rollback and the event of the rollback."""
     rows_of(context(event(0, 6)))
     orders.rollback(snapshot=4, as_latest=False)
 

@@ -1,7 +1,7 @@
-"""How a run on Spark ended: the table has the first word, then the job, and silence is no success.
+"""The outcome of a run on Spark: the table decides first, then the job; no result is a failure.
 
-spark-submit is a program of this test that starts the real job, or misbehaves; that real ones
-behave is shown in ``test_spark_kill.py``.
+spark-submit is a program of this test that starts the real job, or misbehaves; real ones are
+tested in ``test_spark_kill.py``.
 """
 
 import sys
@@ -233,7 +233,7 @@ def land(task, code, tmp_path):
 
 
 def test_a_commit_that_is_there_is_a_success_whatever_spark_says(orders, task, tmp_path, warehouse):
-    """The driver commits, and is killed before it can say so."""
+    """The driver commits, and is killed before it can report it."""
     context = task_context()
     user = commit_user(context["ti"], "shop.orders")
     code = (
@@ -323,7 +323,7 @@ def test_a_condition_on_many_tables_that_is_no_sql_is_refused_before_anything_is
 def test_what_is_nothing_for_spark_is_refused_before_anything_is_submitted(
     orders, connect, warehouse
 ):
-    """The connection, and no argument, says that it is Spark that works."""
+    """The connection, and no argument, selects engine Spark."""
     connect("lake_spark", conn_type="lake", extra={"warehouse": warehouse, "engine": "spark"})
     work = LakeCompactOperator(
         task_id="work", table="shop.orders", lake_conn_id="lake_spark", bucket_executor="serial"

@@ -1,7 +1,7 @@
 """The places of the stock Spark operator and hook that ours are built on.
 
-Each of these fails when a new release of the Spark provider moves what we override. Where it
-starts a program, that is a real process: a script in place of spark-submit.
+Each of these fails when a new release of the Spark provider moves a method that ours
+overrides. Where it starts a program, that is a real process: a script in place of spark-submit.
 """
 
 import inspect
@@ -54,7 +54,7 @@ def make_hook(connect):
 
 @pytest.fixture
 def spark_submit(tmp_path):
-    """A program that says what it was given, and then what it is told to say."""
+    """A program that prints its arguments, and then a given text."""
 
     def make(body="", code=0):
         program = tmp_path / "spark-submit"
@@ -72,7 +72,7 @@ def spark_submit(tmp_path):
 
 @pytest.fixture
 def submission():
-    """What an operator makes of the stock one when it submits."""
+    """Return the stock operator that an operator creates to submit."""
 
     def make(**stock):
         return LakeSparkSubmission(
@@ -88,7 +88,7 @@ def submission():
 
 
 def test_our_operators_take_every_argument_of_the_stock_one():
-    """Those that are ours to say, and a name the stock operator itself has given up, are left."""
+    """Leave out arguments that ours sets itself, and names the stock operator has dropped."""
     parameters = inspect.signature(inspect.unwrap(stock.SparkSubmitOperator.__init__)).parameters
     theirs = {name for name, each in parameters.items() if each.kind is each.KEYWORD_ONLY}
 

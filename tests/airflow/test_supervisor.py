@@ -15,7 +15,7 @@ def watchers():
 
 @pytest.fixture
 def supervised(monkeypatch):
-    """What Airflow sets in the process of a task; a real one is killed in tests/stack."""
+    """The environment of a task's process; a real one is killed in tests/stack."""
     comms = CommsDecoder.__new__(CommsDecoder)
     monkeypatch.setattr(task_runner, "SUPERVISOR_COMMS", comms, raising=False)
 

@@ -1,4 +1,4 @@
-"""The tab of a task: what it changed, as the table tells it."""
+"""The tab of a task: its changes, read from the table."""
 
 import re
 from datetime import UTC, datetime
@@ -34,7 +34,7 @@ def test_a_task_that_ran_shows_its_snapshot(ask, warehouse, tmp_path, airflow_db
 
 
 def test_a_task_shows_its_commits_whatever_it_claims(ask, orders, said):
-    """Whoever may change what a task has said sees no commit of others by it."""
+    """A user who can edit a task's XCom sees no commit of other tasks through it."""
     write(orders, 1, user="somebody")
     write(orders, 2, user=commit_user(TASK, "shop.orders"))
     said["lake_table"] = {"table": "shop.orders", "lake_conn_id": "lake_default"}

@@ -1,4 +1,4 @@
-"""Each template does what its first lines say, in a real Airflow on SQLite."""
+"""Each template does as its first lines describe, in a real Airflow on SQLite."""
 
 import re
 from datetime import timedelta
@@ -162,7 +162,7 @@ def test_updates_and_deletes_of_a_keyed_table_are_taken_back(dags, catalog):
 
 
 def dry_run(dag):
-    """What would go; the task of the DAG is for others, too."""
+    """The files that would be deleted; a later task of the DAG asks for approval."""
     task = dag.task_dict["say_what_would_go"].prepare_for_execution()
     return task.execute(task_context(task_id="say_what_would_go"))
 

@@ -41,7 +41,7 @@ def write(table, *ids, **more):
 
 
 def rebuilt(trigger):
-    """What the triggerer makes of a trigger that went through the metadata database."""
+    """Return the trigger as the triggerer reads it from the metadata database."""
     path, arguments = trigger.serialize()
     again = import_string(path)(**json.loads(json.dumps(arguments)))
     assert again.serialize() == (path, arguments)
@@ -330,7 +330,7 @@ def test_keeping_the_place_after_an_event_does_not_put_the_next_look_off(orders,
     stored, waits = 0.2, []
 
     class Hurried:
-        """Asyncio as the loop sees it: it waits for nothing, and says how long it would."""
+        """A replacement of asyncio's sleep that records the pauses and does not wait."""
 
         to_thread = asyncio.to_thread
 

@@ -85,7 +85,7 @@ def rules_of(hint):
 
 
 def is_choice(hint):
-    """Whether all values of a key are known."""
+    """Return True if all values of a key are known."""
     if get_origin(hint) in (Union, UnionType):
         return all(map(is_choice, get_args(hint)))
     return hint in (bool, type(None)) or get_origin(hint) is Literal

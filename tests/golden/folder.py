@@ -17,7 +17,7 @@ from pathlib import Path
 __all__ = ["golden_archive", "golden_folder"]
 
 _IN_USE = ("format", "format-java", "merge")
-"""What tests read where it lies; they must not change it."""
+"""Files that tests read in place; tests must not change them."""
 
 
 def golden_archive(name: str) -> Path:

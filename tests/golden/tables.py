@@ -40,12 +40,12 @@ class GoldenTable:
 
     @property
     def location(self) -> str:
-        """Where the table lies, as ``open_table`` takes it."""
+        """The address of the table, for ``open_table``."""
         return str(self.folder / "table")
 
     @cached_property
     def expected(self) -> dict[str, Any]:
-        """Everything ``expected.json`` says, as it says it."""
+        """The content of ``expected.json``."""
         content = json.loads((self.folder / "expected.json").read_text(encoding="utf-8"))
         assert isinstance(content, dict)
         return content
@@ -57,7 +57,7 @@ class GoldenTable:
 
     @property
     def row_count(self) -> int:
-        """How many rows the latest snapshot has."""
+        """The number of rows of the latest snapshot."""
         return int(self.expected["row_count"])
 
     def rows(self, member: str = "rows") -> list[Row]:
@@ -82,7 +82,7 @@ def golden_tables() -> list[GoldenTable]:
 def parse_value(value: Any, *, is_instant: bool = False) -> Any:
     """One value of ``expected.json`` as ``rows_of`` gives it.
 
-    ``is_instant`` tells what the few timestamps mean that do not say so themselves.
+    ``is_instant`` is for the few timestamps without a mark of their own.
     """
     if isinstance(value, list):
         return [parse_value(element) for element in value]

@@ -1,7 +1,7 @@
-"""Rows as plain Python values that compare, and print, the same whoever read them.
+"""Rows as plain Python values that compare and print the same for every reader.
 
 Arrow's own ``to_pylist`` is nearly that, but it turns nanoseconds into pandas values and needs
-a time zone object where one bit says it. Everything else is what ``to_pylist`` gives.
+a time zone object where one bit is enough. Everything else is what ``to_pylist`` gives.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def rows_of(table: pa.Table) -> list[Row]:
 
 
 def map_of(entries: Iterable[Sequence[Any]]) -> list[tuple[Any, Any]]:
-    """A MAP: pairs of key and value, in an order that says nothing."""
+    """A MAP: pairs of key and value; their order has no meaning."""
     return sorted(((key, value) for key, value in entries), key=repr)
 
 
@@ -65,7 +65,7 @@ def assert_same_rows(actual: Sequence[Row], expected: Sequence[Row]) -> None:
 
 
 def format_difference(actual: Sequence[Row], expected: Sequence[Row]) -> str:
-    """What a person needs to see of rows that should be equal; empty if they are.
+    """Describe the differences of rows that should be equal; empty if they are.
 
     Values are compared as they print: 1, 1.0 and True differ, and so do 0.0 and -0.0, or two
     decimals of another scale; NaN equals NaN.
@@ -87,7 +87,7 @@ def format_difference(actual: Sequence[Row], expected: Sequence[Row]) -> str:
 
 
 def _without(rows: Sequence[Row], others: Sequence[Row]) -> list[Row]:
-    """The rows that have no equal among the others, each as often as it is too many."""
+    """Return the rows without an equal in the second list, repeated by their surplus."""
     left = Counter(map(repr, others))
     kept = []
     for row in rows:

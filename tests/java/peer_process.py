@@ -44,7 +44,7 @@ def running_java(
 
 @dataclass(frozen=True, slots=True)
 class ReadRows:
-    """What Java read: columns in table order, and how many splits its plan had."""
+    """The rows that Java read: columns in table order, and the number of splits of its plan."""
 
     columns: list[str]
     rows: list[list[Any]]
@@ -127,13 +127,13 @@ class JavaPeer:
         where: tuple[str, str, Any] | None = None,
         options: Mapping[str, str] | None = None,
     ) -> ReadRows:
-        """All rows, or exactly those where a column compares with a value as ``where`` says."""
+        """Read all rows, or those that ``where`` selects by comparing a column with a value."""
         found = self.call("read", table=table, where=where, options=dict(options or {}))
         assert set(found["kinds"]) <= {"+I", "+U"}
         return ReadRows(found["columns"], found["rows"], found["splits"])
 
     def stream(self, table: str, start: int) -> list[list[tuple[str, list[Any]]]]:
-        """What a streaming read delivers from a snapshot on: kind and values of each row."""
+        """Return the changes of a streaming read from a snapshot on: kinds and values."""
         found = self.call("stream", table=table, options={}, **{"from": start})
         return [[(kind, values) for kind, values in rows] for rows in found]
 

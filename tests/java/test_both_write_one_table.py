@@ -1,4 +1,4 @@
-"""One table, two writers: Java and we each build on the other's snapshots, and lose nothing."""
+"""One table, two writers: Java and this library build on each other's snapshots without loss."""
 
 from __future__ import annotations
 

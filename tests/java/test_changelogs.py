@@ -1,4 +1,4 @@
-"""Changelogs and deletion vectors that our compactions make, as Java reads them and goes on."""
+"""Java reads changelogs and deletion vectors of our compactions, and writes on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Java reads what interleaved commits left behind, and goes on from there."""
+"""Java reads the results of interleaved commits, and writes on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Data-evolution tables: rows that we append are rows to Java, under ids that it goes on from."""
+"""Data-evolution tables: Java reads rows appended here, and continues their row ids."""
 
 from __future__ import annotations
 

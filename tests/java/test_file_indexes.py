@@ -1,4 +1,4 @@
-"""Java uses the file indexes we put together: it finds what is there and opens nothing else."""
+"""Java uses our file indexes: it finds all matching rows and opens no other file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The released Java Paimon reads the append tables written here, whatever they hold."""
+"""The released Java Paimon reads append tables of every type written here."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ def location(catalog: lake.Catalog, name: str) -> str:
 
 
 def assert_java_reads(peer: JavaPeer, catalog: lake.Catalog, name: str, count: int) -> None:
-    """What we read, of which the checklist's tests say that it is right."""
+    """Return our rows, which the tests of the checklist have checked."""
     java = peer.read(f"shop.{name}")
     ours = catalog.table(f"shop.{name}").scan().to_arrow()
     assert_same(java.columns, java.rows, json_rows(ours))

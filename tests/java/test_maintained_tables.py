@@ -1,4 +1,4 @@
-"""Java goes on with its tables after they were maintained here, whatever options they carry."""
+"""Java writes on after a maintenance of its tables here, with any options they have."""
 
 from __future__ import annotations
 

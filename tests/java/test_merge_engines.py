@@ -1,4 +1,4 @@
-"""Random tables with primary keys: Java reads what we wrote, and we read what Java wrote.
+"""Random tables with primary keys: Java reads our tables, and this library reads Java's.
 
 Both must find the rows of the dictionary model. Left out is where this release of Java knows less
 than the one the specification was taken from, and where it breaks its own rule.
@@ -41,7 +41,7 @@ def known_to_java(engine: str) -> st.SearchStrategy[Scenario]:
 
 
 def is_known(scenario: Scenario) -> bool:
-    """Whether this release merges the columns as the newer one of the specification does."""
+    """Return True if this release merges the columns as the newer one of the specification does."""
     newer = ("count-limit", "nested-sequence-field")
     functions = {
         (value, scenario.columns[key.split(".")[1]])
@@ -130,7 +130,7 @@ def try_on(model: MergeModel, changes: Sequence[Change]) -> bool:
 
 
 def rows_or_refusal(read: Callable[[], Sequence[Sequence[Any]]], scenario: Scenario) -> list[str]:
-    """What was read, or that it was refused, which each side does with an error of its own."""
+    """Return the rows, or a mark for a refusal, which each side reports with its own error."""
     try:
         rows = read()
     except (ModelError, PeerError, lake.LakeError):
@@ -139,7 +139,7 @@ def rows_or_refusal(read: Callable[[], Sequence[Sequence[Any]]], scenario: Scena
 
 
 def wanted_rows(model: MergeModel, scenario: Scenario) -> list[str]:
-    """What both sides have to say; this release lets a product of integers wrap around."""
+    """Return the expected rows of both sides; in this release an integer product wraps around."""
     wanted = rows_or_refusal(lambda: model_rows(model, scenario), scenario)
     assume(wanted != [REFUSED] or "product" not in scenario.options.values())
     return wanted
@@ -172,7 +172,7 @@ def arrow(scenario: Scenario, changes: Sequence[Change]) -> pa.Table:
 
 
 def comparable(rows: Sequence[Sequence[Any]], scenario: Scenario) -> list[str]:
-    """Rows without an order, and so the arrays and maps whose order says nothing."""
+    """Return rows in any order, with arrays and maps whose order has no meaning normalised."""
     columns = scenario.columns.items()
     loose = [name in scenario.unordered or "MAP" in kind for name, kind in columns]
     kinds = list(scenario.columns.values())
@@ -188,7 +188,7 @@ def comparable(rows: Sequence[Sequence[Any]], scenario: Scenario) -> list[str]:
 
 
 def is_nan(bits: Any, kind: str) -> bool:
-    """Whether these are the bits of no number: which ones an operation gives is the machine's."""
+    """Return True for the bits of a NaN: the machine chooses which NaN an operation gives."""
     if bits is None or kind not in EXPONENTS:
         return False
     exponent = EXPONENTS[kind]

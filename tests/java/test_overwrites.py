@@ -19,7 +19,7 @@ ASKED = {
 
 
 def delivered(table: lake.Table, start: int) -> list[list[tuple[str, list[Any]]]]:
-    """What our stream delivers, in the form Java's has."""
+    """Return the changes of our stream in the form of Java's."""
     found = []
     for each in table.stream("from-snapshot", snapshot=start):
         rows = each.to_arrow()

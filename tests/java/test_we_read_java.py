@@ -1,4 +1,4 @@
-"""We read the tables that the released Java Paimon writes, of every kind the library knows."""
+"""The library reads tables of the released Java Paimon, of every kind that it knows."""
 
 from __future__ import annotations
 

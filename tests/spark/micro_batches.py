@@ -26,7 +26,7 @@ Offset = dict[str, Any]
 
 @dataclass
 class Checkpoint:
-    """What survives the query."""
+    """The state that survives the query."""
 
     offsets: list[str] = field(default_factory=list)
     done: int = 0

@@ -25,7 +25,7 @@ _DEPLOY = "org.apache.spark.deploy"
 
 @dataclass
 class Cluster:
-    """Where it is, and its processes."""
+    """The address of the cluster, and its processes."""
 
     url: str
     web: str
@@ -77,7 +77,7 @@ def standalone_cluster(home: Path, *, is_one_host: bool = True) -> Iterator[Clus
 
 
 def environment() -> dict[str, str]:
-    """What the processes of the cluster and its drivers see."""
+    """Return the environment of the cluster's processes and drivers."""
     return {
         **os.environ,
         "PYTHONPATH": str(_ROOT),

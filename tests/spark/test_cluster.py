@@ -143,7 +143,7 @@ def two_hosts(spark, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def attempts(two_hosts, tmp_path_factory):
-    """What became of tables whose tasks had doubles or were cancelled, all by one driver."""
+    """Return the results of tables whose tasks were speculative or cancelled, from one driver."""
     folder = tmp_path_factory.mktemp("attempts")
     catalog = lake.open_catalog(str(folder / "warehouse"))
     catalog.create_database("shop")

@@ -1,4 +1,4 @@
-"""The jobs that compact do it in Spark's tasks, and tell the same."""
+"""The jobs that compact do it in Spark's tasks, with the same report."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compaction in Spark's tasks: the same outcome, told as it goes, and stopped when it has to be."""
+"""Compaction in Spark's tasks: the same result, with progress, and stopped on request."""
 
 import threading
 import time

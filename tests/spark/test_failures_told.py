@@ -1,4 +1,4 @@
-"""What fails while the JVM hands rows to Python is told from its end: the cause first."""
+"""A failure while the JVM passes rows to Python is reported with its cause first."""
 
 import pytest
 from pyspark.sql import functions as sql

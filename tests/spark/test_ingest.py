@@ -212,7 +212,7 @@ def test_spark_cannot_write_into_the_memory_of_this_process(tmp_path, request_fo
 def test_looking_for_an_earlier_run_makes_no_snapshot_of_its_own(
     tmp_path, warehouse, request_for, options
 ):
-    """Where every commit makes a snapshot, an empty one would pass for the run's."""
+    """If every commit creates a snapshot, an empty one would be taken for the run's."""
     catalog = lake.open_catalog(warehouse)
     catalog.create_database("shop")
     orders = catalog.create_table("shop.orders", [("id", "BIGINT")], options=options)

@@ -1,7 +1,7 @@
-"""Change messages and the changes of a table through Spark's tasks: told as with engine python.
+"""Change messages and the changes of a table through Spark's tasks: as with engine python.
 
-What the tests of that engine say is said again of this one, with the messages in several files, of
-which several tasks each read some.
+The tests of that engine run again on this one, with the messages in several files, which several
+tasks read.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Whoever is killed while rows wait in files for the tasks that write them: nothing of it stays."""
+"""Any process is killed while rows wait in files for writing tasks: no file is left."""
 
 import os
 import signal

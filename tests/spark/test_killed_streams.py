@@ -1,6 +1,6 @@
 """The driver of a stream is killed at any storage call of its processes, and started again.
 
-``STREAM_KILLS`` says how many chains of killed drivers there are; ``SEED`` which ones.
+``STREAM_KILLS`` is the number of chains of killed drivers; ``SEED`` chooses them.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def add(table, number):
 
 
 def run(warehouse, folder, sink, kill_at):
-    """How a driver ended; after this nothing of it is left."""
+    """Return the outcome of a driver; no process of it is left."""
     count = folder / f"count-{time.monotonic_ns()}"
     words = [str(DRIVERS / "copy_stream.py"), warehouse, str(folder / "checkpoint"), sink]
     found = environment()
@@ -89,7 +89,7 @@ def run(warehouse, folder, sink, kill_at):
 
 
 def end_group(group):
-    """Kill what is left of a driver, and wait until it is gone."""
+    """Kill the remaining processes of a driver, and wait until they have ended."""
     deadline = time.monotonic() + _PATIENCE_SECONDS
     while time.monotonic() < deadline:
         try:

@@ -77,7 +77,7 @@ def ids(rows):
 
 
 def columns_of(table_rows):
-    """As Spark tells a writer of them."""
+    """Return options as Spark passes them to a writer."""
     return from_arrow_schema(table_rows.schema)
 
 

@@ -1,4 +1,4 @@
-"""Streams from tables and into tables: each row once, whatever is stopped and started again."""
+"""Streams from tables and into tables: each row once, after any interruption and restart."""
 
 import shutil
 from pathlib import Path
@@ -107,7 +107,7 @@ def test_a_batch_whose_commit_spark_forgot_and_the_table_too_is_published_once(
 
 
 def test_a_first_batch_that_is_repeated_begins_where_it_began(lake_spark, source, target, tmp_path):
-    """Spark asks for its beginning again; by then the source has gone on."""
+    """Spark asks for its start again after the source has advanced."""
     add(source, 1, 2)
     copy(lake_spark, tmp_path / "checkpoint")
     for noted in (tmp_path / "checkpoint" / "commits").glob("*0*"):

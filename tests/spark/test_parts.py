@@ -1,4 +1,4 @@
-"""How work is parted for tasks, and rows for those that write them; no Spark runs for that."""
+"""Partitioning of work for tasks, and of rows for writers; without Spark."""
 
 import gc
 import importlib

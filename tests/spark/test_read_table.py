@@ -1,4 +1,4 @@
-"""Tables as DataFrames: the same rows, whoever reads which of the files."""
+"""Tables as DataFrames: the same rows, by any reader of the files."""
 
 from dataclasses import replace
 from datetime import date, datetime
@@ -64,7 +64,7 @@ def native_files(frame):
 
 @pytest.fixture
 def orders(catalog):
-    """Three partitions; one is compacted, in the others newer rows have to be merged."""
+    """Three partitions: one is compacted, two have newer rows to merge."""
     table = catalog.create_table(
         "shop.orders",
         ROWS.schema,
@@ -219,7 +219,7 @@ def test_a_table_of_this_process_alone_is_refused(spark):
 
 @pytest.mark.parametrize("native", [None, False])
 def test_columns_of_several_files_are_joined(spark, catalog, native):
-    """Spark reads the file that is alone and leaves the others to tasks."""
+    """Spark reads the file that needs no merge, and tasks read the rest."""
     columns = [("id", "INT"), ("name", "STRING")]
     people = EvolvedRows(catalog.create_table("shop.people", columns, options=DATA_EVOLUTION))
     people.append([{"id": 1, "name": "a"}, {"id": 2, "name": "b"}])

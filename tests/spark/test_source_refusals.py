@@ -1,4 +1,4 @@
-"""What ``format("lake")`` refuses, it refuses early, and Spark tells why."""
+"""``format("lake")`` refuses wrong requests early, and Spark shows the reason."""
 
 import pyarrow as pa
 import pytest

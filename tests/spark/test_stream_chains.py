@@ -1,7 +1,7 @@
-"""A stream whose runs are cut short again and again, wherever, copies a table as it is.
+"""A stream whose runs are interrupted anywhere, again and again, copies a table exactly.
 
-Between its runs rows come, change and go, and both tables are looked after. ``STREAM_CHAINS`` says
-how many chains of runs are tried per kind of table.
+Between its runs rows are added, changed and deleted, and both tables are maintained.
+``STREAM_CHAINS`` is the number of chains of runs per kind of table.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ class Streamed:
         self.storage = broken.reopened()
 
     def cut_short_at_publication(self, where: int) -> None:
-        """Where a commit is there already, or not yet: few calls of many, and those that count."""
+        """Faults before and after a commit: a sample of calls, and those that matter."""
         self.cut_short(where, "/copy/snapshot/snapshot-")
 
 

@@ -1,6 +1,6 @@
-"""A stream from a table into a table dies anywhere, and goes on from its checkpoint.
+"""A stream from a table into a table crashes anywhere, and resumes from its checkpoint.
 
-Whatever died when, the target has exactly the rows of the source: no duplicate, no gap. Faults
+After every crash the target has exactly the rows of the source: no duplicate, no gap. Faults
 at storage calls are sampled.
 """
 
@@ -91,7 +91,7 @@ def query(storage, checkpoint, stream, before_step=lambda step: None) -> Query:
 
 
 def expire(storage):
-    """Somebody else commits to the target, and then only that snapshot is left."""
+    """Another writer commits to the target, and then only its snapshot is left."""
     with suppress(lake.CorruptTableError):  # a consumer that was cut short
         copied = Tables(storage).table("shop.copy")
         if copied.analyze().snapshot_id is not None:

@@ -1,4 +1,4 @@
-"""Who writes which rows: those of one key meet, however a table finds their bucket."""
+"""Assignment of rows to writers: rows of one key meet, for every kind of bucket."""
 
 import json
 

@@ -27,7 +27,7 @@ _FLAGS = (
 
 
 def find_chromium():
-    """Where the browser is; None if this machine has none."""
+    """Return the path of the browser; None if this machine has none."""
     return next(filter(None, map(shutil.which, _NAMES)), None)
 
 
@@ -96,14 +96,14 @@ class Browser:
         raise AssertionError(f"never seen: {expression}; the page says: {self.text()}")
 
     def text(self):
-        """What the page says, and the frames in it."""
+        """Return the text of the page and its frames."""
         return self.ask(
             "[document, ...[...document.querySelectorAll('iframe')].map(f => f.contentDocument)]"
             ".filter(d => d && d.body).map(d => d.body.innerText).join('\\n')"
         )
 
     def wait_for_text(self, words, *, seconds=60):
-        """What the page says, once it says that."""
+        """Return the text of the page once it contains a text."""
         give_up = time.monotonic() + seconds
         while words not in (found := self.text() or ""):
             if time.monotonic() > give_up:
@@ -128,7 +128,7 @@ class Browser:
             self._say("Input.dispatchMouseEvent", type=kind, button=button, clickCount=1, **at)
 
     def screenshot(self, path):
-        """What it looks like, as a PNG file."""
+        """Return a screenshot as a PNG file."""
         shot = self._say("Page.captureScreenshot", format="png")
         Path(path).write_bytes(base64.b64decode(shot["data"]))
 

@@ -1,4 +1,4 @@
-"""bin/demo tells its whole story with a real Airflow, and leaves nothing running."""
+"""bin/demo shows its whole story with a real Airflow, and leaves nothing running."""
 
 import os
 import re
@@ -42,7 +42,7 @@ def demo(tmp_path):
 
 
 def left_behind(folder):
-    """Processes that were told of the folder: by their words, or by the environment."""
+    """Return processes that know the folder from their arguments or environment."""
     found = []
     for process in psutil.process_iter():
         try:

@@ -17,7 +17,7 @@ PATIENCE = 240
 
 
 class Collector(ThreadingHTTPServer):
-    """Takes metrics of OpenTelemetry on loopback, and keeps what they say."""
+    """Receives metrics of OpenTelemetry on loopback, and keeps them."""
 
     def __init__(self):
         super().__init__(("127.0.0.1", 0), Taker)
@@ -30,7 +30,7 @@ class Collector(ThreadingHTTPServer):
         self.sums[counter] = (point.as_int or int(point.as_double), tags)
 
     def of(self, name):
-        """What each process has counted."""
+        """Return the counts of each process."""
         return [said for counter, said in [*self.sums.items()] if counter[0] == name]
 
 

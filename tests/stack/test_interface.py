@@ -1,4 +1,4 @@
-"""What people see of the provider in Airflow's own interface: the form, its secrets, a template."""
+"""The provider in Airflow's own interface: the form, its secrets, a template."""
 
 import json
 import time
@@ -43,12 +43,12 @@ def browser(tmp_path):
 
 
 def shown(what, name):
-    """JavaScript that finds an element by what it says."""
+    """JavaScript that finds an element by its text."""
     return f"[...document.querySelectorAll('{what}')].find(e => e.innerText.trim() === '{name}')"
 
 
 def values_of(browser):
-    """What the fields of the form hold, by name, and how each is shown."""
+    """Return the values of the form's fields by name, and their kinds."""
     found = f"[...document.querySelectorAll('{FORM} input[name^=element_]')]"
     said = browser.ask(f"JSON.stringify({found}.map(e => [e.name, [e.type, e.value]]))")
     return {name.removeprefix("element_"): shown for name, shown in json.loads(said)}

@@ -79,7 +79,7 @@ class HeldRun:
         self.airflow.wait_for("the end of every process", lambda: not alive(), PATIENCE)
 
     def clear(self):
-        """What a person does with a task that has failed."""
+        """Clear a failed task as a user does."""
         asked = {"dry_run": False, "dag_run_id": self.id, "task_ids": ["land"]}
         self.airflow.ask("POST", "dags/held/clearTaskInstances", {**asked, "only_failed": False})
 
@@ -98,7 +98,7 @@ def mark_failed(airflow, run):
 
 
 def kill_the_task(airflow, run):
-    """What the kernel does where memory is short."""
+    """Kill a process as the kernel does when memory is short."""
     run.task.kill()
 
 

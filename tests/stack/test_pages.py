@@ -42,7 +42,7 @@ class GuardedAirflow(LocalAirflow):
             return json.load(answer)["access_token"]
 
     def status(self, path, user=None):
-        """How a page of ours answers somebody, or nobody."""
+        """Return the answer of a page of ours to a user, or to an anonymous request."""
         headers = {} if user is None else {"Authorization": f"Bearer {self.token(user)}"}
         asked = urllib.request.Request(f"{self.url}/{path}", headers=headers)
         try:
@@ -96,7 +96,7 @@ def landed(airflow, place):
 
 @pytest.fixture
 def sign_in(airflow, tmp_path):
-    """A browser in which somebody has signed in."""
+    """A browser in which a user has signed in."""
     with Browser(tmp_path) as browser:
 
         def as_user(user):
@@ -111,12 +111,12 @@ def sign_in(airflow, tmp_path):
 
 
 def named(kind, name):
-    """JavaScript that finds an element by what it says."""
+    """JavaScript that finds an element by its text."""
     return f"[...document.querySelectorAll('{kind}')].find(e => e.innerText.trim() === '{name}')"
 
 
 def see(browser, url, words, picture):
-    """What a page says once it is all there, and what it looks like."""
+    """Return the text of a complete page, and a screenshot."""
     browser.open(url)
     browser.wait_for_text(words)
     time.sleep(1)  # for what moves into its place around it

@@ -53,7 +53,7 @@ def airflow(tmp_path, database):
 
 
 class Shop:
-    """Whoever writes the table while Airflow looks after it."""
+    """The writer of the table while Airflow maintains it."""
 
     def __init__(self, place):
         self.catalog = lake.open_catalog(str(place / "warehouse"))
@@ -157,7 +157,7 @@ def test_snapshots_expire_when_a_person_approves(airflow, tmp_path):
 
 
 def approve(airflow, path, seen):
-    """What a person does who has read what would go; the question, if there is one.
+    """Answer the approval after reading the plan; return the question, if there is one.
 
     Reading takes a while: Airflow 3.3.2 fails a task whose answer comes before its scheduler has
     heard from the executor that the task's process has ended.

@@ -23,7 +23,7 @@ def airflow(tmp_path):
 
 
 def read_by(airflow, count):
-    """What all runs have read, in the order they ran."""
+    """Return the rows that all runs have read, in order."""
     airflow.wait_for_runs("watched", count, seconds=PATIENCE)
     runs = airflow.runs("watched")
     results = [airflow.result("watched", run, "read_what_is_new") for run in runs]
@@ -31,7 +31,7 @@ def read_by(airflow, count):
 
 
 def test_commits_start_runs_that_read_each_row_once(airflow, tmp_path):
-    """The table does not exist when the watcher starts; a compaction wakes nobody.
+    """The table does not exist when the watcher starts; a compaction starts no run.
 
     Nor is the watcher ended by a DAG that has the table's own asset as an outlet.
     """

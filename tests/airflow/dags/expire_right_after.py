@@ -1,4 +1,4 @@
-"""Keeps one snapshot: whatever a later run finds, all before it has expired."""
+"""Keeps one snapshot: for a later run, all earlier ones have expired."""
 
 from airflow.sdk import DAG
 

@@ -77,7 +77,7 @@ def by_interrupt_all(spark, stop):
 
 
 def stopped(spark, folder, how):
-    """How work in tasks ends that would go on for long, and after how many seconds."""
+    """Return the outcome of long work in tasks, and the seconds until it ended."""
     place, stop, asked = folder / how.__name__, threading.Event(), []
     place.mkdir()
 
@@ -133,7 +133,7 @@ class Working:
 
 
 def heard(spark, warehouse):
-    """What an ingestion of some files says of its tasks as they go."""
+    """Return the progress of an ingestion's tasks."""
     place = Path(warehouse, "incoming")
     place.mkdir()
     for number in range(12):

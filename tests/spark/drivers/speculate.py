@@ -76,7 +76,7 @@ def read_for_ever(spark, folder):
 
 
 def cancelled(spark, warehouse, folder, act):
-    """How an action ends whose tasks stay, and how many seconds after it was cancelled."""
+    """Return the outcome of an action with hanging tasks, and the seconds since its cancel."""
     mark = Path(folder, f"{act.__name__}.stays")
     hold(spark, warehouse, Holding(folder, stays=str(mark)))
     context = spark.sparkContext
@@ -104,7 +104,7 @@ def cancelled(spark, warehouse, folder, act):
 
 
 class Holding:
-    """What holds a task up once its rows are written, or the first of them read."""
+    """Block a task once its rows are written, or the first of them read."""
 
     def __init__(self, folder, *, double=None, stays=None):
         self.folder = folder

@@ -1,4 +1,4 @@
-"""Tells of the table by itself, and so names its asset without the watcher that `watched` has."""
+"""Announces the table's asset itself, so it names it without the watcher of `watched`."""
 
 from airflow.sdk import DAG, task
 
@@ -8,6 +8,6 @@ with DAG("told", schedule=None):
 
     @task(outlets=[lake_asset("shop.orders")])
     def write() -> None:
-        """Nobody starts it."""
+        """A DAG without a schedule."""
 
     write()

@@ -1,4 +1,4 @@
-"""Started by commits to a table, whoever makes them; reads what is new to it."""
+"""Started by commits of any writer to a table; reads the changes since its last run."""
 
 from airflow.sdk import DAG, AssetWatcher, get_current_context, task
 

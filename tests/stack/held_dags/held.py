@@ -1,4 +1,4 @@
-"""Ingests one folder; whoever publishes, the task's process or a driver, waits for a sign."""
+"""Ingests one folder; the publishing process, a task or a driver, waits for a signal."""
 
 from datetime import timedelta
 from pathlib import Path

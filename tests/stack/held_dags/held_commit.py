@@ -1,4 +1,4 @@
-"""Holds a process where it publishes a snapshot, before or after it is there, until it is told."""
+"""Holds a process before or after it publishes a snapshot, until it gets a signal."""
 
 import os
 import time
