@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 from lakeformat.errors import CommitConflictError, InvalidRequestError
 from lakeformat.paimon.commit.commit import CommitOptions, commit_messages
-from lakeformat.paimon.datafile.remains import what_is_left
+from lakeformat.paimon.datafile.file_presence import what_is_left
 from lakeformat.paimon.file_places import data_file_place
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.metadata.commit_message import CommitMessage

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lakeformat.errors import UnavailableError
-from lakeformat.paimon.datafile.remains import FileRemains, what_is_left
+from lakeformat.paimon.datafile.file_presence import FileRemains, what_is_left
 from lakeformat.storage import MemoryStorage
 
 WRITTEN = 100
