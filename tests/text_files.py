@@ -227,7 +227,9 @@ CASES = {
     "a format by name": Case("a.txt", ONE, OF_ONE, {"format": "csv"}),
     "no format": Case("a.txt", ONE, "a.txt' is unknown: use a name that ends in"),
     "a delimiter of JSON": Case("a.json", "", "where delimiter has no meaning", {"delimiter": ";"}),
-    "a long delimiter": Case("a.csv", ONE, "delimiter is one ASCII char", {"delimiter": "||"}),
+    "a long delimiter": Case(
+        "a.csv", ONE, "delimiter'? must be one ASCII char", {"delimiter": "||"}
+    ),
     "one character twice": Case("a.csv", ONE, "differ from each other", {"quote": ","}),
     "an unknown encoding": Case("a.csv", ONE, "'klingon'", {"encoding": "klingon"}),
     "an unknown compression": Case("a.csv", ONE, "'rar'", {"compression": "rar"}),

@@ -196,7 +196,7 @@ MessageTable: TypeAlias = Annotated[str, Rule("a table as database.table", _mess
 """A table of another system, with any names."""
 RegularExpression: TypeAlias = Annotated[str, Rule("a regular expression", _expression)]
 DialectCharacter: TypeAlias = Annotated[
-    str, Rule("one character", _dialect_character, takes_blanks=True)
+    str, Rule("one ASCII character", _dialect_character, takes_blanks=True)
 ]
 NullValues: TypeAlias = Annotated[
     Sequence[str], Rule("a list of strings", _any_texts, takes_blanks=True)
