@@ -210,7 +210,9 @@ def test_a_snapshot_is_read_by_several_tasks_and_of_one_key_the_last_row_wins(
 def test_a_file_that_is_no_message_is_named_and_nothing_is_written(catalog, stock, ingest):
     lines = [json.dumps(each) for each in messages.ONE_STORY["maxwell"]]
 
-    with pytest.raises(lake.InvalidRequestError, match=r"messages-0007.json: a line is 'nonsense'"):
+    with pytest.raises(
+        lake.InvalidRequestError, match=r"messages-0007.json: the line 'nonsense' is no JSON"
+    ):
         ingest("maxwell", *lines, "nonsense")
 
     assert stock.latest_snapshot() is None

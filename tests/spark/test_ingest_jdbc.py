@@ -56,5 +56,5 @@ def test_a_missing_driver_is_refused_with_what_to_add(warehouse, spark):
 
 
 def test_an_address_of_the_other_engine_is_refused(warehouse, spark):
-    with pytest.raises(lake.InvalidRequestError, match="as JDBC does"):
+    with pytest.raises(lake.InvalidRequestError, match="write a JDBC address"):
         run(request_for(warehouse, "sqlite:///x"), spark)

@@ -120,7 +120,7 @@ def test_a_row_with_long_texts_is_written_with_all_the_others(
     assert len(notes.snapshots()) == 1
     assert report.files == notes.system_table("files").scan().to_arrow().num_rows
     assert "more than 16 KiB" in caplog.text
-    assert f"Setting {BYTES}" in caplog.text
+    assert f"set {BYTES}" in caplog.text
 
 
 def test_rows_just_narrow_enough_are_written_at_once(spark, notes, caplog):

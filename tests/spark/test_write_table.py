@@ -142,7 +142,7 @@ def test_a_failing_commit_removes_what_tasks_have_written(spark, orders, warehou
     ("columns", "said"),
     [
         (["*", "1 AS extra"], "no column 'extra'"),
-        (["id", "dt", "id AS note"], "column 'note' holds"),
+        (["id", "dt", "id AS note"], "column 'note' has type"),
     ],
 )
 def test_columns_that_do_not_fit_are_refused_where_there_is_no_row(

@@ -164,7 +164,7 @@ class PositionFunction:
             refuse_retract(self.name, self.column, groups.order[retracts[groups.order]])
         chosen = self._chosen(flat, groups)
         if self.name != "primary-key":
-            # Subtracting the value gives null, whatever the state was.
+            # Subtracting the value gives null, also from a null state.
             chosen = np.where((chosen != NULL) & retracts[chosen], NULL, chosen)
         return take_or_null(flat, chosen)
 
