@@ -112,7 +112,9 @@ def ask(server):
 def said(monkeypatch):
     """Return the XComs of a task, pushed without running it."""
     pushed = {}
-    monkeypatch.setattr("airflow_provider_lake.page.task._said", lambda _, key: pushed.get(key, {}))
+    monkeypatch.setattr(
+        "airflow_provider_lake.page.task._xcom_of", lambda _, key: pushed.get(key, {})
+    )
     return pushed
 
 

@@ -135,7 +135,10 @@ def test_spark_ends_with_the_task(prices, how):
 
 @pytest.mark.parametrize(
     ("conn_id", "said"),
-    [("elsewhere", "deploy mode 'cluster'"), ("nobody", "no Spark connection 'nobody'")],
+    [
+        ("elsewhere", "deploy mode 'cluster'"),
+        ("nobody", "Spark connection 'nobody' does not exist"),
+    ],
 )
 def test_spark_that_cannot_be_had_here_is_refused(prices, connect, conn_id, said):
     connect("elsewhere", conn_type="yarn", host="", extra={"deploy-mode": "cluster"})

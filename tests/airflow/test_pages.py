@@ -255,7 +255,7 @@ def test_names_are_shown_and_do_nothing(ask, catalog, said):
     assert name in words(of_one)
     assert "<script>" in words(refused)
     assert NASTY in words(of_one)  # the commit user
-    assert "What <x y= changed" in words(strange)
+    assert "Changes by <x y=" in words(strange)
 
 
 def test_a_secret_in_an_error_is_not_shown(ask, connect, warehouse, monkeypatch):

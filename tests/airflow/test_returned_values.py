@@ -31,7 +31,7 @@ NOON = datetime(2024, 1, 31, 12)
 def test_a_value_that_would_be_cut_is_refused(catalog, kind, value, becomes):
     table = catalog.create_table("shop.orders", [("x", kind)])
 
-    with pytest.raises(AirflowFailException, match=f"would become {re.escape(becomes)}"):
+    with pytest.raises(AirflowFailException, match=f"would hold {re.escape(becomes)}"):
         do(committed(lambda: [{"x": value}], task_id="work"))
 
     assert table.snapshots() == []

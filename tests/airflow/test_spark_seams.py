@@ -181,7 +181,9 @@ def test_the_master_is_that_of_the_connection(make_hook):
 def test_the_stock_hook_would_guess_yarn_where_ours_says_what_is_missing():
     assert SparkSubmitHook(conn_id="no_such_spark")._connection["master"] == "yarn"
 
-    with pytest.raises(AirflowFailException, match="no Spark connection 'no_such_spark'"):
+    with pytest.raises(
+        AirflowFailException, match="Spark connection 'no_such_spark' does not exist"
+    ):
         spark_connection("no_such_spark")
 
 
@@ -196,13 +198,13 @@ def test_without_the_default_connection_spark_runs_here_and_the_log_says_so(capl
 def test_a_connection_that_is_not_spark_s_is_refused(connect):
     connect("a_database", conn_type="postgres", host="h")
 
-    with pytest.raises(AirflowFailException, match="of type 'postgres', not 'spark'"):
+    with pytest.raises(AirflowFailException, match="has type 'postgres': change it to 'spark'"):
         spark_connection("a_database")
 
 
 @pytest.mark.parametrize("master", ["lokal", "http://here", "local[2"])
 def test_a_master_nobody_knows_is_refused_before_anything_starts(make_hook, master):
-    with pytest.raises(AirflowFailException, match="gives the master"):
+    with pytest.raises(AirflowFailException, match="has an unknown master"):
         make_hook(master)
 
 

@@ -91,7 +91,7 @@ def test_a_compaction_shows_what_went_by_partition(ask, catalog, said):
                 "lake_table": {"table": "shop.orders"},
                 "return_value": {"snapshot_id": 1, "previous_snapshot_id": 0},
             },
-            "Its snapshot 1 has expired since",
+            "The snapshot 1 of this task has expired",
         ),
         (
             {
@@ -120,5 +120,5 @@ def test_a_task_of_a_lost_connection_says_which(ask, orders, said):
     answer = ask(TASK_PATH)
 
     assert answer.status_code == 404
-    assert "no connection 'lost_lake'" in words(answer)
+    assert "connection 'lost_lake' does not exist" in words(answer)
     assert "task 'g.tidy' of run 'manual__1+a'" in words(answer)

@@ -154,7 +154,7 @@ def test_a_task_that_names_a_connection_of_another_team_shows_nothing_of_it(ask,
     answer = ask(TASK_PATH, role="viewer", teams=["red"])
 
     assert answer.status_code == 404
-    assert "no connection 'blue_lake'" in words(answer)
+    assert "connection 'blue_lake' does not exist" in words(answer)
 
 
 def test_without_the_mode_a_connection_left_to_a_team_is_not_offered(ask, keep, monkeypatch):

@@ -134,7 +134,7 @@ def test_the_pages_in_the_interface(airflow, landed, sign_in, place):
     assert "lake compact shop.orders" in table
     assert "13 files with 14 rows" in table
 
-    tab = see(browser, f"{airflow.url}/{landed}", "What land_orders changed", place / "task.png")
+    tab = see(browser, f"{airflow.url}/{landed}", "Changes by land_orders", place / "task.png")
     assert "+2; total rows 2" in tab
     assert "Snapshot 2" not in tab
 
@@ -154,7 +154,7 @@ def test_the_pages_in_the_interface(airflow, landed, sign_in, place):
 def test_a_viewer_sees_tasks_and_no_other_table(airflow, landed, sign_in, place):
     browser = sign_in("vera")
 
-    see(browser, f"{airflow.url}/{landed}", "What land_orders changed", place / "viewer.png")
+    see(browser, f"{airflow.url}/{landed}", "Changes by land_orders", place / "viewer.png")
     browser.open(f"{airflow.url}/plugin/lake/{TABLE_PAGE}")
     said = browser.wait_for_text("You may not see this page")
 
