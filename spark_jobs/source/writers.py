@@ -178,8 +178,8 @@ class LakeStreamWriter(_TaskWriter, DataSourceStreamArrowWriter):
     def _commit_id(
         self, messages: Sequence[WriterCommitMessage | None], batch: int
     ) -> lake.CommitId:
-        told = {a.query for a in messages if isinstance(a, TaskAnswer) and a.query is not None}
-        user = self._how.query or next(iter(told), None)
+        queries = {a.query for a in messages if isinstance(a, TaskAnswer) and a.query is not None}
+        user = self._how.query or next(iter(queries), None)
         if user is None:
             raise lake.InvalidRequestError(
                 "the id of the query is unknown: set option 'query', a name that is the same in "

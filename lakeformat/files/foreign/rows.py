@@ -79,6 +79,6 @@ def _repeating_texts(path: str, encoded: Collection[str]) -> list[str]:
     with pyarrow.parquet.ParquetFile(path) as file:
         try:
             require_sound_footer(file.metadata, os.path.getsize(path))
-        except OSError:  # whatever can be read of such a file is read without a look at its footer
+        except OSError:  # such a file is read without a check of its footer
             return []
         return repeating_texts(file.metadata, file.schema_arrow, encoded)

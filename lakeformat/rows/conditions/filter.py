@@ -136,10 +136,10 @@ class PredicateFilter:
             return []
         branches = [
             tuple(
-                told
+                test
                 for each in _conjuncts(part)
-                for told in self._conditions(each)
-                if isinstance(told, ColumnTest)
+                for test in self._conditions(each)
+                if isinstance(test, ColumnTest)
             )
             for part in parts
         ]

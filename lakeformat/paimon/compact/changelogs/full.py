@@ -36,6 +36,6 @@ class FullChangelogMerge:
         before = np.full(len(groups), NOWHERE)
         places = np.flatnonzero(levels[groups.order] == self.max_level)
         before[groups.key_of[places]] = groups.order[places]
-        told = (before == NOWHERE) | (groups.sizes > 1)
-        changelog = changes_of(stored, before, after, seen=told, unchanged=self.unchanged)
+        in_changelog = (before == NOWHERE) | (groups.sizes > 1)
+        changelog = changes_of(stored, before, after, seen=in_changelog, unchanged=self.unchanged)
         return Merged(after, changelog)

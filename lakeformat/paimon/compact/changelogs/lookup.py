@@ -36,7 +36,7 @@ class LookupMerge:
     output_level: int
     """Rows of higher levels are only looked up."""
     unchanged: Unchanged | None = None
-    tells: bool = True
+    makes_changelog: bool = True
     """Makes the changelog; False where only deletion vectors are needed."""
 
     def merge(self, rows: pa.Table, groups: KeyGroups | None) -> Merged:
@@ -54,8 +54,10 @@ class LookupMerge:
         current = current_rows(groups, levels)
         after = self.engine.merge(stored, current.groups)
         compacted, is_fresh = current.compacted, current.is_fresh
-        told = is_fresh if self.tells else np.zeros(len(after), np.bool_)
-        changelog = changes_of(stored, compacted, after, seen=told, unchanged=self.unchanged)
+        in_changelog = is_fresh if self.makes_changelog else np.zeros(len(after), np.bool_)
+        changelog = changes_of(
+            stored, compacted, after, seen=in_changelog, unchanged=self.unchanged
+        )
         return Merged(after, changelog, self._superseded(compacted, levels, is_fresh))
 
     def _superseded(self, compacted: Positions, levels: Levels, fresh: Mask) -> Positions:

@@ -51,4 +51,6 @@ def changelog_merge(schema: TableSchema, unit: CompactUnit) -> ChangelogMerge | 
         return None
     if isinstance(engine, FirstRow):
         return FirstRowMerge(engine, unit.output_level)
-    return LookupMerge(engine, unit.output_level, unchanged, tells=makes_changelog(options))
+    return LookupMerge(
+        engine, unit.output_level, unchanged, makes_changelog=makes_changelog(options)
+    )

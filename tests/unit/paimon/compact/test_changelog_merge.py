@@ -150,7 +150,7 @@ def test_row_deduplicate_leaves_out_updates_of_nothing_else():
 
 def test_what_was_looked_up_and_is_replaced_is_named_for_the_deletion_vectors():
     rows = table("L6 +I 1 1\nL7 +I 2 2\nL5 +I 3 3\nL0 +I 1 5\nL0 -D 2 0\nL0 +I 3 4\nL6 +I 4 4")
-    found = LookupMerge(Deduplicate(), 5, tells=False).merge(rows, ORDER.group(rows))
+    found = LookupMerge(Deduplicate(), 5, makes_changelog=False).merge(rows, ORDER.group(rows))
     assert found.superseded is not None
     assert found.superseded.tolist() == [0, 1]
     assert found.changelog.num_rows == 0
