@@ -1,54 +1,50 @@
-"""Parquet files whose columns are all encoded by Arrow."""
+"""One Parquet file, encoded by Arrow, with the settings for a table's files."""
 
 from __future__ import annotations
 
-import io
-from typing import IO, Any
+from collections.abc import Callable, Sequence
+from typing import IO
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from lakeformat.files.codecs import codec_of
 from lakeformat.files.file_format import FileFormat
+from lakeformat.files.file_writer import FileSettings
 from lakeformat.files.parquet.footer_stream import FooterStream
-from lakeformat.files.parquet.layout import ParquetLayout
 
-__all__ = ["ArrowFile", "arrow_writer"]
-
-
-def arrow_writer(
-    stream: IO[bytes] | io.RawIOBase | pa.NativeFile,
-    schema: pa.Schema,
-    layout: ParquetLayout,
-    **more: Any,
-) -> pq.ParquetWriter:
-    """Return Arrow's writer with the settings for a table's files, for all or some columns."""
-    settings = layout.settings
-    codec = codec_of(FileFormat.PARQUET, settings.compression)
-    return pq.ParquetWriter(
-        stream,
-        schema,
-        compression=codec,
-        compression_level=settings.zstd_level if codec == "zstd" else None,
-        use_dictionary=[*layout.dictionary_columns],
-        write_statistics=layout.bounded,
-        store_decimal_as_integer=True,
-        write_time_adjusted_to_utc=True,  # as Java marks a TIME
-        write_page_checksum=True,
-        store_schema=False,  # readers use the table's schema; Java ignores Arrow's
-        **more,
-    )
+__all__ = ["ArrowFile"]
 
 
 class ArrowFile:
     """A file that Arrow writes row group by row group."""
 
-    def __init__(self, stream: IO[bytes], layout: ParquetLayout) -> None:
-        change = layout.change_footer
-        self._held = FooterStream(stream, change) if change else None
+    def __init__(
+        self,
+        stream: IO[bytes],
+        schema: pa.Schema,
+        settings: FileSettings,
+        *,
+        dictionary_columns: Sequence[str],
+        bounded: Sequence[str] | bool,
+        change_footer: Callable[[bytes], bytes] | None,
+    ) -> None:
+        """Open a file; ``bounded`` are the paths with bounds in the footer, True for all."""
+        codec = codec_of(FileFormat.PARQUET, settings.compression)
+        self._held = FooterStream(stream, change_footer) if change_footer else None
         self._footers: list[pq.FileMetaData] = []
-        self._writer = arrow_writer(
-            self._held or stream, layout.schema, layout, metadata_collector=self._footers
+        self._writer = pq.ParquetWriter(
+            self._held or stream,
+            schema,
+            compression=codec,
+            compression_level=settings.zstd_level if codec == "zstd" else None,
+            use_dictionary=[*dictionary_columns],
+            write_statistics=bounded,
+            store_decimal_as_integer=True,
+            write_time_adjusted_to_utc=True,  # as Java marks a TIME
+            write_page_checksum=True,
+            store_schema=False,  # readers use the table's schema; Java ignores Arrow's
+            metadata_collector=self._footers,
         )
 
     def write(self, rows: pa.Table) -> None:

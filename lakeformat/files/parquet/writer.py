@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import IO, TypeAlias
+from typing import IO
 
 import numpy as np
 import pyarrow as pa
@@ -15,7 +15,6 @@ from lakeformat.files.decimal_range import refuse_beyond_int32
 from lakeformat.files.field_ids import parquet_schema
 from lakeformat.files.file_writer import FileContent
 from lakeformat.files.parquet.arrow_file import ArrowFile
-from lakeformat.files.parquet.assembled_file import AssembledFile, is_worth_assembling
 from lakeformat.files.parquet.dictionary_columns import pick_dictionary_columns
 from lakeformat.files.parquet.footer_statistics import FooterStatistics
 from lakeformat.files.parquet.int96_arrays import (
@@ -25,12 +24,9 @@ from lakeformat.files.parquet.int96_arrays import (
     to_int96,
 )
 from lakeformat.files.parquet.int96_footer import with_int96
-from lakeformat.files.parquet.layout import ParquetLayout
 from lakeformat.types.arrow_types import in_full
 
 __all__ = ["ParquetFileWriter", "with_values_below_nulls"]
-
-_File: TypeAlias = ArrowFile | AssembledFile
 
 
 class ParquetFileWriter:
@@ -50,7 +46,7 @@ class ParquetFileWriter:
         ordered = [path for path, kind in leaves if kind != INT96_BYTES]
         self._bounded = ordered if self._int96 else True
         self._statistics = FooterStatistics(content.fields, content.modes)
-        self._file: _File | None = None
+        self._file: ArrowFile | None = None
 
     @property
     def size(self) -> int:
@@ -64,7 +60,7 @@ class ParquetFileWriter:
         stored = with_values_below_nulls(rows).cast(self._schema)
         if self._file is None:
             wanted = self._content.settings.has_dictionaries
-            self._file = self._open(stored, pick_dictionary_columns(stored) if wanted else [])
+            self._file = self._open(pick_dictionary_columns(stored) if wanted else [])
         if self._int96:
             stored = to_int96(stored, self._stored)
         try:
@@ -74,24 +70,21 @@ class ParquetFileWriter:
             raise
 
     def close(self) -> list[ColumnStatistics]:
-        return self._statistics.result(
-            (self._file or self._open(pa.Table.from_batches([], self._schema), [])).close()
-        )
+        return self._statistics.result((self._file or self._open([])).close())
 
     def discard(self) -> None:
         if self._file is not None:
             self._file.discard()
 
-    def _open(self, rows: pa.Table, dictionary_columns: Sequence[str]) -> _File:
-        """Open a file for row groups like these ``rows``."""
-        change_footer = partial(with_int96, leaves=self._int96) if self._int96 else None
-        layout = ParquetLayout(
-            self._stored, self._content.settings, dictionary_columns, self._bounded, change_footer
+    def _open(self, dictionary_columns: Sequence[str]) -> ArrowFile:
+        return ArrowFile(
+            self._stream,
+            self._stored,
+            self._content.settings,
+            dictionary_columns=dictionary_columns,
+            bounded=self._bounded,
+            change_footer=partial(with_int96, leaves=self._int96) if self._int96 else None,
         )
-        repeated = self._content.repeated
-        if is_worth_assembling(rows, layout, repeated):
-            return AssembledFile(self._stream, layout, repeated)
-        return ArrowFile(self._stream, layout)
 
 
 def _keeping_numbers(schema: pa.Schema, given: pa.Schema) -> pa.Schema:

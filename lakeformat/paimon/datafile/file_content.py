@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Container, Sequence
 
 from lakeformat.files.column_statistics import Detail, StatisticsMode
-from lakeformat.files.field_ids import parquet_schema
 from lakeformat.files.file_writer import FileContent, FileSettings
-from lakeformat.paimon.datafile.system_fields import KEY_PREFIX, is_system_column
+from lakeformat.paimon.datafile.system_fields import is_system_column
 from lakeformat.paimon.options import TableOptions
 from lakeformat.types.types import DataField
 
@@ -31,13 +30,7 @@ def file_content(
         has_dictionaries=options.parquet_enable_dictionary,
     )
     names = [field.name for field in fields]
-    return FileContent(
-        fields,
-        modes or column_modes(names, options),
-        settings,
-        key_columns,
-        _repeated_columns(fields, key_columns),
-    )
+    return FileContent(fields, modes or column_modes(names, options), settings, key_columns)
 
 
 def column_modes(
@@ -64,19 +57,3 @@ def column_modes(
             modes.append(default)
         counted += 1
     return modes
-
-
-def _repeated_columns(fields: tuple[DataField, ...], key_columns: Sequence[str]) -> dict[str, str]:
-    """The key columns of a table whose files have them in front as well, with the name there.
-
-    A primary key stands in a file twice, as ``_KEY_…`` and as a column of the table.
-    """
-    if not key_columns:
-        return {}
-    stored = {field.name: field for field in parquet_schema(fields)}
-    found = {}
-    for name in key_columns:
-        field, key = stored[name], stored.get(KEY_PREFIX + name)
-        if key is not None and (key.type, key.nullable) == (field.type, field.nullable):
-            found[name] = key.name
-    return found

@@ -13,7 +13,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import lakeformat as lake
-from lakeformat.files.parquet import writer as parquet_writer
 from lakeformat.files.parquet.writer import ParquetFileWriter
 from lakeformat.paimon.datafile.file_content import file_content
 from lakeformat.paimon.datafile.rolling_writer import table_of
@@ -154,24 +153,20 @@ def test_batches_of_one_file_that_differ_are_full_decimals():
 class TestFiles:
     """The same to the last byte, with any encoder of a column."""
 
-    def written(self, rows: pa.Table, digits: tuple[int, int], *, here: bool):
+    def written(self, rows: pa.Table, digits: tuple[int, int]):
         field = DataField(0, "price", parse_type(f"DECIMAL({digits[0]}, {digits[1]})"))
         options = TableOptions({})
         stream = io.BytesIO()
-        with pytest.MonkeyPatch.context() as choice:
-            choice.setattr(parquet_writer, "is_worth_assembling", lambda *_: here)
-            writer = ParquetFileWriter(stream, file_content((field,), options))
-            writer.write(rows)
-            statistics = writer.close()
+        writer = ParquetFileWriter(stream, file_content((field,), options))
+        writer.write(rows)
+        statistics = writer.close()
         return stream.getvalue(), statistics
 
     def check(self, unscaled, digits):
         column = decimals(unscaled, pa.decimal128(*digits))
         full = pa.table({"price": column})
         short = pa.table({"price": column.cast(short_type(column.type))})
-        expected = self.written(full, digits, here=False)
-        for here in (False, True):
-            assert self.written(short, digits, here=here) == expected
+        assert self.written(short, digits) == self.written(full, digits)
 
     @given(
         data=st.data(),
