@@ -44,10 +44,10 @@ if TYPE_CHECKING:
 
 __all__ = ["LakeJobMixin", "attribute_of", "own_keys"]
 
-
 # Airflow has a method and a property with these names.
 _ATTRIBUTES = {"dry_run": "is_dry_run", "executor": "bucket_executor"}
 
+_LATER = "known when the task runs"
 
 _COMMON_KEYS = {field.name for field in fields(CommitRequest)}
 
@@ -135,7 +135,8 @@ class LakeJobMixin(CheckedArguments):
         """Refuse arguments that are valid one by one, but not together."""
         from lakeformat import InvalidRequestError
 
-        asked = {"warehouse": "not asked here", **self._subject(), **self._given()}
+        subject = {k: _LATER if is_open(each) else each for k, each in self._subject().items()}
+        asked = {"warehouse": _LATER, **subject, **self._given()}
         refused = []
         for engine in self._engines():
             try:

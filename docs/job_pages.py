@@ -26,7 +26,9 @@ A job is a function and a command: call `spark_jobs.compact.run(request)` in you
 [Shipping](shipping.md) explains how to run it on a cluster.
 
 The request is a JSON object, or the path or URI of a file with one. An unknown key is refused by
-name, and one error lists everything that is wrong with a request.
+name, and one error lists everything that is wrong with a request. `run` takes a dict of the same
+keys, or the typed request, such as
+`spark_jobs.job_requests.compact.CompactRequest(warehouse="warehouse", table="shop.orders")`.
 
 | option | effect |
 |---|---|

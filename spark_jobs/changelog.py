@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from spark_jobs.job_requests.compact import ChangelogRequest
 from spark_jobs.runtime.command import run_command
-from spark_jobs.runtime.compaction import compact_table, how_of
+from spark_jobs.runtime.compaction import compact_table, compacting_executor
 from spark_jobs.runtime.job import Job, Outcome, wanted_table
 
 if TYPE_CHECKING:
@@ -23,7 +23,9 @@ JOB = Job(
 )
 
 
-def run(request: Mapping[str, Any], spark: SparkSession | None = None) -> dict[str, Any]:
+def run(
+    request: ChangelogRequest | Mapping[str, Any], spark: SparkSession | None = None
+) -> dict[str, Any]:
     """Run the job for a ``ChangelogRequest`` and return its result."""
     return JOB.answer(request, lambda wanted: _changelog(wanted, spark))
 
@@ -37,14 +39,9 @@ def _changelog(wanted: ChangelogRequest, spark: SparkSession | None) -> Outcome:
     from lakeformat.paimon.compact.changelogs.producers import strategy_of_changelog
 
     table = wanted_table(wanted)
-    which: dict[str, Any] = {
-        "strategy": strategy_of_changelog(table.options),
-        "where": wanted.where,
-        "partitions": wanted.partitions,
-        "idle": wanted.idle,
-    }
-    with how_of(wanted, spark, wanted.table) as how:
-        return compact_table(table, which, how)
+    strategy = strategy_of_changelog(table.options)
+    with compacting_executor(wanted, spark, wanted.table) as executor:
+        return compact_table(table, wanted, executor, strategy=strategy)
 
 
 if __name__ == "__main__":

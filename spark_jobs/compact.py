@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from spark_jobs.job_requests.compact import CompactRequest
 from spark_jobs.runtime.command import run_command
-from spark_jobs.runtime.compaction import compact_table, how_of
+from spark_jobs.runtime.compaction import compact_table, compacting_executor
 from spark_jobs.runtime.job import Job, Outcome, wanted_table
 
 if TYPE_CHECKING:
@@ -23,7 +23,9 @@ JOB = Job(
 )
 
 
-def run(request: Mapping[str, Any], spark: SparkSession | None = None) -> dict[str, Any]:
+def run(
+    request: CompactRequest | Mapping[str, Any], spark: SparkSession | None = None
+) -> dict[str, Any]:
     """Run the job for a ``CompactRequest`` and return its result."""
     return JOB.answer(request, lambda wanted: _compact(wanted, spark))
 
@@ -34,17 +36,16 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _compact(wanted: CompactRequest, spark: SparkSession | None) -> Outcome:
-    which: dict[str, Any] = {
-        "strategy": wanted.strategy,
-        "where": wanted.where,
-        "partitions": wanted.partitions,
-        "idle": wanted.idle,
-        "buckets": wanted.buckets,
-        "order_by": wanted.order_by,
-        "order_strategy": wanted.order_strategy,
-    }
-    with how_of(wanted, spark, wanted.table) as how:
-        return compact_table(wanted_table(wanted), which, how)
+    with compacting_executor(wanted, spark, wanted.table) as executor:
+        return compact_table(
+            wanted_table(wanted),
+            wanted,
+            executor,
+            strategy=wanted.strategy,
+            buckets=wanted.buckets,
+            order_by=wanted.order_by,
+            order_strategy=wanted.order_strategy,
+        )
 
 
 if __name__ == "__main__":

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any
 from lakeformat.errors import CommitConflictError, InvalidRequestError
 from spark_jobs.job_requests.compact import CompactDatabaseRequest
 from spark_jobs.runtime.command import run_command
-from spark_jobs.runtime.compaction import How, how_of
+from spark_jobs.runtime.compaction import compacting_executor
 from spark_jobs.runtime.job import Job, Outcome, PartlyFailedError, open_warehouse
 from spark_jobs.runtime.progress import tell_compaction, tell_progress
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from lakeformat.executor import Executor
     from lakeformat.tables.table_by_table import TableOutcome
 
 __all__ = ["JOB", "main", "run"]
@@ -30,7 +31,9 @@ JOB = Job(
 )
 
 
-def run(request: Mapping[str, Any], spark: SparkSession | None = None) -> dict[str, Any]:
+def run(
+    request: CompactDatabaseRequest | Mapping[str, Any], spark: SparkSession | None = None
+) -> dict[str, Any]:
     """Run the job for a ``CompactDatabaseRequest`` and return its result."""
     return JOB.answer(request, lambda wanted: _compact_all(wanted, spark))
 
@@ -57,29 +60,27 @@ def _compact_all(wanted: CompactDatabaseRequest, spark: SparkSession | None) -> 
             "for the whole name, such as 'shop' or 'shop.*' for 'database', 'shop\\..*_daily' for "
             "'including'"
         )
-    with how_of(wanted, spark, wanted.database) as how:
-        return _outcome_of([*_outcomes(catalog, names, wanted, how)], dry_run=wanted.dry_run)
+    with compacting_executor(wanted, spark, wanted.database) as executor:
+        outcomes = [*_outcomes(catalog, names, wanted, executor)]
+        return _outcome_of(outcomes, dry_run=wanted.dry_run)
 
 
 def _outcomes(
-    catalog: Any, names: list[str], wanted: CompactDatabaseRequest, how: How
+    catalog: Any, names: list[str], wanted: CompactDatabaseRequest, executor: str | Executor | None
 ) -> Iterator[TableOutcome[Any]]:
     from lakeformat.catalog.compact_tables import compact_tables, plan_tables
 
-    which: dict[str, Any] = {
-        "strategy": wanted.strategy,
-        "where": wanted.where,
-        "idle": wanted.idle,
-    }
     done: Iterator[TableOutcome[Any]] = (
-        plan_tables(catalog, names, **which)
+        plan_tables(catalog, names, strategy=wanted.strategy, where=wanted.where, idle=wanted.idle)
         if wanted.dry_run
         else compact_tables(
             catalog,
             names,
-            **which,
-            commit=how.commit,
-            executor=how.executor,
+            strategy=wanted.strategy,
+            where=wanted.where,
+            idle=wanted.idle,
+            commit=wanted.commit_id(),
+            executor=executor,
             on_progress=tell_compaction,
         )
     )

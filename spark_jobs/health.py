@@ -29,7 +29,9 @@ class UnhealthyTableError(LakeError):
     """The verdict on a table is ``fail_when`` or worse: read the reasons and follow the advice."""
 
 
-def run(request: Mapping[str, Any], spark: SparkSession | None = None) -> dict[str, Any]:
+def run(
+    request: HealthRequest | Mapping[str, Any], spark: SparkSession | None = None
+) -> dict[str, Any]:
     """Run the job for a ``HealthRequest`` and return its result."""
     return JOB.answer(request, _act)
 

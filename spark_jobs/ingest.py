@@ -38,7 +38,9 @@ JOB = Job(
 )
 
 
-def run(request: Mapping[str, Any], spark: SparkSession | None = None) -> dict[str, Any]:
+def run(
+    request: IngestRequest | Mapping[str, Any], spark: SparkSession | None = None
+) -> dict[str, Any]:
     """Run the job for an ``IngestRequest``; the report is that of the commit.
 
     With a commit pair that was used before, return the earlier report without reading any row.

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from lakeformat import MaintainReport
+    from lakeformat.executor import Executor
     from lakeformat.paimon.maintain import MaintainProgress
     from lakeformat.tables.table_by_table import TableOutcome
 
@@ -37,7 +38,9 @@ JOB = Job(
 )
 
 
-def run(request: Mapping[str, Any], spark: SparkSession | None = None) -> dict[str, Any]:
+def run(
+    request: MaintainRequest | Mapping[str, Any], spark: SparkSession | None = None
+) -> dict[str, Any]:
     """Run the job for a ``MaintainRequest`` and return its result."""
     return JOB.answer(request, lambda wanted: _act(wanted, spark))
 
@@ -50,21 +53,20 @@ def main(arguments: list[str] | None = None) -> int:
 def _act(wanted: MaintainRequest, spark: SparkSession | None) -> Outcome:
     engine = "python" if wanted.dry_run else wanted.engine
     with executor_of(engine, spark, f"maintain {wanted.table or wanted.database}") as executor:
-        how = {
-            "dry_run": wanted.dry_run,
-            "expire_consumers": wanted.expire_consumers,
-            "executor": executor,
-            "on_progress": _heard,
-        }
         if wanted.table is not None:
-            return _of_table(wanted, wanted.table, how)
-        return _of_tables(wanted, how)
+            return _of_table(wanted, wanted.table, executor)
+        return _of_tables(wanted, executor)
 
 
-def _of_table(wanted: MaintainRequest, name: str, how: Mapping[str, Any]) -> Outcome:
+def _of_table(wanted: MaintainRequest, name: str, executor: Executor | None) -> Outcome:
     table = open_warehouse(wanted).table(name)
     before = newest_snapshot(table)
-    report: MaintainReport = table.maintain(**how)
+    report = table.maintain(
+        dry_run=wanted.dry_run,
+        expire_consumers=wanted.expire_consumers,
+        executor=executor,
+        on_progress=_heard,
+    )
     outcome = Outcome(
         reason=report.reason,
         report=_plain(report),
@@ -78,7 +80,7 @@ def _of_table(wanted: MaintainRequest, name: str, how: Mapping[str, Any]) -> Out
     return outcome
 
 
-def _of_tables(wanted: MaintainRequest, how: Mapping[str, Any]) -> Outcome:
+def _of_tables(wanted: MaintainRequest, executor: Executor | None) -> Outcome:
     from lakeformat.catalog.compact_tables import matching_tables
     from lakeformat.catalog.maintain_tables import maintain_tables
 
@@ -96,7 +98,15 @@ def _of_tables(wanted: MaintainRequest, how: Mapping[str, Any]) -> Outcome:
             "'including'"
         )
     outcomes = []
-    for number, each in enumerate(maintain_tables(catalog, names, **how), 1):
+    maintained = maintain_tables(
+        catalog,
+        names,
+        dry_run=wanted.dry_run,
+        expire_consumers=wanted.expire_consumers,
+        executor=executor,
+        on_progress=_heard,
+    )
+    for number, each in enumerate(maintained, 1):
         tell_progress(number, len(names), "tables", table=each.table)
         outcomes.append(each)
     reports = [(each.table, each.report) for each in outcomes if each.report is not None]

@@ -25,7 +25,9 @@ JOB = Job(
 )
 
 
-def run(request: Mapping[str, Any], spark: SparkSession | None = None) -> dict[str, Any]:
+def run(
+    request: RemoveOrphansRequest | Mapping[str, Any], spark: SparkSession | None = None
+) -> dict[str, Any]:
     """Run the job for a ``RemoveOrphansRequest`` and return its result."""
     return JOB.answer(request, lambda wanted: _act(wanted, spark))
 

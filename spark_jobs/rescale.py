@@ -23,7 +23,9 @@ JOB = Job(
 )
 
 
-def run(request: Mapping[str, Any], spark: SparkSession | None = None) -> dict[str, Any]:
+def run(
+    request: RescaleRequest | Mapping[str, Any], spark: SparkSession | None = None
+) -> dict[str, Any]:
     """Run the job for a ``RescaleRequest`` and return its result."""
     return JOB.answer(request, lambda wanted: _act(wanted, spark))
 

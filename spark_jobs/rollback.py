@@ -22,7 +22,9 @@ JOB = Job(
 )
 
 
-def run(request: Mapping[str, Any], spark: SparkSession | None = None) -> dict[str, Any]:
+def run(
+    request: RollbackRequest | Mapping[str, Any], spark: SparkSession | None = None
+) -> dict[str, Any]:
     """Run the job for a ``RollbackRequest`` and return its result."""
     return JOB.answer(request, _act)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -16,6 +16,7 @@ from lakeformat.paimon.read.changes.window import WindowEnd
 from lakeformat.paimon.read.results import Results
 from lakeformat.paimon.read.rows import Rows
 from lakeformat.paimon.read.splits import Split
+from lakeformat.paimon.read.where import Partitions
 from lakeformat.rows.conditions.filter import Where, as_predicate
 from lakeformat.rows.conditions.predicate import col
 from lakeformat.types.arrow_types import from_arrow_type
@@ -64,9 +65,11 @@ def plan_changes(
     after: WindowEnd,
     upto: WindowEnd | None,
     mode: str,
-    asked: Mapping[str, Any],
     at_once: int,
     *,
+    columns: Sequence[str] | None,
+    where: Where | None,
+    partitions: Partitions | None = None,
     with_kind: bool = True,
 ) -> ReadPlan:
     """Return a plan for files in the order of snapshots, or for buckets of two compared states.
@@ -74,8 +77,10 @@ def plan_changes(
     Without their kind, deleted rows are left out.
     """
     if not with_kind:
-        asked = {**asked, "where": _that_stay(asked.get("where"))}
-    changes: Rows = table.changes(after, upto, mode, **asked)
+        where = _that_stay(where)
+    changes: Rows = table.changes(
+        after, upto, mode, columns=columns, where=where, partitions=partitions
+    )
     if not isinstance(changes, Changes):  # $binlog: one reader joins pairs of rows
         return plan_results(changes)
     schema, skipped = _shape(changes.schema, with_kind)

@@ -86,8 +86,17 @@ def read_changes(
     options ``source.split.*`` set how much each task reads.
     """
     found = find_table(spark, table, warehouse, catalog_options)
-    asked = {"columns": columns, "where": where, "partitions": partitions}
-    return _frame(spark, plan_changes(found, after, upto, mode, asked, tasks_at_once(spark)))
+    plan = plan_changes(
+        found,
+        after,
+        upto,
+        mode,
+        tasks_at_once(spark),
+        columns=columns,
+        where=where,
+        partitions=partitions,
+    )
+    return _frame(spark, plan)
 
 
 def frame_of_scan(spark: SparkSession, scan: lake.Scan, *, native: bool | None = None) -> DataFrame:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from dataclasses import field as declared
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from spark_jobs.job_requests.request import refusal
+from spark_jobs.job_requests.request import check_values, refusal
 
 if TYPE_CHECKING:
     from lakeformat import CommitId
@@ -41,6 +41,9 @@ class JobRequest:
     read the manifests and directories of ``remove_orphans``. All other work runs in this process,
     or in the driver of Spark.
     """
+
+    def __post_init__(self) -> None:
+        check_values(type(self), vars(self))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,3 +96,7 @@ class CommitKeys:
 @dataclass(frozen=True, kw_only=True)
 class CommitRequest(TableRequest, CommitKeys):
     """Keys of every job that commits to one table."""
+
+    def __post_init__(self) -> None:
+        TableRequest.__post_init__(self)
+        CommitKeys.__post_init__(self)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from spark_jobs.job_requests.common import CommitKeys, CommitRequest, JobRequest, Partitions
 from spark_jobs.job_requests.request import refusal
 from spark_jobs.job_requests.values import BucketNumbers, ColumnNames, Duration, RegularExpression
 
-__all__ = ["ChangelogRequest", "CompactDatabaseRequest", "CompactRequest"]
+__all__ = ["ChangelogRequest", "CompactDatabaseRequest", "CompactRequest", "CompactionRequest"]
 
 Executor = Literal["threads", "serial"]
 OrderStrategy = Literal["order", "zorder", "hilbert"]
@@ -84,6 +84,7 @@ class CompactDatabaseRequest(JobRequest, CommitKeys):
     """Only report what would be done."""
 
     def __post_init__(self) -> None:
+        JobRequest.__post_init__(self)
         CommitKeys.__post_init__(self)
         _require_own_executor(self)
 
@@ -112,8 +113,10 @@ class ChangelogRequest(CommitRequest):
         _require_own_executor(self)
 
 
-def _require_own_executor(
-    wanted: CompactRequest | CompactDatabaseRequest | ChangelogRequest,
-) -> None:
+CompactionRequest: TypeAlias = CompactRequest | CompactDatabaseRequest | ChangelogRequest
+"""The requests of all jobs that compact."""
+
+
+def _require_own_executor(wanted: CompactionRequest) -> None:
     if wanted.engine == "spark" and wanted.executor is not None and not wanted.dry_run:
         raise refusal("key 'executor' needs engine 'python': leave it out with engine 'spark'")

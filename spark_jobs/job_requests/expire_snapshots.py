@@ -33,6 +33,7 @@ class ExpireSnapshotsRequest(TableRequest):
     """Only report what would be deleted."""
 
     def __post_init__(self) -> None:
+        TableRequest.__post_init__(self)
         least, most = self.retain_min, self.retain_max
         if least is not None and most is not None and least > most:
             raise refusal(

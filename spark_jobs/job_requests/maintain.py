@@ -42,6 +42,7 @@ class MaintainRequest(JobRequest):
     """Only report what each step would do."""
 
     def __post_init__(self) -> None:
+        JobRequest.__post_init__(self)
         if (self.table is None) == (self.database is None):
             raise refusal(
                 "give exactly one of the keys 'table' and 'database': a table to maintain, or a "

@@ -37,6 +37,7 @@ class RemoveOrphansRequest(TableRequest):
     """
 
     def __post_init__(self) -> None:
+        TableRequest.__post_init__(self)
         age = None if self.older_than is None else age_millis(self.older_than)
         if age is not None and age < _DAY_MILLIS and not self.allow_younger:
             raise refusal(

@@ -7,6 +7,7 @@ import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, fields
 from datetime import UTC, date, datetime
+from functools import cache
 from typing import (
     TYPE_CHECKING,
     Annotated,
@@ -63,10 +64,9 @@ def read_request(kind: type[_Request], given: Mapping[str, Any]) -> _Request:
         raise refusal(f"a request must be a JSON object, got {shown(Mapping, given)}")
     hints = key_hints(kind)
     given = {key: moment_text(hints.get(key), value) for key, value in given.items()}
-    problems = [*_unknown_keys(kind, given), *_missing_keys(kind, given), *_values(kind, given)]
-    if problems:
-        raise refusal("; ".join(problems))
-    return kind(**given)
+    if strange := [*_unknown_keys(kind, given), *_missing_keys(kind, given)]:
+        raise refusal("; ".join([*strange, *_values(kind, given)]))
+    return kind(**given)  # checks the values
 
 
 def check_values(kind: type[Any], given: Mapping[str, Any]) -> None:
@@ -80,6 +80,7 @@ def declared_keys(kind: type[Any]) -> list[Field[Any]]:
     return sorted(fields(kind), key=lambda field: field.default is not MISSING)
 
 
+@cache
 def key_hints(kind: type[Any]) -> Mapping[str, Any]:
     """Return the type of each key, with the rule for its values."""
     return get_type_hints(kind, include_extras=True)

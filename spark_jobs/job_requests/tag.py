@@ -56,6 +56,7 @@ class TagRequest(TableRequest):
     """``delete``: only report what would be deleted."""
 
     def __post_init__(self) -> None:
+        TableRequest.__post_init__(self)
         for key, actions in _ONLY_WITH.items():
             if getattr(self, key) not in (None, False) and self.action not in actions:
                 raise refusal(

@@ -20,9 +20,10 @@ import os
 import sys
 import traceback
 from collections.abc import Callable, Mapping
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
-from spark_jobs.job_requests.request import refusal
+from spark_jobs.job_requests.common import JobRequest
+from spark_jobs.job_requests.request import read_request, refusal
 from spark_jobs.runtime.failure_text import failure_text
 from spark_jobs.runtime.job import Job
 from spark_jobs.runtime.job_files import read_request_text, write_result
@@ -43,10 +44,11 @@ INVALID_REQUEST = 30
 _CATALOG_OPTIONS = "catalog_options"
 _SOURCE_OPTIONS = "source_options"
 
-_Run = Callable[[Mapping[str, Any]], dict[str, Any]]
+_Request = TypeVar("_Request", bound=JobRequest)
+_Run = Callable[[_Request], dict[str, Any]]
 
 
-def run_command(job: Job[Any], run: _Run, arguments: list[str] | None) -> int:
+def run_command(job: Job[_Request], run: _Run[_Request], arguments: list[str] | None) -> int:
     """Run a job from the words of its command line and return the exit code."""
     words = _parser(job).parse_args(arguments)
     if words.watch_parent or os.environ.get("LAKE_WATCH_PARENT") == "1":
@@ -60,14 +62,14 @@ def help_example(job: Job[Any]) -> list[str]:
     return ["python", "-m", f"spark_jobs.{job.name}", "--request", json.dumps(dict(job.example))]
 
 
-def _run_request(job: Job[Any], run: _Run, words: argparse.Namespace) -> int:
+def _run_request(job: Job[_Request], run: _Run[_Request], words: argparse.Namespace) -> int:
     options: Mapping[str, str] | None = None
     try:
         secrets = _secrets(words)
         options = secrets.get(_CATALOG_OPTIONS)
-        request = _request(words.request, secrets)
-        options = request.get(_CATALOG_OPTIONS)
-        result = run(request)
+        given = _request(words.request, secrets)
+        options = given.get(_CATALOG_OPTIONS)
+        result = run(read_request(job.request, given))
         code = NOTHING_TO_DO if result["skipped"] else DONE
     except Exception as error:
         if is_ending():  # caused by the end of the process, such as a closed pipe

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from lakeformat.errors import LakeError
 from lakeformat.types.count_text import counted
@@ -17,57 +16,49 @@ from spark_jobs.runtime.tasks import executor_of
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from lakeformat import CommitId, CompactReport, Table
+    from lakeformat import CompactReport, Table
     from lakeformat.executor import Executor
+    from spark_jobs.job_requests.compact import ChangelogRequest, CompactionRequest, CompactRequest
 
-__all__ = ["How", "compact_table", "how_of", "warnings_of"]
+__all__ = ["compact_table", "compacting_executor", "warnings_of"]
 
 _log = logging.getLogger(__name__)
 
 
-class _Compacting(Protocol):
-    """The keys that the requests of these jobs share."""
-
-    @property
-    def engine(self) -> str:
-        """The engine that runs the units."""
-
-    @property
-    def executor(self) -> str | None:
-        """``threads`` or ``serial``; None for the default."""
-
-    @property
-    def dry_run(self) -> bool:
-        """True if nothing may change."""
-
-    def commit_id(self) -> CommitId | None:
-        """Return the identity of the compaction."""
-
-
-@dataclass(frozen=True, slots=True)
-class How:
-    """The executor, the dry run and the identity of a compaction."""
-
-    executor: str | Executor | None
-    dry_run: bool
-    commit: CommitId | None
-
-
 @contextmanager
-def how_of(wanted: _Compacting, spark: SparkSession | None, subject: str) -> Iterator[How]:
-    """Read these from a request; Spark is only started if it has something to do."""
+def compacting_executor(
+    wanted: CompactionRequest, spark: SparkSession | None, subject: str
+) -> Iterator[str | Executor | None]:
+    """Yield the executor of a request; Spark is only started if it has something to do."""
     if wanted.engine == "python" or wanted.dry_run:
-        yield How(wanted.executor, wanted.dry_run, wanted.commit_id())
+        yield wanted.executor
         return
     with executor_of(wanted.engine, spark, f"compact {subject}") as executor:
-        yield How(executor, wanted.dry_run, wanted.commit_id())
+        yield executor
 
 
-def compact_table(table: Table, which: Mapping[str, Any], how: How) -> Outcome:
+def compact_table(
+    table: Table,
+    wanted: CompactRequest | ChangelogRequest,
+    executor: str | Executor | None,
+    *,
+    strategy: str,
+    buckets: Sequence[int] | None = None,
+    order_by: Sequence[str] | None = None,
+    order_strategy: str | None = None,
+) -> Outcome:
     """Compact a table, or return the plan in a dry run."""
     before = newest_snapshot(table)
-    if how.dry_run:
-        plan = table.plan_compaction(**which)
+    if wanted.dry_run:
+        plan = table.plan_compaction(
+            strategy=strategy,
+            where=wanted.where,
+            partitions=wanted.partitions,
+            idle=wanted.idle,
+            buckets=buckets,
+            order_by=order_by,
+            order_strategy=order_strategy,
+        )
         if plan.other_compactor is not None:
             _log.warning("%s", plan.other_compactor.warning)
         return Outcome(
@@ -78,7 +69,16 @@ def compact_table(table: Table, which: Mapping[str, Any], how: How) -> Outcome:
         )
     try:
         report = table.compact(
-            **which, commit=how.commit, executor=how.executor, on_progress=tell_compaction
+            strategy=strategy,
+            where=wanted.where,
+            partitions=wanted.partitions,
+            idle=wanted.idle,
+            buckets=buckets,
+            order_by=order_by,
+            order_strategy=order_strategy,
+            commit=wanted.commit_id(),
+            executor=executor,
+            on_progress=tell_compaction,
         )
     except LakeError as error:
         if error.report is not None:

@@ -130,11 +130,13 @@ class Job(Generic[_Request]):
     """A request that works in the folder of a warehouse with the table ``shop.orders``."""
 
     def answer(
-        self, given: Mapping[str, Any], act: Callable[[_Request], Outcome]
+        self, asked: _Request | Mapping[str, Any], act: Callable[[_Request], Outcome]
     ) -> dict[str, Any]:
-        """Read a request, do the work, and return the result as plain values, ready for JSON."""
+        """Do the work of a request, or of one as plain values, and return the result as plain
+        values, ready for JSON.
+        """
         began = time.monotonic()
-        wanted = read_request(self.request, given)
+        wanted = asked if isinstance(asked, self.request) else read_request(self.request, asked)
         try:
             return self._result(wanted, act(wanted), began)
         except LakeError as error:

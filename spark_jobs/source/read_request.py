@@ -58,18 +58,23 @@ class ReadRequest:
     def plan(self, at_once: int) -> ReadPlan:
         """Return the plan of a batch for its tasks."""
         if (between := self.between) is not None:
-            ends = (between.after, between.upto, between.mode)
-            return plan_changes(
-                self.table, *ends, self.of_changes, at_once, with_kind=self.with_kind
-            )
+            return self.plan_changes(between.after, between.upto, between.mode, at_once)
         if isinstance(self.rows, lake.Scan):
             return plan_splits(self.rows, self.rows.splits(), at_once, with_kind=self.with_kind)
         return plan_results(self.rows)
 
-    @property
-    def of_changes(self) -> dict[str, Any]:
-        """The arguments for ``Table.changes``."""
-        return {"columns": self.columns, "where": self.where}
+    def plan_changes(self, after: WindowEnd, upto: WindowEnd, mode: str, at_once: int) -> ReadPlan:
+        """Return a plan for the requested changes between two snapshots."""
+        return plan_changes(
+            self.table,
+            after,
+            upto,
+            mode,
+            at_once,
+            columns=self.columns,
+            where=self.where,
+            with_kind=self.with_kind,
+        )
 
     def _plan_of_nothing(self) -> ReadPlan:
         if isinstance(self.rows, lake.Scan):

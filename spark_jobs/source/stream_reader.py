@@ -11,7 +11,7 @@ from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 import lakeformat as lake
 from lakeformat.tables.position import Position
 from spark_jobs.frames.parts import PartWork
-from spark_jobs.frames.plans import ReadPlan, plan_changes, plan_splits
+from spark_jobs.frames.plans import ReadPlan, plan_splits
 from spark_jobs.frames.tables import Warehouse
 from spark_jobs.frames.worker import prepare_worker
 from spark_jobs.source.batch_reader import LakePartition
@@ -155,26 +155,13 @@ class LakeStreamReader(DataSourceStreamReader):
     def _plans(self, start: dict[str, Any], end: dict[str, Any]) -> list[ReadPlan]:
         plans: list[ReadPlan] = []
         if start[_FULL] is not None:
-            scan = self._asked.table.state_scan(start[_FULL], **self._asked.of_changes)
-            plans.append(
-                plan_splits(scan, scan.splits(), self._at_once, with_kind=self._asked.with_kind)
-            )
+            asked = self._asked
+            scan = asked.table.state_scan(start[_FULL], columns=asked.columns, where=asked.where)
+            plans.append(plan_splits(scan, scan.splits(), self._at_once, with_kind=asked.with_kind))
         after, upto = self._place_of(start), self._place_of(end)
         if after < upto:
-            plans.append(self._changes(after, upto))
+            plans.append(self._asked.plan_changes(after, upto, "auto", self._at_once))
         return plans
-
-    def _changes(self, after: Position, upto: Position) -> ReadPlan:
-        asked = self._asked
-        return plan_changes(
-            asked.table,
-            after,
-            upto,
-            "auto",
-            asked.of_changes,
-            self._at_once,
-            with_kind=asked.with_kind,
-        )
 
     def _beginning(self) -> dict[str, Any]:
         """Return the start of the stream, found once: Spark may ask for the first end before."""
@@ -185,7 +172,8 @@ class LakeStreamReader(DataSourceStreamReader):
                 snapshot=whole_number("scan.snapshot-id", said.get("scan.snapshot-id")),
                 as_of=time_of(said),
                 consumer=self._consumer,
-                **self._asked.of_changes,
+                columns=self._asked.columns,
+                where=self._asked.where,
             )
             found = stream.starts_at()
             self._found = {**self._offset(found.position), _FULL: found.full}

@@ -35,7 +35,8 @@ def run_stuck(request):
 command.watch_parent = functools.partial(
     command.watch_parent, look_seconds=0.01, grace_seconds=float(sys.argv[2])
 )
-sys.exit(command.run_command(JOB, globals()[sys.argv[1]], ["--request", "{}", *sys.argv[3:]]))
+request = '{"warehouse": "warehouse", "table": "shop.orders"}'
+sys.exit(command.run_command(JOB, globals()[sys.argv[1]], ["--request", request, *sys.argv[3:]]))
 """
 
 # Adopts its grandchild when the child dies, which is what init does, and tells how it ended.

@@ -19,6 +19,13 @@ def test_what_is_not_given_has_a_default():
     assert wanted.commit_id() is None
 
 
+def test_a_request_that_is_made_directly_is_checked_too():
+    with pytest.raises(lake.InvalidRequestError, match="'files_per_batch' must be a whole number"):
+        IngestRequest(**WHOLE, checkpoint="c", files_per_batch=0)
+    with pytest.raises(lake.InvalidRequestError, match="key 'create' must be true or false"):
+        IngestRequest(**WHOLE, create="no")
+
+
 def test_a_commit_pair_is_an_identity():
     wanted = read_request(IngestRequest, {**WHOLE, "commit_user": "run", "commit_identifier": 0})
 

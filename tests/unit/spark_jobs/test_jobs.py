@@ -23,6 +23,8 @@ from spark_jobs import (
     rollback,
     tag,
 )
+from spark_jobs.job_requests.compact import CompactRequest
+from spark_jobs.job_requests.health import HealthRequest
 from spark_jobs.runtime.job import PartlyFailedError
 
 EVERY_RESULT = {
@@ -60,6 +62,18 @@ def request_for(tmp_path):
         return {"warehouse": str(tmp_path / "warehouse"), "table": "shop.orders", **more}
 
     return build
+
+
+@pytest.mark.parametrize("form", [CompactRequest, dict])
+def test_a_request_may_be_typed_or_a_dict(orders, request_for, form):
+    result = compact.run(form(**request_for(dry_run=True)))
+
+    assert result["reason"] == "1 unit would be compacted"
+
+
+def test_the_request_of_another_job_is_refused(orders, request_for):
+    with pytest.raises(lake.InvalidRequestError, match="must be a JSON object, got HealthRequest"):
+        compact.run(HealthRequest(**request_for()))
 
 
 def keyed(catalog, name="shop.stock", **options):
