@@ -35,7 +35,7 @@ from airflow_provider_lake.outlet_events import announce
 from airflow_provider_lake.spark.markers import progress_as_sentences
 from airflow_provider_lake.spark.supervisor import ending_with_the_supervisor
 from spark_jobs.job_requests.common import CommitKeys, CommitRequest, Engine, JobRequest
-from spark_jobs.job_requests.request import check_values
+from spark_jobs.job_requests.request import check_values, read_request
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -103,7 +103,7 @@ class LakeJobMixin(CheckedArguments):
         return LakeHook(self.lake_conn_id)
 
     @abstractmethod
-    def _run(self, request: dict[str, Any], context: Context) -> dict[str, Any]:
+    def _run(self, request: JobRequest, context: Context) -> dict[str, Any]:
         """Do the work."""
 
     @contextmanager
@@ -163,19 +163,26 @@ class LakeJobMixin(CheckedArguments):
     def _attribute_of(name: str) -> str:
         return attribute_of(name)
 
-    def _request(self, context: Context) -> dict[str, Any]:
-        """Return the request of the job; only here are secrets of the connection."""
-        request = {
-            "warehouse": self.lake_hook.warehouse,
-            "catalog_options": self.lake_hook.catalog_options,
-            **self._subject(),
-        }
-        request |= self._given()
-        commits = issubclass(self.request, CommitKeys)
-        return request | self._identity(context) if commits else request
+    def _request(self, context: Context) -> JobRequest:
+        """Return the request of the job, after rendering; only here are secrets of connections."""
+        given = {**self._subject(), **self._given(), **self._of_connections()}
+        return read_request(
+            self.request, {**given, "engine": self._chosen_engine(), **self._identity(context)}
+        )
 
-    def _identity(self, context: Context) -> dict[str, Any]:
-        """Return the keys of a request with the commit identity."""
+    def _of_connections(self) -> dict[str, object]:
+        """Return the keys of the request whose values connections hold."""
+        hook = self.lake_hook
+        return {"warehouse": hook.warehouse, "catalog_options": hook.catalog_options}
+
+    def _chosen_engine(self) -> str:
+        """Return the engine of the request."""
+        return "python"
+
+    def _identity(self, context: Context) -> dict[str, object]:
+        """Return the keys of the request with the commit identity, if the job commits."""
+        if not issubclass(self.request, CommitKeys):
+            return {}
         commit = self._commit_id(context)
         keys = {
             "commit_user": commit.user,
@@ -200,7 +207,7 @@ class LakeJobMixin(CheckedArguments):
         """Return True if a retry may find what was not found."""
         return False
 
-    def _is_published(self, request: Mapping[str, Any]) -> bool:
+    def _is_published(self, request: JobRequest) -> bool:
         """Return True if all work of this task is done; opens the catalog, to fail early."""
         self.lake_hook.get_conn()
         return False

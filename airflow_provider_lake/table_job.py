@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from airflow_provider_lake.job import LakeJobMixin
 from airflow_provider_lake.lineage import LakeLineageMixin
+from spark_jobs.job_requests.common import CommitKeys, JobRequest, PartitionsRequest
+from spark_jobs.job_requests.ingest import IngestRequest
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -41,33 +42,33 @@ class LakeTableJobMixin(LakeLineageMixin, LakeJobMixin):
             return bool(getattr(self, "create", False))
         return True
 
-    def _is_published(self, request: Mapping[str, Any]) -> bool:
+    def _is_published(self, request: JobRequest) -> bool:
         """Return True if the one commit of this task is in the table.
 
         A missing table, and partitions that it cannot have, are errors: both are found before
         anything is submitted.
         """
         from lakeformat import NotFoundError
-        from spark_jobs.job_requests.common import CommitKeys
 
         try:
             table = self.lake_hook.table(self.table)
         except NotFoundError:
-            if request.get("create"):
+            if isinstance(request, IngestRequest) and request.create:
                 return False
             raise
-        _check_partitions(table, request)
-        if not self.publishes_once or request.get("stage"):
+        if isinstance(request, PartitionsRequest):
+            _check_partitions(table, request)
+        stages = isinstance(request, IngestRequest) and request.stage
+        if not self.publishes_once or stages or not isinstance(request, CommitKeys):
             return False
-        keys = {name: request.get(name) for name in CommitKeys.__dataclass_fields__}
-        identity = CommitKeys(**keys).commit_id()
+        identity = request.commit_id()
         return identity is not None and table.find_commit(identity) is not None
 
 
-def _check_partitions(table: Table, request: Mapping[str, Any]) -> None:
+def _check_partitions(table: Table, request: PartitionsRequest) -> None:
     """Refuse an invalid SQL condition, and columns or values that the table does not have."""
-    where, partitions = request.get("where"), request.get("partitions")
-    if where is not None or partitions is not None:
+    if request.where is not None or request.partitions is not None:
         from lakeformat.paimon.compact.partition_choice import Chosen, chosen_partitions
 
-        chosen_partitions(table.schema, Chosen(where=where, partitions=partitions))
+        chosen = Chosen(where=request.where, partitions=request.partitions)
+        chosen_partitions(table.schema, chosen)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from airflow_provider_lake.decorators.function import LakeFunctionOperator, lake_decorator
 from airflow_provider_lake.lineage import LakeLineageMixin
-from spark_jobs.job_requests.common import CommitRequest, Value
+from spark_jobs.job_requests.common import CommitRequest, JobRequest, Value
 from spark_jobs.job_requests.request import refusal
 from spark_jobs.job_requests.values import KeyColumns, TableOptionTexts
 
@@ -110,10 +110,11 @@ class LakeCommitDecoratedOperator(LakeLineageMixin, LakeFunctionOperator):
         self.skip_if_noop = skip_if_noop
         self._check_arguments()
 
-    def _run(self, request: dict[str, Any], context: Context) -> dict[str, Any]:
+    def _run(self, request: JobRequest, context: Context) -> dict[str, Any]:
         """Call the function, commit its rows, and return the result of a job."""
         from spark_jobs.runtime.job import Job
 
+        assert isinstance(request, LakeFunctionCommit)
         job = Job(self.job, self.request, {})
         with self._working_here():
             return job.answer(request, partial(self._commit, context))

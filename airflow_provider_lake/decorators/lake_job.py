@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from airflow_provider_lake.arguments import LakeArgumentError
 from airflow_provider_lake.decorators.function import LakeFunctionOperator, lake_decorator
 from airflow_provider_lake.metrics import count_outcome
-from spark_jobs.job_requests.common import TableRequest
+from spark_jobs.job_requests.common import JobRequest, TableRequest
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -47,7 +47,7 @@ class LakeJobDecoratedOperator(LakeFunctionOperator):
                 "nor 'spark': add one, or write @task"
             )
 
-    def _run(self, request: dict[str, Any], context: Context) -> dict[str, Any]:
+    def _run(self, request: JobRequest, context: Context) -> dict[str, Any]:
         """Return the function's return value and its duration."""
         from airflow.sdk.execution_time.callback_runner import create_executable_runner
         from airflow.sdk.execution_time.context import context_get_outlet_events

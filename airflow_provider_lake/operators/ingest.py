@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from airflow.sdk import BaseHook
 from airflow.sdk.log import mask_secret
@@ -17,9 +17,6 @@ from spark_jobs.job_requests.ingest import (
     MessageFormat,
     SourceFormat,
 )
-
-if TYPE_CHECKING:
-    from airflow.sdk import Context
 
 __all__ = ["LakeIngestOperator"]
 
@@ -146,13 +143,13 @@ class LakeIngestOperator(LakeJobOperator):
         self.stage = stage
         self._check_arguments()
 
-    def _request(self, context: Context) -> dict[str, Any]:
-        """Return the request of the job, with the login for the SQL database if it needs one."""
-        request = super()._request(context)
+    def _of_connections(self) -> dict[str, object]:
+        """Return also the login for the SQL database, if the request needs one."""
+        keys = super()._of_connections()
         if self.jdbc_conn_id is not None:
             options = self.source_options or {}
-            request["source_options"] = {**options, **_login_of(self.jdbc_conn_id)}
-        return request
+            keys["source_options"] = {**options, **_login_of(self.jdbc_conn_id)}
+        return keys
 
     @classmethod
     def _check_values(cls, task_id: str, given: Mapping[str, Any]) -> None:

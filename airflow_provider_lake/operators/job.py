@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from airflow.sdk import Connection, Context
 
     from airflow_provider_lake.spark.submission import LakeSparkSubmission
+    from spark_jobs.job_requests.common import JobRequest
 
 __all__ = ["Engine", "LakeJobOperator", "LakeWarehouseJobOperator"]
 
@@ -118,12 +119,12 @@ class LakeWarehouseJobOperator(LakeJobMixin, LakeSparkArguments, metaclass=Refus
     def _argument_types(cls) -> Mapping[str, Any]:
         return argument_types(cls, LakeSparkArguments)
 
-    def _run(self, request: dict[str, Any], context: Context) -> dict[str, Any]:
+    def _run(self, request: JobRequest, context: Context) -> dict[str, Any]:
         from spark_jobs.runtime.job import PartlyFailedError
 
         try:
-            if self._chosen_engine() == "spark":
-                return self._run_on_spark({**request, "engine": "spark"}, context)
+            if request.engine == "spark":
+                return self._run_on_spark(request, context)
             return self._run_here(request)
         except PartlyFailedError as error:
             for each in (error.result or {}).get("report", {}).get("tables", ()):
@@ -146,17 +147,16 @@ class LakeWarehouseJobOperator(LakeJobMixin, LakeSparkArguments, metaclass=Refus
             return lake.engine
         return "python" if lake.spark_conn_id is None else "spark"
 
-    def _run_here(self, request: Mapping[str, Any]) -> dict[str, Any]:
+    def _run_here(self, request: JobRequest) -> dict[str, Any]:
         """Run the job in this process."""
         with self._working_here():
             result: dict[str, Any] = import_module(f"spark_jobs.{self.job}").run(request)
         return result
 
-    def _run_on_spark(self, request: dict[str, Any], context: Context) -> dict[str, Any]:
+    def _run_on_spark(self, request: JobRequest, context: Context) -> dict[str, Any]:
         """Submit the job and return its result: a commit in the table counts first, then the job's
         report.
         """
-        self.request(**request)  # refuses a wrong request before Spark is started
         if self._is_published(request):
             self.log.info("an earlier attempt has published this commit: Spark is not started")
             return self._run_here(request)
@@ -212,7 +212,7 @@ class LakeWarehouseJobOperator(LakeJobMixin, LakeSparkArguments, metaclass=Refus
         self,
         said: dict[str, Any] | None,
         failure: AirflowException | None,
-        request: Mapping[str, Any],
+        request: JobRequest,
     ) -> dict[str, Any]:
         """Return the result. A job without a report has failed; a failure after the commit is a
         success.

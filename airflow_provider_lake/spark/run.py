@@ -13,8 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.sdk.exceptions import AirflowFailException
 
+from spark_jobs.job_requests.request import given_keys
+
 if TYPE_CHECKING:
     from lakeformat.storage import Storage
+    from spark_jobs.job_requests.common import JobRequest
 
 __all__ = ["CATALOG_VARIABLE", "SOURCE_VARIABLE", "SparkRun", "job_file", "prepared_run"]
 
@@ -72,7 +75,7 @@ class SparkRun:
 @contextmanager
 def prepared_run(
     job: str,
-    request: Mapping[str, Any],
+    request: JobRequest,
     *,
     name: str,
     result_folder: str | None,
@@ -83,7 +86,8 @@ def prepared_run(
     ``name`` is the same for every attempt of a task: a retry may find the first driver still at
     work.
     """
-    private = {key: request[key] for key in _TRAVELS if request.get(key)}
+    given = given_keys(request)
+    private = {key: given[key] for key in _TRAVELS if given.get(key)}
     if private and is_driver_elsewhere:
         raise AirflowFailException(
             f"{' and '.join(private)} can reach a driver only by its environment: in deploy mode "
@@ -91,14 +95,14 @@ def prepared_run(
         )
     with tempfile.TemporaryDirectory(prefix="lake-task-") as folder:  # for its owner alone
         result_uri = f"{(result_folder or folder).rstrip('/')}/{name}.json"
-        text = json.dumps({k: v for k, v in request.items() if k not in _TRAVELS})
+        text = json.dumps({k: v for k, v in given.items() if k not in _TRAVELS})
         if len(text.encode()) > _LONGEST_ARGUMENT:
             text = _written(text, Path(folder, "request.json"), is_driver_elsewhere)
         words = ["--request", text, "--result-uri", result_uri]
         for key in private:
             words += _TRAVELS[key]
         environment = {_TRAVELS[key][1]: json.dumps(each) for key, each in private.items()}
-        options = dict(request.get("catalog_options") or {})
+        options = dict(request.catalog_options or {})
         yield SparkRun(str(job_file(f"{job}.py")), words, environment, result_uri, options)
 
 

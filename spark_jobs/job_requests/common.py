@@ -18,6 +18,7 @@ __all__ = [
     "Engine",
     "JobRequest",
     "Partitions",
+    "PartitionsRequest",
     "TableRequest",
     "Value",
 ]
@@ -52,6 +53,18 @@ class TableRequest(JobRequest):
 
     table: str
     """``database.table``, or a branch of it: ``database.table$branch_name``."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PartitionsRequest(TableRequest):
+    """Keys of every job on chosen partitions of one table."""
+
+    where: str | None = None
+    """A SQL condition on partition columns."""
+    partitions: Partitions | None = None
+    """Partitions by their values, ``{"dt": "2024-01-01"}``, or a list of such. An empty list
+    selects none, an empty object all.
+    """
 
 
 @dataclass(frozen=True, kw_only=True)

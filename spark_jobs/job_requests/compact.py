@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from spark_jobs.job_requests.common import CommitKeys, CommitRequest, JobRequest, Partitions
+from spark_jobs.job_requests.common import CommitKeys, CommitRequest, JobRequest, PartitionsRequest
 from spark_jobs.job_requests.request import refusal
 from spark_jobs.job_requests.values import BucketNumbers, ColumnNames, Duration, RegularExpression
 
@@ -16,17 +16,11 @@ OrderStrategy = Literal["order", "zorder", "hilbert"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class CompactRequest(CommitRequest):
+class CompactRequest(CommitRequest, PartitionsRequest):
     """Merge the files of a table into fewer and larger ones; its rows do not change."""
 
     strategy: Literal["full", "minor"] = "full"
     """``full`` rewrites every bucket into its best shape, ``minor`` only what is due."""
-    where: str | None = None
-    """A SQL condition on partition columns."""
-    partitions: Partitions | None = None
-    """Partitions by their values, ``{"dt": "2024-01-01"}``, or a list of such. An empty list
-    selects none, an empty object all.
-    """
     idle: Duration | None = None
     """Only partitions without a write for this long, such as ``"1 h"``."""
     buckets: BucketNumbers | None = None
@@ -90,15 +84,9 @@ class CompactDatabaseRequest(JobRequest, CommitKeys):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ChangelogRequest(CommitRequest):
+class ChangelogRequest(CommitRequest, PartitionsRequest):
     """Bring the changelog of a table up to date: compact the files that it does not cover yet."""
 
-    where: str | None = None
-    """A SQL condition on partition columns."""
-    partitions: Partitions | None = None
-    """Partitions by their values, ``{"dt": "2024-01-01"}``, or a list of such. An empty list
-    selects none, an empty object all.
-    """
     idle: Duration | None = None
     """Only partitions without a write for this long, such as ``"1 h"``."""
     executor: Executor | None = None

@@ -29,6 +29,7 @@ __all__ = [
     "check_millis",
     "check_values",
     "declared_keys",
+    "given_keys",
     "is_moment",
     "key_hints",
     "moment_text",
@@ -67,6 +68,12 @@ def read_request(kind: type[_Request], given: Mapping[str, Any]) -> _Request:
     if strange := [*_unknown_keys(kind, given), *_missing_keys(kind, given)]:
         raise refusal("; ".join([*strange, *_values(kind, given)]))
     return kind(**given)  # checks the values
+
+
+def given_keys(request: object) -> dict[str, Any]:
+    """Return the keys of a request that have a value, for JSON; the reverse of ``read_request``."""
+    values = {field.name: getattr(request, field.name) for field in fields(request)}
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def check_values(kind: type[Any], given: Mapping[str, Any]) -> None:

@@ -154,7 +154,7 @@ def with_secret(tmp_path, connect):
 def test_no_argument_and_no_file_of_a_driver_holds_a_secret(with_secret, tmp_path):
     task = LakeCompactOperator(task_id="work", table="shop.orders")
     request = task._request(task_context())
-    assert request["catalog_options"]["s3.secret-key"] == SECRET
+    assert request.catalog_options["s3.secret-key"] == SECRET
 
     with prepared_run(
         "compact", request, name="n", result_folder=None, is_driver_elsewhere=False

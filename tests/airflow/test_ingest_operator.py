@@ -106,7 +106,7 @@ def test_a_login_comes_from_a_connection_and_nothing_of_it_is_shown(
 
     request = task._request(context)
 
-    assert request["source_options"] == {"user": "reader", "password": "hush-hush"}
+    assert request.source_options == {"user": "reader", "password": "hush-hush"}
     assert "hush-hush" not in repr({name: getattr(task, name) for name in task.template_fields})
     with prepared_run(
         "ingest", request, name="n", result_folder=None, is_driver_elsewhere=False
