@@ -169,7 +169,7 @@ def require_writable(handle: TableHandle) -> None:
     elif crosses_partitions(handle) and handle.options.keeps_moved_rows:
         raise UnsupportedError(
             f"{handle.uri} sets 'ignore-delete', and a row that moves to another partition is "
-            "deleted in the one before: its key would be there twice. Nothing was written"
+            "deleted in the one before: its key would appear twice. Nothing was written"
         )
     require_allowed(handle, Operation.WRITE)
 

@@ -218,7 +218,7 @@ def _check_names(names: list[str]) -> None:
             raise InvalidRequestError(f"column name {name!r} is empty or reserved by the format")
     repeated = sorted({name for name in names if names.count(name) > 1})
     if repeated:
-        raise InvalidRequestError(f"column names are given twice: {', '.join(repeated)}")
+        raise InvalidRequestError(f"columns appear twice: {', '.join(repeated)}")
 
 
 def _number_fields(named: list[tuple[str, DataType]]) -> tuple[tuple[DataField, ...], int]:

@@ -13,7 +13,7 @@ from lakeformat.tables.report import Report
 from lakeformat.types.byte_size import size
 from lakeformat.types.count_text import counted
 
-__all__ = ["CommitReport", "committed", "nothing_to_commit", "replayed"]
+__all__ = ["CommitReport", "already_published", "committed", "nothing_to_commit", "replayed"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,8 +78,13 @@ def replayed(handle: TableHandle, snapshot: Snapshot, delta: ManifestColumns) ->
     return replace(
         report,
         replayed=True,
-        reason=f"already published as snapshot {snapshot.id}; no action needed",
+        reason=already_published(snapshot.id),
     )
+
+
+def already_published(number: int) -> str:
+    """Return the reason of a report on a commit that an earlier attempt has published."""
+    return f"already published as snapshot {number}; no action needed"
 
 
 def nothing_to_commit(handle: TableHandle, ignored: Sequence[str] = ()) -> CommitReport:

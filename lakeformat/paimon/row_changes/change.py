@@ -16,7 +16,7 @@ import pyarrow as pa
 from lakeformat.errors import InvalidRequestError, UnsupportedError
 from lakeformat.paimon.commit.abort import delete_written
 from lakeformat.paimon.commit.commit import CommitOptions, commit_messages
-from lakeformat.paimon.commit.commit_report import CommitReport
+from lakeformat.paimon.commit.commit_report import CommitReport, already_published
 from lakeformat.paimon.commit.identity import EarlierCommits, require_same
 from lakeformat.paimon.compact.compact_report import Progress
 from lakeformat.paimon.compact.plan import newest_schema
@@ -168,7 +168,7 @@ def _replayed(handle: TableHandle, request: _Request, number: int) -> RowChangeR
         rows=None,
         attempts=0,
         replayed=True,
-        reason=f"this commit was published before, as snapshot {number}; nothing was done",
+        reason=already_published(number),
     )
 
 
@@ -231,7 +231,7 @@ class _Attempt:
         if not self.handle.schema.primary_keys:
             self._units = plan_units(self.handle, self.snapshot, self.where)
             self._files_read = sum(len(unit.files) for unit in self._units)
-            self._tell()
+            self._report_progress()
         return Round(units=self._units, work=self.find)
 
     def find(self, unit: ChangeUnit) -> _FoundRows:
@@ -244,7 +244,7 @@ class _Attempt:
             self._found.append((unit, there))
         self._done += 1
         self._bytes_done += unit.bytes
-        self._tell()
+        self._report_progress()
 
     def write_and_commit(self) -> None:
         """Publish the change; when the commit is refused, delete every file of this attempt."""
@@ -354,7 +354,7 @@ class _Attempt:
             return f"{what} would be {done}; nothing was changed"
         return f"{what} {done}, {committed.reason}"
 
-    def _tell(self) -> None:
+    def _report_progress(self) -> None:
         if self.request.on_progress is not None:
             self.request.on_progress(
                 Progress(

@@ -139,7 +139,7 @@ def _check_moving_rows(schema: TableSchema) -> None:
         raise InvalidRequestError(
             "option 'ignore-delete' is 'true', but the primary key has no partition column "
             f"{missing[0]!r}: a row that moves to another partition is deleted in the old one, or "
-            f"its key would exist twice; add {missing[0]!r} to the primary key, or remove the "
+            f"its key would appear twice; add {missing[0]!r} to the primary key, or remove the "
             "option"
         )
 

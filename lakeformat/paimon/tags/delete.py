@@ -41,11 +41,13 @@ def delete(
     dry_run: bool = False,
     on_progress: OnRemoval | None = None,
     why: str = "",
+    none: str = "no tag deleted",
 ) -> DeletionReport:
     """Delete tags, and the files that no snapshot, other tag or branch refers to.
 
     The rest of an interrupted deletion is removed first. ``force`` also deletes tags in use; files
-    that other snapshots, tags or branches need are kept.
+    that other snapshots, tags or branches need are kept. ``why`` and ``none`` are words of the
+    report: the reason, and the result without a tag.
     """
     require_allowed(handle, Operation.TAG)
     for name in names:
@@ -63,7 +65,7 @@ def delete(
     for tag in tags:
         if tag is not None:
             deletion.delete(tag)
-    return deletion.report(names, why)
+    return deletion.report(names, why, none)
 
 
 def _missing(handle: TableHandle, names: Sequence[str]) -> set[str]:
@@ -159,15 +161,20 @@ class _Deletion:
             read_changelog(storage, layout, number) for number in changelog_ids(storage, layout)
         ]
 
-    def report(self, names: Sequence[str], why: str) -> DeletionReport:
+    def report(self, names: Sequence[str], why: str, none: str) -> DeletionReport:
         """Build the report."""
         deleted, count = self.deleter.deleted, len(names)
-        tags = f"{count} tags" if count > 1 else f"tag {names[0]!r}" if names else "no tag"
         verb = "would be deleted" if self.dry_run else "deleted"
-        whose = "they" if count > 1 else "it"
-        files = f"{counted(deleted.total, 'file')} that only {whose} needed"
-        files = files if deleted.total else "no other file"
-        parts = [f"{tags} {verb}{why}, and {files}"]
+        if names:
+            tags = f"{count} tags" if count > 1 else f"tag {names[0]!r}"
+            whose = "they" if count > 1 else "it"
+            files = f"{counted(deleted.total, 'file')} that only {whose} needed"
+            parts = [f"{tags} {verb}{why}, and {files if deleted.total else 'no other file'}"]
+        else:
+            parts = [none]
+            if deleted.total:
+                files = counted(deleted.total, "file")
+                parts.append(f"{files} of an interrupted deletion {verb}")
         if deleted.failures:
             failed = counted(deleted.failures, "file")
             parts.append(f"could not remove {failed}: delete any tag, or expire, to try again")

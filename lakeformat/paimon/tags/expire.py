@@ -13,6 +13,7 @@ from lakeformat.paimon.tags.create import utc_now
 from lakeformat.paimon.tags.delete import delete
 from lakeformat.paimon.tags.exclusive_files import DeletionReport
 from lakeformat.paimon.tags.in_use import branches_from, is_over, is_protection, tag_made_millis
+from lakeformat.types.count_text import counted
 
 __all__ = ["expire", "expires_at"]
 
@@ -32,16 +33,26 @@ def expire(
     longer needed, regardless of ``older_than``.
     """
     before = _bound(handle, older_than)
-    over = [
-        tag.name
-        for tag in read_tags(handle.storage, handle.layout)
-        if _is_over(handle, tag, before) and not branches_from(handle, tag.snapshot)
-    ]
-    many = len(over) != 1
+    tags = read_tags(handle.storage, handle.layout)
+    over = [tag for tag in tags if _is_over(handle, tag, before)]
+    chosen = [tag.name for tag in over if not branches_from(handle, tag.snapshot)]
+    many = len(chosen) > 1
     why = f" because {'their' if many else 'its'} retention time has passed"
+    none = "no tag has expired"
     if before is not None:
         why += f" or {'they are' if many else 'it is'} older than {moment_text(before)}"
-    return delete(handle, over, force=True, dry_run=dry_run, on_progress=on_progress, why=why)
+        none += f" or is older than {moment_text(before)}"
+    if over:
+        none = f"kept {counted(len(over), 'expired tag')} for branches that began there"
+    return delete(
+        handle,
+        chosen,
+        force=True,
+        dry_run=dry_run,
+        on_progress=on_progress,
+        why=why,
+        none=f"{none}; the table has {counted(len(tags), 'tag')}",
+    )
 
 
 def expires_at(tag: Tag) -> datetime | None:

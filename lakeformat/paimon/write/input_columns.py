@@ -81,7 +81,8 @@ class InputColumns:
         repeated = sorted({name for name in names if names.count(name) > 1})
         if repeated:
             raise InvalidRequestError(
-                f"the rows have columns twice: {', '.join(repeated)}; rename or drop one of each"
+                f"columns appear twice in the rows: {', '.join(repeated)}; rename or drop one of "
+                "each"
             )
 
     def _column(

@@ -77,7 +77,7 @@ def test_unknown_members_are_ignored():
     ("columns", "reason"),
     [
         ([], "at least one column"),
-        ([("a", "INT"), ("a", "INT")], "given twice: a"),
+        ([("a", "INT"), ("a", "INT")], "columns appear twice: a"),
         ([("_KEY_a", "INT")], "reserved"),
         ([("rowkind", "INT")], "reserved"),
         ([("", "INT")], "empty"),

@@ -193,6 +193,7 @@ def test_tags_go_when_their_time_is_over():
     rows.clock.millis += 2 * 3_600_000
     assert tags.expire(dry_run=True).deleted == ("short",)
     assert tags.expire().deleted == ("short",)
+    assert tags.expire().reason == "no tag has expired; the table has 2 tags"
     assert names(rows.table) == ["ever", "long"]
 
 
@@ -205,6 +206,18 @@ def test_tags_made_before_a_time_go_if_somebody_says_so():
     assert tags.expire(older_than=rows.clock.millis).deleted == ("old",)
     with pytest.raises(lake.InvalidRequestError, match="in the future"):
         tags.expire(older_than=rows.clock.millis + 1)
+
+
+def test_an_expired_tag_at_which_a_branch_began_is_kept():
+    rows = shop()
+    tags = rows.table.tags
+    tags.create("held", snapshot=1, retain="1 h")
+    tags.create("long", snapshot=2, retain="1 d")
+    rows.table.branches.create("dev", tag="held")
+    rows.clock.millis += 2 * 3_600_000
+    assert tags.expire().reason == (
+        "kept 1 expired tag for branches that began there; the table has 2 tags"
+    )
 
 
 def test_the_table_says_how_long_tags_are_kept_and_whether_they_expire():
