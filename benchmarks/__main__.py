@@ -55,7 +55,7 @@ def answer_one(run: Run, folder: Path, console: Console) -> None:
             question,
             scale=run.scale,
             rounds=run.rounds,
-            tell=lambda doing: status.update(f"{run.name}: {doing}"),
+            on_progress=lambda doing: status.update(f"{run.name}: {doing}"),
         )
     folder.mkdir(parents=True, exist_ok=True)
     report = folder / f"{run.name}.md"

@@ -85,7 +85,7 @@ def calls_of_a_look(folder: Path) -> Counter[str]:
     return Counter(name for name, _ in counting.calls)
 
 
-async def seconds_until_told(folder: Path) -> list[float]:
+async def seconds_until_event(folder: Path) -> list[float]:
     """From the publication of a commit to its event, at moments that fit no interval."""
     import lakeformat as lake
     from airflow_provider_lake.triggers.snapshot_event import LakeSnapshotEventTrigger
@@ -126,11 +126,11 @@ def report(folder: Path) -> Iterator[str]:
     calls = calls_of_a_look(folder / "many")
     counted = ", ".join(f"{count} `{name}`" for name, count in sorted(calls.items()))
     yield f"\nA look at {TABLES} watched tables of a database, none of them changed: {counted}.\n"
-    told = asyncio.run(seconds_until_told(folder / "one"))
+    seconds = asyncio.run(seconds_until_event(folder / "one"))
     yield (
         f"With a poll interval of {INTERVAL:g} s the event of a commit came after "
-        f"{median(told):.2f} s, at most {max(told):.2f} s ({COMMITS} commits; wanted: at most "
-        f"{INTERVAL + 1:g} s).\n"
+        f"{median(seconds):.2f} s, at most {max(seconds):.2f} s ({COMMITS} commits; wanted: at "
+        f"most {INTERVAL + 1:g} s).\n"
     )
     yield f"`python -m benchmarks.airflow_provider`, {datetime.now(UTC):%Y-%m-%d}, local disk."
 

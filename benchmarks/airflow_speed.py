@@ -60,12 +60,12 @@ def main(arguments: Sequence[str]) -> int:
         with LocalAirflow(place / "airflow", HERE / "airflow_dags", settings=settings) as airflow:
             airflow.wait_for_dags(BASELINE, *JOBS, "watched", seconds=_PATIENCE_SECONDS)
             print(f"{os.cpu_count()} processors", end="")
-            _tell_runs(airflow, rounds)
-            _tell_delays(airflow, watched, rounds)
+            _report_runs(airflow, rounds)
+            _report_delays(airflow, watched, rounds)
     return 0
 
 
-def _tell_runs(airflow: LocalAirflow, rounds: int) -> None:
+def _report_runs(airflow: LocalAirflow, rounds: int) -> None:
     """One run at a time, candidates in turn; the first round warms everybody up."""
     names = (BASELINE, *JOBS)
     times: dict[str, list[float]] = {name: [] for name in names}
@@ -90,7 +90,7 @@ def _run_seconds(airflow: LocalAirflow, name: str) -> float:
     return _moment(run["end_date"]) - _moment(run["queued_at"])
 
 
-def _tell_delays(airflow: LocalAirflow, watched: lake.Table, commits: int) -> None:
+def _report_delays(airflow: LocalAirflow, watched: lake.Table, commits: int) -> None:
     """From the end of a commit to the event, at any moment of the interval."""
     delays = []
     _wait_for_watcher(airflow, watched)

@@ -14,7 +14,7 @@ from benchmarks.timing import Timing, ready_work, time_work
 
 __all__ = ["UnequalAnswersError", "ask", "measure_times"]
 
-Tell = Callable[[str], None]
+OnProgress = Callable[[str], None]
 
 
 class UnequalAnswersError(Exception):
@@ -22,18 +22,18 @@ class UnequalAnswersError(Exception):
 
 
 def ask(
-    name: str, question: Question[Any, Any], *, scale: float, rounds: int, tell: Tell
+    name: str, question: Question[Any, Any], *, scale: float, rounds: int, on_progress: OnProgress
 ) -> Answer:
     """Measure every candidate of a question, and report progress."""
     rows = max(1, round(question.rows * scale))
     with tempfile.TemporaryDirectory(prefix="lake-bench-data-") as folder:
-        tell(f"making {rows:,} rows")
+        on_progress(f"making {rows:,} rows")
         question.make_data(Path(folder), rows)
         return Answer(
             rows=rows,
             baseline=question.baseline,
-            timings=measure_times(question, Path(folder), rounds=rounds, tell=tell),
-            peak_bytes=measure_memory(name, question, Path(folder), tell=tell),
+            timings=measure_times(question, Path(folder), rounds=rounds, on_progress=on_progress),
+            peak_bytes=measure_memory(name, question, Path(folder), on_progress=on_progress),
         )
 
 
@@ -45,45 +45,47 @@ def orders(candidates: Sequence[str], rounds: int) -> Iterator[list[str]]:
 
 
 def measure_times(
-    question: Question[Any, Any], folder: Path, *, rounds: int, tell: Tell
+    question: Question[Any, Any], folder: Path, *, rounds: int, on_progress: OnProgress
 ) -> dict[str, list[Timing]]:
     """Time the candidates round by round; the comparison of their answers warms them up."""
     data = question.open_data(folder)
-    check_answers(question, data, tell=tell)
+    check_answers(question, data, on_progress=on_progress)
     timings: dict[str, list[Timing]] = {candidate: [] for candidate in question.candidates}
     for number, order in enumerate(orders(list(question.candidates), rounds), start=1):
         for candidate in order:
-            tell(f"round {number} of {rounds}: {candidate}")
+            on_progress(f"round {number} of {rounds}: {candidate}")
             timings[candidate].append(time_work(question, candidate, data))
     return timings
 
 
-def check_answers(question: Question[Any, Any], data: object, *, tell: Tell) -> None:
+def check_answers(question: Question[Any, Any], data: object, *, on_progress: OnProgress) -> None:
     """Raise unless every candidate gives the answer of the baseline."""
-    expected = answer_of(question, question.baseline, data, tell=tell)
+    expected = answer_of(question, question.baseline, data, on_progress=on_progress)
     for candidate in question.candidates:
         if candidate == question.baseline:
             continue
-        if answer_of(question, candidate, data, tell=tell) != expected:
+        if answer_of(question, candidate, data, on_progress=on_progress) != expected:
             raise UnequalAnswersError(
                 f"{candidate!r} does not give the answer of {question.baseline!r}; "
                 "nothing was measured"
             )
 
 
-def answer_of(question: Question[Any, Any], candidate: str, data: object, *, tell: Tell) -> object:
+def answer_of(
+    question: Question[Any, Any], candidate: str, data: object, *, on_progress: OnProgress
+) -> object:
     """Return the result of a candidate."""
-    tell(f"checking the answer of {candidate}")
+    on_progress(f"checking the answer of {candidate}")
     with ready_work(question, candidate, data) as work:
         return question.answer(work())
 
 
 def measure_memory(
-    name: str, question: Question[Any, Any], folder: Path, *, tell: Tell
+    name: str, question: Question[Any, Any], folder: Path, *, on_progress: OnProgress
 ) -> dict[str, int]:
     """The peak memory of each candidate."""
     peaks = {}
     for candidate in question.candidates:
-        tell(f"peak memory of {candidate}")
+        on_progress(f"peak memory of {candidate}")
         peaks[candidate] = peak_memory_bytes(name, candidate, folder)
     return peaks

@@ -12,7 +12,7 @@ from spark_jobs.job_requests.compact import CompactDatabaseRequest
 from spark_jobs.runtime.command import run_command
 from spark_jobs.runtime.compaction import compacting_executor
 from spark_jobs.runtime.job import Job, Outcome, PartlyFailedError, open_warehouse
-from spark_jobs.runtime.progress import tell_compaction, tell_progress
+from spark_jobs.runtime.progress import report_compaction, report_progress
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -81,13 +81,13 @@ def _outcomes(
             idle=wanted.idle,
             commit=wanted.commit_id(),
             executor=executor,
-            on_progress=tell_compaction,
+            on_progress=report_compaction,
         )
     )
     for number, outcome in enumerate(done, 1):
         if wanted.dry_run and outcome.report is not None and outcome.report.other_compactor:
             _log.warning("%s", outcome.report.other_compactor.warning)
-        tell_progress(number, len(names), "tables", table=outcome.table)
+        report_progress(number, len(names), "tables", table=outcome.table)
         yield outcome
 
 
@@ -125,10 +125,10 @@ def _outcome_of(outcomes: list[TableOutcome[Any]], *, dry_run: bool) -> Outcome:
 
 def _small(outcome: TableOutcome[Any]) -> dict[str, Any]:
     """Return the outcome of a table without its single buckets."""
-    said = outcome.to_dict()
-    if said["report"] is not None:
-        del said["report"]["buckets"]
-    return said
+    plain = outcome.to_dict()
+    if plain["report"] is not None:
+        del plain["report"]["buckets"]
+    return plain
 
 
 if __name__ == "__main__":

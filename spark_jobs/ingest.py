@@ -177,12 +177,12 @@ def _written_on_spark(
     """Return the table, its newest snapshot before the write, and the uncommitted files."""
     from spark_jobs.ingestion.row_sources import target_table
     from spark_jobs.ingestion.spark_rows import spark_rows
-    from spark_jobs.runtime.spark_progress import told_tasks
+    from spark_jobs.runtime.spark_progress import reporting_tasks
 
     rows = spark_rows(started, wanted, table, paths)
     table = target_table(catalog, table, wanted, rows)
     before = newest_snapshot(table)
-    with told_tasks(started()):
+    with reporting_tasks(started()):
         return table, before, rows.written(table)
 
 

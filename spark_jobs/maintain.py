@@ -14,11 +14,11 @@ from spark_jobs.runtime.job import (
     Job,
     Outcome,
     PartlyFailedError,
+    attach_outcome,
     newest_snapshot,
     open_warehouse,
-    tell_what_was_done,
 )
-from spark_jobs.runtime.progress import tell_progress
+from spark_jobs.runtime.progress import report_progress
 from spark_jobs.runtime.tasks import executor_of
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ def _of_tables(wanted: MaintainRequest, executor: Executor | None) -> Outcome:
         on_progress=_heard,
     )
     for number, each in enumerate(maintained, 1):
-        tell_progress(number, len(names), "tables", table=each.table)
+        report_progress(number, len(names), "tables", table=each.table)
         outcomes.append(each)
     reports = [(each.table, each.report) for each in outcomes if each.report is not None]
     outcome = _summed(outcomes, dry_run=wanted.dry_run)
@@ -144,8 +144,8 @@ def _summed(outcomes: Sequence[TableOutcome[MaintainReport]], *, dry_run: bool) 
 
 
 def _small(outcome: TableOutcome[MaintainReport]) -> dict[str, Any]:
-    said = outcome.to_dict()
-    return said if outcome.report is None else {**said, "report": _plain(outcome.report)}
+    plain = outcome.to_dict()
+    return plain if outcome.report is None else {**plain, "report": _plain(outcome.report)}
 
 
 def _plain(report: MaintainReport) -> dict[str, Any]:
@@ -164,9 +164,9 @@ def _judge(
         return
     bad = [(n, r) for n, r in reports if r.after.verdict in AS_BAD[wanted.fail_when]]
     if bad:
-        said = "; ".join(f"{name} is {report.reason}" for name, report in bad)
-        error = UnhealthyTableError(said)
-        tell_what_was_done(error, outcome)
+        reasons = "; ".join(f"{name} is {report.reason}" for name, report in bad)
+        error = UnhealthyTableError(reasons)
+        attach_outcome(error, outcome)
         raise error
 
 
@@ -185,9 +185,9 @@ def _heard(progress: MaintainProgress) -> None:
 
     names, more = [*STEPS], {"table": progress.table, "step": progress.step}
     if progress.total is not None:
-        tell_progress(progress.done, progress.total, progress.unit, **more)
+        report_progress(progress.done, progress.total, progress.unit, **more)
     elif not progress.done and progress.step in names:
-        tell_progress(names.index(progress.step), len(names), "steps", **more)
+        report_progress(names.index(progress.step), len(names), "steps", **more)
 
 
 if __name__ == "__main__":

@@ -53,14 +53,14 @@ def _act(wanted: RemoveOrphansRequest, spark: SparkSession | None) -> Outcome:
             executor=executor,
         )
     return Outcome(
-        reason="; ".join([report.reason, *(_said(each) for each in staged)]),
+        reason="; ".join([report.reason, *(_sentence(each) for each in staged)]),
         report={**report.to_dict(), "staged": [each.to_dict() for each in staged]},
         skipped=not report.orphan_files and not staged,
         newest_before=newest_snapshot(table),
     )
 
 
-def _said(staged: DiscardReport) -> str:
+def _sentence(staged: DiscardReport) -> str:
     verb = "would be " if staged.dry_run else ""
     return f"{staged.staged} {verb}{staged.outcome}: {staged.reason}"
 

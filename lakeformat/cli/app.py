@@ -140,7 +140,7 @@ def main() -> None:
         finally:
             sys.stdout.flush()
     except LakeError as error:
-        _say(error)
+        _print_error(error)
         wrong = isinstance(error, InvalidRequestError)
         sys.exit(EXIT_WRONG_REQUEST if wrong else EXIT_FAILED)
     except BrokenPipeError:  # the reader of the pipe has closed it
@@ -148,7 +148,7 @@ def main() -> None:
         sys.exit(EXIT_FAILED)
     except OSError as error:
         _drop_output()
-        _say(error)
+        _print_error(error)
         sys.exit(EXIT_FAILED)
     except KeyboardInterrupt:
         _drop_output()
@@ -156,7 +156,7 @@ def main() -> None:
     except Exception as error:  # a traceback does not help the person who typed the command
         if os.environ.get(DEBUG):
             raise
-        _say(error, f"this is a defect; run again with {DEBUG}=1 for the traceback")
+        _print_error(error, f"this is a defect; run again with {DEBUG}=1 for the traceback")
         sys.exit(EXIT_DEFECT)
 
 
@@ -172,12 +172,12 @@ class _WithoutPandas(MetaPathFinder):
             raise ModuleNotFoundError("lake works without pandas", name=name)
 
 
-def _say(error: Exception, *more: str) -> None:
+def _print_error(error: Exception, *more: str) -> None:
     """Print an error to stderr as one line, even if its message has several."""
-    said = str(error)
+    message = str(error)
     if isinstance(error, LakeError):
-        said = in_words_of_commands(said, typer.main.get_command(app))
-    line = "; ".join((" ".join(f"{type(error).__name__}: {said}".splitlines()), *more))
+        message = in_words_of_commands(message, typer.main.get_command(app))
+    line = "; ".join((" ".join(f"{type(error).__name__}: {message}".splitlines()), *more))
     Console(stderr=True, highlight=False, soft_wrap=True).print(line, markup=False)
 
 

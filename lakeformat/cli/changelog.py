@@ -70,14 +70,14 @@ def changelog(
 
 
 def _print(report: CompactReport) -> None:
-    typer.echo(_said(report))
+    typer.echo(_sentence(report))
     for each in report.buckets:
         place = f"partition {each.partition}, " if each.partition else ""
         rows = counted(each.changelog_rows, "row") if each.outcome == "compacted" else each.outcome
         typer.echo(f"  {place}bucket {each.bucket}: {rows}")
 
 
-def _said(report: CompactReport) -> str:
+def _sentence(report: CompactReport) -> str:
     if not report.snapshot_ids:
         return report.reason
     numbers = ", ".join(map(str, report.snapshot_ids))

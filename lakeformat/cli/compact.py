@@ -139,7 +139,7 @@ def compact(
     if as_json:
         print_json([report.to_dict()])
     else:
-        typer.echo(_said(report))
+        typer.echo(_sentence(report))
     if failure is not None:
         raise failure
 
@@ -288,11 +288,11 @@ def _is_left(outcome: TableOutcome[Any], *, is_plan: bool) -> bool:
 def _line(context: typer.Context, outcome: TableOutcome[Any], *, is_plan: bool) -> str:
     if outcome.report is not None and is_plan:
         return str(outcome.report)
-    said = error_text(context, outcome) if outcome.report is None else _said(outcome.report)
-    return f"{outcome.table}: {said}"
+    text = error_text(context, outcome) if outcome.report is None else _sentence(outcome.report)
+    return f"{outcome.table}: {text}"
 
 
-def _said(report: CompactReport) -> str:
+def _sentence(report: CompactReport) -> str:
     if not report.snapshot_ids:
         return report.reason
     return (

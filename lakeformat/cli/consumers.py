@@ -91,7 +91,7 @@ def set_consumer(
     """
     consumers = named_table(context, table).consumers
     consumers.set(consumer, next_snapshot=next_snapshot, dry_run=dry_run)
-    _say_next(consumer, next_snapshot, dry_run=dry_run, as_json=as_json)
+    _print_next(consumer, next_snapshot, dry_run=dry_run, as_json=as_json)
 
 
 @_consumer.command("reset")
@@ -110,7 +110,7 @@ def reset_consumer(
     """
     consumers = named_table(context, table).consumers
     consumers.reset(consumer, next_snapshot=next_snapshot, dry_run=dry_run)
-    _say_next(consumer, next_snapshot, dry_run=dry_run, as_json=as_json)
+    _print_next(consumer, next_snapshot, dry_run=dry_run, as_json=as_json)
 
 
 @_consumer.command("expire")
@@ -165,7 +165,7 @@ def clear_consumers(
     _print(report, as_json=as_json)
 
 
-def _say_next(consumer: str, number: int | None, *, dry_run: bool, as_json: bool) -> None:
+def _print_next(consumer: str, number: int | None, *, dry_run: bool, as_json: bool) -> None:
     if as_json:
         print_json([{"consumer_id": consumer, "next_snapshot_id": number, "dry_run": dry_run}])
     elif number is None:

@@ -166,7 +166,7 @@ def _cells(report: ExpireReport) -> dict[str, Any]:
         "changelogs": len(report.changelogs),
         "files": report.deleted.total,
         "bytes": report.deleted.bytes,
-        "said": [*_said(report)][-1],
+        "said": [*_lines(report)][-1],
     }
 
 
@@ -177,13 +177,13 @@ def _print(report: ExpireReport, shown: list[Removal], name: str) -> None:
         print_rows(_FILES, columns, empty="no file would be deleted")
         if left_out := report.deleted.total - len(shown):
             typer.echo(f"and {left_out:,} more; --save FILE writes all of them")
-    for line in _said(report):
+    for line in _lines(report):
         typer.echo(line)
     for each in report.stalled_consumers:
         typer.echo(f"{each.finding}: {each.advice(name)}")
 
 
-def _said(report: ExpireReport) -> Iterator[str]:
+def _lines(report: ExpireReport) -> Iterator[str]:
     verb = "would expire" if report.dry_run else "expired"
     for noun, numbers in (("snapshot", report.snapshots), ("changelog", report.changelogs)):
         if numbers:

@@ -152,13 +152,13 @@ def _facts(report: HealthReport) -> list[tuple[str, str]]:
         )
         found.append(("level 0", level_0))
     if files.untold_files is not None:
-        untold = "covers every commit"
+        covered = "covers every commit"
         if files.untold_files:
             of_files = (
                 f"{counted(files.untold_rows or 0, 'row')} in {counted(files.untold_files, 'file')}"
             )
-            untold = f"does not cover {of_files} yet: lake changelog {report.table}"
-        found.append(("changelog", untold))
+            covered = f"does not cover {of_files} yet: lake changelog {report.table}"
+        found.append(("changelog", covered))
     deleted = f"{deletes.delete_rows + deletes.hidden_rows} of {files.rows} ({deletes.ratio:.1%})"
     found.append(("deleted rows", deleted))
     found += _history(snapshots)

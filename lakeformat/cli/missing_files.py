@@ -109,15 +109,15 @@ def _show(report: MissingFilesReport, *, as_json: bool) -> None:
         if left_out := report.missing_files - len(files):
             typer.echo(f"and {left_out:,} more")
         typer.echo()
-    typer.echo(_said(report))
+    typer.echo(_sentence(report))
 
 
 def _cells(report: MissingFilesReport) -> dict[str, Any]:
     """Return the cells of one table's line."""
-    return {**report.to_dict(), "said": _said(report)}
+    return {**report.to_dict(), "said": _sentence(report)}
 
 
-def _said(report: MissingFilesReport) -> str:
+def _sentence(report: MissingFilesReport) -> str:
     return report.reason.replace("dry_run=False", "--remove")
 
 

@@ -142,13 +142,13 @@ def _show_table(report: OrphanReport, *, as_json: bool) -> None:
             if left_out:
                 typer.echo(f"and {left_out} more; --save FILE writes all of them")
             typer.echo()
-        for line in _said(report):
+        for line in _lines(report):
             typer.echo(line)
     if report.failures:
         raise typer.Exit(EXIT_FAILED)
 
 
-def _said(report: OrphanReport) -> Iterator[str]:
+def _lines(report: OrphanReport) -> Iterator[str]:
     yield f"{report.reason} ({size(report.orphan_bytes)})"
     if report.dry_run and report.orphan_files:
         yield "to delete them: --remove"

@@ -53,7 +53,7 @@ def package(
 
     folder.mkdir(parents=True, exist_ok=True)
     packages = folder / "lake.zip"
-    _tell(packages, write_packages(packages))
+    _print_written(packages, write_packages(packages))
     (folder / "lake_job.py").write_text(_JOB, encoding="utf-8")
     typer.echo(f"{folder / 'lake_job.py'}: pass it to spark-submit, followed by a job's name")
     settings = _log_settings()
@@ -63,11 +63,11 @@ def package(
         target = folder / "lake-environment.tar.gz"
         version = f"{sys.version_info.major}.{sys.version_info.minor}"
         needed = needed_distributions(DISTRIBUTION, [_OF_TASKS, *(extras or ())])
-        _tell(target, write_environment(target, needed, version))
+        _print_written(target, write_environment(target, needed, version))
     typer.echo("next: docs/shipping.md describes how to use them on each kind of cluster")
 
 
-def _tell(path: Path, files: int) -> None:
+def _print_written(path: Path, files: int) -> None:
     typer.echo(f"{path}: {counted(files, 'file')}, {size(path.stat().st_size)}")
 
 

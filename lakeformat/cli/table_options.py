@@ -102,8 +102,8 @@ def _alter(
         print_json([{"table": table, "schema_id": schema.id, "options": now, "before": was}])
         return
     for key in now:
-        typer.echo(f"option {key!r} of {table}: {_said(was[key])} before, {_said(now[key])} now")
+        typer.echo(f"option {key!r} of {table}: {_shown(was[key])} before, {_shown(now[key])} now")
 
 
-def _said(value: str | None) -> str:
+def _shown(value: str | None) -> str:
     return "not set" if value is None else repr(value)

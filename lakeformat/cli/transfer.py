@@ -150,7 +150,7 @@ def clone(
     if as_json:
         print_json([report.to_dict()])
     else:
-        typer.echo(_said(report))
+        typer.echo(_sentence(report))
 
 
 def clone_database(
@@ -199,8 +199,12 @@ def clone_database(
         print_json(outcome.to_dict() for outcome in outcomes())
     else:
         for outcome in outcomes():
-            said = error_text(context, outcome) if outcome.report is None else _said(outcome.report)
-            typer.echo(f"{outcome.table}: {said}")
+            text = (
+                error_text(context, outcome)
+                if outcome.report is None
+                else _sentence(outcome.report)
+            )
+            typer.echo(f"{outcome.table}: {text}")
     if failed:
         raise LakeError(
             f"{counted(len(failed), 'table was', 'tables were')} not cloned, the first is "
@@ -208,7 +212,7 @@ def clone_database(
         )
 
 
-def _said(report: CloneReport) -> str:
+def _sentence(report: CloneReport) -> str:
     return f"{report.what} to {report.target}, {size(report.bytes)}: {report.reason}"
 
 
@@ -218,8 +222,8 @@ def _target(context: typer.Context, to: str | None) -> lake.Catalog:
         return named_catalog(context)
     from lakeformat.storage import is_storage_option
 
-    said = _pairs("--catalog-option", context.find_root().params.get("catalog_option"))
-    options = {key: value for key, value in said.items() if is_storage_option(key)}
+    given = _pairs("--catalog-option", context.find_root().params.get("catalog_option"))
+    options = {key: value for key, value in given.items() if is_storage_option(key)}
     return lake.open_catalog(to, options=options)
 
 

@@ -88,12 +88,12 @@ def named_warehouse(context: typer.Context) -> str:
 
     Default: ``DEFAULT_WAREHOUSE``.
     """
-    said: dict[str, str] = {}
+    given: dict[str, str] = {}
     for place in (context.find_root(), context):  # the later one wins
         source, warehouse = place.get_parameter_source("warehouse"), place.params.get("warehouse")
         if source is not None and warehouse is not None:
-            said[source.name] = warehouse
-    found = said.get("COMMANDLINE", said.get("ENVIRONMENT", DEFAULT_WAREHOUSE))
+            given[source.name] = warehouse
+    found = given.get("COMMANDLINE", given.get("ENVIRONMENT", DEFAULT_WAREHOUSE))
     if not found.strip():
         raise InvalidRequestError("--warehouse is empty: give a directory or a URI")
     return found
@@ -101,11 +101,11 @@ def named_warehouse(context: typer.Context) -> str:
 
 def named_catalog(context: typer.Context) -> lake.Catalog:
     """Return the catalog of that warehouse, opened with the options before the command."""
-    said = context.find_root().params
+    given = context.find_root().params
     return lake.open_catalog(
         named_warehouse(context),
-        metastore=said.get("metastore"),
-        uri=said.get("uri"),
+        metastore=given.get("metastore"),
+        uri=given.get("uri"),
         options=_catalog_options(context),
     )
 
@@ -139,12 +139,12 @@ def named_table(context: typer.Context, name: str) -> lake.Table:
 
 def external_roots(context: typer.Context) -> list[str]:
     """Return the directories of --external-root, where files of tables may be."""
-    said: list[str] = context.find_root().params.get("external_root") or []
-    return said
+    given: list[str] = context.find_root().params.get("external_root") or []
+    return given
 
 
 def _catalog_options(context: typer.Context) -> dict[str, str]:
-    found = _said_options(context)
+    found = _given_options(context)
     if roots := external_roots(context):
         if _EXTERNAL_ROOTS in found:
             raise InvalidRequestError(
@@ -155,7 +155,7 @@ def _catalog_options(context: typer.Context) -> dict[str, str]:
     return found
 
 
-def _said_options(context: typer.Context) -> dict[str, str]:
+def _given_options(context: typer.Context) -> dict[str, str]:
     found = {}
     for word in context.find_root().params.get("catalog_option") or []:
         key, equals, value = word.partition("=")
@@ -168,8 +168,8 @@ def _said_options(context: typer.Context) -> dict[str, str]:
 def _storage_options(context: typer.Context) -> dict[str, str]:
     from lakeformat.storage import is_storage_option
 
-    said = _said_options(context)
-    return {key: value for key, value in said.items() if is_storage_option(key)}
+    given = _given_options(context)
+    return {key: value for key, value in given.items() if is_storage_option(key)}
 
 
 def _table_at(context: typer.Context, name: str) -> lake.Table:
@@ -227,7 +227,7 @@ def _refuse_options_of_names(context: typer.Context, name: str) -> None:
         f"--{option}"
         for option in ("metastore", "uri")
         if getattr(root.get_parameter_source(option), "name", "") == "COMMANDLINE"
-    ] + [f"--catalog-option {key}" for key in _said_options(context) if key not in of_storage]
+    ] + [f"--catalog-option {key}" for key in _given_options(context) if key not in of_storage]
     if typed:
         raise InvalidRequestError(
             f"{name} is a directory and is opened without a catalog: leave out "

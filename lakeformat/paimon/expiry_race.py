@@ -24,10 +24,10 @@ from lakeformat.paimon.metadata.tag import read_tags
 
 __all__ = [
     "again_if_overtaken",
+    "explaining_expiry",
     "head_of",
     "is_overtaken",
     "rewriting_if_overtaken",
-    "telling_of_expiry",
 ]
 
 _TRIES = 10
@@ -40,7 +40,7 @@ T = TypeVar("T")
 
 
 @contextmanager
-def telling_of_expiry(
+def explaining_expiry(
     handle: TableHandle, *snapshots: Snapshot | None, changes: bool = False
 ) -> Iterator[None]:
     """Turn missing files into SnapshotExpiredError if one of the snapshots has expired."""

@@ -50,7 +50,7 @@ class Canal:
 
     name = "canal-json"
     texts_hold_all = True
-    tells_before = False
+    has_rows_before = False
 
     def declared(self, block: bytes) -> Iterator[dict[str, Declared]]:
         """Yield the types of MySQL, each different set once."""

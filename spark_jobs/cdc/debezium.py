@@ -67,7 +67,7 @@ class Debezium:
 
     name = "debezium-json"
     texts_hold_all = False
-    tells_before = True
+    has_rows_before = True
 
     def declared(self, block: bytes) -> Iterator[dict[str, Declared]]:
         """Yield the types in the schemas of the messages, each different one once."""

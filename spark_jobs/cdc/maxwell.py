@@ -33,7 +33,7 @@ class Maxwell:
 
     name = "maxwell-json"
     texts_hold_all = False
-    tells_before = False
+    has_rows_before = False
 
     def declared(self, block: bytes) -> Iterator[dict[str, Declared]]:
         """Return nothing: Maxwell's messages declare no types."""

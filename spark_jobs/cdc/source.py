@@ -30,7 +30,7 @@ from spark_jobs.cdc.lines import blocks_of, lines_where, parse_block
 from spark_jobs.cdc.maxwell import Maxwell
 from spark_jobs.cdc.values import column_values, read_as
 from spark_jobs.ingestion.remote_files import opener_of
-from spark_jobs.runtime.progress import tell_progress
+from spark_jobs.runtime.progress import report_progress
 
 __all__ = ["ROW_KIND", "MessageFiles"]
 
@@ -143,7 +143,7 @@ class MessageFiles:
                 ]
                 names = [ROW_KIND, *(column.name for column in known)]
                 yield pa.RecordBatch.from_arrays([kinds, *arrays], names=names)
-            tell_progress(number, len(self.paths), "files")
+            report_progress(number, len(self.paths), "files")
 
     def rows_of(self, table: lake.Table, path: str) -> Iterator[pa.RecordBatch]:
         """Yield the rows of one file."""
@@ -185,7 +185,7 @@ class MessageFiles:
         """
         if not _aggregates(table):
             return
-        if not _FORMATS[self.format].tells_before:
+        if not _FORMATS[self.format].has_rows_before:
             raise lake.UnsupportedError(
                 f"{table.location} aggregates, but messages of {self.format} do not hold the whole "
                 "row before an update, which must be subtracted: ingest into a table that does not "

@@ -24,16 +24,16 @@ _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
 _LARGEST_BYTES = 32 << 20
 """The largest pieces that older versions keep."""
 
-_TOLD = (
+_MALLOC_FIELDS = (
     *("arena", "ordblks", "smblks", "hblks", "hblkhd", "usmblks", "fsmblks", "uordblks"),
     *("fordblks", "keepcost"),
 )
 
 
-class _Told(ctypes.Structure):
+class _MallocInfo(ctypes.Structure):
     """The result of glibc's ``mallinfo2``; ``fordblks`` are free bytes."""
 
-    _fields_ = tuple((name, ctypes.c_size_t) for name in _TOLD)
+    _fields_ = tuple((name, ctypes.c_size_t) for name in _MALLOC_FIELDS)
 
 
 def keep_memory() -> None:
@@ -52,9 +52,9 @@ def give_back_too_much() -> None:
     libc = _glibc()
     if libc is None:
         return
-    told = libc.mallinfo2()
+    info = libc.mallinfo2()
     # Free bytes inside the heap are counted even after they were returned to the kernel.
-    if told.fordblks > _KEPT_BYTES and _resident() - told.uordblks > _KEPT_BYTES:
+    if info.fordblks > _KEPT_BYTES and _resident() - info.uordblks > _KEPT_BYTES:
         libc.malloc_trim(0)
 
 
@@ -70,7 +70,7 @@ def _glibc() -> ctypes.CDLL | None:
         return None
     try:
         libc = ctypes.CDLL(None)
-        libc.mallinfo2.restype = _Told
+        libc.mallinfo2.restype = _MallocInfo
     except (AttributeError, OSError, TypeError):  # the last one on Windows
         return None
     return libc

@@ -14,7 +14,7 @@ from lakeformat.paimon.options.kinds import ASKED_DURATION
 from spark_jobs.ingestion.file_checkpoint import Batch, Checkpoint
 from spark_jobs.ingestion.source_files import find_paths
 from spark_jobs.runtime.job import Outcome
-from spark_jobs.runtime.progress import tell_progress
+from spark_jobs.runtime.progress import report_progress
 
 if TYPE_CHECKING:
     from spark_jobs.job_requests.ingest import IngestRequest
@@ -42,7 +42,7 @@ def ingest_stream(wanted: IngestRequest, ingest: _Ingest) -> Outcome:
             ) from None
         checkpoint.mark(batch)
         files += len(batch.files)
-        tell_progress(files, files, "files", batch=batch.number)
+        report_progress(files, files, "files", batch=batch.number)
     snapshots = [number for each in done for number in each.snapshot_ids]
     last = done[-1].report if done else {}
     return Outcome(

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 import lakeformat as lake
 from spark_jobs.ingestion.source_files import SourceFiles, find_paths, find_source
-from spark_jobs.runtime.progress import tell_progress
+from spark_jobs.runtime.progress import report_progress
 
 if TYPE_CHECKING:
     from lakeformat.executor import Executor
@@ -58,7 +58,7 @@ class FileRows:
     def batches(self, table: lake.Table) -> Iterator[pa.RecordBatch]:
         for number, path in enumerate(self.files.paths, 1):
             yield from self.files.rows(table.schema, [path])
-            tell_progress(number, len(self.files.paths), "files")
+            report_progress(number, len(self.files.paths), "files")
 
 
 class MessageRows:

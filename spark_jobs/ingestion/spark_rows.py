@@ -13,7 +13,7 @@ from lakeformat.paimon.read.changes.rows import ROW_KIND
 from lakeformat.paimon.read.results import Results
 from lakeformat.paimon.read.splits import Split
 from spark_jobs.ingestion.row_sources import Columns, FileRows, MessageRows, rows_of
-from spark_jobs.runtime.tasks import TellingExecutor
+from spark_jobs.runtime.tasks import ReportingExecutor
 
 if TYPE_CHECKING:
     from lakeformat.paimon.read.changes.streaming import ChangeStream
@@ -47,7 +47,7 @@ def spark_rows(
     if wanted.holds_messages:
         from spark_jobs.frames.executor import SparkExecutor
 
-        executor = TellingExecutor(SparkExecutor(started()), "files looked through")
+        executor = ReportingExecutor(SparkExecutor(started()), "files looked through")
     rows = rows_of(wanted, table, paths, executor)
     assert isinstance(rows, FileRows | MessageRows)
     return _InTasks(rows, started)
@@ -63,7 +63,7 @@ def changes_written(
     """
     from spark_jobs.frames.spark_write import write_in_tasks
     from spark_jobs.ingestion.spark_source import parts_frame
-    from spark_jobs.runtime.spark_progress import told_tasks
+    from spark_jobs.runtime.spark_progress import reporting_tasks
 
     parts: list[tuple[lake.Scan, Split] | Results] = []
     for each in stream:  # its rows are read by the tasks
@@ -75,7 +75,7 @@ def changes_written(
     if not parts:
         return []
     frame, read_rows = parts_frame(started(), parts, _read_changes)
-    with told_tasks(started()):
+    with reporting_tasks(started()):
         return write_in_tasks(frame, table, read_rows, kinds=ROW_KIND.name)
 
 

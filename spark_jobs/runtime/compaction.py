@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from lakeformat.errors import LakeError
 from lakeformat.types.count_text import counted
-from spark_jobs.runtime.job import Outcome, newest_snapshot, tell_what_was_done
-from spark_jobs.runtime.progress import tell_compaction
+from spark_jobs.runtime.job import Outcome, attach_outcome, newest_snapshot
+from spark_jobs.runtime.progress import report_compaction
 from spark_jobs.runtime.tasks import executor_of
 
 if TYPE_CHECKING:
@@ -78,12 +78,12 @@ def compact_table(
             order_strategy=order_strategy,
             commit=wanted.commit_id(),
             executor=executor,
-            on_progress=tell_compaction,
+            on_progress=report_compaction,
         )
     except LakeError as error:
         if error.report is not None:
             done: Any = error.report
-            tell_what_was_done(error, _outcome_of(done, before))
+            attach_outcome(error, _outcome_of(done, before))
         raise
     outcome = _outcome_of(report, before)
     if report.unfinished is not None and not outcome.snapshot_ids:

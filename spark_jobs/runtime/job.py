@@ -21,9 +21,9 @@ __all__ = [
     "Job",
     "Outcome",
     "PartlyFailedError",
+    "attach_outcome",
     "newest_snapshot",
     "open_warehouse",
-    "tell_what_was_done",
     "wanted_table",
 ]
 
@@ -111,7 +111,7 @@ class PartlyFailedError(LakeError):
         return error
 
 
-def tell_what_was_done(error: LakeError, outcome: Outcome) -> None:
+def attach_outcome(error: LakeError, outcome: Outcome) -> None:
     """Attach the outcome of finished work to an error, which keeps its class.
 
     ``Job.answer`` turns it into ``result``, which is reported like that of a success.

@@ -31,11 +31,11 @@ def worker_environment(described: str | None = None) -> dict[str, str]:
 
 
 def _is_zen_4(described: str) -> bool:
-    told = dict(re.findall(r"^(vendor_id|cpu family|flags)\s*:\s*(.*)$", described, re.MULTILINE))
+    values = dict(re.findall(r"^(vendor_id|cpu family|flags)\s*:\s*(.*)$", described, re.MULTILINE))
     return (
-        told.get("vendor_id") == "AuthenticAMD"
-        and told.get("cpu family") == _ZEN_3_AND_4
-        and "avx512f" in told.get("flags", "").split()
+        values.get("vendor_id") == "AuthenticAMD"
+        and values.get("cpu family") == _ZEN_3_AND_4
+        and "avx512f" in values.get("flags", "").split()
     )
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-__all__ = ["PROGRESS_MARKER", "progress_lines", "tell_compaction", "tell_progress"]
+__all__ = ["PROGRESS_MARKER", "progress_lines", "report_compaction", "report_progress"]
 
 PROGRESS_MARKER = "LAKE_PROGRESS "
 """The beginning of a progress line on standard output."""
@@ -17,15 +17,15 @@ PROGRESS_MARKER = "LAKE_PROGRESS "
 _log = logging.getLogger("spark_jobs.runtime.progress")
 
 
-def tell_progress(done: int, total: int, unit: str, **more: Any) -> None:
+def report_progress(done: int, total: int, unit: str, **more: Any) -> None:
     """Report the progress of the job."""
     _log.info(json.dumps({"done": done, "total": total, "unit": unit, **more}))
 
 
-def tell_compaction(progress: Any) -> None:
+def report_compaction(progress: Any) -> None:
     """Report the progress of a compaction."""
     sizes = {"bytes_done": progress.bytes_done, "bytes": progress.bytes}
-    tell_progress(progress.done, progress.units, "units", table=progress.table, **sizes)
+    report_progress(progress.done, progress.units, "units", table=progress.table, **sizes)
 
 
 @contextmanager

@@ -9,27 +9,27 @@ from threading import Event, Thread, get_ident
 from typing import TYPE_CHECKING
 
 from spark_jobs.frames.parts import classic_context
-from spark_jobs.runtime.progress import tell_progress
+from spark_jobs.runtime.progress import report_progress
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
     from pyspark.sql.connect.shell.progress import StageInfo
 
-__all__ = ["told_tasks"]
+__all__ = ["reporting_tasks"]
 
 _LOOK_SECONDS = 1.0
 _GROUP = "spark.jobGroup.id"
 
 
-def told_tasks(spark: SparkSession) -> AbstractContextManager[None]:
+def reporting_tasks(spark: SparkSession) -> AbstractContextManager[None]:
     """Report inside the block how many tasks of the started stages are done."""
     context = classic_context(spark)
-    return _told_by_server(spark) if context is None else _told_by_tracker(context)
+    return _reporting_from_server(spark) if context is None else _reporting_from_tracker(context)
 
 
 @contextmanager
-def _told_by_server(spark: SparkSession) -> Iterator[None]:
+def _reporting_from_server(spark: SparkSession) -> Iterator[None]:
     """Report the progress that a Spark Connect server sends every two seconds to all handlers.
 
     A query of this block is waited for in this thread, so only this thread receives its progress.
@@ -49,7 +49,7 @@ def _told_by_server(spark: SparkSession) -> Iterator[None]:
             return
         counts[operation_id] = found
         finished, total = (sum(each) for each in zip(*counts.values(), strict=True))
-        tell_progress(finished, total, "tasks")
+        report_progress(finished, total, "tasks")
 
     spark.registerProgressHandler(hear)
     try:
@@ -58,35 +58,37 @@ def _told_by_server(spark: SparkSession) -> Iterator[None]:
         spark.removeProgressHandler(hear)
     if counts:  # a query shorter than the server's first message reports nothing
         count = sum(total for _, total in counts.values())
-        tell_progress(count, count, "tasks")
+        report_progress(count, count, "tasks")
 
 
 @contextmanager
-def _told_by_tracker(context: SparkContext) -> Iterator[None]:
+def _reporting_from_tracker(context: SparkContext) -> Iterator[None]:
     given = context.getLocalProperty(_GROUP)
     group = given or f"lake-{uuid.uuid4()}"
     earlier = frozenset(context.statusTracker().getJobIdsForGroup(group))
     ended = Event()
-    teller = Thread(target=_tell, args=(context, group, earlier, ended), daemon=True)
-    teller.start()
+    reporter = Thread(target=_report_changes, args=(context, group, earlier, ended), daemon=True)
+    reporter.start()
     context.setLocalProperty(_GROUP, group)
     try:
         yield
     finally:
         context.setLocalProperty(_GROUP, given)  # type: ignore[arg-type]  # None removes it
         ended.set()
-        teller.join()
+        reporter.join()
     _, count = _counted(context, group, earlier)
-    tell_progress(count, count, "tasks")  # Spark updates its own count later
+    report_progress(count, count, "tasks")  # Spark updates its own count later
 
 
-def _tell(context: SparkContext, group: str, earlier: frozenset[int], ended: Event) -> None:
-    said = (0, 0)
+def _report_changes(
+    context: SparkContext, group: str, earlier: frozenset[int], ended: Event
+) -> None:
+    reported = (0, 0)
     while not ended.wait(_LOOK_SECONDS):
         found = _counted(context, group, earlier)
-        if found != said:
-            tell_progress(*found, "tasks")
-            said = found
+        if found != reported:
+            report_progress(*found, "tasks")
+            reported = found
 
 
 def _counted(context: SparkContext, group: str, earlier: frozenset[int]) -> tuple[int, int]:

@@ -84,11 +84,11 @@ def start_session(
     session = builder.config(map=given).getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
     if "PYSPARK_GATEWAY_PORT" in os.environ:
-        _tell_where(session)
+        _print_application(session)
     return session
 
 
-def _tell_where(session: SparkSession) -> None:
+def _print_application(session: SparkSession) -> None:
     """Print a line with the Spark application, for the process that submitted it."""
     context = session.sparkContext
     where = {"application_id": context.applicationId, "ui": context.uiWebUrl}
@@ -101,13 +101,15 @@ def _place(master: str) -> _Settings:
     """
     if not re.match(r"local\b|spark://(localhost|127\.)", master):
         return {}
-    told = {f"spark.executorEnv.{name}": value for name, value in worker_environment().items()}
-    return {**_ON_THIS_MACHINE, **told}
+    of_workers = {
+        f"spark.executorEnv.{name}": value for name, value in worker_environment().items()
+    }
+    return {**_ON_THIS_MACHINE, **of_workers}
 
 
 def _java_options(given: Mapping[str, Any]) -> _Settings:
-    told = [*_quiet_log(), *_throughput(given)]
-    return {"spark.driver.extraJavaOptions": " ".join(told)} if told else {}
+    words = [*_quiet_log(), *_throughput(given)]
+    return {"spark.driver.extraJavaOptions": " ".join(words)} if words else {}
 
 
 def _quiet_log() -> list[str]:
@@ -122,9 +124,9 @@ def _throughput(given: Mapping[str, Any]) -> list[str]:
     Java's default took a tenth more CPU for a shuffle, a third more for a scan. A JVM with two
     collectors does not start, so a collector that is already set is kept.
     """
-    told = [os.environ.get(name, "") for name in _JAVA_OPTIONS]
-    said = [*told, _spark_defaults(), *map(str, given.values())]
-    return [] if any(map(_COLLECTOR.search, said)) else [_PARALLEL]
+    environment = [os.environ.get(name, "") for name in _JAVA_OPTIONS]
+    settings = [*environment, _spark_defaults(), *map(str, given.values())]
+    return [] if any(map(_COLLECTOR.search, settings)) else [_PARALLEL]
 
 
 def _spark_defaults() -> str:

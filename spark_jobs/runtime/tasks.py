@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from threading import Event
 from typing import TYPE_CHECKING, TypeVar
 
-from spark_jobs.runtime.progress import tell_progress
+from spark_jobs.runtime.progress import report_progress
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from lakeformat.executor import Executor
 
-__all__ = ["TellingExecutor", "executor_of"]
+__all__ = ["ReportingExecutor", "executor_of"]
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -37,11 +37,11 @@ def executor_of(
 
     with job_session(spark, name) as session:
         executor = SparkExecutor(session)
-        yield executor if unit is None else TellingExecutor(executor, unit)
+        yield executor if unit is None else ReportingExecutor(executor, unit)
 
 
 @dataclass(frozen=True, slots=True)
-class TellingExecutor:
+class ReportingExecutor:
     """An executor that reports its progress."""
 
     executor: Executor
@@ -49,5 +49,5 @@ class TellingExecutor:
 
     def outcomes(self, work: Callable[[T], R], units: Sequence[T], stop: Event) -> Iterator[R]:
         for done, outcome in enumerate(self.executor.outcomes(work, units, stop), 1):
-            tell_progress(done, len(units), self.unit)
+            report_progress(done, len(units), self.unit)
             yield outcome

@@ -60,15 +60,15 @@ def ending_cleanly() -> Iterator[None]:
 
 def is_ending() -> bool:
     """Return True if the process was asked to end; later errors are caused by that."""
-    return _told.is_set()
+    return _asked_to_end.is_set()
 
 
-_told = threading.Event()
+_asked_to_end = threading.Event()
 
 
 def _end(number: int, frame: FrameType | None) -> None:
     signal.signal(signal.SIGTERM, signal.SIG_IGN)  # the clean-up has started
-    _told.set()
+    _asked_to_end.set()
     raise SystemExit(ENDED)
 
 

@@ -23,7 +23,7 @@ import lakeformat as lake
 from spark_jobs.frames.fitting import require_fitting
 from spark_jobs.frames.tables import Warehouse
 from spark_jobs.source.batch_reader import LakeReader
-from spark_jobs.source.options import Use, read_said, require_fit
+from spark_jobs.source.options import Use, read_options, require_fit
 from spark_jobs.source.read_request import ReadRequest, request_of_options
 from spark_jobs.source.stream_reader import LakeStreamReader, RefusedStreamReader
 from spark_jobs.source.writers import LakeStreamWriter, LakeWriter, written_as
@@ -40,7 +40,7 @@ class LakeDataSource(DataSource):
 
     def __init__(self, options: dict[str, str]) -> None:
         super().__init__(options)
-        self._said = read_said(options)
+        self._options = read_options(options)
         self._asked: ReadRequest | None = None
 
     @classmethod
@@ -51,30 +51,30 @@ class LakeDataSource(DataSource):
         return self._opened().schema
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        require_fit(self._said, Use.READ)
+        require_fit(self._options, Use.READ)
         return LakeReader(self._opened_as(schema), self.at_once)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         try:
-            require_fit(self._said, Use.STREAM_READ)
+            require_fit(self._options, Use.STREAM_READ)
             asked = self._opened_as(schema)
-            return LakeStreamReader(asked, self._said, self._place(), self._name(), self.at_once)
+            return LakeStreamReader(asked, self._options, self._place(), self._name(), self.at_once)
         except lake.LakeError as reason:
             return RefusedStreamReader(reason)
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
-        require_fit(self._said, Use.WRITE)
-        return LakeWriter(self._fitting(schema), written_as(self._said, overwrite=overwrite))
+        require_fit(self._options, Use.WRITE)
+        return LakeWriter(self._fitting(schema), written_as(self._options, overwrite=overwrite))
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:
-        require_fit(self._said, Use.STREAM_WRITE)
-        how = written_as(self._said, overwrite=overwrite)
+        require_fit(self._options, Use.STREAM_WRITE)
+        how = written_as(self._options, overwrite=overwrite)
         now = partial(self._place().table, self._name())
         return LakeStreamWriter(self._fitting(schema), how, now)
 
     def _opened(self) -> ReadRequest:
         if self._asked is None:
-            self._asked = request_of_options(self._table(), self._said)
+            self._asked = request_of_options(self._table(), self._options)
         return self._asked
 
     def _opened_as(self, schema: StructType) -> ReadRequest:
@@ -91,14 +91,14 @@ class LakeDataSource(DataSource):
     def _fitting(self, schema: StructType) -> lake.Table:
         """Return the table to write rows with these columns to."""
         table = self._table()
-        require_fitting(schema, table.schema, self._said.get("kinds"))
+        require_fitting(schema, table.schema, self._options.get("kinds"))
         return table
 
     def _table(self) -> lake.Table:
         return self._place().table(self._name())
 
     def _name(self) -> str:
-        name = self._said.get("path", self._said.get("table"))
+        name = self._options.get("path", self._options.get("table"))
         if name is None:
             raise lake.InvalidRequestError(
                 "format('lake') needs a table: name it, such as load('shop.orders')"
@@ -106,7 +106,7 @@ class LakeDataSource(DataSource):
         return name
 
     def _place(self) -> Warehouse:
-        warehouse = self._said.get("warehouse")
+        warehouse = self._options.get("warehouse")
         if warehouse is None or warehouse == self.place.warehouse:
             return self.place
         return Warehouse(warehouse)

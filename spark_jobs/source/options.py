@@ -9,7 +9,7 @@ from enum import StrEnum
 
 import lakeformat as lake
 
-__all__ = ["OPTIONS", "SourceOption", "Use", "read_said", "require_fit"]
+__all__ = ["OPTIONS", "SourceOption", "Use", "read_options", "require_fit"]
 
 
 class Use(StrEnum):
@@ -118,11 +118,11 @@ _OF_SPARK = ("checkpointlocation", "queryname")
 _BY_NAME = {option.name: option for option in OPTIONS}
 
 
-def read_said(given: Mapping[str, str]) -> dict[str, str]:
+def read_options(given: Mapping[str, str]) -> dict[str, str]:
     """Return the given options by name; refuse an unknown one."""
-    said = {str(key).lower(): str(value) for key, value in given.items()}
-    said = {name: value for name, value in said.items() if name not in _OF_SPARK}
-    for name in said:
+    options = {str(key).lower(): str(value) for key, value in given.items()}
+    options = {name: value for name, value in options.items() if name not in _OF_SPARK}
+    for name in options:
         if name not in _BY_NAME:
             close = difflib.get_close_matches(name, _BY_NAME, n=1)
             meant = f"did you mean {close[0]!r}? " if close else ""
@@ -131,16 +131,16 @@ def read_said(given: Mapping[str, str]) -> dict[str, str]:
                 "Give options of the catalog and its storage, which may be secret, to "
                 "spark_jobs.session or spark_jobs.register"
             )
-    if "path" in said and "table" in said:
+    if "path" in options and "table" in options:
         raise lake.InvalidRequestError(
             "the table is named twice: leave out option 'table', or the argument of load or save"
         )
-    return said
+    return options
 
 
-def require_fit(said: Iterable[str], use: Use) -> None:
+def require_fit(options: Iterable[str], use: Use) -> None:
     """Refuse an option that has no effect for this use."""
-    for name in said:
+    for name in options:
         if use not in _BY_NAME[name].uses:
             others = ", ".join(option.name for option in OPTIONS if use in option.uses)
             raise lake.InvalidRequestError(

@@ -45,7 +45,7 @@ class ReadRequest:
     columns: Sequence[str] | None
     where: str | None
     with_kind: bool
-    is_kind_said: bool
+    is_kind_given: bool
     between: Between | None
     rows: Results
     """The rows of the chosen snapshot, for a read that is not incremental."""
@@ -82,16 +82,16 @@ class ReadRequest:
         return plan_results(self.rows)
 
 
-def request_of_options(table: lake.Table, said: Mapping[str, str]) -> ReadRequest:
+def request_of_options(table: lake.Table, options: Mapping[str, str]) -> ReadRequest:
     """Return the request that the options of a read make for a table."""
-    columns, where = _columns(said.get("columns")), said.get("where")
-    between = _between(said)
+    columns, where = _columns(options.get("columns")), options.get("where")
+    between = _between(options)
     # Table options that name a state do not apply to changes.
     newest = table.scan(columns, newest=True)
     is_plain = not isinstance(newest, lake.Scan)
-    kind_said = said.get("rowkind")
-    with_kind = between is not None if kind_said is None else truth("rowkind", kind_said)
-    if is_plain and (kind_said is not None or between is not None):
+    kind = options.get("rowkind")
+    with_kind = between is not None if kind is None else truth("rowkind", kind)
+    if is_plain and (kind is not None or between is not None):
         raise lake.InvalidRequestError(
             f"{table!r} is a system table: leave out 'rowkind' and 'incremental-between'"
         )
@@ -100,9 +100,9 @@ def request_of_options(table: lake.Table, said: Mapping[str, str]) -> ReadReques
         columns=columns,
         where=where,
         with_kind=with_kind,
-        is_kind_said=kind_said is not None,
+        is_kind_given=kind is not None,
         between=between,
-        rows=_rows(table, columns, said) if between is None else newest,
+        rows=_rows(table, columns, options) if between is None else newest,
     )
 
 
@@ -125,10 +125,10 @@ def whole_number(name: str, text: str | None) -> int | None:
         ) from None
 
 
-def time_of(said: Mapping[str, str]) -> str | int | None:
+def time_of(options: Mapping[str, str]) -> str | int | None:
     """Return the requested time, as text or in milliseconds."""
-    millis = whole_number("scan.timestamp-millis", said.get("scan.timestamp-millis"))
-    text = said.get("scan.timestamp")
+    millis = whole_number("scan.timestamp-millis", options.get("scan.timestamp-millis"))
+    text = options.get("scan.timestamp")
     if millis is not None and text is not None:
         raise lake.InvalidRequestError(
             "scan.timestamp and scan.timestamp-millis exclude each other: leave one of them out"
@@ -136,14 +136,14 @@ def time_of(said: Mapping[str, str]) -> str | int | None:
     return text if millis is None else millis
 
 
-def _rows(table: lake.Table, columns: Sequence[str] | None, said: Mapping[str, str]) -> Results:
-    is_stream = "scan.mode" in said
+def _rows(table: lake.Table, columns: Sequence[str] | None, options: Mapping[str, str]) -> Results:
+    is_stream = "scan.mode" in options
     asked = {
-        "where": said.get("where"),
-        "snapshot": whole_number("scan.snapshot-id", said.get("scan.snapshot-id")),
-        "tag": said.get("scan.tag-name"),
-        "as_of": time_of(said),
-        "watermark": whole_number("scan.watermark", said.get("scan.watermark")),
+        "where": options.get("where"),
+        "snapshot": whole_number("scan.snapshot-id", options.get("scan.snapshot-id")),
+        "tag": options.get("scan.tag-name"),
+        "as_of": time_of(options),
+        "watermark": whole_number("scan.watermark", options.get("scan.watermark")),
     }
     if is_stream:  # snapshot and time are the start of the stream then
         asked = {"where": asked["where"], "newest": True}
@@ -158,16 +158,16 @@ def _columns(text: str | None) -> list[str] | None:
     return names
 
 
-def _between(said: Mapping[str, str]) -> Between | None:
-    mode = said.get("incremental-between-scan-mode", "auto").lower()
-    ends, times = said.get("incremental-between"), said.get("incremental-between-timestamp")
+def _between(options: Mapping[str, str]) -> Between | None:
+    mode = options.get("incremental-between-scan-mode", "auto").lower()
+    ends, times = options.get("incremental-between"), options.get("incremental-between-timestamp")
     if ends is None and times is None:
-        if "incremental-between-scan-mode" in said:
+        if "incremental-between-scan-mode" in options:
             raise lake.InvalidRequestError(
                 "incremental-between-scan-mode needs option 'incremental-between'"
             )
         return None
-    if travels := [name for name in _TRAVELS if name in said]:
+    if travels := [name for name in _TRAVELS if name in options]:
         name = "incremental-between" if times is None else "incremental-between-timestamp"
         raise lake.InvalidRequestError(
             f"{travels[0]} reads rows, and {name} reads changes: leave one of them out"

@@ -52,24 +52,24 @@ class LakeStreamReader(DataSourceStreamReader):
     def __init__(
         self,
         asked: ReadRequest,
-        said: Mapping[str, str],
+        options: Mapping[str, str],
         place: Warehouse,
         name: str,
         at_once: int,
     ) -> None:
         self._asked = asked
-        self._said = said
+        self._options = options
         self._place = place
         self._name = name
         self._at_once = at_once
-        self._mode = _mode(said)
-        self._consumer = said.get("consumer-id")
-        self._most = whole_number("max-snapshots-per-batch", said.get("max-snapshots-per-batch"))
+        self._mode = _mode(options)
+        self._consumer = options.get("consumer-id")
+        self._most = whole_number("max-snapshots-per-batch", options.get("max-snapshots-per-batch"))
         if self._most is not None and self._most < 1:
             raise lake.InvalidRequestError(
                 f"max-snapshots-per-batch must be at least 1, got {self._most}"
             )
-        if asked.table.schema.primary_keys and not asked.is_kind_said:
+        if asked.table.schema.primary_keys and not asked.is_kind_given:
             raise lake.InvalidRequestError(
                 f"{asked.table.location} has a primary key, so a stream of it includes deleted "
                 "rows: set option('rowkind', 'true') to get the kind of each row in a first column "
@@ -166,11 +166,11 @@ class LakeStreamReader(DataSourceStreamReader):
     def _beginning(self) -> dict[str, Any]:
         """Return the start of the stream, found once: Spark may ask for the first end before."""
         if self._found is None:
-            said = self._said
+            options = self._options
             stream = self._asked.table.stream(
                 self._mode,
-                snapshot=whole_number("scan.snapshot-id", said.get("scan.snapshot-id")),
-                as_of=time_of(said),
+                snapshot=whole_number("scan.snapshot-id", options.get("scan.snapshot-id")),
+                as_of=time_of(options),
                 consumer=self._consumer,
                 columns=self._asked.columns,
                 where=self._asked.where,
@@ -273,17 +273,17 @@ def _shown(position: Position | None) -> str:
     return f" after snapshot {position.number}" if position.number else " before its first snapshot"
 
 
-def _mode(said: Mapping[str, str]) -> str:
+def _mode(options: Mapping[str, str]) -> str:
     """Return the start mode of a stream; refuse options of another mode."""
-    mode = said.get("scan.mode", "latest-full").lower()
+    mode = options.get("scan.mode", "latest-full").lower()
     for name, modes in _MODES_AT.items():
-        if name in said and mode not in modes:
+        if name in options and mode not in modes:
             raise lake.InvalidRequestError(
                 f"option {name!r} needs option 'scan.mode' {' or '.join(map(repr, modes))}, got "
                 f"{mode!r}"
             )
     wanted = [name for name, modes in _MODES_AT.items() if mode in modes]
-    if wanted and not any(name in said for name in wanted):
+    if wanted and not any(name in options for name in wanted):
         raise lake.InvalidRequestError(
             f"option 'scan.mode' {mode!r} needs option {' or '.join(map(repr, wanted))}"
         )

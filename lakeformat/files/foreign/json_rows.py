@@ -133,11 +133,13 @@ def _of_line(
             kind = type_name(readable.field(name).type)
             return InvalidRequestError(
                 f"cannot read {path}: row {row}, column {name!r}: {shown} is no {kind} "
-                f"({_said(refused)}): correct it, or change the column's type"
+                f"({_reason_text(refused)}): correct it, or change the column's type"
             )
-    return InvalidRequestError(f"cannot read {path}: row {row}: {_said(_failure(line, readable))}")
+    return InvalidRequestError(
+        f"cannot read {path}: row {row}: {_reason_text(_failure(line, readable))}"
+    )
 
 
-def _said(reason: Exception | None) -> str:
+def _reason_text(reason: Exception | None) -> str:
     """Return the reason of a refusal of one line, without the number that Arrow gives it."""
     return re.sub(r"^JSON parse error: (Column\(\S+\) )?| in row 0$", "", str(reason))

@@ -18,7 +18,7 @@ from lakeformat.paimon.commit.earlier_commit_report import EarlierCommitReport
 from lakeformat.paimon.commit.identity import EarlierCommits
 from lakeformat.paimon.commit.manifest_merge import ManifestMerge, MergeLimits
 from lakeformat.paimon.commit.transaction import publish_once
-from lakeformat.paimon.expiry_race import again_if_overtaken, telling_of_expiry
+from lakeformat.paimon.expiry_race import again_if_overtaken, explaining_expiry
 from lakeformat.paimon.handle import TableHandle, require_allowed
 from lakeformat.paimon.metadata.manifest_list import ManifestMeta, manifests_of
 from lakeformat.paimon.metadata.snapshot import CommitKind, Snapshot
@@ -173,7 +173,7 @@ def _publish(handle: TableHandle, merging: _Merging) -> CompactManifestsReport:
     if published is None:  # it has expired already, so the result is unknown
         return unknown
     try:
-        with telling_of_expiry(handle, published):
+        with explaining_expiry(handle, published):
             after = manifests_of(handle.storage, handle.layout, published)
     except SnapshotExpiredError:
         return unknown

@@ -180,7 +180,7 @@ class _Compaction:
         if not found.units:
             return None
         self._groups.append(Groups(self.handle, self.identity))
-        self._tell(planned=found)
+        self._report_progress(planned=found)
         stop = Event()
         environment = replace(
             self.handle.environment,
@@ -202,7 +202,7 @@ class _Compaction:
         elif error is not None:
             self.failures.append(error)
             self._outcomes.append(failed(unit, error))
-        self._tell(done=unit)
+        self._report_progress(done=unit)
 
     def _finish(self) -> bool:
         groups = self._groups[-1]
@@ -246,7 +246,9 @@ class _Compaction:
             refused_places if self.ends_at_once(self.handle) else refused_places | done
         ) - broken | filled
 
-    def _tell(self, *, planned: CompactPlan | None = None, done: CompactUnit | None = None) -> None:
+    def _report_progress(
+        self, *, planned: CompactPlan | None = None, done: CompactUnit | None = None
+    ) -> None:
         progress = self._progress
         if planned is not None:
             progress[0] += len(planned.units)

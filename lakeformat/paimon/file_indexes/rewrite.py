@@ -17,7 +17,7 @@ from lakeformat.paimon.commit.commit import CommitOptions, commit_messages
 from lakeformat.paimon.commit.manifest_merge import pick_deletions
 from lakeformat.paimon.compact.partition_choice import WHOLE_TABLE, Chosen
 from lakeformat.paimon.compact.plan import newest_schema
-from lakeformat.paimon.expiry_race import head_of, telling_of_expiry
+from lakeformat.paimon.expiry_race import explaining_expiry, head_of
 from lakeformat.paimon.file_indexes.build import BuiltIndex, build_index
 from lakeformat.paimon.file_indexes.file_index_report import FileIndexOutcome, FileIndexReport
 from lakeformat.paimon.file_indexes.plan import IndexUnit, plan_units
@@ -161,7 +161,7 @@ class _IndexRewrite:
 
     def _build(self, unit: IndexUnit) -> _Outcome:
         try:
-            with telling_of_expiry(self.handle, unit.snapshot):
+            with explaining_expiry(self.handle, unit.snapshot):
                 return unit, build_index(self.handle, unit)
         except LakeError as error:
             place = unit.path or "the table"

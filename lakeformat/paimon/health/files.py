@@ -134,7 +134,7 @@ class FileState:
 
     def facts(self) -> FileFacts:
         """Return the facts of all files."""
-        fresh, untold = self._is_fresh, self._is_untold()
+        fresh, uncovered = self._is_fresh, self._lacks_changelog()
         return FileFacts(
             files=len(self._columns),
             rows=int(self._rows.sum()),
@@ -149,8 +149,8 @@ class FileState:
             most_sorted_runs=int(self.runs.max(initial=0)) if self.is_keyed else None,
             buckets_due=int(self.due.sum()),
             postponed_files=int(self._is_postponed.sum()),
-            untold_files=None if untold is None else int(untold.sum()),
-            untold_rows=None if untold is None else int(self._rows[untold].sum()),
+            untold_files=None if uncovered is None else int(uncovered.sum()),
+            untold_rows=None if uncovered is None else int(self._rows[uncovered].sum()),
         )
 
     @property
@@ -221,7 +221,7 @@ class FileState:
             for at, partition, bucket in zip(order, partitions, numbers, strict=True)
         )
 
-    def _is_untold(self) -> Mask | None:
+    def _lacks_changelog(self) -> Mask | None:
         """Mask the files whose rows a compaction has still to write to the changelog, else None."""
         options = self._handle.options
         if not self.is_keyed or not makes_changelog(options):

@@ -12,7 +12,7 @@ from lakeformat.paimon.compact.other_compactor import find_other_compactor
 from lakeformat.paimon.compact.plan import newest_schema
 from lakeformat.paimon.consumers import StalledConsumer, find_stalled
 from lakeformat.paimon.expire.retention import changelog_rules, is_decoupled, snapshot_retention
-from lakeformat.paimon.expiry_race import again_if_overtaken, telling_of_expiry
+from lakeformat.paimon.expiry_race import again_if_overtaken, explaining_expiry
 from lakeformat.paimon.handle import TableHandle, require_no_chain
 from lakeformat.paimon.health.files import FileState, target_size
 from lakeformat.paimon.health.health_report import (
@@ -233,7 +233,7 @@ def _index_files(handle: TableHandle, snapshot: Snapshot) -> list[IndexManifestE
     if snapshot.index_manifest is None:
         return []
     who = referred_to_by(f"snapshot {snapshot.id} of {handle.uri}")
-    with telling_of_expiry(handle, snapshot), who:
+    with explaining_expiry(handle, snapshot), who:
         return read_index_manifest(handle.storage, handle.layout, snapshot.index_manifest)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 
 from lakeformat.errors import SnapshotExpiredError
-from lakeformat.paimon.expiry_race import telling_of_expiry
+from lakeformat.paimon.expiry_race import explaining_expiry
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.metadata.manifest import read_manifests
 from lakeformat.paimon.metadata.manifest_list import ListKind, manifests_of
@@ -27,7 +27,7 @@ def touched_partitions(handle: TableHandle, after: int, upto: int) -> list[dict[
     rows: set[bytes] = set()
     for number in range(after + 1, upto + 1):
         snapshot = read_snapshot_if_present(handle.storage, handle.layout, number)
-        with suppress(SnapshotExpiredError), telling_of_expiry(handle, snapshot):
+        with suppress(SnapshotExpiredError), explaining_expiry(handle, snapshot):
             rows.update(_changed(handle, snapshot) if snapshot is not None else ())
     keys = handle.schema.partition_keys
     texts = (partition_texts(handle.schema, row) for row in rows)

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lakeformat.errors import CorruptTableError
-from lakeformat.paimon.expiry_race import telling_of_expiry
+from lakeformat.paimon.expiry_race import explaining_expiry
 from lakeformat.paimon.file_places import index_file_place
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.index.damage import RESTORE
@@ -118,7 +118,7 @@ def find_vectors(
     if snapshot.index_manifest is None:
         return {}
     who = referred_to_by(f"snapshot {snapshot.id} of {handle.uri}")
-    with telling_of_expiry(handle, snapshot), who:
+    with explaining_expiry(handle, snapshot), who:
         entries = read_index_manifest(handle.storage, handle.layout, snapshot.index_manifest)
     found: dict[Place, list[IndexManifestEntry]] = {}
     for entry in entries:

@@ -13,7 +13,7 @@ from functools import cache, partial
 import numpy as np
 
 from lakeformat.errors import CorruptTableError
-from lakeformat.paimon.expiry_race import telling_of_expiry
+from lakeformat.paimon.expiry_race import explaining_expiry
 from lakeformat.paimon.handle import TableHandle, require_allowed
 from lakeformat.paimon.metadata.manifest import (
     ManifestColumns,
@@ -119,7 +119,7 @@ def plan_columns(
     """Plan the live files in ``buckets`` that may hold rows meeting all conditions."""
     pruner = EntryPruner(handle.schema, conditions, buckets, _schema_reader(handle))
     require_schema_of(handle.storage, handle.layout, snapshot, known=handle.schema.id)
-    with telling_of_expiry(handle, snapshot):
+    with explaining_expiry(handle, snapshot):
         manifests = manifests_of(handle.storage, handle.layout, snapshot)
     with naming_row(
         len(manifests),
@@ -127,7 +127,7 @@ def plan_columns(
         lambda row: f"_PARTITION_STATS of {manifests[row].file_name} in {manifests[row].named_by}",
     ):
         picked = pruner.pick_manifests(manifests)
-    with telling_of_expiry(handle, snapshot):
+    with explaining_expiry(handle, snapshot):
         read = read_manifests(handle.storage, handle.layout, picked)
     # ADD and DELETE of a file share the bucket, but their statistics may differ.
     with naming_file(handle, snapshot, read, "_PARTITION", pruner.by_place):

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from lakeformat.errors import InvalidRequestError
-from lakeformat.paimon.expiry_race import telling_of_expiry
+from lakeformat.paimon.expiry_race import explaining_expiry
 from lakeformat.paimon.handle import TableHandle, require_allowed
 from lakeformat.paimon.layout import POSTPONE_BUCKET
 from lakeformat.paimon.metadata.data_file_meta import DataFileMeta, written_millis
@@ -246,7 +246,7 @@ class Scan(Results):
                 f"{None if snapshot is None else snapshot.id}: use a scan of the split's snapshot"
             )
         files = DataFiles(handle, snapshot, self._deleted(split), self.report)
-        with telling_of_expiry(handle, snapshot):
+        with explaining_expiry(handle, snapshot):
             yield from SplitReader(handle.schema, files, fields, self._filters).read(split)
 
     def _deleted(self, split: Split) -> DeletedRows:
@@ -265,12 +265,12 @@ class Scan(Results):
 
     def _count_raw(self, split: Split) -> int:
         deleted = self._deleted(split)
-        with telling_of_expiry(self._handle, self._snapshot):
+        with explaining_expiry(self._handle, self._snapshot):
             return sum(entry.file.row_count - deleted.count(entry) for entry in split.files)
 
     def _count_joined(self, split: Split) -> int:
         deleted, groups = self._deleted(split), row_ranges(split.files)
-        with telling_of_expiry(self._handle, self._snapshot):
+        with explaining_expiry(self._handle, self._snapshot):
             gone = sum(deleted.count(deletions_of(group)) for group in groups)
         return sum(map(range_rows, groups)) - gone
 

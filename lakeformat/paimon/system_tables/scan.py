@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from lakeformat.errors import CorruptTableError, InvalidRequestError
-from lakeformat.paimon.expiry_race import telling_of_expiry
+from lakeformat.paimon.expiry_race import explaining_expiry
 from lakeformat.paimon.read.where import columns_named
 from lakeformat.paimon.system_tables.declaration import Column, SystemTableDeclaration
 from lakeformat.paimon.system_tables.source import Source
@@ -67,7 +67,7 @@ class SystemScan:
     @cached_property
     def _rows(self) -> Any:
         shown = self._source.snapshot if self._declaration.of_snapshot else None
-        with telling_of_expiry(self._source.handle, shown):
+        with explaining_expiry(self._source.handle, shown):
             return self._declaration.open(self._source)
 
     def _array(self, column: Column[Any], arrow_type: pa.DataType) -> pa.Array:

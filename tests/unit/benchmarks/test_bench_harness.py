@@ -51,7 +51,7 @@ def test_a_candidate_with_another_answer_is_refused_before_any_time_counts():
     heard: list[str] = []
 
     with pytest.raises(UnequalAnswersError, match="'ours' does not give the answer of 'plain'"):
-        ask("sums", sums(plain=5, ours=6), scale=1, rounds=3, tell=heard.append)
+        ask("sums", sums(plain=5, ours=6), scale=1, rounds=3, on_progress=heard.append)
 
     assert [doing for doing in heard if "round" in doing] == []
 
@@ -70,7 +70,7 @@ def test_a_disagreement_ends_the_program_with_1_and_without_a_report(tmp_path, m
 def test_candidates_take_turns_and_each_is_first_in_some_round(tmp_path):
     heard: list[str] = []
 
-    measure_times(sums(plain=5, ours=5), tmp_path, rounds=3, tell=heard.append)
+    measure_times(sums(plain=5, ours=5), tmp_path, rounds=3, on_progress=heard.append)
 
     assert [doing for doing in heard if doing.startswith("round")] == [
         "round 1 of 3: plain",

@@ -16,6 +16,6 @@ def test_all_candidates_of_a_question_give_the_same_answer(name, tmp_path):
     question = find_question(name)
     question.make_data(tmp_path, round(question.rows * SCALE))
 
-    timings = measure_times(question, tmp_path, rounds=1, tell=lambda doing: None)
+    timings = measure_times(question, tmp_path, rounds=1, on_progress=lambda doing: None)
 
     assert timings.keys() == question.candidates.keys()

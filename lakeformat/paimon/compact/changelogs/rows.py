@@ -50,7 +50,7 @@ class ChangelogRows:
         self._entries = {entry.file.file_name: entry for entry in unit.files}
         self._looked_up = {entry.file.file_name: entry for entry in unit.looked_up}
         self._order = merge_order(handle.schema)
-        self._tells = makes_changelog(handle.options)
+        self._makes_changelog = makes_changelog(handle.options)
         self._marks = handle.options.deletion_vectors_enabled
         self._output_level = unit.output_level
         self._carried = carried_columns(handle.schema, unit.output_level)
@@ -70,7 +70,7 @@ class ChangelogRows:
         """Write the changelog of a file that is moved as it is; the file is read only if needed."""
         if step.file.level == self._output_level:
             return
-        if self._tells or (self._marks and self._above([step.file])):
+        if self._makes_changelog or (self._marks and self._above([step.file])):
             for _ in self._merged(((step.file,),)):
                 pass
 
@@ -78,7 +78,7 @@ class ChangelogRows:
         for rows, groups in self._rounds(section):
             stored = rows.drop_columns(PLACE_COLUMNS) if self._marks else rows
             merged = self._merge.merge(stored, groups)
-            if self._tells:
+            if self._makes_changelog:
                 for batch in merged.changelog.to_batches():
                     if batch.num_rows:
                         self._changelog.write(batch)

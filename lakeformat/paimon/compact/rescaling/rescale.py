@@ -280,7 +280,7 @@ def _require_seen(unit: _Unit) -> None:
     waiting = None
     if skips_level_zero(unit.handle.schema) and 0 in levels:
         waiting = "rows on level 0, which only a compaction makes visible"
-    elif makes_changelog(options) and min(levels) <= _untold_level(options, levels):
+    elif makes_changelog(options) and min(levels) <= _level_without_changelog(options, levels):
         waiting = f"rows that its changelog ({options.changelog_producer!r}) does not contain yet"
     if waiting is not None:
         place = partition_path(unit.handle.schema, unit.partition)
@@ -290,7 +290,7 @@ def _require_seen(unit: _Unit) -> None:
         )
 
 
-def _untold_level(options: TableOptions, levels: Collection[int]) -> int:
+def _level_without_changelog(options: TableOptions, levels: Collection[int]) -> int:
     """Return the highest level with rows that a later compaction adds to the changelog."""
     if options.changelog_producer == "lookup":
         return 0

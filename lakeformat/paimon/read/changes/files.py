@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from lakeformat.errors import CorruptTableError, NotFoundError
-from lakeformat.paimon.expiry_race import telling_of_expiry
+from lakeformat.paimon.expiry_race import explaining_expiry
 from lakeformat.paimon.handle import TableHandle, require_allowed
 from lakeformat.paimon.layout import POSTPONE_BUCKET
 from lakeformat.paimon.metadata.changelog_directory import changelog_ids
@@ -103,7 +103,7 @@ class ChangeFiles:
             return ChangedFiles(snapshot)
         # Without changelog files of its own, a changelog keeps these after its snapshot expires.
         is_kept = changelog_producer(self._handle) == NO_PRODUCER
-        with telling_of_expiry(self._handle, snapshot, changes=is_kept):
+        with explaining_expiry(self._handle, snapshot, changes=is_kept):
             return ChangedFiles(snapshot, tuple(self._delta_files(snapshot)), is_kept)
 
     def changelog(self, snapshot: Snapshot) -> ChangedFiles:
@@ -116,12 +116,12 @@ class ChangeFiles:
             return self.delta(snapshot)
         if snapshot.commit_kind not in _CARRY_CHANGELOG:
             return ChangedFiles(snapshot)
-        with telling_of_expiry(self._handle, snapshot, changes=True):
+        with explaining_expiry(self._handle, snapshot, changes=True):
             return ChangedFiles(snapshot, tuple(self._entries(snapshot, ListKind.CHANGELOG)))
 
     def overwrite(self, snapshot: Snapshot) -> ChangedFiles:
         """Return the files an overwrite removed and added; for append tables only the added."""
-        with telling_of_expiry(self._handle, snapshot):
+        with explaining_expiry(self._handle, snapshot):
             if not self._handle.schema.primary_keys:
                 return ChangedFiles(snapshot, tuple(self._delta_files(snapshot)), is_kept=False)
             entries = self._entries(snapshot, ListKind.DELTA, with_deleted=True)
@@ -129,7 +129,7 @@ class ChangeFiles:
 
     def rows(self, found: ChangedFiles) -> Iterator[pa.RecordBatch]:
         """Stream the rows of these files."""
-        with telling_of_expiry(self._handle, found.snapshot, changes=found.is_kept):
+        with explaining_expiry(self._handle, found.snapshot, changes=found.is_kept):
             if found.is_overwrite:
                 for part in found.parts():
                     args = self._handle, part.snapshot, part.entries, self._asked

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from lakeformat.paimon.expiry_race import telling_of_expiry
+from lakeformat.paimon.expiry_race import explaining_expiry
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.metadata.manifest import ManifestColumns, read_manifests
 from lakeformat.paimon.metadata.manifest_list import ListKind, manifests_of
@@ -56,7 +56,7 @@ def snapshot_change(handle: TableHandle, number: int) -> SnapshotChange | None:
     if snapshot is None:
         return None
     require_schema_of(handle.storage, handle.layout, snapshot, known=handle.schema.id)
-    with telling_of_expiry(handle, snapshot):
+    with explaining_expiry(handle, snapshot):
         delta = manifests_of(handle.storage, handle.layout, snapshot, ListKind.DELTA)
         files = read_manifests(handle.storage, handle.layout, delta)
     [total] = _changes(files, np.zeros(len(files), np.int64), [""])

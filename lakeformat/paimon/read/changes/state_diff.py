@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from lakeformat.errors import UnsupportedError
 from lakeformat.paimon.datafile.system_fields import VALUE_KIND
-from lakeformat.paimon.expiry_race import telling_of_expiry
+from lakeformat.paimon.expiry_race import explaining_expiry
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.index.deletion_vector import DeletionVector
 from lakeformat.paimon.merge.order import MergeOrder
@@ -69,7 +69,7 @@ class StateDiff:
         keep_deletes: bool,
     ) -> StateDiff:
         """Find the files of both states; raise UnsupportedError if their bucket counts differ."""
-        with telling_of_expiry(handle, before, after):
+        with explaining_expiry(handle, before, after):
             mine, theirs = _files_of(handle, before, asked), _files_of(handle, after, asked)
         _require_same_buckets(handle, [*mine, *theirs])
         return cls(handle, asked, keep_deletes, before, after, mine, theirs)
@@ -81,7 +81,7 @@ class StateDiff:
 
     def by_bucket(self) -> list[StateDiff]:
         """Return one part for each bucket that differs."""
-        with telling_of_expiry(self.handle, self.before, self.after):
+        with explaining_expiry(self.handle, self.before, self.after):
             old, new = self._states()
             places = _changed(old, new)
         return [
@@ -95,7 +95,7 @@ class StateDiff:
 
     def rows(self) -> Iterator[pa.RecordBatch]:
         """Stream the changed rows, bucket after bucket."""
-        with telling_of_expiry(self.handle, self.before, self.after):
+        with explaining_expiry(self.handle, self.before, self.after):
             for joined in self._joined():
                 for batch in joined.changed(keep_deletes=self.keep_deletes):
                     shaped = self.asked.of_stored(batch)

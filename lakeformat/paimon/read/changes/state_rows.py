@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from lakeformat.paimon.expiry_race import telling_of_expiry
+from lakeformat.paimon.expiry_race import explaining_expiry
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.metadata.manifest import ManifestEntry
 from lakeformat.paimon.metadata.snapshot import Snapshot
@@ -41,7 +41,7 @@ class StateRows:
         """Stream the rows; ``rowkind`` is the first column."""
         if self.snapshot is None:
             return
-        with telling_of_expiry(self.handle, self.snapshot):
+        with explaining_expiry(self.handle, self.snapshot):
             yield from self._read(self.snapshot)
 
     def _read(self, snapshot: Snapshot) -> Iterator[pa.RecordBatch]:
