@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from airflow.sdk import Context
 
     from lakeformat import CommitId
+    from spark_jobs.runtime.job import JobResult
 
 __all__ = ["LakeJobMixin", "attribute_of", "own_keys"]
 
@@ -103,7 +104,7 @@ class LakeJobMixin(CheckedArguments):
         return LakeHook(self.lake_conn_id)
 
     @abstractmethod
-    def _run(self, request: JobRequest, context: Context) -> dict[str, Any]:
+    def _run(self, request: JobRequest, context: Context) -> JobResult:
         """Do the work."""
 
     @contextmanager
@@ -212,7 +213,7 @@ class LakeJobMixin(CheckedArguments):
         self.lake_hook.get_conn()
         return False
 
-    def _finish(self, result: dict[str, Any], context: Context) -> dict[str, Any]:
+    def _finish(self, result: JobResult, context: Context) -> JobResult:
         """Send the metrics and asset events; skip the task instead if it had nothing to do."""
         count_outcome(result)
         if result["skipped"] and self.skip_if_noop:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from spark_jobs.job_requests.analyze import AnalyzeRequest
+from spark_jobs.job_requests.request import JsonObject
 from spark_jobs.runtime.command import run_command
-from spark_jobs.runtime.job import Job, Outcome, newest_snapshot, wanted_table
+from spark_jobs.runtime.job import Job, JobResult, Outcome, newest_snapshot, wanted_table
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -22,9 +22,7 @@ JOB = Job(
 )
 
 
-def run(
-    request: AnalyzeRequest | Mapping[str, Any], spark: SparkSession | None = None
-) -> dict[str, Any]:
+def run(request: AnalyzeRequest | JsonObject, spark: SparkSession | None = None) -> JobResult:
     """Run the job for an ``AnalyzeRequest`` and return its result."""
     return JOB.answer(request, _act)
 

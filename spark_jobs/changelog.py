@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from spark_jobs.job_requests.compact import ChangelogRequest
+from spark_jobs.job_requests.request import JsonObject
 from spark_jobs.runtime.command import run_command
 from spark_jobs.runtime.compaction import compact_table, compacting_executor
-from spark_jobs.runtime.job import Job, Outcome, wanted_table
+from spark_jobs.runtime.job import Job, JobResult, Outcome, wanted_table
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -23,9 +23,7 @@ JOB = Job(
 )
 
 
-def run(
-    request: ChangelogRequest | Mapping[str, Any], spark: SparkSession | None = None
-) -> dict[str, Any]:
+def run(request: ChangelogRequest | JsonObject, spark: SparkSession | None = None) -> JobResult:
     """Run the job for a ``ChangelogRequest`` and return its result."""
     return JOB.answer(request, lambda wanted: _changelog(wanted, spark))
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from lakeformat.errors import CommitConflictError, InvalidRequestError
 from spark_jobs.job_requests.compact import CompactDatabaseRequest
+from spark_jobs.job_requests.request import JsonObject
 from spark_jobs.runtime.command import run_command
 from spark_jobs.runtime.compaction import compacting_executor
-from spark_jobs.runtime.job import Job, Outcome, PartlyFailedError, open_warehouse
+from spark_jobs.runtime.job import Job, JobResult, Outcome, PartlyFailedError, open_warehouse
 from spark_jobs.runtime.progress import report_compaction, report_progress
 
 if TYPE_CHECKING:
@@ -32,8 +33,8 @@ JOB = Job(
 
 
 def run(
-    request: CompactDatabaseRequest | Mapping[str, Any], spark: SparkSession | None = None
-) -> dict[str, Any]:
+    request: CompactDatabaseRequest | JsonObject, spark: SparkSession | None = None
+) -> JobResult:
     """Run the job for a ``CompactDatabaseRequest`` and return its result."""
     return JOB.answer(request, lambda wanted: _compact_all(wanted, spark))
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from spark_jobs.job_requests.expire_snapshots import ExpireSnapshotsRequest
+from spark_jobs.job_requests.request import JsonObject
 from spark_jobs.runtime.command import run_command
-from spark_jobs.runtime.job import Job, Outcome, newest_snapshot, wanted_table
+from spark_jobs.runtime.job import Job, JobResult, Outcome, newest_snapshot, wanted_table
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -23,8 +23,8 @@ JOB = Job(
 
 
 def run(
-    request: ExpireSnapshotsRequest | Mapping[str, Any], spark: SparkSession | None = None
-) -> dict[str, Any]:
+    request: ExpireSnapshotsRequest | JsonObject, spark: SparkSession | None = None
+) -> JobResult:
     """Run the job for an ``ExpireSnapshotsRequest`` and return its result."""
     return JOB.answer(request, _act)
 

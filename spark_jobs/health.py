@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from lakeformat.errors import LakeError
 from spark_jobs.job_requests.health import HealthRequest
+from spark_jobs.job_requests.request import JsonObject
 from spark_jobs.runtime.command import run_command
-from spark_jobs.runtime.job import Job, Outcome, wanted_table
+from spark_jobs.runtime.job import Job, JobResult, Outcome, wanted_table
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -29,9 +29,7 @@ class UnhealthyTableError(LakeError):
     """The verdict on a table is ``fail_when`` or worse: read the reasons and follow the advice."""
 
 
-def run(
-    request: HealthRequest | Mapping[str, Any], spark: SparkSession | None = None
-) -> dict[str, Any]:
+def run(request: HealthRequest | JsonObject, spark: SparkSession | None = None) -> JobResult:
     """Run the job for a ``HealthRequest`` and return its result."""
     return JOB.answer(request, _act)
 

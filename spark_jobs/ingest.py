@@ -9,12 +9,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from spark_jobs.job_requests.ingest import IngestRequest
+from spark_jobs.job_requests.request import JsonObject
 from spark_jobs.runtime.command import run_command
-from spark_jobs.runtime.job import Job, Outcome, newest_snapshot, open_warehouse
+from spark_jobs.runtime.job import Job, JobResult, Outcome, newest_snapshot, open_warehouse
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -38,9 +39,7 @@ JOB = Job(
 )
 
 
-def run(
-    request: IngestRequest | Mapping[str, Any], spark: SparkSession | None = None
-) -> dict[str, Any]:
+def run(request: IngestRequest | JsonObject, spark: SparkSession | None = None) -> JobResult:
     """Run the job for an ``IngestRequest``; the report is that of the commit.
 
     With a commit pair that was used before, return the earlier report without reading any row.

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from lakeformat.errors import CommitConflictError, InvalidRequestError, LakeError, NotFoundError
 from spark_jobs.health import AS_BAD, UnhealthyTableError
 from spark_jobs.job_requests.maintain import MaintainRequest
+from spark_jobs.job_requests.request import JsonObject
 from spark_jobs.runtime.command import run_command
 from spark_jobs.runtime.job import (
     Job,
+    JobResult,
     Outcome,
     PartlyFailedError,
     attach_outcome,
@@ -38,9 +40,7 @@ JOB = Job(
 )
 
 
-def run(
-    request: MaintainRequest | Mapping[str, Any], spark: SparkSession | None = None
-) -> dict[str, Any]:
+def run(request: MaintainRequest | JsonObject, spark: SparkSession | None = None) -> JobResult:
     """Run the job for a ``MaintainRequest`` and return its result."""
     return JOB.answer(request, lambda wanted: _act(wanted, spark))
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from spark_jobs.job_requests.request import JsonObject
 from spark_jobs.job_requests.rescale import RescaleRequest
 from spark_jobs.runtime.command import run_command
-from spark_jobs.runtime.job import Job, Outcome, newest_snapshot, wanted_table
+from spark_jobs.runtime.job import Job, JobResult, Outcome, newest_snapshot, wanted_table
 from spark_jobs.runtime.tasks import executor_of
 
 if TYPE_CHECKING:
@@ -23,9 +23,7 @@ JOB = Job(
 )
 
 
-def run(
-    request: RescaleRequest | Mapping[str, Any], spark: SparkSession | None = None
-) -> dict[str, Any]:
+def run(request: RescaleRequest | JsonObject, spark: SparkSession | None = None) -> JobResult:
     """Run the job for a ``RescaleRequest`` and return its result."""
     return JOB.answer(request, lambda wanted: _act(wanted, spark))
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from airflow.sdk.bases.decorator import TaskDecorator
 
     from lakeformat import Catalog, Table
-    from spark_jobs.runtime.job import Outcome
+    from spark_jobs.runtime.job import JobResult, Outcome
 
 __all__ = ["LakeCommitDecoratedOperator", "LakeFunctionCommit", "Overwrite", "lake_commit_task"]
 
@@ -110,7 +110,7 @@ class LakeCommitDecoratedOperator(LakeLineageMixin, LakeFunctionOperator):
         self.skip_if_noop = skip_if_noop
         self._check_arguments()
 
-    def _run(self, request: JobRequest, context: Context) -> dict[str, Any]:
+    def _run(self, request: JobRequest, context: Context) -> JobResult:
         """Call the function, commit its rows, and return the result of a job."""
         from spark_jobs.runtime.job import Job
 

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from lakeformat import CommitId
     from spark_jobs.job_requests.common import JobRequest
+    from spark_jobs.runtime.job import JobResult
 
 __all__ = ["LakeCompactDatabaseOperator"]
 
@@ -73,7 +74,7 @@ class LakeCompactDatabaseOperator(LakeWarehouseJobOperator):
         first = find_first_try(context, self.database, lambda: None)
         return CommitId(self._commit_user(context), ONLY_COMMIT, first_try_millis=first.millis)
 
-    def _run(self, request: JobRequest, context: Context) -> dict[str, Any]:
+    def _run(self, request: JobRequest, context: Context) -> JobResult:
         """Run the job; refuse an invalid SQL condition before anything is started."""
         from lakeformat.rows.conditions.filter import as_predicate
 

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from airflow_provider_lake.spark.submission import LakeSparkSubmission
     from spark_jobs.job_requests.common import JobRequest
+    from spark_jobs.runtime.job import JobResult
 
 __all__ = ["Engine", "LakeJobOperator", "LakeWarehouseJobOperator"]
 
@@ -119,7 +120,7 @@ class LakeWarehouseJobOperator(LakeJobMixin, LakeSparkArguments, metaclass=Refus
     def _argument_types(cls) -> Mapping[str, Any]:
         return argument_types(cls, LakeSparkArguments)
 
-    def _run(self, request: JobRequest, context: Context) -> dict[str, Any]:
+    def _run(self, request: JobRequest, context: Context) -> JobResult:
         from spark_jobs.runtime.job import PartlyFailedError
 
         try:
@@ -147,13 +148,13 @@ class LakeWarehouseJobOperator(LakeJobMixin, LakeSparkArguments, metaclass=Refus
             return lake.engine
         return "python" if lake.spark_conn_id is None else "spark"
 
-    def _run_here(self, request: JobRequest) -> dict[str, Any]:
+    def _run_here(self, request: JobRequest) -> JobResult:
         """Run the job in this process."""
         with self._working_here():
-            result: dict[str, Any] = import_module(f"spark_jobs.{self.job}").run(request)
+            result: JobResult = import_module(f"spark_jobs.{self.job}").run(request)
         return result
 
-    def _run_on_spark(self, request: JobRequest, context: Context) -> dict[str, Any]:
+    def _run_on_spark(self, request: JobRequest, context: Context) -> JobResult:
         """Submit the job and return its result: a commit in the table counts first, then the job's
         report.
         """
@@ -184,10 +185,10 @@ class LakeWarehouseJobOperator(LakeJobMixin, LakeSparkArguments, metaclass=Refus
                 **stock,
             )
             failure = self._submit(self._submission, context)
-            said = output.result or work.result()
+            reported = output.result or work.result()
         from spark_jobs.runtime.compaction import warnings_of
 
-        result = self._settled(said, failure, request)
+        result = self._settled(reported, failure, request)
         for warning in warnings_of(result):  # the driver's log is shown at INFO
             self.log.warning("%s", warning)
         return result
@@ -210,15 +211,15 @@ class LakeWarehouseJobOperator(LakeJobMixin, LakeSparkArguments, metaclass=Refus
 
     def _settled(
         self,
-        said: dict[str, Any] | None,
+        result: JobResult | None,
         failure: AirflowException | None,
         request: JobRequest,
-    ) -> dict[str, Any]:
+    ) -> JobResult:
         """Return the result. A job without a report has failed; a failure after the commit is a
         success.
         """
-        if said is not None and "error" not in said and (failure is None or said["skipped"]):
-            return said  # Spark reports the exit code of a job without work as a failure
+        if result is not None and "error" not in result and (failure is None or result["skipped"]):
+            return result  # Spark reports the exit code of a job without work as a failure
         if self._is_published(request):
             self.log.warning("Spark failed, but the commit of this task is published")
             return self._run_here(request)
@@ -227,7 +228,7 @@ class LakeWarehouseJobOperator(LakeJobMixin, LakeSparkArguments, metaclass=Refus
                 f"spark-submit succeeded, but job {self.job!r} returned no result: retry the task "
                 "to find out what it has done"
             )
-        raise_failure(said or {}, failure)
+        raise_failure(result or {}, failure)
 
     def _is_driver_elsewhere(self, spark: Connection) -> bool:
         """Return True if the driver runs on the cluster; require a folder for its result then."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import types
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, fields
 from datetime import UTC, date, datetime
 from functools import cache
@@ -13,8 +13,10 @@ from typing import (
     Annotated,
     Any,
     Literal,
+    TypeAlias,
     TypeVar,
     Union,
+    cast,
     get_args,
     get_origin,
     get_type_hints,
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from lakeformat import InvalidRequestError
 
 __all__ = [
+    "JsonObject",
     "Rule",
     "alternatives",
     "check_millis",
@@ -40,6 +43,9 @@ __all__ = [
 ]
 
 _Request = TypeVar("_Request")
+
+JsonObject: TypeAlias = Mapping[str, Any]
+"""Plain values by key, before they are read into a request."""
 
 _MILLIS = range(10**10, 10**13)
 """Times up to the year 2286: seconds have ten digits, microseconds sixteen."""
@@ -59,8 +65,13 @@ class Rule:
     """True if a text may be empty or blank, such as a delimiter."""
 
 
-def read_request(kind: type[_Request], given: Mapping[str, Any]) -> _Request:
-    """Build a request, or raise an ``InvalidRequestError`` that names everything that is wrong."""
+def read_request(kind: type[_Request], given: _Request | JsonObject) -> _Request:
+    """Build a request, or raise an ``InvalidRequestError`` that names everything that is wrong.
+
+    A typed request is returned as it is.
+    """
+    if isinstance(given, kind):
+        return given
     if not isinstance(given, Mapping):
         raise refusal(f"a request must be a JSON object, got {shown(Mapping, given)}")
     hints = key_hints(kind)
@@ -70,13 +81,13 @@ def read_request(kind: type[_Request], given: Mapping[str, Any]) -> _Request:
     return kind(**given)  # checks the values
 
 
-def given_keys(request: object) -> dict[str, Any]:
+def given_keys(request: Any) -> dict[str, Any]:
     """Return the keys of a request that have a value, for JSON; the reverse of ``read_request``."""
     values = {field.name: getattr(request, field.name) for field in fields(request)}
     return {name: value for name, value in values.items() if value is not None}
 
 
-def check_values(kind: type[Any], given: Mapping[str, Any]) -> None:
+def check_values(kind: type[Any], given: JsonObject) -> None:
     """Refuse values that no request of this kind can have, for any values of its other keys."""
     if problems := [*_values(kind, given)]:
         raise refusal("; ".join(problems))
@@ -87,9 +98,13 @@ def declared_keys(kind: type[Any]) -> list[Field[Any]]:
     return sorted(fields(kind), key=lambda field: field.default is not MISSING)
 
 
-@cache
 def key_hints(kind: type[Any]) -> Mapping[str, Any]:
     """Return the type of each key, with the rule for its values."""
+    return _hints_of(cast("Hashable", kind))
+
+
+@cache
+def _hints_of(kind: object) -> Mapping[str, Any]:
     return get_type_hints(kind, include_extras=True)
 
 
@@ -177,7 +192,7 @@ _WORDS = {
 }
 
 
-def _unknown_keys(kind: type[Any], given: Mapping[str, Any]) -> Iterator[str]:
+def _unknown_keys(kind: type[Any], given: JsonObject) -> Iterator[str]:
     known = [field.name for field in declared_keys(kind)]
     for key in given:
         if key not in known:
@@ -186,13 +201,13 @@ def _unknown_keys(kind: type[Any], given: Mapping[str, Any]) -> Iterator[str]:
             yield f"unknown key {key!r}: {meant}"
 
 
-def _missing_keys(kind: type[Any], given: Mapping[str, Any]) -> Iterator[str]:
+def _missing_keys(kind: type[Any], given: JsonObject) -> Iterator[str]:
     for field in fields(kind):
         if field.default is MISSING and field.name not in given:
             yield f"missing key {field.name!r}"
 
 
-def _values(kind: type[Any], given: Mapping[str, Any]) -> Iterator[str]:
+def _values(kind: type[Any], given: JsonObject) -> Iterator[str]:
     hidden = {field.name for field in fields(kind) if not field.repr}
     for key, hint in key_hints(kind).items():
         if key not in given:

@@ -23,9 +23,9 @@ from collections.abc import Callable, Mapping
 from typing import Any, NoReturn, TypeVar
 
 from spark_jobs.job_requests.common import JobRequest
-from spark_jobs.job_requests.request import read_request, refusal
+from spark_jobs.job_requests.request import JsonObject, read_request, refusal
 from spark_jobs.runtime.failure_text import failure_text
-from spark_jobs.runtime.job import Job
+from spark_jobs.runtime.job import Job, JobResult
 from spark_jobs.runtime.job_files import read_request_text, write_result
 from spark_jobs.runtime.progress import progress_lines
 from spark_jobs.runtime.watchdog import ENDED, ending_cleanly, is_ending, watch_parent
@@ -45,7 +45,7 @@ _CATALOG_OPTIONS = "catalog_options"
 _SOURCE_OPTIONS = "source_options"
 
 _Request = TypeVar("_Request", bound=JobRequest)
-_Run = Callable[[_Request], dict[str, Any]]
+_Run = Callable[[_Request], JobResult]
 
 
 def run_command(job: Job[_Request], run: _Run[_Request], arguments: list[str] | None) -> int:
@@ -85,9 +85,7 @@ def _run_request(job: Job[_Request], run: _Run[_Request], words: argparse.Namesp
     return FAILED if code in (DONE, NOTHING_TO_DO) else code
 
 
-def _kept(
-    name: str, uri: str | None, result: Mapping[str, Any], options: Mapping[str, str] | None
-) -> bool:
+def _kept(name: str, uri: str | None, result: JobResult, options: Mapping[str, str] | None) -> bool:
     """Write the result to its URI. If that fails, the work of the job is not undone."""
     if uri is None:
         return True
@@ -99,7 +97,7 @@ def _kept(
     return True
 
 
-def _request(given: str, secrets: Mapping[str, Mapping[str, str]]) -> dict[str, Any]:
+def _request(given: str, secrets: Mapping[str, Mapping[str, str]]) -> JsonObject:
     """Return the request, with the options that arguments must not show."""
     try:
         request = json.loads(read_request_text(given, secrets.get(_CATALOG_OPTIONS)))
@@ -147,7 +145,7 @@ def _explain(name: str, error: Exception) -> int:
     return CONFLICT if is_conflict else FAILED
 
 
-def _failure(name: str, error: Exception, code: int) -> dict[str, Any]:
+def _failure(name: str, error: Exception, code: int) -> JobResult:
     """Return the result of a job that failed."""
     done = getattr(error, "result", None) or {"job": name}
     said = {"error": type(error).__name__, "message": failure_text(error), "exit_code": code}

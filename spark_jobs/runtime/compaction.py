@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from lakeformat.errors import LakeError
 from lakeformat.types.count_text import counted
-from spark_jobs.runtime.job import Outcome, attach_outcome, newest_snapshot
+from spark_jobs.runtime.job import JobResult, Outcome, attach_outcome, newest_snapshot
 from spark_jobs.runtime.progress import report_compaction
 from spark_jobs.runtime.tasks import executor_of
 
@@ -93,7 +93,7 @@ def compact_table(
     return outcome
 
 
-def warnings_of(result: Mapping[str, Any]) -> list[str]:
+def warnings_of(result: JobResult) -> list[str]:
     """Return the warnings in a job's result: other programs that compact the same tables, and the
     obstacles that a maintenance found.
     """

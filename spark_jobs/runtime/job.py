@@ -7,18 +7,19 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
 from lakeformat.errors import LakeError
 from lakeformat.tables.position import Position
 from spark_jobs.job_requests.common import JobRequest, TableRequest
-from spark_jobs.job_requests.request import read_request
+from spark_jobs.job_requests.request import JsonObject, read_request
 
 if TYPE_CHECKING:
     from lakeformat import Catalog, CommitReport, Table
 
 __all__ = [
     "Job",
+    "JobResult",
     "Outcome",
     "PartlyFailedError",
     "attach_outcome",
@@ -28,6 +29,9 @@ __all__ = [
 ]
 
 _Request = TypeVar("_Request", bound=JobRequest)
+
+JobResult: TypeAlias = dict[str, Any]
+"""The result of a job as plain values, ready for JSON."""
 
 # Longer lists of a report are cut in the result, which is stored in logs and databases.
 _MOST_MEMBERS = 100
@@ -97,13 +101,11 @@ class PartlyFailedError(LakeError):
         self.outcome = outcome
         self.is_conflict = is_conflict
         """True if other writers were first, and nothing else failed."""
-        self.result: dict[str, Any] | None = None
+        self.result: JobResult | None = None
         """The result of the part that is done."""
 
     @classmethod
-    def of_result(
-        cls, message: str, result: Mapping[str, Any], *, is_conflict: bool
-    ) -> PartlyFailedError:
+    def of_result(cls, message: str, result: JobResult, *, is_conflict: bool) -> PartlyFailedError:
         """Rebuild the error from the result that a job in another process reported."""
         done = Outcome(reason=result["reason"], report=result["report"])
         error = cls(message, done, is_conflict=is_conflict)
@@ -126,17 +128,15 @@ class Job(Generic[_Request]):
 
     name: str
     request: type[_Request]
-    example: Mapping[str, Any]
+    example: JsonObject
     """A request that works in the folder of a warehouse with the table ``shop.orders``."""
 
-    def answer(
-        self, asked: _Request | Mapping[str, Any], act: Callable[[_Request], Outcome]
-    ) -> dict[str, Any]:
+    def answer(self, asked: _Request | JsonObject, act: Callable[[_Request], Outcome]) -> JobResult:
         """Do the work of a request, or of one as plain values, and return the result as plain
         values, ready for JSON.
         """
         began = time.monotonic()
-        wanted = asked if isinstance(asked, self.request) else read_request(self.request, asked)
+        wanted = read_request(self.request, asked)
         try:
             return self._result(wanted, act(wanted), began)
         except LakeError as error:
@@ -146,10 +146,10 @@ class Job(Generic[_Request]):
                 known.result = self._result(wanted, outcome, began)
             raise
 
-    def _result(self, wanted: _Request, outcome: Outcome, began: float) -> dict[str, Any]:
+    def _result(self, wanted: _Request, outcome: Outcome, began: float) -> JobResult:
         result = {"job": self.name, **_subject(wanted), **outcome.to_dict()}
         result["seconds"] = round(time.monotonic() - began, 3)
-        plain: dict[str, Any] = json.loads(json.dumps(result, default=str))
+        plain: JobResult = json.loads(json.dumps(result, default=str))
         return plain
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from spark_jobs.job_requests.request import refusal
 
 if TYPE_CHECKING:
     from lakeformat.storage import Storage
+    from spark_jobs.runtime.job import JobResult
 
 __all__ = ["open_place", "read_request_text", "write_result"]
 
@@ -32,7 +33,7 @@ def read_request_text(given: str, options: Mapping[str, str] | None) -> str:
         raise refusal(f"--request is neither a JSON object nor a file: {reason}") from None
 
 
-def write_result(uri: str, result: Mapping[str, Any], options: Mapping[str, str] | None) -> None:
+def write_result(uri: str, result: JobResult, options: Mapping[str, str] | None) -> None:
     """Write the result as a JSON file; replace that of an earlier attempt."""
     storage, path = open_place(uri, options)
     storage.overwrite(path, json.dumps(result, indent=1).encode("utf-8"))
