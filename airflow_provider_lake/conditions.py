@@ -159,8 +159,8 @@ def _fell_behind(name: str, consumer: str, next_snapshot: int) -> Exception:
 
     return InvalidRequestError(
         f"consumer {consumer!r} of {name} cannot continue: snapshot {next_snapshot}, which it "
-        "reads next, has expired. Read all rows once, then move the consumer with "
-        "table.consumers.reset"
+        "reads next, has expired. Read all rows of the newest snapshot N once, then run "
+        f"table.consumers.reset({consumer!r}, next_snapshot=N + 1)"
     )
 
 

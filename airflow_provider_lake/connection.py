@@ -74,7 +74,7 @@ def read_connection(connection: Connection) -> LakeConnection:
         raise _refusal(f"{name} has engine {engine!r}: use one of {', '.join(ENGINES)}")
     spark_conn_id = given.get("spark_conn_id")
     if not isinstance(spark_conn_id, str | None):
-        raise _refusal(f"{name} has a spark_conn_id that is no string: write the id in quotes")
+        raise _refusal(f"{name} has a spark_conn_id that is not a string: write the id in quotes")
     return LakeConnection(warehouse, options, engine, spark_conn_id)
 
 
@@ -115,7 +115,7 @@ def _extra(connection: Connection, name: str) -> dict[str, Any]:
     extra = _object(text)
     if extra is None:  # not shown: it may hold a secret
         raise _refusal(
-            f'{name} has an extra that is no JSON object: write {{"warehouse": "/path/or/uri"}}'
+            f'{name} has an extra that is not a JSON object: write {{"warehouse": "/path/or/uri"}}'
         )
     return extra
 
@@ -126,7 +126,8 @@ def _options(given: Mapping[str, Any], name: str) -> dict[str, str]:
     for key, value in _each_option(given, name):
         if not isinstance(key, str) or not isinstance(value, str):
             raise _refusal(
-                f"{name} has options that are no JSON object of strings: write each value in quotes"
+                f"{name} has options that are not a JSON object of strings: write each value in "
+                "quotes"
             )
         if found.get(key, value) != value:
             raise _refusal(f"{name} sets option {key!r} to two different values: keep one")
@@ -139,7 +140,7 @@ def _each_option(given: Mapping[str, Any], name: str) -> Iterator[tuple[Any, Any
         options = _object(given.get(field_name, {}))
         if options is None:  # not shown: it may hold a secret
             raise _refusal(
-                f"{name} has {field_name} that are no JSON object of strings: write "
+                f"{name} has {field_name} that are not a JSON object of strings: write "
                 '{"key": "value"}'
             )
         yield from options.items()

@@ -92,21 +92,20 @@ def first_try_millis(dag_run: RunOfDag) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class FirstTry:
-    """The state before any attempt of a task."""
+    """The state before a task published anything."""
 
     millis: int | None
-    """A time before the first attempt; None if Airflow does not keep it."""
+    """A time before the first commit of the task; None if it is unknown."""
     head: str | None
-    """The identity of the table's newest snapshot at that time."""
+    """The identity of the newest snapshot that the first attempt found; None if it is unknown."""
 
 
 def find_first_try(context: Context, subject: str, head: Callable[[], str | None]) -> FirstTry:
-    """Return the start of this task's first attempt, and the newest snapshot it found.
+    """Return a time before this task's first attempt, and the newest snapshot at that attempt.
 
-    The first attempt reads the newest snapshot and keeps it in the task's state store, which
-    outlives retries and clears. It is only stored by the first attempt, before which this task
-    cannot have published anything. Without the store, or after a first attempt that could not write
-    it, only the start of the run is known.
+    The time is the start of the DAG run; the clock of the first attempt if Airflow does not keep
+    that start. Only the first attempt stores both, in the task's state store, which outlives
+    retries and clears. Without a stored state, a later attempt knows only the start of the run.
     """
     began, store = first_try_millis(context["dag_run"]), context.get("task_state_store")
     if store is None:

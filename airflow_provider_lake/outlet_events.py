@@ -77,8 +77,8 @@ def partition_keys(
     if column not in table.schema.partition_keys:
         has = ", ".join(table.schema.partition_keys) or "none"
         raise LakeArgumentError(
-            f"partition_column {column!r} is no partition column of {table.location}: use one of "
-            f"{has}"
+            f"partition_column {column!r} is not a partition column of {table.location}: use one "
+            f"of {has}"
         )
     touched = table.touched_partitions(after=after, upto=upto)
     is_day = atomic(TypeName.DATE) in {

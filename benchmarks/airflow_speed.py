@@ -27,7 +27,7 @@ import lakeformat as lake
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "bin"))
 
-from local_airflow import LocalAirflow  # noqa: E402 - bin/ is no package
+from local_airflow import LocalAirflow  # noqa: E402 - bin/ is not a package
 
 __all__ = ["main"]
 

@@ -134,7 +134,7 @@ def group_name(word: str) -> str:
     """One of the groups' names, else a line that lists them."""
     names = [group.name for group in GROUPS]
     if word not in names:
-        raise argparse.ArgumentTypeError(f"{word!r} is no group: choose from {', '.join(names)}")
+        raise argparse.ArgumentTypeError(f"{word!r} is not a group: choose from {', '.join(names)}")
     return word
 
 

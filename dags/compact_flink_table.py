@@ -39,7 +39,7 @@ with DAG(
         min_files=5,
         poke_interval=60,
         timeout=timedelta(days=1),
-        soft_fail=True,  # a day without writes is no failure
+        soft_fail=True,  # a day without writes is not a failure
         deferrable=True,
     )
     compact = LakeCompactOperator(task_id="compact", table=TABLE, strategy="minor")

@@ -27,7 +27,7 @@ __all__ = ["DISTRIBUTION", "Finding", "Status", "diagnose"]
 
 DISTRIBUTION = "airflow-provider-lake"
 
-# An extra whose first package is absent is simply not installed: that is no failure.
+# An extra whose first package is absent is simply not installed: that is not a failure.
 FIRST_PACKAGE = {
     "airflow": "apache-airflow",
     "spark": "pyspark",

@@ -119,7 +119,7 @@ class Aggregator:
         if self.type in WIDTHS:
             result, limit = operation(acc, new), 1 << (WIDTHS[self.type] - 1)
             if not -limit <= result < limit:
-                raise ModelError(f"{result} is no {self.type}")
+                raise ModelError(f"{result} is not of type {self.type}")
             return result
         if self.type in ("FLOAT", "DOUBLE"):
             kind = np.float32 if self.type == "FLOAT" else np.float64

@@ -139,7 +139,9 @@ CASES = {
         "id,flag\n1,true\n2,False\n3,1\n",
         [{"id": 1, "flag": True}, {"id": 2, "flag": False}, {"id": 3, "flag": True}],
     ),
-    "no truth": Case("a.csv", "id,flag\n1,yes\n", "row 1, column 'flag': 'yes' is no BOOLEAN"),
+    "no truth": Case(
+        "a.csv", "id,flag\n1,yes\n", "row 1, column 'flag': 'yes' is not a value of type BOOLEAN"
+    ),
     "times": Case(
         "a.csv",
         "id,at\n1,2024-01-31 10:00:00.123\n2,2024-01-31T10:00\n3,2024-01-31\n",
@@ -150,7 +152,7 @@ CASES = {
         ],
     ),
     "a time with a zone": Case(
-        "a.csv", "id,at\n1,2024-01-31 10:00:00Z\n", "row 1, column 'at': .*no TIMESTAMP.*zone"
+        "a.csv", "id,at\n1,2024-01-31 10:00:00Z\n", "row 1, column 'at': .*type TIMESTAMP.*zone"
     ),
     "a time in JSON": Case(
         "a.jsonl", '{"at": "2024-01-31 10:00"}\n', [{"at": datetime(2024, 1, 31, 10)}]
@@ -160,7 +162,9 @@ CASES = {
     ),
     "decimals": Case("a.csv", "id,price\n1,1.5\n", [{"id": 1, "price": Decimal("1.50")}]),
     "a decimal too fine": Case(
-        "a.csv", "id,price\n1,1\n2,1.505\n", r"row 2, column 'price': '1.505' is no DECIMAL\(6, 2\)"
+        "a.csv",
+        "id,price\n1,1\n2,1.505\n",
+        r"row 2, column 'price': '1.505' is not a value of type DECIMAL\(6, 2\)",
     ),
     "a decimal too large": Case(
         "a.csv", "id,price\n1,1\n2,12345.5\n", "column 'price'.*digits.* row 2"
@@ -207,7 +211,7 @@ CASES = {
     "a bad value without a header": Case(
         "a.csv",
         "1,a\nx,a\n",
-        "row 2, column 'id': 'x' is no INT.*null_values",
+        "row 2, column 'id': 'x' is not a value of type INT.*null_values",
         {"header": False},
         2,
     ),
@@ -217,12 +221,14 @@ CASES = {
     "blank lines of JSON": Case("a.json", "\n \n", []),
     "a header alone": Case("a.csv", "id,s\n", []),
     "an array of JSON": Case("a.json", '[{"id": 1}]\n', "line 1 of .* is one JSON object"),
-    "no JSON": Case("a.json", '{"id": 1}\n{"id": }\n', "row 2 is no JSON: "),
+    "no JSON": Case("a.json", '{"id": 1}\n{"id": }\n', "row 2 is not JSON: "),
     "a text in JSON for a number": Case(
-        "a.json", '{"id": 1}\n\n{"id": "x"}\n', "row 2, column 'id': \"x\" is no INT"
+        "a.json",
+        '{"id": 1}\n\n{"id": "x"}\n',
+        "row 2, column 'id': \"x\" is not a value of type INT",
     ),
     "a fraction in JSON for a whole number": Case(
-        "a.json", '{"id": 1.5}\n', "row 1, column 'id': 1.5 is no INT"
+        "a.json", '{"id": 1.5}\n', "row 1, column 'id': 1.5 is not a value of type INT"
     ),
     "a format by name": Case("a.txt", ONE, OF_ONE, {"format": "csv"}),
     "no format": Case("a.txt", ONE, "a.txt' is unknown: use a name that ends in"),

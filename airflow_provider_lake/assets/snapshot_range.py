@@ -174,8 +174,8 @@ def _stored(table: Table, name: str, consumer: str, *, may_be_gone: bool) -> Pos
     if found.is_stale and not may_be_gone:
         raise InvalidRequestError(
             f"consumer {consumer!r} of {name} cannot continue: snapshot {found.next_snapshot}, "
-            "which it reads next, has expired. Read all rows once, then move the consumer with "
-            "table.consumers.reset"
+            "which it reads next, has expired. Read all rows of the newest snapshot N once, then "
+            f"run table.consumers.reset({consumer!r}, next_snapshot=N + 1)"
         )
     return found.position
 

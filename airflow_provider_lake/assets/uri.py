@@ -83,7 +83,7 @@ def address_of(uri: str) -> TableAddress:
     """Return the table that a URI names."""
     parts = urlsplit(uri)
     if parts.scheme.lower() != SCHEME:
-        raise ValueError(f"{uri!r} is no URI of a lake table: write lake://<database>/<table>")
+        raise ValueError(f"{uri!r} is not a URI of a lake table: write lake://<database>/<table>")
     return _address(parts)
 
 
@@ -91,7 +91,7 @@ def split_table_name(name: str) -> tuple[str, str]:
     """Return the parts of ``database.table``, checked without opening the table."""
     given: object = name
     if not isinstance(given, str) or name.count(".") != 1:
-        raise ValueError(f"{name!r} is no table name: write database.table")
+        raise ValueError(f"{name!r} is not a table name: write database.table")
     database, table = name.split(".")
     _check("database", database, name)
     base, dollar, branch = table.partition("$")

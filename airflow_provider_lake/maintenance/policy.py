@@ -260,7 +260,7 @@ def _named(where: str, values: Mapping[Any, Any]) -> list[tuple[str, Any]]:
     """Return entries sorted by name; YAML reads unquoted ``no`` as false and ``007`` as seven."""
     for name in values:
         if not isinstance(name, str):
-            raise PolicyError(f"{where} has the name {name!r}, which is no string: quote it")
+            raise PolicyError(f"{where} has the name {name!r}, which is not a string: quote it")
     return sorted(values.items())
 
 

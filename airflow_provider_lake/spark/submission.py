@@ -19,7 +19,7 @@ __all__ = ["LakeSparkSubmission"]
 
 
 class LakeSparkSubmission(SparkSubmitOperator):
-    """Submits as the stock operator does, with a hook of ours; it is no task of a DAG.
+    """Submits as the stock operator does, with a hook of ours; it is not a task of a DAG.
 
     All its arguments are rendered. The stock operator chooses by the master and the deploy mode: it
     waits for spark-submit, or it follows a driver on the cluster, which a retry finds again.

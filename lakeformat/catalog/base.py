@@ -296,7 +296,7 @@ class Catalog(ABC):
         return NotFoundError(f"table '{name}' does not exist in {self.location}")
 
     def _require_droppable(self, name: TableName) -> None:
-        """Accept also a table without files, and files that are no table any more."""
+        """Accept also a table without files, and files that are not a table any more."""
         self._require_database(name.database)
         if self._is_listed(name) or not has_leftovers(
             self._storage_of(name.database), self._layout(name)

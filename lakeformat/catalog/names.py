@@ -46,10 +46,10 @@ class TableName:
 def parse_name(name: str) -> TableName:
     """Return the parts of a name; each is checked."""
     if not isinstance(name, str):
-        raise InvalidRequestError(f"{name!r} is no table name: write 'database.table'")
+        raise InvalidRequestError(f"{name!r} is not a table name: write 'database.table'")
     database, dot, rest = name.partition(".")
     if not dot:
-        raise InvalidRequestError(f"{name!r} is no table name: write 'database.table'")
+        raise InvalidRequestError(f"{name!r} is not a table name: write 'database.table'")
     refuse_system_database(database)
     table, *suffixes = rest.split("$")
     check_name("table", table)
@@ -59,7 +59,7 @@ def parse_name(name: str) -> TableName:
         check_branch_name(branch)
     if len(suffixes) > 1:
         raise InvalidRequestError(
-            f"{name!r} is no table name: only '$branch_<branch>' and then '$<system table>' may "
+            f"{name!r} is not a table name: only '$branch_<branch>' and then '$<system table>' may "
             "follow the table"
         )
     return TableName(database, table, branch, suffixes[0] if suffixes else None)

@@ -303,7 +303,7 @@ def _sentence(report: CompactReport) -> str:
 
 @contextmanager
 def progressing() -> Iterator[Callable[[Progress], None] | None]:
-    """Yield a callback that moves a progress bar on stderr, or None if stderr is no terminal."""
+    """Yield a callback that moves a progress bar on stderr; None if stderr is not a terminal."""
     with progress_line("planning", bar=True) as update:
         if update is None:
             yield None

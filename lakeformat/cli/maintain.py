@@ -270,7 +270,7 @@ def _worded(context: typer.Context, text: str, table: str | None = None) -> str:
 
 @contextmanager
 def _progressing() -> Iterator[Callable[[MaintainProgress], None] | None]:
-    """Yield a callback that shows the current step on stderr, or None if stderr is no terminal."""
+    """Yield a callback that shows the current step on stderr; None if stderr is not a terminal."""
     with progress_line("health") as update:
         if update is None:
             yield None

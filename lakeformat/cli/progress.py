@@ -16,7 +16,7 @@ __all__ = ["counting", "counting_rows", "files_done", "progress_line", "progress
 
 @contextmanager
 def progress_line(begins: str, *, bar: bool = False) -> Iterator[Callable[..., Any] | None]:
-    """Yield the function that updates the line, or None if stderr is no terminal.
+    """Yield a function that updates the line; None if stderr is not a terminal.
 
     Its arguments are ``description`` and, with a bar, ``total`` and ``completed``.
     """
@@ -52,8 +52,9 @@ def progressing(batches: Iterator[pa.RecordBatch], what: str) -> Iterator[pa.Rec
 
 @contextmanager
 def counting(begins: str, counted: str) -> Iterator[Callable[[], None] | None]:
-    """Yield a function to call for each file, or None; a terminal shows how many there are so
-    far.
+    """Yield a function to call for each file, which shows their number on stderr.
+
+    None if stderr is not a terminal.
     """
     with progress_line(begins) as update:
         if update is None:
@@ -71,7 +72,7 @@ def counting(begins: str, counted: str) -> Iterator[Callable[[], None] | None]:
 
 @contextmanager
 def counting_rows(what: str) -> Iterator[Callable[[int], None] | None]:
-    """Yield a function that takes the number of rows so far, or None if stderr is no terminal."""
+    """Yield a function that shows a number of rows on stderr; None if stderr is not a terminal."""
     with progress_line(what) as update:
         if update is None:
             yield None
@@ -81,8 +82,9 @@ def counting_rows(what: str) -> Iterator[Callable[[int], None] | None]:
 
 @contextmanager
 def files_done() -> Iterator[Callable[[int, int], None] | None]:
-    """Yield a function that takes the total of files and those done, or None; a terminal shows a
-    bar.
+    """Yield a function that takes the numbers of all files and of finished ones, and shows a bar.
+
+    None if stderr is not a terminal.
     """
     with progress_line("planning", bar=True) as update:
         if update is None:

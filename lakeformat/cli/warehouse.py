@@ -238,7 +238,7 @@ def _refuse_options_of_names(context: typer.Context, name: str) -> None:
 def _table_in_catalog(context: typer.Context, name: str) -> lake.Table:
     if "." not in name.strip(".") and os.path.isdir(name):
         raise InvalidRequestError(
-            f"{name!r} is no table name: write 'database.table', or './{name}' for the directory"
+            f"{name!r} is not a table name: write 'database.table', or './{name}' for the directory"
         )
     catalog = existing_catalog(context)
     try:

@@ -95,7 +95,7 @@ def _cut_upwards(value: str | bytes, length: int) -> str | bytes | None:
 def _next_text(text: str) -> str | None:
     for place in range(len(text) - 1, -1, -1):
         following = ord(text[place]) + 1
-        # Java stops at a surrogate, which is no valid text; then the next character is the bound.
+        # Java stops at a surrogate, which is not valid text; then the next character is the bound.
         following = _SURROGATES.stop if following in _SURROGATES else following
         if following <= _LAST_CODE_POINT:
             return text[:place] + chr(following)

@@ -267,7 +267,7 @@ def _require_members(names: Sequence[str], members: Sequence[DataField], key: st
     for name in names:
         if name not in known:
             raise InvalidRequestError(
-                f"option {key!r} names {name!r}, which is no member of the column; there are "
+                f"option {key!r} names {name!r}, which is not a member of the column; there are "
                 f"{', '.join(known)}{closest(name, known)}"
             )
 

@@ -1,4 +1,4 @@
-"""Races of a reader with the expiry: files of an expired snapshot are no damage."""
+"""Races of a reader with the expiry: a missing file of an expired snapshot is not damage."""
 
 from __future__ import annotations
 

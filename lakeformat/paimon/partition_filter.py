@@ -104,7 +104,7 @@ def _values(schema: TableSchema, spec: PartitionSpec) -> _Values:
     if unknown:
         keys = ", ".join(schema.partition_keys)
         known = f"the table is partitioned by {keys}" if keys else "the table has no partitions"
-        raise InvalidRequestError(f"{unknown[0]!r} is no partition column: {known}")
+        raise InvalidRequestError(f"{unknown[0]!r} is not a partition column: {known}")
     default = schema.table_options.partition_default_name
     return {
         position: _value(spec[field.name], field, default)
@@ -120,12 +120,12 @@ def _value(value: Any, field: DataField, default: str) -> pa.Array:
         found = cast_array(pa.array([text], pa.string()), STRING, field.type)
     except LakeError as reason:
         raise InvalidRequestError(
-            f"{value!r} is no value of the partition column {field.name!r}: {reason}"
+            f"{value!r} is not a value of the partition column {field.name!r}: {reason}"
         ) from None
     if text is not None and not _says(text, found):
         raise InvalidRequestError(
-            f"{value!r} is no value of the partition column {field.name!r}, whose type would make "
-            f"it {found[0].as_py()!r}: name the partition as it is"
+            f"{value!r} is not a value of the partition column {field.name!r}, whose type would "
+            f"make it {found[0].as_py()!r}: name the partition as it is"
         )
     return found
 

@@ -171,7 +171,7 @@ def _keys(
     for name in keys:
         if name not in columns:
             raise InvalidRequestError(
-                f"{argument} names {name!r}, which is no column; there are {', '.join(columns)}"
+                f"{argument} names {name!r}, which is not a column; there are {', '.join(columns)}"
             )
         if keys.count(name) > 1:
             raise InvalidRequestError(f"{argument} names {name!r} twice")

@@ -6,7 +6,7 @@ Directories need not exist before a file is written into them (``create`` makes 
 A storage may drop a directory with its last file.
 
 Every method translates the errors of its backend: ``NotFoundError`` if the file does not exist (a
-directory is no file), ``AlreadyExistsError`` if the name is taken, ``UnavailableError`` for every
+directory is not a file), ``AlreadyExistsError`` if the name is taken, ``UnavailableError`` for any
 other failure outside the library. "Durable" means: the content survives a power cut after the
 method has returned.
 

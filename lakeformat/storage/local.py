@@ -200,7 +200,7 @@ class LocalStorage(FollowsNoLinks):
                 sync_directory(os.path.dirname(path))
                 return
             while self.directory_exists(path):
-                # Another process may delete or write here too: a missing entry is no error.
+                # Another process may delete or write here too: a missing entry is not an error.
                 with suppress(FileNotFoundError):
                     shutil.rmtree(path)
                     sync_directory(os.path.dirname(path))

@@ -71,7 +71,7 @@ def move_directory(storage: Storage, old: str, new: str, *, last: str) -> None:
 def is_moving(storage: Storage, old: str, new: str) -> bool:
     """Return True if an unfinished move copied the files at the new place.
 
-    Equal content is no proof: two new tables may have the same schema.
+    Equal content proves nothing: two new tables may have the same schema.
     """
     try:
         return storage.read(f"{new}/{MOVE_MARK}") == old.encode()

@@ -156,6 +156,6 @@ def _identified(position: Position, identity: object) -> Position:
 
 def _unreadable(kept: object) -> InvalidRequestError:
     return InvalidRequestError(
-        f"{kept!r} is no position: give a snapshot number, or the text of a position as "
+        f"{kept!r} is not a position: give a snapshot number, or the text of a position as "
         "str(table.position()) returns it"
     )

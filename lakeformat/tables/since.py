@@ -18,5 +18,5 @@ class Since(Generic[_Snapshot]):
     missed: bool
     """True if snapshots right after the position have expired unseen."""
     rewound: bool
-    """True if the position is no part of the history any more: the table was rolled back, or
+    """True if the position is not part of the history any more: the table was rolled back, or
     dropped and created again."""

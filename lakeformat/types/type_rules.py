@@ -50,7 +50,7 @@ def is_text(value: object) -> bool:
 
 
 def is_whole_number(value: object) -> bool:
-    """Return True for an int that is no bool; Python counts a bool as an int."""
+    """Return True for an int that is not a bool; Python counts a bool as an int."""
     return isinstance(value, int) and not isinstance(value, bool)
 
 

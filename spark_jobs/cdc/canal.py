@@ -78,7 +78,7 @@ class Canal:
         kind, data = field_of(messages, "type"), field_of(messages, "data")
         if kind is None or kind.null_count:
             raise lake.InvalidRequestError(
-                f"{path} has a line without 'type', so it is no message of Canal: check key "
+                f"{path} has a line without 'type', so it is not a message of Canal: check key "
                 "'format'"
             )
         meant = only.mask(table_names(messages), path)

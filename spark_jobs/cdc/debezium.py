@@ -98,7 +98,7 @@ class Debezium:
         op = field_of(body, "op")
         if op is None or op.null_count:
             raise lake.InvalidRequestError(
-                f"{path} has a message without 'op', so it is no complete message of Debezium: "
+                f"{path} has a message without 'op', so it is not a complete message of Debezium: "
                 "check key 'format', and remove the transform 'unwrap' from the connector"
             )
         meant = only.mask(self.tables(messages), path)

@@ -73,7 +73,7 @@ def _objects(block: bytes, path: str) -> bytes:
     if found := _NO_OBJECT.search(lines):
         shown = found[0].strip()[:60].decode(errors="replace")
         raise lake.InvalidRequestError(
-            f"cannot read {path}: the line {shown!r} is no JSON object. Write one message, a JSON "
-            "object, to each line"
+            f"cannot read {path}: the line {shown!r} is not a JSON object. Write one message, a "
+            "JSON object, to each line"
         )
     return lines

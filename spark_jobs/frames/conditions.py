@@ -108,7 +108,7 @@ def _compared(column: Column, op: Op, value: Column) -> Column:
             return column > value
         case Op.GREATER_EQUAL:
             return column >= value
-    raise AssertionError(f"{op} is no comparison")
+    raise AssertionError(f"{op} is not a comparison")
 
 
 def _literal(field: DataField, value: pa.Scalar) -> Column | None:

@@ -78,7 +78,7 @@ def _connect(url: str, options: dict[str, str]) -> Any:
         return sql.create_engine(address, hide_parameters=True)
     except (sql.exc.ArgumentError, ModuleNotFoundError) as reason:
         raise lake.InvalidRequestError(
-            f"key 'jdbc_url' is no SQLAlchemy address, or its driver is missing "
+            f"key 'jdbc_url' is not an SQLAlchemy address, or its driver is missing "
             f"({type(reason).__name__}): check the address and install the driver"
         ) from None
 

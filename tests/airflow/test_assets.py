@@ -305,7 +305,7 @@ def test_keys_of_a_column_that_makes_no_partitions_are_refused(orders):
     """Without keys a DAG that waits for them would never start."""
     write(orders, "2024-01-01")
     with pytest.raises(
-        LakeArgumentError, match=r"'day' is no partition column of .*: use one of dt"
+        LakeArgumentError, match=r"'day' is not a partition column of .*: use one of dt"
     ):
         told([lake_asset("shop.orders")], result_of(1, None), partition_column="day")
 

@@ -93,14 +93,14 @@ def test_empty_fields_of_a_form_say_nothing():
     ("extra", "words"),
     [
         ({"engine": "flink"}, "engine 'flink': use one of auto, python, spark"),
-        ({"secret_options": "{"}, "secret_options that are no JSON object of strings"),
-        ({"options": {"a": 1}}, "options that are no JSON object of strings"),
+        ({"secret_options": "{"}, "secret_options that are not a JSON object of strings"),
+        ({"options": {"a": 1}}, "options that are not a JSON object of strings"),
         (
             {"options": {"metastore": "jdbc"}, "metastore": "filesystem"},
             "'metastore' to two different values",
         ),
-        ({"spark_conn_id": 1}, "spark_conn_id that is no string"),
-        ({"s3_secret_key": 7}, "options that are no JSON object of strings"),
+        ({"spark_conn_id": 1}, "spark_conn_id that is not a string"),
+        ({"s3_secret_key": 7}, "options that are not a JSON object of strings"),
     ],
 )
 def test_what_a_field_cannot_mean_is_refused(extra, words):

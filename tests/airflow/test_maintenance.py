@@ -90,7 +90,7 @@ def test_a_group_takes_steps_as_a_policy_writes_them():
         ("{on: {tables: {orders: {analyze: true}}}}", r"^databases has the name True, which is no"),
         (
             "{shop: {tables: {007: {}}}}",
-            r"^shop\.tables has the name 7, which is no string: quote it",
+            r"^shop\.tables has the name 7, which is not a string: quote it",
         ),
         ("{shop: {tables: {1: {}, a: {}}}}", r"^shop\.tables has the name 1"),
         ("{shop: {tables: {a: {}}}, shop: {tables: {b: {}}}}", r"'shop' in line 2 and again in li"),

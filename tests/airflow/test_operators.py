@@ -104,7 +104,7 @@ def test_the_arguments_of_an_operator_are_the_keys_of_its_request(operator):
     base = argument_types(LakeJobOperator, LakeWarehouseJobOperator)
 
     if operator is LakeIngestOperator:
-        wanted["jdbc_conn_id"] = str | None  # a login is no argument of a task
+        wanted["jdbc_conn_id"] = str | None  # a login is not an argument of a task
     assert {name: hint for name, hint in own.items() if name not in base} == wanted
 
 

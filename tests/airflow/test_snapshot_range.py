@@ -193,6 +193,6 @@ def test_a_run_without_events_needs_a_name_and_is_not_retried(orders):
     with pytest.raises(LakeArgumentError, match=words):
         snapshot_range(context())
     with pytest.raises(
-        LakeArgumentError, match=r"'orders' is no table name: write database\.table"
+        LakeArgumentError, match=r"'orders' is not a table name: write database\.table"
     ):
         snapshot_range(context(), "orders")

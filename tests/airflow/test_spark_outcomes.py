@@ -297,7 +297,7 @@ def test_settings_the_stock_operator_cannot_follow_fail_for_good(orders, task, c
     [
         ({"where": "dt ="}, "InvalidRequestError: "),
         ({"where": "price > 1"}, "InvalidRequestError: "),
-        ({"partitions": {"dt": "2024-01-31"}}, "'dt' is no partition column"),
+        ({"partitions": {"dt": "2024-01-31"}}, "'dt' is not a partition column"),
     ],
 )
 def test_partitions_the_table_cannot_have_are_refused_before_anything_is_submitted(

@@ -136,7 +136,7 @@ def check_runs(scenario: Scenario, batch_rows: int) -> None:
     with new_table(scenario, {}) as table:
         schema = table.schema
     merged = None
-    with suppress(ModelError):  # what cannot be flushed is no run
+    with suppress(ModelError):  # what cannot be flushed is not a run
         for changes in scenario.commits:
             model.write(changes)
     with suppress(ModelError):

@@ -115,7 +115,7 @@ def test_a_table_whose_rename_was_cut_off_anywhere_is_dropped_with_every_file(tm
         found = storage.reopened()
         catalog = opened(found, file)
         [name] = catalog.list_tables("shop")
-        with suppress(lake.NotFoundError):  # half of a copy is no table
+        with suppress(lake.NotFoundError):  # half of a copy is not a table
             table = catalog.table(f"shop.{name}")
             assert (rows(table), len(table.schema.fields)) == (ROWS, 2), f"{call}"
         catalog.drop_table(f"shop.{name}")

@@ -211,7 +211,8 @@ def test_a_file_that_is_no_message_is_named_and_nothing_is_written(catalog, stoc
     lines = [json.dumps(each) for each in messages.ONE_STORY["maxwell"]]
 
     with pytest.raises(
-        lake.InvalidRequestError, match=r"messages-0007.json: the line 'nonsense' is no JSON"
+        lake.InvalidRequestError,
+        match=r"messages-0007.json: the line 'nonsense' is not a JSON object",
     ):
         ingest("maxwell", *lines, "nonsense")
 

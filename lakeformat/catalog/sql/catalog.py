@@ -268,7 +268,7 @@ class SqlCatalog(Catalog):
     def repair(self, name: str | None = None) -> RepairReport:
         """Finish changes that a crash interrupted: of all databases, of one, or of one table."""
         if name is not None and not isinstance(name, str):
-            parse_plain_name(name)  # raises the error for a name that is no text
+            parse_plain_name(name)  # raises the error for a name that is not text
         if name is None:
             databases = sorted({*self.list_databases(), *self._places.databases_with_tables()})
             return self._repair(databases, None)

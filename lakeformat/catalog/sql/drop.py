@@ -54,7 +54,7 @@ class Drops:
                 self._listing.finish(place, DROPPED)
 
     def run_leftovers(self, name: TableName, plan: DropPlan, check: Callable[[], None]) -> None:
-        """Delete files that no row lists and that are no table any more."""
+        """Delete files that no row lists and that are not a table any more."""
         with self._locks.hold(name):
             check()
             self._renames.refuse_files_on_their_way(name)

@@ -66,4 +66,4 @@ def _pattern(text: str) -> re.Pattern[str]:
     try:
         return re.compile(text)
     except re.error as reason:
-        raise InvalidRequestError(f"{text!r} is no regular expression: {reason}") from None
+        raise InvalidRequestError(f"{text!r} is not a regular expression: {reason}") from None

@@ -46,7 +46,7 @@ def columns_of(directory: PlainDirectory, partition_types: Mapping[str, str]) ->
     """Return the columns of the table: those of all files, then the partition columns."""
     if unknown := [key for key in partition_types if key not in directory.keys]:
         raise InvalidRequestError(
-            f"{unknown[0]!r} is no partition column: the directories name "
+            f"{unknown[0]!r} is not a partition column: the directories name "
             f"{', '.join(directory.keys) or 'none'}"
         )
     try:
@@ -99,7 +99,7 @@ def partition_columns(schema: TableSchema, file: PlainFile) -> dict[str, pa.Arra
             found[key] = cast_array(value, STRING, by_name[key].type)
         except LakeError as reason:
             raise InvalidRequestError(
-                f"{file.uri}: {text!r} is no value of partition column {key!r}, which is "
+                f"{file.uri}: {text!r} is not a value of partition column {key!r}, which is "
                 f"{type_to_json(by_name[key].type)}: {reason}"
             ) from None
     return found
@@ -130,7 +130,7 @@ def choose(
         elif not _has_address(storage, root) or not _has_address(storage, file.info.path):
             found.append(SourceFile(file, COPIED, "its path cannot be written as an address"))
         elif len(file.info.path[len(root) :].strip("/").split("/")) != len(file.values) + 1:
-            found.append(SourceFile(file, COPIED, "its directory is no partition"))
+            found.append(SourceFile(file, COPIED, "its directory is not a partition"))
         else:
             found.append(SourceFile(file, REGISTERED, "has the columns of the table"))
     return found

@@ -65,7 +65,7 @@ def find_plain_files(storage: Storage, root: str) -> PlainDirectory:
     Refused if the directory holds, is or lies in a table, or if partition columns differ.
     """
     if not storage.directory_exists(root):
-        raise NotFoundError(f"{storage.uri(root)} is no directory: check the address")
+        raise NotFoundError(f"{storage.uri(root)} is not a directory: check the address")
     for directory in (root, *parents(root)):
         _refuse_table(storage, root, directory)
     skipped: list[str] = []

@@ -129,7 +129,7 @@ def _named(
         return not_utf_8(path, where)
     shown = "a value" if text is None else repr(text)
     return InvalidRequestError(
-        f"cannot read {path}: {where}: {shown} is no {type_name(kind)} "
+        f"cannot read {path}: {where}: {shown} is not a value of type {type_name(kind)} "
         f"({said[column.end() :]}): correct it, or add it to null_values if it stands for NULL"
     )
 
@@ -171,7 +171,7 @@ def _found_again(
     """
     row = 1
     with suppress(pa.ArrowInvalid):
-        texts = dict.fromkeys(names, pa.binary())  # also of what is no text
+        texts = dict.fromkeys(names, pa.binary())  # also for bytes that are not text
         for batch in read_growing(lambda size: open_csv(path, texts, dialect, size, names)):
             column = batch.column(name)
             if value is not None:

@@ -159,7 +159,7 @@ def _encoding(name: str) -> str:
             "that Python has for it"
         ) from None
     if not getattr(found, "_is_text_encoding", True):  # such as base64
-        raise InvalidRequestError(f"encoding {name!r} is no encoding of text")
+        raise InvalidRequestError(f"encoding {name!r} is not an encoding of text")
     return found.name
 
 

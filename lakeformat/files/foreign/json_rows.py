@@ -115,7 +115,7 @@ def _of_line(
         return not_utf_8(path, f"row {row}: {reason}")
     except ValueError as reason:
         shown = line[:_SHOWN].decode(errors="replace").strip()
-        return InvalidRequestError(f"cannot read {path}: row {row} is no JSON: {shown}: {reason}")
+        return InvalidRequestError(f"cannot read {path}: row {row} is not JSON: {shown}: {reason}")
     for name, value in values.items():
         if name not in columns.names:
             return InvalidRequestError(
@@ -132,8 +132,8 @@ def _of_line(
             shown = json.dumps(value, ensure_ascii=False)[:_SHOWN]
             kind = type_name(readable.field(name).type)
             return InvalidRequestError(
-                f"cannot read {path}: row {row}, column {name!r}: {shown} is no {kind} "
-                f"({_reason_text(refused)}): correct it, or change the column's type"
+                f"cannot read {path}: row {row}, column {name!r}: {shown} is not a value of type "
+                f"{kind} ({_reason_text(refused)}): correct it, or change the column's type"
             )
     return InvalidRequestError(
         f"cannot read {path}: row {row}: {_reason_text(_failure(line, readable))}"

@@ -438,7 +438,7 @@ def _wants_empty(handle: TableHandle) -> bool:
 
 
 def _changes_rows(new: Changes) -> bool:
-    """Return True if existing rows are deleted: then the commit is no append."""
+    """Return True if existing rows are deleted: then the commit is not an append."""
     return bool(new.table.is_delete.any()) or any(
         entry.index_type == DELETION_VECTORS for entry in new.index_added
     )

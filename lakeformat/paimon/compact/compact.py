@@ -90,10 +90,10 @@ def run_plans(
     on_progress: OnUnit | None,
     ends_at_once: Callable[[TableHandle], bool],
 ) -> CompactReport:
-    """Plan, run and commit until nothing is due.
+    """Plan, run and commit in rounds until a plan has no unit of work.
 
-    ``plan`` is called for all buckets first, then for some. A bucket that was compacted is planned
-    again unless ``ends_at_once`` returns True.
+    The first round plans all buckets, the next ones only some: those whose commit was refused, and
+    those just compacted unless ``ends_at_once`` returns True.
     """
     if on_progress is not None and not callable(on_progress):
         raise InvalidRequestError(

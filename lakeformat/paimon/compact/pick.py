@@ -109,8 +109,7 @@ def _too_many(levels: Levels, settings: PickSettings) -> Pick | None:
 
 
 def _extended(runs: Sequence[SortedRun], count: int, settings: PickSettings) -> int:
-    """Return the number of runs to take: the first ``count``, and those after them that are no
-    larger."""
+    """Return the number of runs to take: the first ``count``, and next ones that are not larger."""
     size, is_extended = sum(run.size for run in runs[:count]), False
     for run in runs[count:]:
         is_larger = size * (100 + settings.size_ratio) < run.size * 100

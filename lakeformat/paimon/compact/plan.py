@@ -58,8 +58,7 @@ def under_schema(handle: TableHandle, schema_id: int) -> TableHandle:
 
 
 def has_left_table(handle: TableHandle, unit: CompactUnit) -> bool:
-    """Return whether files of a unit have left the table, so that a failure to read them is no
-    damage."""
+    """Return whether files of a unit have left the table: they need not be readable then."""
     snapshot = latest_snapshot(handle.storage, handle.layout)
     if snapshot is None or snapshot.id == unit.snapshot.id:
         return snapshot is None

@@ -208,5 +208,5 @@ def _pattern(name: str, text: str) -> re.Pattern[str]:
         return re.compile(text)
     except re.error as reason:
         raise InvalidRequestError(
-            f"{name} is {text!r}, which is no regular expression: {reason}"
+            f"{name} is {text!r}, which is not a regular expression: {reason}"
         ) from None

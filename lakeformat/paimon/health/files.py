@@ -172,7 +172,7 @@ class FileState:
         )
 
     def pending(self) -> Pending:
-        """Return the files that a compaction would still rewrite, by partition."""
+        """Return number, bytes and rows of the files due for compaction, by partition."""
         least = BYTES_PART * self._target
         partitions, options = self.partitions, self._handle.options
         waiting = self._outside_last_run() if self.is_keyed else self._sizes < least

@@ -126,7 +126,10 @@ def _check(handle: TableHandle, time_travel: bool, unknown: bool) -> HealthRepor
 
 
 def due_places(handle: TableHandle) -> frozenset[tuple[bytes, int]]:
-    """Return the buckets due for compaction, each as its partition's framed row and number."""
+    """Return the buckets due for compaction.
+
+    Each is a pair of the partition (its framed binary row) and the bucket number.
+    """
     return again_if_overtaken(handle, lambda: _due_places(handle))
 
 

@@ -33,30 +33,30 @@ _TOLERATED_PART = 1.5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OverdueNumbers:
-    """Of snapshots, or of changelogs: how many there are and how many should have expired."""
+    """The numbers of all snapshots (or changelogs), and of those that should have expired."""
 
     count: int = 0
     overdue: int = 0
-    """Beyond the retention of the table's options."""
+    """The number beyond the retention of the table's options."""
     expirable: int = 0
-    """Of those, the ones that an expiry would remove now: no consumer keeps them."""
+    """The number that an expiry would delete now; consumers keep the remaining overdue ones."""
     first_left: int = 0
-    """The number of the oldest that such an expiry would leave."""
+    """The id of the oldest snapshot (or changelog) that an expiry would keep now."""
     first_kept: int = 0
-    """The number of the oldest within the retention."""
+    """The id of the oldest snapshot (or changelog) within the retention."""
 
     @property
     def backlog(self) -> float:
-        """The part of all that should have expired, 0 while they are few.
+        """The share of the snapshots (or changelogs) that an expiry would delete now.
 
-        Writers and jobs expire now and then, so up to ten more than the retention allows are no
-        reason, nor are half as many again.
+        It is 0 if that is at most 10, or at most half as many as those it would keep: writers
+        expire only from time to time.
         """
         return _share(self.expirable, self.count)
 
     @property
     def held_backlog(self) -> float:
-        """The same with those that a consumer keeps; 0 if it keeps none."""
+        """The share of all overdue snapshots (or changelogs); 0 if consumers keep none of them."""
         return _share(self.overdue, self.count) if self.expirable < self.overdue else 0.0
 
 
@@ -67,15 +67,15 @@ class Overdue:
     snapshots: OverdueNumbers = OverdueNumbers()
     changelogs: OverdueNumbers = OverdueNumbers()
     changelogs_outlive: bool = False
-    """True where the changelog of an expired snapshot is kept longer."""
+    """True if the changelog of an expired snapshot is kept longer than the snapshot."""
     reader: Guard | None = None
-    """The consumer that is furthest behind, if it keeps any that is overdue."""
+    """The consumer that is furthest behind, if consumers keep overdue snapshots or changelogs."""
     refusal: str | None = None
     """The error of an expiry by the table's own options, if they contradict each other."""
 
     @property
     def held_backlog(self) -> float:
-        """The greater part of snapshots and changelogs beyond their retention, if some are held."""
+        """The greater of both shares that are overdue and kept for consumers."""
         return max(self.snapshots.held_backlog, self.changelogs.held_backlog)
 
 
@@ -113,7 +113,7 @@ def find_overdue(handle: TableHandle) -> Overdue:
 
 
 def forgotten_consumers(handle: TableHandle) -> list[str]:
-    """The consumers that an expiry forgets, for ``consumer.expiration-time`` has passed."""
+    """Return the consumers that an expiry would delete by ``consumer.expiration-time``."""
     after = handle.options.consumer_expiration_time_millis
     if after is None:
         return []
@@ -122,7 +122,7 @@ def forgotten_consumers(handle: TableHandle) -> list[str]:
 
 
 def _progress(handle: TableHandle) -> Progress | None:
-    """None where a consumer is damaged, so that nothing expires."""
+    """Return the progress of the consumers; None if one is damaged: then nothing expires."""
     try:
         return read_progress(handle, without=forgotten_consumers(handle))
     except CorruptTableError:

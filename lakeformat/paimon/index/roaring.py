@@ -37,17 +37,17 @@ def encode_bitmap(bitmap: BitMap) -> bytes:
 
 
 def read_bitmap(cursor: ByteCursor) -> BitMap:
-    """The bitmap at the cursor, which then stands behind it."""
+    """Return the bitmap at the cursor, and move the cursor to its end."""
     start = cursor.at(cursor.position)
     length = skip_bitmap(cursor)
     try:
         return BitMap.deserialize(bytes(start.take(length)))
     except ValueError as reason:
-        raise start.error(f"its bitmap is wrong inside: {reason}") from None
+        raise start.error(f"the bitmap that starts here cannot be decoded: {reason}") from None
 
 
 def skip_bitmap(cursor: ByteCursor) -> int:
-    """Move the cursor behind its bitmap and return the bitmap's length."""
+    """Move the cursor to the end of the bitmap; return the length of the bitmap in bytes."""
     start = cursor.position
     cookie = cursor.little_uint32()
     runs: npt.NDArray[np.bool_] | None = None
@@ -58,9 +58,11 @@ def skip_bitmap(cursor: ByteCursor) -> int:
     elif cookie == _COOKIE:
         count = cursor.little_uint32()
     else:
-        raise cursor.error(f"{cookie:#x} does not begin a Roaring bitmap")
+        raise cursor.error(f"a Roaring bitmap cannot start with {cookie:#x}")
     if count > _MOST_CONTAINERS:
-        raise cursor.error(f"its bitmap has {count} containers")
+        raise cursor.error(
+            f"a bitmap with {count} containers, more than {_MOST_CONTAINERS}, cannot exist"
+        )
     # Each container has its high 16 bits and its number of values less one.
     sizes = np.frombuffer(cursor.take(4 * count), "<u2")[1::2].astype(np.int64) + 1
     if runs is None or count >= _OFFSETS_FROM:

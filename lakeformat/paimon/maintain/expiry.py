@@ -95,7 +95,7 @@ def _reason(reports: Sequence[ExpireReport]) -> str:
 
 
 def _files(reports: Sequence[ExpireReport]) -> str:
-    """The files with their bytes; metadata apart, for it is no part of a table's sizes."""
+    """Return number and size of the files; metadata apart, as it is not part of a table's sizes."""
     total = sum(each.deleted.total for each in reports)
     of_rows = sum(each.deleted.files.get(kind, 0) for each in reports for kind in _OF_ROWS)
     held = size(sum(each.deleted.bytes for each in reports))

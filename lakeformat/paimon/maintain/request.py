@@ -50,7 +50,7 @@ class MaintainRequest:
             self.on_progress(MaintainProgress(table=table, step=step))
 
     def units(self, table: str, step: str) -> Callable[[Progress], None] | None:
-        """The listener of a compaction."""
+        """Return the function that reports each finished unit of a compaction, if asked for."""
         if (listener := self.on_progress) is None:
             return None
 
@@ -61,7 +61,7 @@ class MaintainRequest:
         return heard
 
     def removals(self, table: str, step: str) -> Callable[[Removal], None] | None:
-        """The listener of a step that removes files one after the other."""
+        """Return the function that reports each deleted file of a step, if asked for."""
         if (listener := self.on_progress) is None:
             return None
         count = 0

@@ -130,7 +130,7 @@ class CommitMessage:
         except Exception as reason:  # noqa: BLE001 - broken bytes lead to any of them
             said = reason if isinstance(reason, LakeError | ValueError) else repr(reason)
             raise InvalidRequestError(
-                f"these {len(content)} bytes are no commit message of this version: {said}; "
+                f"these {len(content)} bytes are not a commit message of this version: {said}; "
                 "prepare and commit with the same version of the library"
             ) from None
 

@@ -113,14 +113,14 @@ def read_fence(storage: Storage, layout: TableLayout, unique: str) -> Fence | No
 
 def _texts(said: object) -> frozenset[str]:
     if not isinstance(said, list) or not all(isinstance(text, str) for text in said):
-        raise TypeError(f"{said!r} is no list of identities")
+        raise TypeError(f"{said!r} is not a list of identities")
     return frozenset(said)
 
 
 def _note(said: dict[str, Any] | None) -> Mapping[str, Any] | None:
     """Its target, and what it did where it came to its end."""
     if said is not None and type(said["target"]) is not int:
-        raise TypeError(f"the target {said['target']!r} is no snapshot")
+        raise TypeError(f"the target {said['target']!r} is not a snapshot")
     return said
 
 

@@ -103,7 +103,7 @@ class Member:
         if isinstance(value, int) and value not in _LONG:
             raise ValueError(f"{self.key} is {value}, which does not fit 64 bits")
         if isinstance(value, str):
-            value.encode()  # half of a surrogate pair is no text
+            value.encode()  # half of a surrogate pair is not text
         return value
 
 

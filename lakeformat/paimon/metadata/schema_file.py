@@ -228,13 +228,13 @@ def _checked(members: Mapping[str, Any]) -> TableSchema:
         raise ValueError("a number is negative, too large or no whole number")
     for text in _texts(schema):
         if not isinstance(text, str):
-            raise ValueError(f"{text!r} is no text")
-        text.encode()  # half of a surrogate pair is no text
+            raise ValueError(f"{text!r} is not text")
+        text.encode()  # half of a surrogate pair is not text
     _refuse_repeated("field id", ids)
     _refuse_repeated("column", schema.column_names)
     for key in (*schema.partition_keys, *schema.primary_keys):
         if key not in schema.column_names:
-            raise ValueError(f"its key {key!r} is no column")
+            raise ValueError(f"its key {key!r} is not a column")
     return schema
 
 

@@ -123,7 +123,7 @@ def _properties(members: Mapping[str, Any]) -> dict[str, str]:
     for key, value in members.items():
         if isinstance(value, dict | list):
             raise ValueError(f"property {key!r} is {value!r}, not text")
-        f"{key}{value}".encode()  # half of a surrogate pair is no text
+        f"{key}{value}".encode()  # half of a surrogate pair is not text
     return {
         key: value if isinstance(value, str) else json.dumps(value)
         for key, value in members.items()

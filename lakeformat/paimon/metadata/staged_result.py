@@ -42,7 +42,7 @@ _VERSION = 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StagedResult:
-    """The unpublished files of one run."""
+    """The unpublished files that one run has staged."""
 
     name: str
     created_millis: int
@@ -50,28 +50,28 @@ class StagedResult:
 
     @property
     def rows(self) -> int:
-        """Rows in its new files."""
+        """The number of rows in the new files."""
         return sum(file.row_count for each in self.messages for file in each.new_files)
 
     @property
     def files(self) -> int:
-        """Its new files."""
+        """The number of new files."""
         return sum(len(each.new_files) for each in self.messages)
 
     @property
     def bytes(self) -> int:
-        """Of its new files."""
+        """The size of the new files."""
         return sum(file.file_size for each in self.messages for file in each.new_files)
 
 
 def staged_name(user: str, identifier: int) -> str:
-    """The name of what a commit identity has staged."""
+    """Return the name of the result that a commit identity stages."""
     digest = hashlib.blake2b(json.dumps([user, identifier]).encode(), digest_size=16)
     return digest.hexdigest()
 
 
 def staged_names(storage: Storage, layout: TableLayout) -> list[str]:
-    """The names of all staged results of a branch."""
+    """Return the names of all staged results of a branch."""
     found = (
         suffixed(info.name, _PREFIX)
         for info in storage.list(layout.staged_directory)
@@ -81,7 +81,7 @@ def staged_names(storage: Storage, layout: TableLayout) -> list[str]:
 
 
 def read_staged(storage: Storage, layout: TableLayout, name: str) -> StagedResult:
-    """A staged result by its name."""
+    """Return a staged result by its name."""
     found = read_staged_if_present(storage, layout, name)
     if found is None:
         raise no_such_result(storage, layout, name)
@@ -89,15 +89,15 @@ def read_staged(storage: Storage, layout: TableLayout, name: str) -> StagedResul
 
 
 def no_such_result(storage: Storage, layout: TableLayout, name: str) -> NotFoundError:
-    """The error of a name under which nothing waits."""
+    """Return the error about a name without a staged result."""
     return NotFoundError(
-        f"{storage.uri(layout.staged(name))} is no staged result: it was published under another "
-        "identity, discarded, or never there"
+        f"{storage.uri(layout.staged(name))} is not a staged result: it was published under "
+        "another identity, discarded, or never staged"
     )
 
 
 def read_staged_if_present(storage: Storage, layout: TableLayout, name: str) -> StagedResult | None:
-    """A staged result; None where nothing waits under the name."""
+    """Return a staged result; None if the name has none."""
     path = layout.staged(name)
     try:
         content = storage.read(path, LARGE_FILE)
@@ -111,8 +111,8 @@ def read_staged_if_present(storage: Storage, layout: TableLayout, name: str) -> 
         created = int(record["createdMillis"])
     except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as reason:
         raise InvalidRequestError(
-            f"{storage.uri(path)} is no staged result of this version: {reason}; stage and commit "
-            "with the same version of the library"
+            f"{storage.uri(path)} is not a staged result of this version: {reason}; stage and "
+            "commit with the same version of the library"
         ) from None
     return StagedResult(
         name=name,

@@ -115,7 +115,7 @@ def write_statistics(
 
 
 def _column(name: str, members: Any) -> ColumnStatistics:
-    name.encode()  # half of a surrogate pair is no text
+    name.encode()  # half of a surrogate pair is not text
     if not isinstance(members, dict):
         raise ValueError(f"colStats of {name!r} is {members!r}, not an object")
     try:

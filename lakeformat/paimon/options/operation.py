@@ -10,7 +10,7 @@ __all__ = ["Operation"]
 class Operation(StrEnum):
     """One kind of work on a table.
 
-    Reading metadata, deleting orphan files and creating branches are no members: no option forbids
+    Reading metadata, deleting orphan files and creating branches are not members: no option forbids
     them.
     """
 

@@ -1,6 +1,6 @@
 """Removes missing manifests from the newest snapshot of a table.
 
-The data files that only they named are lost with them, even if the files still exist.
+Data files that only these manifests name are lost, even if the files still exist.
 """
 
 from __future__ import annotations
@@ -61,7 +61,8 @@ class MissingManifestsReport(Report):
 def remove_missing_manifests(handle: TableHandle, *, dry_run: bool) -> MissingManifestsReport:
     """Find missing manifests and, unless it is a dry run, publish a snapshot without them.
 
-    Raise InvalidRequestError if one of them also deleted files, because their names are lost.
+    Raise InvalidRequestError if a missing manifest recorded deleted files, whose names are lost,
+    or if an append table has deletion vectors.
     """
     require_allowed(handle, Operation.COMMIT)
     report, head, live = again_if_overtaken(handle, lambda: _look(handle, dry_run=dry_run))

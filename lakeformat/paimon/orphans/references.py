@@ -119,7 +119,7 @@ class References:
                 for name, of_branch in state.items():
                     self._read_branch(name, of_branch)
             except (CorruptTableError, NotFoundError) as missing:
-                # An expiry may delete files meanwhile, which is no damage.
+                # An expiry may delete files meanwhile, which is not damage.
                 failures += 1
                 if _state(self.handle) == state:
                     raise

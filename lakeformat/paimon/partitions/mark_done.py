@@ -113,7 +113,7 @@ def _checked(handle: TableHandle, partitions: Sequence[PartitionSpec]) -> list[P
             f"{partitions!r}"
         )
     for spec in partitions:
-        some_partitions(handle.schema, [spec])  # which refuses what is no partition
+        some_partitions(handle.schema, [spec])  # refuses a spec that is not a partition
         if missing := [key for key in keys if key not in spec]:
             raise InvalidRequestError(
                 f"{dict(spec)!r} names no whole partition: {missing[0]!r} is missing. A partition "

@@ -39,7 +39,7 @@ class EarlierReturns:
 
     @classmethod
     def of(cls, handle: TableHandle, commit: CommitId, snapshot: int | None) -> EarlierReturns:
-        """Look for commits of every kind: another commit of this identity is refused."""
+        """Return a search among all commits; ``find`` refuses another commit of this identity."""
         return cls(handle, EarlierCommits(handle, commit, tuple(CommitKind)), snapshot)
 
     def find(self, head: Snapshot | None) -> RollbackReport | None:
@@ -49,7 +49,9 @@ class EarlierReturns:
             return None
         said = found.properties or {}
         if found.commit_kind is not CommitKind.OVERWRITE or _TARGET not in said:
-            raise _other(self.handle, self.commits.commit, f"snapshot {found.id}, no rollback")
+            raise _other(
+                self.handle, self.commits.commit, f"snapshot {found.id}, which is not a rollback"
+            )
         target = int(said[_TARGET])
         _require_same_target(self.handle, self.commits.commit, target, self.snapshot)
         delta = delta_of(self.handle, found)
@@ -108,14 +110,14 @@ class StartedCut:
         """Return whether an earlier try may have deleted a snapshot."""
         return self.target is not None
 
-    def is_cut(self, first_behind: Snapshot | None) -> bool:
-        """Return whether every snapshot to delete is deleted: what follows the target is newer.
+    def is_cut(self, first_after: Snapshot | None) -> bool:
+        """Return whether every snapshot to delete is deleted: those after the target are newer.
 
-        The snapshot right behind the target is deleted last.
+        The snapshot right after the target is deleted last.
         """
         if not self.is_begun:
             return False
-        return first_behind is None or first_behind.identity not in self.removed
+        return first_after is None or first_after.identity not in self.removed
 
     def fence_off(self, target: int, removed: Sequence[Snapshot]) -> str:
         """Record before any deletion the snapshots to delete and the user; a record is never

@@ -132,7 +132,7 @@ def _as_latest(
 
 
 def _published(handle: TableHandle, plan: Return, commit: CommitId | None) -> RollbackReport:
-    """Publish the return; files of a newest snapshot that has expired since are no damage."""
+    """Publish the rollback; missing files of a snapshot that has expired are not damage."""
     try:
         return publish_return(handle, plan, commit)
     except CorruptTableError:

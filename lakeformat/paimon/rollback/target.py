@@ -27,7 +27,10 @@ class Target:
     watermark: int | None = None
 
     def found(self, handle: TableHandle) -> Origin:
-        """Return the snapshot, or the tag that keeps it; of a time or watermark the last one."""
+        """Return the snapshot, or the tag that keeps it.
+
+        For a time or a watermark, this is the last snapshot that is not later.
+        """
         return _find(handle, self.snapshot, self.tag, self.as_of, self.watermark)
 
 
@@ -69,7 +72,10 @@ def _live(handle: TableHandle, origin: Origin) -> Origin:
 
 
 def _at_watermark(handle: TableHandle, watermark: int) -> Origin:
-    """Return the last snapshot up to a watermark; one without a watermark has the one before."""
+    """Return the last snapshot whose watermark is not later.
+
+    A snapshot without a watermark has the watermark of the snapshot before it.
+    """
     require_number("a watermark is a number of milliseconds", watermark)
     last: Origin | None = None
     current: int | None = None

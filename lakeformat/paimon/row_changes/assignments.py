@@ -74,7 +74,7 @@ def _literal(value: Any, field: DataField) -> pa.Scalar:
         return value.cast(kind) if isinstance(value, pa.Scalar) else pa.scalar(value, kind)
     except (pa.ArrowException, TypeError, ValueError) as reason:
         raise InvalidRequestError(
-            f"{value!r} is no value of column {field.name!r}: {reason}"
+            f"{value!r} is not a value of column {field.name!r}: {reason}"
         ) from None
 
 

@@ -113,7 +113,7 @@ def _changed(handle: TableHandle, request: _Request) -> RowChangeReport:
         raise InvalidRequestError(
             f"on_progress must be a function of one argument, got {request.on_progress!r}"
         )
-    CommitOptions(commit=request.commit)  # which refuses what is no identity
+    CommitOptions(commit=request.commit)  # refuses a value that is not an identity
     began = handle.environment.now_millis()
     if (done := _replay(handle, request)) is not None:
         return done

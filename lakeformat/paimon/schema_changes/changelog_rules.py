@@ -1,4 +1,4 @@
-"""Rules for the producer of a changelog, together with the other options of a table."""
+"""Checks of 'changelog-producer' against the other table options."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ _BY_COLUMN = ("aggregation", "partial-update")
 
 
 def check_changelog(schema: TableSchema) -> None:
-    """Raise unless the producer fits the table's compactions."""
+    """Raise if the producer contradicts another option of the table."""
     options = schema.table_options
     producer = options.changelog_producer
     for name in options.changelog_row_deduplicate_ignore_fields:
         if name not in schema.column_names:
             raise InvalidRequestError(
                 f"option 'changelog-producer.row-deduplicate-ignore-fields' names {name!r}, which "
-                f"is no column; there are {', '.join(schema.column_names)}"
+                f"is not a column; there are {', '.join(schema.column_names)}"
             )
     if options.streaming_read_overwrite and producer in ("lookup", "full-compaction"):
         raise InvalidRequestError(
@@ -34,14 +34,14 @@ def check_changelog(schema: TableSchema) -> None:
         )
     if producer == "full-compaction" and options.force_lookup:
         raise InvalidRequestError(
-            "option 'force-lookup' is 'true', but 'changelog-producer' is 'full-compaction': "
-            "what one looks up the other must not have seen; leave one of the two out"
+            "option 'force-lookup' is 'true', but 'changelog-producer' is 'full-compaction', which "
+            "does not work with look-ups; leave one of the two out"
         )
     if producer == "lookup" and options.full_compaction_delta_commits is not None:
         raise InvalidRequestError(
             f"option 'full-compaction.delta-commits' is {options.full_compaction_delta_commits}, "
-            "but 'changelog-producer' is 'lookup', whose changelog every compaction makes; leave "
-            "the option out, or set the producer to 'full-compaction'"
+            "but 'changelog-producer' is 'lookup', which makes a changelog in every compaction; "
+            "leave the option out, or set the producer to 'full-compaction'"
         )
 
 
@@ -63,7 +63,7 @@ def check_without_changelog(schema: TableSchema) -> None:
 
 
 def check_change_of_lookups(before: TableSchema, after: TableSchema) -> None:
-    """Raise if existing rows would then be merged differently from their compactions.
+    """Raise if a change of options would merge existing rows differently than before.
 
     With look-ups, the lowest level with a key has its whole value; without them, each level has a
     part. ``deletion-vectors.enabled`` has a rule of its own.

@@ -70,7 +70,7 @@ def _check_named_columns(schema: TableSchema) -> None:
     for column, key in referenced_columns(schema.options).items():
         if key.startswith("fields.") and column not in schema.column_names:
             raise InvalidRequestError(
-                f"option {key!r} names {column!r}, which is no column; there are "
+                f"option {key!r} names {column!r}, which is not a column; there are "
                 f"{', '.join(schema.column_names)}"
             )
 
@@ -128,8 +128,8 @@ def check_sequence_columns(schema: TableSchema, names: Sequence[str]) -> None:
     for name in names:
         if name not in schema.column_names:
             raise InvalidRequestError(
-                f"option {TableOptions.sequence_field.key!r} names {name!r}, which is no column; "
-                f"there are {', '.join(schema.column_names)}"
+                f"option {TableOptions.sequence_field.key!r} names {name!r}, which is not a "
+                f"column; there are {', '.join(schema.column_names)}"
             )
 
 
@@ -150,7 +150,7 @@ def _check_row_kind_field(schema: TableSchema) -> None:
         return
     column = _column(schema, name)
     if column is None or not _is_text(column):
-        reason = "is no column" if column is None else f"is {type_to_json(column.type)}"
+        reason = "is not a column" if column is None else f"is {type_to_json(column.type)}"
         raise InvalidRequestError(
             f"option 'rowkind.field' names {name!r}, which {reason}; name a STRING column that "
             "holds +I, -U, +U or -D"

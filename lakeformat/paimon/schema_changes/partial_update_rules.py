@@ -43,7 +43,7 @@ def _check_group(schema: TableSchema, group: SequenceGroup) -> None:
     by_name = {field.name: field for field in schema.fields}
     for name in (*group.sequence, *group.protected):
         if name not in by_name:
-            reason = f"which is no column; there are {', '.join(by_name)}"
+            reason = f"which is not a column; there are {', '.join(by_name)}"
         elif name in schema.primary_keys:
             reason = "a column of the primary key, which never changes; leave it out of the group"
         elif name in group.sequence and not _is_sequence(by_name[name]):

@@ -175,7 +175,7 @@ class TableStaged:
         is_ours = name is not None and address == self.address(name)
         if name is None or not (is_ours or _is_at(address, storage, layout.staged(name))):
             raise InvalidRequestError(
-                f"{address!r} is no staged result of {self._handle.uri}: give the address that "
+                f"{address!r} is not a staged result of {self._handle.uri}: give the address that "
                 "staging it returned, and the table it was staged for"
             )
         return name

@@ -95,8 +95,10 @@ class TableOrphans(TableReads):
     def remove_missing_manifests(self, dry_run: bool = True) -> MissingManifestsReport:
         """Remove missing manifests from the table. Dry run by default.
 
-        The rows of files that only they named are lost, and no snapshot can be read until this is
-        done. It is refused if one of them deleted files: roll back to a complete snapshot instead.
+        The rows of data files that only these manifests name are lost. Until then, a snapshot that
+        names a missing manifest cannot be read. Refused if a missing manifest recorded deleted
+        files, or if an append table has deletion vectors: roll back to a complete snapshot, or
+        restore the manifests from a backup.
         """
         from lakeformat.paimon.orphans.missing_manifests import remove_missing_manifests
 

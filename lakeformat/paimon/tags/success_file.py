@@ -37,5 +37,5 @@ def remove_success_file(handle: TableHandle, tag: str) -> None:
         return
     try:
         handle.storage.delete(handle.layout.tag_success_file(tag))
-    except LakeError as error:  # the tag itself is deleted, so this is no failure
+    except LakeError as error:  # the tag itself is deleted, so this is not a failure
         _log.warning("could not remove the success file of tag %r: %s", tag, error)

@@ -19,7 +19,7 @@ __all__ = ["SortedRows", "part_of", "sort_rows"]
 
 @dataclass(frozen=True, slots=True)
 class SortedRows:
-    """Rows that are not moved, with the order of the rows of each place."""
+    """Rows in arrival order, with the sorted order of the rows of each place."""
 
     rows: pa.Table
     """``_SEQUENCE_NUMBER``, ``_VALUE_KIND`` and the table's columns."""
@@ -47,7 +47,7 @@ def sort_rows(
 
 
 def part_of(groups: KeyGroups, first: int, end: int) -> KeyGroups:
-    """Return the groups from ``first`` to ``end``."""
+    """Return the groups from ``first`` up to, but without, ``end``."""
     start = groups.starts[first]
     stop = groups.starts[end] if end < len(groups) else len(groups.order)
     return KeyGroups(groups.order[start:stop], groups.starts[first:end] - start)

@@ -265,7 +265,7 @@ def _bound_list(
 def _field(column: str, fields: Mapping[str, DataField]) -> DataField:
     if column not in fields:
         raise InvalidRequestError(
-            f"the condition names {column!r}, which is no column; there are {', '.join(fields)}"
+            f"the condition names {column!r}, which is not a column; there are {', '.join(fields)}"
         )
     return fields[column]
 
@@ -277,7 +277,7 @@ def _require_text(field: DataField) -> None:
         TypeName.VARCHAR,
     ):
         raise InvalidRequestError(
-            f"LIKE compares texts, but column {field.name!r} is no text column"
+            f"LIKE compares texts, but column {field.name!r} is not a text column"
         )
 
 

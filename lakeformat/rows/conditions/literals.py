@@ -57,7 +57,7 @@ def literal_of(value: Any, field: DataField) -> pa.Scalar:
     except (LakeError, pa.ArrowException, ArithmeticError, TypeError, ValueError) as reason:
         detail = str(reason) if isinstance(reason, _Unfit | LakeError) else "it does not fit"
         raise InvalidRequestError(
-            f"{value!r} is no value of column {field.name!r}, "
+            f"{value!r} is not a value of column {field.name!r}, "
             f"which is {_type_name(field)}: {detail}"
         ) from None
 

@@ -39,7 +39,7 @@ def fits(key: str, value: str) -> bool:
 
 
 class CatalogRows:
-    """Queries and changes, each on a connection whose transaction the caller holds."""
+    """Reads and changes the rows of one catalog, in the transaction of the given connection."""
 
     def __init__(self, catalog_key: str) -> None:
         self._key = catalog_key

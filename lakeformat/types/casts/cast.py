@@ -28,7 +28,7 @@ def cast_array(array: pa.Array, stored: DataType, wanted: DataType) -> pa.Array:
 
     Local time zones are UTC, independent of the machine: a table reads the same everywhere.
     ``UnsupportedError``: the cast does not exist, here or in Java. ``InvalidRequestError``: a value
-    cannot be converted, such as a text that is no number; Java fails on these too, except on
+    cannot be converted, such as a text that is not a number; Java fails on these too, except on
     timestamps beyond the range of nanoseconds.
     """
     if with_nullability(stored, nullable=True) == with_nullability(wanted, nullable=True):

@@ -240,7 +240,7 @@ def test_help_needs_no_set_up(machine: Machine, command: str, told: str):
 def test_an_unknown_group_is_refused_before_the_set_up(machine: Machine):
     code, _, stderr = machine.run("test", "units")
     assert code == 2
-    assert "'units' is no group: choose from gate, unit" in stderr
+    assert "'units' is not a group: choose from gate, unit" in stderr
     assert not machine.venv.exists()
 
 

@@ -54,14 +54,17 @@ def test_a_name_that_makes_no_directory_is_refused(catalog, name):
         catalog.create_database(name)
     catalog.create_database("shop", exist_ok=True)
     with pytest.raises(
-        lake.InvalidRequestError, match=r"is not allowed|is no table name: write 'database.table'"
+        lake.InvalidRequestError,
+        match=r"is not allowed|is not a table name: write 'database.table'",
     ):
         catalog.create_table(f"shop.{name}" if isinstance(name, str) else name, COLUMNS)
 
 
 @pytest.mark.parametrize("name", [None, 5, b"shop.orders"])
 def test_what_is_no_text_names_no_table_and_no_warehouse(catalog, name):
-    with pytest.raises(lake.InvalidRequestError, match=r"is no table name: write 'database.table'"):
+    with pytest.raises(
+        lake.InvalidRequestError, match=r"is not a table name: write 'database.table'"
+    ):
         catalog.table(name)
     with pytest.raises(lake.InvalidRequestError, match="warehouse must be a path or a URI, got"):
         lake.open_catalog(name)

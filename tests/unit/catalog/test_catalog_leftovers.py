@@ -311,13 +311,13 @@ def test_a_table_of_another_kind_does_not_go_with_its_database(catalog, shop):
     assert sign.exists()
 
 
-# ---------------------------------------------------------------------- what is no text
+# ---------------------------------------------------------------------- what is not text
 
 
 @pytest.mark.parametrize(
     ("call", "field"),
     [
-        (lambda catalog: catalog.repair(5), "5 is no table name"),
+        (lambda catalog: catalog.repair(5), "5 is not a table name"),
         (lambda catalog: catalog.create_database("new", properties=[1]), "properties"),
         (lambda catalog: catalog.create_table("shop.new", COLUMNS, options=[1]), "options"),
         (lambda catalog: catalog.alter_database("shop", set=["a"]), "set must map str to str"),

@@ -196,7 +196,7 @@ def test_nothing_to_show_is_a_sentence_and_an_empty_list(warehouse):
 @pytest.mark.parametrize(
     ("table", "code", "message"),
     [
-        ("orders", 2, "InvalidRequestError: 'orders' is no table name: write 'database.table'"),
+        ("orders", 2, "InvalidRequestError: 'orders' is not a table name: write 'database.table'"),
         ("shop.nix", 1, "NotFoundError: table 'shop.nix' does not exist"),
         ("shop.orders$nix", 2, "InvalidRequestError: there is no system table $nix"),
         ("./nowhere", 1, "NotFoundError: file:///"),

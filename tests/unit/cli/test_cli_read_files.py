@@ -78,13 +78,21 @@ def test_a_line_of_json_that_is_no_object_is_refused_by_its_number(read, content
         ("rows.csv", "k,s\n1,a\nx,b\n", "row 2, column 'k': .*'x'"),
         ("rows.csv", "k,s\n1,\udcff\n", "not UTF-8 .row 1, column 's'.: give"),
         ("rows.csv", "k,moment\n1,2024-01-01 10:00:00\n", "row 1, column 'moment'.*zone offset"),
-        ("rows.json", '{"k": 1}\n{"k": "x"}\n', "row 2, column 'k': \"x\" is no BIGINT"),
+        (
+            "rows.json",
+            '{"k": 1}\n{"k": "x"}\n',
+            "row 2, column 'k': \"x\" is not a value of type BIGINT",
+        ),
         (
             "rows.json",
             '{"k": 1}\n{"at": "2024-02-30 10:00:00"}\n',
-            "row 2, column 'at': .* no TIMESTAMP",
+            "row 2, column 'at': .* not a value of type TIMESTAMP",
         ),
-        ("rows.json", '{"clock": "25:00:00"}\n', "row 1, column 'clock': .* no TIME"),
+        (
+            "rows.json",
+            '{"clock": "25:00:00"}\n',
+            "row 1, column 'clock': .* not a value of type TIME",
+        ),
     ],
 )
 def test_what_cannot_be_read_is_told_by_row_and_column(read, name, content, told):

@@ -71,7 +71,7 @@ def test_a_deletion_tells_programs_what_it_did_as_json(table):
         ([], "no column has a new value: add --set"),
         (["--set", "note"], "--set 'note' has no '='"),
         (["--set", "note=a", "--set-null", "note"], "column 'note' has two values"),
-        (["--set", "id=many"], "no value of column 'id'"),
+        (["--set", "id=many"], "not a value of column 'id'"),
     ],
 )
 def test_what_nobody_can_mean_is_refused(table, arguments, said):

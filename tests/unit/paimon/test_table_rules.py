@@ -83,9 +83,9 @@ def options(**wanted):
 
 
 REFUSED = [
-    ({"primary_key": ["nix"]}, "primary_key names 'nix', which is no column; there are id, dt"),
+    ({"primary_key": ["nix"]}, "primary_key names 'nix', which is not a column; there are id, dt"),
     ({"primary_key": ["id", "id"]}, "primary_key names 'id' twice"),
-    ({"partition_by": ["nix"]}, "partition_by names 'nix', which is no column"),
+    ({"partition_by": ["nix"]}, "partition_by names 'nix', which is not a column"),
     ({"partition_by": ["dt", "dt"]}, "partition_by names 'dt' twice"),
     ({"primary_key": "id"}, "primary_key is a list of columns, got 'id'"),
     ({"partition_by": [1]}, "partition_by is a list of names"),

@@ -68,7 +68,7 @@ def test_what_earlier_versions_kept_is_read(kept, position):
     "kept", [None, True, -1, 1.5, "", "x", "-1", "7@", {}, {"snapshot_id": "7"}, [7], b"7", "٧"]
 )
 def test_anything_else_is_refused(kept):
-    with pytest.raises(lake.InvalidRequestError, match="is no position: give a snapshot number"):
+    with pytest.raises(lake.InvalidRequestError, match="is not a position: give a snapshot number"):
         Position.parse(kept)
 
 

@@ -69,7 +69,7 @@ def row_order(schema: TableSchema, order_by: Sequence[str], strategy: str) -> Ro
     for name in columns:
         if name not in fields:
             raise InvalidRequestError(
-                f"order_by names {name!r}, which is no column; there are {', '.join(fields)}"
+                f"order_by names {name!r}, which is not a column; there are {', '.join(fields)}"
             )
         if columns.count(name) > 1:
             raise InvalidRequestError(f"order_by names {name!r} twice")

@@ -91,7 +91,7 @@ def _refuse_rounding(values: Sequence[object], literals: pa.Array) -> None:
         is_given = value is not None and not isinstance(value, pa.Scalar)
         if is_given and literal.as_py() != value and value == value:
             raise InvalidRequestError(
-                f"{value!r} is no {literals.type}; cast it to the type of the column"
+                f"{value!r} is not a value of type {literals.type}; cast it to the column's type"
             )
 
 

@@ -31,4 +31,4 @@ def read_utf(cursor: ByteCursor) -> str:
         single = content.replace(_NUL, b"\0").decode("utf-8", "surrogatepass")
         return single.encode("utf-16-le", "surrogatepass").decode("utf-16-le")
     except UnicodeDecodeError as reason:
-        raise cursor.error(f"its name {content[:40]!r} is no text: {reason}") from None
+        raise cursor.error(f"its name {content[:40]!r} is not text: {reason}") from None

@@ -56,7 +56,7 @@ def decode_long_bitmap(value: bytes) -> Longs:
     parts = []
     for key, index in leaves:
         if index not in containers:
-            raise cursor.error(f"it has no container {index}")
+            raise cursor.error(f"a leaf names container {index}, which does not exist")
         parts.append(containers[index].astype(np.uint64) | np.uint64(key << 16))
     return np.unique(np.concatenate(parts)) if parts else np.empty(0, np.uint64)
 
@@ -69,7 +69,7 @@ def _read_leaf(cursor: ByteCursor) -> tuple[int, int]:
             key = int.from_bytes(cursor.take(_KEY_BYTES), "big")
             return key, cursor.little_uint64()
         if kind not in _BODY_BYTES or prefix < 0:
-            raise cursor.error(f"there is no node of type {kind}")
+            raise cursor.error(f"node type {kind} is unknown")
         cursor.take(prefix + _BODY_BYTES[kind])
 
 
@@ -94,11 +94,13 @@ def _read_container(cursor: ByteCursor) -> npt.NDArray[np.uint16]:
         runs = np.frombuffer(cursor.take(4 * cursor.little_uint16()), "<u2").astype(np.int64)
         begins, lengths = runs[::2], runs[1::2] + 1
         if lengths.sum() > 1 << 16:
-            raise cursor.error("it has a container with more runs than numbers")
+            raise cursor.error(
+                f"the runs of a container cover {lengths.sum()} numbers, more than 65536"
+            )
         inside = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
         low: npt.NDArray[np.uint16] = (np.repeat(begins, lengths) + inside).astype(np.uint16)
         return low
-    raise cursor.error(f"there is no container of type {kind}")
+    raise cursor.error(f"container type {kind} is unknown")
 
 
 def encode_long_bitmap(numbers: Longs) -> bytes:

@@ -33,7 +33,7 @@ _GROUP_BYTES = 1 << 20
 
 _EMPTY_ROW_SIZE = 12
 _FIRST_LOOK = 9
-"""After so many fields most places that are no entries have shown it."""
+"""After this many fields, most places that do not start an entry have been excluded."""
 
 _VERSION_BYTE = 4  # 2 as a zig-zag number
 _FIRST_PATHS = ["_VERSION", "_KIND", "_PARTITION"]

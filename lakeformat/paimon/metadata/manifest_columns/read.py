@@ -41,7 +41,7 @@ __all__ = [
 # From year 1 to 9999: what a DataFileMeta can hold.
 _FIRST_MILLI, _LAST_MILLI = -62_135_596_800_000, 253_402_300_799_999
 
-# Without these a file is no manifest; all others were added by some release.
+# Without these a file is not a manifest; all others were added by some release.
 _ALWAYS_THERE = [*COLUMN_PATHS.values()][: [*COLUMN_PATHS].index("extra_files") + 1]
 
 

@@ -18,14 +18,14 @@ _BYTES = ("bytes", "string")
 
 @dataclass(frozen=True, slots=True)
 class FieldShape:
-    """One field that is no record itself; fields of records bear the path to them."""
+    """One field that is not a record itself; fields of records bear the path to them."""
 
     path: str
     kind: str
     """``number``, ``bytes`` or ``string``; of a list, that of its items."""
     logical_type: str | None = None
     null_branch: int | None = None
-    """The null branch of its union; None if the field is no union."""
+    """The null branch of its union; None if the field is not a union."""
     is_list: bool = False
     item_null_branch: int | None = None
 
@@ -46,7 +46,7 @@ def parse_shape(schema: bytes) -> tuple[FieldShape, ...]:
     try:
         return shape_of(json.loads(schema))
     except (ValueError, RecursionError) as reason:
-        raise NotPlainError(f"its schema is no JSON: {reason}") from None
+        raise NotPlainError(f"its schema is not JSON: {reason}") from None
 
 
 def shape_of(schema: Any) -> tuple[FieldShape, ...]:

@@ -66,7 +66,7 @@ MEANING: dict[str, ForeignOption] = {
     ),
     "primary-key.nullable": _meaning("allows null in key columns", _ROWS, only=Trait.KEYED),
     "partition.timestamp-format.strict": _meaning(
-        "refuses rows of partitions whose value is no time",
+        "refuses rows of partitions whose value is not a time",
         frozenset({Op.WRITE}),
         only=Trait.PARTITIONED,
     ),

@@ -85,7 +85,7 @@ class StreamBegin:
     next_snapshot: int
     full: int | None
     position: Position
-    """The position right before those changes."""
+    """The position right before the first changes."""
 
 
 class StreamedChanges:
@@ -101,7 +101,7 @@ class StreamedChanges:
     ) -> None:
         self.snapshot_id = snapshot.id
         self.position = snapshot.position
-        """The position of a reader that is done with these."""
+        """The position of a reader that has processed these rows."""
         self.is_full = full
         """True if these are all rows of the snapshot, False if they are its changes."""
         self.schema = schema
@@ -148,7 +148,7 @@ class ChangeStream:
 
     @property
     def next_snapshot(self) -> int | None:
-        """The next snapshot to read for changes; None while the table has no snapshot."""
+        """The next snapshot to read for changes; None while a first full read has no snapshot."""
         return self._next
 
     def __iter__(self) -> Iterator[StreamedChanges]:
@@ -214,7 +214,10 @@ class ChangeStream:
         return None if found is None else found.next_snapshot
 
     def _begin(self) -> None:
-        """Find the start position; it remains open while the table has no snapshot."""
+        """Find the start position.
+
+        A mode that begins with a full read has none until the snapshot to read in full exists.
+        """
         latest = latest_snapshot(self._handle.storage, self._handle.layout)
         match self._start.mode:
             case "latest-full":

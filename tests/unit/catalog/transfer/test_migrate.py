@@ -218,8 +218,12 @@ def test_another_table_of_the_name_is_left_alone(catalog, source):
         ({"a.parquet": ROWS, "x.csv": None}, {}, "neither Parquet nor ORC"),
         ({"dt=1/a.parquet": ROWS, "h=1/b.parquet": ROWS}, {}, "the partition columns of"),
         ({"dt=1/a.parquet": ROWS, "b.parquet": ROWS}, {}, "the partition columns of"),
-        ({"a.parquet": ROWS}, {"partition_types": {"dt": "DATE"}}, "'dt' is no partition column"),
-        ({"dt=x/a.parquet": ROWS}, {"partition_types": {"dt": "DATE"}}, "'x' is no value"),
+        (
+            {"a.parquet": ROWS},
+            {"partition_types": {"dt": "DATE"}},
+            "'dt' is not a partition column",
+        ),
+        ({"dt=x/a.parquet": ROWS}, {"partition_types": {"dt": "DATE"}}, "'x' is not a value"),
         ({"dt=1/a.parquet": ROWS}, {"partition_types": {"dt": "DAY"}}, "DAY"),
         (
             {"a.parquet": ROWS},

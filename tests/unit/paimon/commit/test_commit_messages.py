@@ -103,7 +103,7 @@ def whole_message() -> lake.CommitMessage:
 def test_of_a_message_cut_short_anywhere_nothing_is_read():
     content = whole_message().to_bytes()
     for size in range(len(content)):
-        with pytest.raises(lake.InvalidRequestError, match="no commit message of this version"):
+        with pytest.raises(lake.InvalidRequestError, match="not a commit message of this version"):
             lake.CommitMessage.from_bytes(content[:size])
 
 
@@ -122,7 +122,7 @@ def test_a_message_with_damaged_bytes_is_refused_or_is_whole(damage):
 
 @given(content=st.binary(max_size=200))
 def test_bytes_that_are_no_message_are_refused(content):
-    with pytest.raises(lake.InvalidRequestError, match="no commit message of this version"):
+    with pytest.raises(lake.InvalidRequestError, match="not a commit message of this version"):
         lake.CommitMessage.from_bytes(content)
 
 
@@ -140,7 +140,7 @@ def test_a_member_of_another_type_is_refused(member, value):
     if is_right:
         assert lake.CommitMessage.from_bytes(sent).table is None
         return
-    with pytest.raises(lake.InvalidRequestError, match="no commit message of this version"):
+    with pytest.raises(lake.InvalidRequestError, match="not a commit message of this version"):
         lake.CommitMessage.from_bytes(sent)
 
 

@@ -135,17 +135,17 @@ def test_announced_lengths_ask_for_no_memory(sample):
             IndexType.BSI,
             "01 00000005 01 01 0000000000000000 0000000000000001"
             "3a300000 01000000 0000 0100 10000000 0300 0100 00000000 00",
-            "its bitmap is wrong inside",
+            "the bitmap that starts here cannot be decoded",
         ),
         (
             IndexType.BSI,
             "01 00000005 01 01 0000000000000000 0000000000000001 77777777",
-            "does not begin a Roaring bitmap",
+            "a Roaring bitmap cannot start with 0x77777777",
         ),
         (
             IndexType.BSI,
             "01 00000005 01 01 0000000000000000 0000000000000001 3a300000 01000100",
-            "its bitmap has 65537 containers",
+            "a bitmap with 65537 containers, more than 65536, cannot exist",
         ),
         (IndexType.RANGE_BITMAP, "00000001 07", "it has version 7, this library reads 1"),
         (IndexType.RANGE_BITMAP, "7fffffff", "it announces 2147483647 bytes where 0 are left"),

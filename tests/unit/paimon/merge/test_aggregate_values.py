@@ -216,7 +216,7 @@ def test_a_null_in_a_nested_key_is_refused_where_asked() -> None:
             "merge_map_with_keytime",
             "MAP<INT, ROW<a STRING, b INT>>",
             {"ts_field": "aa"},
-            "no member.*did you mean 'a'",
+            "not a member.*did you mean 'a'",
         ),
         ("nested_update", "ARRAY<INT>", {}, "ARRAY<ROW>"),
         ("nested_update", "ARRAY<ROW<a INT>>", {"nested_key": "b"}, "names 'b'"),

@@ -68,7 +68,10 @@ def test_what_goes_together_can_be_made(catalog, options):
 
 REFUSED = [
     # The order of rows
-    ({"sequence.field": "nix"}, "'sequence.field' names 'nix', which is no column; there are id,"),
+    (
+        {"sequence.field": "nix"},
+        "'sequence.field' names 'nix', which is not a column; there are id,",
+    ),
     ({"sequence.field": "g,g"}, "'sequence.field' names 'g' twice; name it once"),
     (
         {**AGGREGATE, "sequence.field": "g", "fields.g.aggregate-function": "sum"},
@@ -77,7 +80,7 @@ REFUSED = [
     ({**FIRST, "sequence.field": "g"}, "'sequence.field' is 'g', but merge engine 'first-row'"),
     ({"sequence.field.sort-order": "sideways"}, "'sequence.field.sort-order' is 'sideways'"),
     ({"sequence.snapshot-ordering": "true"}, "'sequence.snapshot-ordering' orders rows"),
-    ({"rowkind.field": "nix"}, "'rowkind.field' names 'nix', which is no column; name a STRING"),
+    ({"rowkind.field": "nix"}, "'rowkind.field' names 'nix', which is not a column; name a STRING"),
     ({"rowkind.field": "a"}, "'rowkind.field' names 'a', which is INT; name a STRING column"),
     # First row
     ({**FIRST, "changelog-producer": "input"}, "'changelog-producer' is 'input', .* to 'none'"),
@@ -88,14 +91,14 @@ REFUSED = [
     # Sequence groups
     (
         {**PARTIAL, "fields.nix.sequence-group": "a"},
-        "'fields.nix.sequence-group' names 'nix', which is no column",
+        "'fields.nix.sequence-group' names 'nix', which is not a column",
     ),
     (
         {**PARTIAL, "fields.g,nix.sequence-group": "a"},
-        "'fields.g,nix.sequence-group' names 'nix', which is no column",
+        "'fields.g,nix.sequence-group' names 'nix', which is not a column",
     ),
-    ({**PARTIAL, "fields.g.sequence-group": "nix"}, "names 'nix', which is no column"),
-    ({**PARTIAL, "fields.g.sequence-group": "a, h"}, "names ' h', which is no column"),
+    ({**PARTIAL, "fields.g.sequence-group": "nix"}, "names 'nix', which is not a column"),
+    ({**PARTIAL, "fields.g.sequence-group": "a, h"}, "names ' h', which is not a column"),
     ({**PARTIAL, "fields.id.sequence-group": "a"}, "names 'id', a column of the primary key"),
     ({**PARTIAL, "fields.g.sequence-group": "id"}, "names 'id', a column of the primary key"),
     (
@@ -130,7 +133,7 @@ REFUSED = [
     ),
     ({**GROUP, "fields.a.aggregate-function": "nix"}, "function 'nix', which does not exist"),
     ({**AGGREGATE, "fields.a.aggregate-function": "listagg"}, "'a' is INT, but its aggregate"),
-    ({**AGGREGATE, "fields.nix.aggregate-function": "sum"}, "names 'nix', which is no column"),
+    ({**AGGREGATE, "fields.nix.aggregate-function": "sum"}, "names 'nix', which is not a column"),
     # Deletes
     (
         {
@@ -266,7 +269,7 @@ def test_deletes_once_ignored_cannot_be_taken_again_under_another_name():
 def test_a_table_another_writer_made_against_the_rules_is_not_merged(catalog):
     schema = create(catalog, PARTIAL).schema
     foreign = replace(schema, options={**schema.options, "fields.nix.sequence-group": "a"})
-    with pytest.raises(lake.InvalidRequestError, match="names 'nix', which is no column"):
+    with pytest.raises(lake.InvalidRequestError, match="names 'nix', which is not a column"):
         merge_engine(foreign)
 
 

@@ -44,7 +44,9 @@ def with_options(catalog, tmp_path: Path) -> Callable[..., lake.Table]:
 @pytest.mark.parametrize("done", ["read", "written", "compacted"])
 def test_a_sequence_field_that_is_no_column_is_named_with_the_columns(with_options, done, name):
     table = with_options(sequence__field=name)
-    wanted = rf"'sequence\.field' names '{name.rpartition(',')[2]}', which is no column; .* id, v"
+    wanted = (
+        rf"'sequence\.field' names '{name.rpartition(',')[2]}', which is not a column; .* id, v"
+    )
     with pytest.raises(lake.InvalidRequestError, match=wanted):
         OPERATIONS[done](table)
     assert table.latest_snapshot().id == 3

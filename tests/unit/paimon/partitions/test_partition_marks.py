@@ -97,8 +97,8 @@ def test_actions_that_need_a_service_are_refused_by_name_before_anything_is_mark
     ("partitions", "why"),
     [
         ([{"dt": "a"}], "'h' is missing"),
-        ([{"dt": "a", "h": 1, "x": 1}], "no partition column"),
-        ([{"dt": "a", "h": "one"}], "no value"),
+        ([{"dt": "a", "h": 1, "x": 1}], "not a partition column"),
+        ([{"dt": "a", "h": "one"}], "not a value"),
         ({"dt": "a", "h": 1}, "name the partitions"),
         ([], "name the partitions"),
         ("dt=a", "name the partitions"),

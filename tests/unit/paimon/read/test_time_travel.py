@@ -104,7 +104,9 @@ def test_expired_snapshots_are_no_answer_but_their_tag_is(table):
 def test_an_old_snapshot_has_the_columns_of_its_time(table):
     altered = table.catalog.alter_table("shop.t", lake.rename_column("v", "w"))
     assert altered.scan(snapshot=1, where="v = 'a'").schema.names == ["k", "v"]
-    with pytest.raises(lake.InvalidRequestError, match="'v', which is no column; there are k, w"):
+    with pytest.raises(
+        lake.InvalidRequestError, match="'v', which is not a column; there are k, w"
+    ):
         altered.scan(where="v = 'a'")
 
 

@@ -76,7 +76,7 @@ def test_one_identity_with_two_targets_is_refused(how):
 def test_an_identity_that_has_written_rows_is_refused():
     rows = shop()
     rows.table.write(rows.table.scan().to_arrow(), overwrite={}, commit=RUN)
-    with pytest.raises(lake.InvalidRequestError, match="is snapshot 5, no rollback"):
+    with pytest.raises(lake.InvalidRequestError, match="is snapshot 5, which is not a rollback"):
         rows.table.rollback(snapshot=2, commit=RUN)
 
 

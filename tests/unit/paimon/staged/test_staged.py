@@ -129,7 +129,7 @@ def test_one_that_is_gone_is_named(orders):
 
 def test_one_of_another_table_is_refused(warehouse, orders):
     address = staged(warehouse.table("others"), 1)
-    with pytest.raises(lake.InvalidRequestError, match="is no staged result of"):
+    with pytest.raises(lake.InvalidRequestError, match="is not a staged result of"):
         orders.staged.publish([address])
 
 
@@ -138,9 +138,9 @@ def test_a_damaged_one_is_named(warehouse, orders, content):
     address = staged(orders, 1)
     [path] = [name for name in warehouse.storage.files() if "/staged/" in name]
     warehouse.storage.overwrite(path, content)
-    with pytest.raises(lake.InvalidRequestError, match="no staged result of this version"):
+    with pytest.raises(lake.InvalidRequestError, match="not a staged result of this version"):
         orders.staged.publish([address])
-    with pytest.raises(lake.InvalidRequestError, match="no staged result of this version"):
+    with pytest.raises(lake.InvalidRequestError, match="not a staged result of this version"):
         orders.remove_orphans()
 
 

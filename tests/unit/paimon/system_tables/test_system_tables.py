@@ -171,7 +171,7 @@ def test_names_are_found_in_any_case(catalog):
     [
         ("nix", lake.InvalidRequestError, r"no system table \$nix; there are \$snapshots, \$sch"),
         ("row_tracking", lake.UnsupportedError, r"this version has no system table \$row_trac"),
-        ("files$snapshots", lake.InvalidRequestError, "is no table"),
+        ("files$snapshots", lake.InvalidRequestError, "is not a table"),
     ],
 )
 def test_a_name_nobody_knows_is_refused_with_the_list(catalog, name, error, reason):

@@ -108,7 +108,7 @@ def test_writers_in_other_processes_send_their_messages_as_bytes(orders):
 
 @pytest.mark.parametrize("content", [b"", b"Obj\x01", b"{}"])
 def test_bytes_that_are_no_message_are_refused(content):
-    with pytest.raises(lake.InvalidRequestError, match="no commit message"):
+    with pytest.raises(lake.InvalidRequestError, match="not a commit message"):
         lake.CommitMessage.from_bytes(content)
 
 
