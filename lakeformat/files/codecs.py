@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 
-__all__ = ["CODECS", "COMPRESSIONS", "codec_of", "nearest_codec"]
+__all__ = ["CODECS", "COMPRESSIONS", "nearest_codec"]
 
 CODECS: Mapping[str, Mapping[str, str]] = {
     "parquet": {
@@ -44,11 +45,7 @@ _ALIKE = (("none", "uncompressed", "null"), ("lz4", "snappy"), ("gzip", "zlib", 
 """Compressions that replace each other if a format lacks one."""
 
 
-def codec_of(file_format: str, compression: str) -> str:
-    """Return the writer's name of a compression that the format has."""
-    return CODECS[file_format][compression]
-
-
+@cache
 def nearest_codec(file_format: str, compression: str) -> str:
     """Return the codec of a compression, or of the most similar one that the format has."""
     known = CODECS[file_format]

@@ -33,7 +33,6 @@ from lakeformat.paimon.index.deletion_vector_file import VectorForm, encode_dele
 from lakeformat.paimon.index.file_index import container, encode_file_index
 from lakeformat.paimon.layout import TableLayout
 from lakeformat.paimon.metadata import (
-    avro_file,
     columnar_file,
     commit_message,
     index_manifest,
@@ -227,7 +226,7 @@ DECODERS: dict[str, Decoder] = {
         (
             manifest.read_manifest_bytes,
             manifest_read.decode_manifest_by_record,
-            avro_file.decode_avro_file,
+            record_file.decode_avro_file,
         ),
         pieces=AVRO_PIECES,
     ),

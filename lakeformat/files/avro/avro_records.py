@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any
 
 import fastavro
@@ -19,10 +20,12 @@ def short_reason(reason: Exception) -> str:
     return text if len(text) <= _LONGEST_REASON else f"{text[:_LONGEST_REASON]}…"
 
 
+@lru_cache(maxsize=16)
 def record_schema(text: bytes) -> dict[str, Any]:
     """Return the parsed schema of a file of records; ``ValueError`` if it has none.
 
-    Items that take no bytes are refused: a few bytes could announce billions of them.
+    Items that take no bytes are refused: a few bytes could announce billions of them. The files of
+    one table have few schemas, so the last ones are kept: do not change the result.
     """
     try:
         schema: Any = fastavro.parse_schema(json.loads(text))

@@ -13,7 +13,7 @@ from lakeformat.errors import UnsupportedError
 from lakeformat.files.avro.schema import avro_columns, plain_record
 from lakeformat.files.avro.types import avro_record, to_stored
 from lakeformat.files.batch_statistics import BatchStatistics
-from lakeformat.files.codecs import codec_of
+from lakeformat.files.codecs import CODECS
 from lakeformat.files.column_statistics import ColumnStatistics, Detail, has_order
 from lakeformat.files.file_format import FileFormat
 from lakeformat.files.file_writer import FileContent
@@ -35,7 +35,7 @@ class AvroFileWriter:
         self._stream = stream
         self._fields = content.fields
         settings = content.settings
-        codec = codec_of(FileFormat.AVRO, settings.compression)
+        codec = CODECS[FileFormat.AVRO][settings.compression]
         self._container: dict[str, Any] = {
             "codec": codec,
             "codec_compression_level": (settings.zstd_level if codec == "zstandard" else None),

@@ -11,7 +11,7 @@ import pyarrow.orc as orc
 
 from lakeformat.errors import InvalidRequestError
 from lakeformat.files.batch_statistics import BatchStatistics
-from lakeformat.files.codecs import codec_of
+from lakeformat.files.codecs import CODECS
 from lakeformat.files.column_statistics import ColumnStatistics, Detail, has_order
 from lakeformat.files.field_ids import orc_schema
 from lakeformat.files.file_format import FileFormat
@@ -47,7 +47,7 @@ class OrcFileWriter:
         stripe = settings.target_bytes // STRIPES_PER_FILE
         self._writer = orc.ORCWriter(
             self._stream,
-            compression=codec_of(FileFormat.ORC, settings.compression),
+            compression=CODECS[FileFormat.ORC][settings.compression],
             stripe_size=min(max(stripe, MIN_STRIPE_BYTES), MAX_STRIPE_BYTES),
         )
 

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable, Sequence
 from typing import IO
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from lakeformat.files.codecs import codec_of
+from lakeformat.files.codecs import CODECS
 from lakeformat.files.file_format import FileFormat
 from lakeformat.files.file_writer import FileSettings
-from lakeformat.files.parquet.footer_stream import FooterStream
+from lakeformat.files.parquet.end import END_BYTES, MAGIC, footer_of, with_end
 
-__all__ = ["ArrowFile"]
+__all__ = ["ArrowFile", "FooterStream"]
 
 
 class ArrowFile:
@@ -30,7 +31,7 @@ class ArrowFile:
         change_footer: Callable[[bytes], bytes] | None,
     ) -> None:
         """Open a file; ``bounded`` are the paths with bounds in the footer, True for all."""
-        codec = codec_of(FileFormat.PARQUET, settings.compression)
+        codec = CODECS[FileFormat.PARQUET][settings.compression]
         self._held = FooterStream(stream, change_footer) if change_footer else None
         self._footers: list[pq.FileMetaData] = []
         self._writer = pq.ParquetWriter(
@@ -60,3 +61,39 @@ class ArrowFile:
 
     def discard(self) -> None:
         self._writer.is_open = False
+
+
+class FooterStream(io.RawIOBase):
+    """Passes a Parquet file on as it is written, and holds back its footer until it is changed."""
+
+    def __init__(self, stream: IO[bytes], change: Callable[[bytes], bytes]) -> None:
+        self._stream = stream
+        self._change = change
+        self._held: bytearray | None = None
+
+    def writable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._stream.tell() + len(self._held or b"")
+
+    def write(self, content: object) -> int:
+        view = memoryview(content)  # type: ignore[arg-type]
+        if self._held is None:
+            self._stream.write(view)
+        else:
+            self._held += view
+        return view.nbytes
+
+    def hold(self) -> None:
+        """Keep the bytes written from here on: the footer and perhaps a few bytes before it."""
+        self._held = bytearray()
+
+    def release(self) -> None:
+        """Write the kept bytes, with the changed footer."""
+        assert self._held is not None
+        held, self._held = bytes(self._held), None
+        assert held.endswith(MAGIC)
+        footer = footer_of(held)
+        start = len(held) - END_BYTES - len(footer)
+        self._stream.write(held[:start] + with_end(self._change(footer)))

@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import replace
 
 from lakeformat.errors import LakeError
-from lakeformat.files.codecs import codec_of
+from lakeformat.files.codecs import CODECS
 from lakeformat.files.file_format import FileFormat, format_of
 from lakeformat.files.parquet.join import (
     CannotJoinError,
@@ -95,7 +95,7 @@ class FileJoiner:
             file.row_count >= groups * _LEAST_GROUP_ROWS
             or file.file_size >= groups * _LEAST_GROUP_BYTES
         )
-        codec = codec_of(FileFormat.PARQUET, self._options.file_compression)
+        codec = CODECS[FileFormat.PARQUET][self._options.file_compression]
         if found.rows != file.row_count or not is_large or not found.are_compressed_by(codec):
             raise CannotJoinError
         return found

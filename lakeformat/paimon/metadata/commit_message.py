@@ -5,7 +5,7 @@ Messages travel between processes as bytes: an Avro file with one record.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
@@ -16,7 +16,6 @@ from fastavro.validation import validate
 from lakeformat.errors import InvalidRequestError, LakeError
 from lakeformat.files.avro.avro_container import SYNC_SIZE
 from lakeformat.paimon.layout import MAIN_BRANCH
-from lakeformat.paimon.metadata.avro_file import decode_avro_file, encode_avro_file
 from lakeformat.paimon.metadata.data_file_meta import DATA_FILE_FIELDS, DataFileMeta
 from lakeformat.paimon.metadata.index_manifest import (
     INDEX_ENTRY_FIELDS,
@@ -24,9 +23,10 @@ from lakeformat.paimon.metadata.index_manifest import (
     index_entry_from_record,
     index_entry_record,
 )
+from lakeformat.paimon.metadata.record_file import decode_avro_file, encode_avro_file
 from lakeformat.paimon.metadata.simple_stats import EMPTY_ROW
 
-__all__ = ["CommitMessage"]
+__all__ = ["CommitMessage", "check_messages"]
 
 MESSAGE_VERSION = 4
 
@@ -155,6 +155,30 @@ class CommitMessage:
             **files,
             **index_files,
         )
+
+
+def check_messages(messages: Iterable[CommitMessage]) -> list[CommitMessage]:
+    """Return the messages as a list; raise if they are not CommitMessages.
+
+    Iterables are read once, so that a generator does not turn into an empty commit.
+    """
+    if isinstance(messages, CommitMessage | bytes | str | Mapping) or not isinstance(
+        messages, Iterable
+    ):
+        raise _no_messages(messages)
+    found = list(messages)
+    for each in found:
+        if not isinstance(each, CommitMessage):
+            raise _no_messages(each)
+    return found
+
+
+def _no_messages(given: object) -> InvalidRequestError:
+    shown = f"{len(given)} bytes" if isinstance(given, bytes) else f"a {type(given).__name__}"
+    return InvalidRequestError(
+        "pass a list of the CommitMessages that writers prepared, as in commit(writer.prepare()); "
+        f"convert bytes with CommitMessage.from_bytes. Got {shown}"
+    )
 
 
 def _record_of(content: bytes) -> dict[str, Any]:

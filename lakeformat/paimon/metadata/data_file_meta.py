@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from enum import IntEnum
 from typing import Any
 
-from lakeformat.paimon.metadata.avro_file import optional_field
+from lakeformat.paimon.metadata.record_file import optional_field
 from lakeformat.paimon.metadata.simple_stats import (
     EMPTY_ROW,
     EMPTY_STATS,

@@ -13,9 +13,12 @@ from typing import Any
 
 from lakeformat.errors import CorruptTableError
 from lakeformat.paimon.layout import TableLayout
-from lakeformat.paimon.metadata.avro_file import optional_field
 from lakeformat.paimon.metadata.manifest import FileKind, read_manifest_bytes
-from lakeformat.paimon.metadata.record_file import decode_record_file, encode_record_file
+from lakeformat.paimon.metadata.record_file import (
+    decode_record_file,
+    encode_record_file,
+    optional_field,
+)
 from lakeformat.paimon.options import TableOptions
 from lakeformat.storage import Storage
 

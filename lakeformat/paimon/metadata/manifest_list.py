@@ -8,7 +8,6 @@ from typing import Any
 
 from lakeformat.errors import CorruptTableError
 from lakeformat.paimon.layout import TableLayout
-from lakeformat.paimon.metadata.avro_file import optional_field
 from lakeformat.paimon.metadata.manifest import (
     FORMAT_VERSION,
     ManifestEntry,
@@ -16,7 +15,11 @@ from lakeformat.paimon.metadata.manifest import (
 )
 from lakeformat.paimon.metadata.manifest_columns import ManifestColumns, columns_of
 from lakeformat.paimon.metadata.manifest_meta import ManifestMeta
-from lakeformat.paimon.metadata.record_file import decode_record_file, encode_record_file
+from lakeformat.paimon.metadata.record_file import (
+    decode_record_file,
+    encode_record_file,
+    optional_field,
+)
 from lakeformat.paimon.metadata.referrer import referred_to_by
 from lakeformat.paimon.metadata.simple_stats import (
     SIMPLE_STATS_FIELDS,

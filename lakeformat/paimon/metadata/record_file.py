@@ -1,13 +1,25 @@
-"""Files of metadata records in the format the table keeps its manifests in."""
+"""Files of metadata records, read and written whole, in the format of the table's manifests.
+
+Errors name the file.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import io
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+import fastavro
+
 from lakeformat.errors import CorruptTableError
+from lakeformat.files.avro.avro_container import (
+    AvroBlocks,
+    BlockLimitError,
+    NotPlainError,
+    read_blocks,
+)
+from lakeformat.files.avro.avro_records import record_schema, short_reason
 from lakeformat.files.codecs import nearest_codec
-from lakeformat.paimon.metadata.avro_file import check_version, decode_avro_file, encode_avro_file
 from lakeformat.paimon.metadata.columnar_file import (
     ORC_MAGIC,
     PARQUET_MAGIC,
@@ -16,9 +28,20 @@ from lakeformat.paimon.metadata.columnar_file import (
 )
 from lakeformat.paimon.options import TableOptions
 
-__all__ = ["AVRO", "decode_record_file", "encode_record_file", "manifest_codec"]
+__all__ = [
+    "AVRO",
+    "avro_codec",
+    "check_version",
+    "decode_avro_file",
+    "decode_record_file",
+    "encode_avro_file",
+    "encode_record_file",
+    "manifest_codec",
+    "optional_field",
+]
 
 AVRO = "avro"
+_CODECS = {"zstd": "zstandard"}
 
 
 def encode_record_file(
@@ -54,3 +77,94 @@ def decode_record_file(content: bytes, uri: str, *, version: int) -> list[dict[s
     for record in records:
         check_version(record, version, uri)
     return records
+
+
+def optional_field(name: str, avro_type: Any) -> dict[str, Any]:
+    """A field that may be null, and is where a writer did not know it."""
+    return {"name": name, "type": ["null", avro_type], "default": None}
+
+
+def avro_codec(compression: str) -> str:
+    """Return Avro's name of a compression of the table options."""
+    return _CODECS.get(compression, compression)
+
+
+def encode_avro_file(
+    schema: dict[str, Any],
+    records: Iterable[dict[str, Any]],
+    *,
+    compression: str,
+    zstd_level: int,
+) -> bytes:
+    """Records as the content of one file; ``compression`` in the words of the table options."""
+    codec = avro_codec(compression)
+    level = zstd_level if codec == "zstandard" else None
+    buffer = io.BytesIO()
+    fastavro.writer(
+        buffer, fastavro.parse_schema(schema), records, codec=codec, codec_compression_level=level
+    )
+    return buffer.getvalue()
+
+
+def decode_avro_file(
+    content: bytes, uri: str, *, version: int | None = None
+) -> list[dict[str, Any]]:
+    """Every record of a file, by the file's own schema.
+
+    With ``version`` a record of another one is refused: it would be misread. Nothing in the file
+    makes it take memory that its bytes do not account for.
+    """
+    try:
+        return list(_records(read_blocks(content), version, uri))
+    except BlockLimitError:
+        reason = "it claims to unpack to far more than it can hold"
+        raise _unreadable(content, uri, reason) from None
+    except (NotPlainError, ValueError) as damage:
+        raise _unreadable(content, uri, str(damage)) from damage
+
+
+def _unreadable(content: bytes, uri: str, reason: str) -> CorruptTableError:
+    return CorruptTableError(
+        f"{uri} ({len(content)} bytes) is not a readable Avro file: {reason}; "
+        "restore the file from a backup or roll the table back to an earlier snapshot"
+    )
+
+
+def _records(blocks: AvroBlocks, version: int | None, uri: str) -> Iterator[dict[str, Any]]:
+    schema = record_schema(blocks.schema)
+    start = 0
+    places = zip(blocks.counts, blocks.ends, blocks.offsets, strict=True)
+    for number, (count, end, offset) in enumerate(places):
+        where = f"block {number} at byte {offset}"
+        body = blocks.content[start:end].tobytes()
+        if count > len(body):
+            raise ValueError(f"{where} claims {count} records in {len(body)} bytes")
+        stream = io.BytesIO(body)
+        for _ in range(count):
+            try:
+                record: Any = fastavro.schemaless_reader(stream, schema, None)
+            except Exception as reason:  # fastavro raises whatever a broken byte leads to
+                at = f"record at byte {stream.tell()} of its content"
+                raise ValueError(f"{where}, {at}: {short_reason(reason)}") from reason
+            if version is not None:
+                check_version(record, version, uri)
+            yield record
+        if stream.tell() != len(body):
+            raise ValueError(f"{where} has {len(body) - stream.tell()} bytes after its records")
+        start = end
+
+
+def check_version(record: Mapping[str, Any], version: int, uri: str) -> None:
+    """Raise unless a record is of a format version: one of another would be misread."""
+    found = record.get("_VERSION")
+    if found == version:
+        return
+    if isinstance(found, int) and found > version:
+        raise CorruptTableError(
+            f"{uri} has format version {found}, this version reads {version}: it was written by a "
+            "newer version; upgrade this one"
+        )
+    raise CorruptTableError(
+        f"{uri} has format version {found}, this version reads {version}; "
+        "restore the file from a backup or roll the table back to an earlier snapshot"
+    )

@@ -12,7 +12,7 @@ from backports import zstd
 from lakeformat.errors import CorruptTableError
 from lakeformat.files.avro.avro_packing import avro_number
 from lakeformat.paimon.datafile.reader import read_batches
-from lakeformat.paimon.metadata.avro_file import decode_avro_file, encode_avro_file
+from lakeformat.paimon.metadata.record_file import decode_avro_file, encode_avro_file
 from lakeformat.storage import MemoryStorage
 from lakeformat.types.type_text import parse_type
 from lakeformat.types.types import DataField

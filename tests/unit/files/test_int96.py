@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lakeformat.files.column_statistics import ColumnStatistics
-from lakeformat.files.parquet.footer_stream import FooterStream
+from lakeformat.files.parquet.arrow_file import FooterStream
 from lakeformat.files.parquet.int96_footer import with_int96
 from lakeformat.files.parquet.thrift_compact import parse_struct
 from lakeformat.paimon.datafile.reader import read_batches

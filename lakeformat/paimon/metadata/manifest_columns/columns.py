@@ -36,6 +36,8 @@ _WORD_BYTES = 8
 _READABLE_AFTER = 8
 _MASKS = np.array([(1 << 8 * size) - 1 for size in range(9)], np.uint64)
 """By size, the bits of a word that belong to so many bytes."""
+_FEW = 32
+"""Copying fewer values one by one takes less time than views of them."""
 _LARGEST_VIEWED = (1 << 31) - 1
 """Arrow's views count places in a buffer with 32 bits."""
 _INLINE_VIEW_SIZE = 12
@@ -104,8 +106,8 @@ class BytesColumn:
 
     def to_arrow(self) -> pa.Array:
         """A binary array with a copy of the values, without the rest of the buffer."""
-        if len(self.data) > _LARGEST_VIEWED:
-            return pa.array(self.values(), pa.large_binary())
+        if len(self) <= _FEW or len(self.data) > _LARGEST_VIEWED:
+            return self._copied()
         return self._views(pa.binary_view()).cast(pa.large_binary())
 
     def is_text(self) -> bool:
@@ -125,6 +127,17 @@ class BytesColumn:
         left = (self.sizes - offset).clip(0, _WORD_BYTES)
         found: NDArray[np.uint64] = at_every_byte(self.data, "u8")[places] & _MASKS[left]
         return found
+
+    def _copied(self) -> pa.Array:
+        """A binary array of the values, copied one by one."""
+        whole, ends = self.data.data, self.starts + self.sizes
+        pairs = zip(self.starts.tolist(), ends.tolist(), strict=True)
+        content = b"".join([whole[start:end] for start, end in pairs])
+        offsets = np.zeros(len(self) + 1, np.int64)
+        np.cumsum(self.sizes, out=offsets[1:])
+        validity = None if self.present is None else as_bits(self.present)
+        buffers = [validity, pa.py_buffer(offsets), pa.py_buffer(content)]
+        return pa.Array.from_buffers(pa.large_binary(), len(self), buffers)
 
     def _views(self, view_type: pa.DataType) -> pa.Array:
         """An array over the buffer: size, first bytes, buffer, place; short values are whole."""

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lakeformat.files.avro.avro_packing import pack_records
-from lakeformat.paimon.metadata.avro_file import avro_codec
 from lakeformat.paimon.metadata.manifest_columns.columns import (
     BytesColumn,
     Column,
@@ -35,6 +34,7 @@ from lakeformat.paimon.metadata.manifest_columns.schema import (
 )
 from lakeformat.paimon.metadata.manifest_columns.shape import FieldShape
 from lakeformat.paimon.metadata.manifest_entry import FORMAT_VERSION, ManifestEntry
+from lakeformat.paimon.metadata.record_file import avro_codec
 
 __all__ = ["encode_manifest", "entry_record"]
 

@@ -16,9 +16,9 @@ from lakeformat.paimon.commit.abort import abort_messages
 from lakeformat.paimon.commit.commit import CommitOptions, commit_statistics
 from lakeformat.paimon.commit.deltas import delta_of
 from lakeformat.paimon.metadata import commit_message
-from lakeformat.paimon.metadata.avro_file import decode_avro_file, encode_avro_file
 from lakeformat.paimon.metadata.index_manifest import DeletionVectorRange, IndexManifestEntry
 from lakeformat.paimon.metadata.manifest_list import read_manifest_list
+from lakeformat.paimon.metadata.record_file import decode_avro_file, encode_avro_file
 from lakeformat.paimon.metadata.statistics import TableStatistics
 from lakeformat.paimon.metadata.tag import Tag, create_tag
 from lakeformat.storage import MemoryStorage

@@ -19,7 +19,6 @@ from lakeformat.errors import CorruptTableError
 from lakeformat.files.avro import avro_container
 from lakeformat.files.avro.avro_container import NotPlainError, read_blocks
 from lakeformat.files.avro.avro_packing import avro_number
-from lakeformat.paimon.metadata.avro_file import encode_avro_file
 from lakeformat.paimon.metadata.data_file_meta import DataFileMeta
 from lakeformat.paimon.metadata.manifest import FileKind, ManifestEntry, live_files
 from lakeformat.paimon.metadata.manifest_columns import ManifestColumns, columns_of, decode_manifest
@@ -32,6 +31,7 @@ from lakeformat.paimon.metadata.manifest_columns.read import (
     open_manifest,
 )
 from lakeformat.paimon.metadata.manifest_columns.schema import MANIFEST_SCHEMA
+from lakeformat.paimon.metadata.record_file import encode_avro_file
 from lakeformat.paimon.metadata.simple_stats import EMPTY_ROW, EMPTY_STATS, SimpleStats
 
 LONG = st.integers(-(2**63), 2**63 - 1)
