@@ -62,12 +62,12 @@ def explaining_expiry(
 
 
 @contextmanager
-def rewriting_if_overtaken(handle: TableHandle, base: Snapshot | None) -> Iterator[None]:
+def rewriting_if_overtaken(handle: TableHandle, base: Snapshot) -> Iterator[None]:
     """Turn missing files into BucketsChangedError if the snapshot with the buckets has expired."""
     try:
         yield
     except (CorruptTableError, SnapshotExpiredError) as missing:
-        if base is None or not is_overtaken(handle, base.id):
+        if not is_overtaken(handle, base.id):
             raise
         raise BucketsChangedError(
             f"snapshot {base.id} of {handle.uri}, which assigns keys to buckets, expired while it "

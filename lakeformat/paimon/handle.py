@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from lakeformat.environment import Environment
 from lakeformat.errors import InvalidRequestError, UnsupportedError
 from lakeformat.paimon.layout import DATABASE_SUFFIX, MAIN_BRANCH, TableLayout
 from lakeformat.paimon.options import TableOptions
-from lakeformat.paimon.options.branches import CHAIN_TABLE, chain_branches, read_through
 from lakeformat.paimon.options.foreign import Trait
 from lakeformat.paimon.options.operation import Operation
 from lakeformat.paimon.schema import TableSchema
 from lakeformat.storage import NO_ROOTS, ExternalRoots, Storage
 
 __all__ = [
+    "READ_THROUGH",
     "TableHandle",
     "crosses_partitions",
     "has_hash_index",
+    "read_through",
     "require_allowed",
     "require_no_chain",
     "require_writable",
@@ -26,6 +28,13 @@ __all__ = [
 ]
 
 UNAWARE_BUCKET = -1
+
+CHAIN_TABLE = "chain-table.enabled"
+_CHAIN = ("scan.fallback-snapshot-branch", "scan.fallback-delta-branch")
+_SINGLE = ("scan.fallback-branch", "scan.primary-branch")
+READ_THROUGH = (*_SINGLE, *_CHAIN)
+"""The options that name a branch whose rows another branch includes."""
+
 _DONE = {
     Operation.READ: "read",
     Operation.CHANGES: "read for changes",
@@ -130,11 +139,30 @@ def require_allowed(handle: TableHandle, operation: Operation) -> None:
         ) from None
 
 
+def _chain_branches(options: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the branches that a chain table merges; none for a table of its own rows.
+
+    Without both names, Java reads the table like any other.
+    """
+    names = tuple(options[key] for key in _CHAIN if options.get(key))
+    is_chain = options.get(CHAIN_TABLE, "").strip().lower() == "true"
+    return names if is_chain and len(names) == len(_CHAIN) else ()
+
+
+def read_through(options: Mapping[str, str], branch: str) -> str | None:
+    """Return the option by which a branch shows rows of other branches; None if it has none."""
+    chained = _chain_branches(options)
+    if chained:
+        apart = {name.lower() for name in chained}
+        return None if branch.lower() in apart else CHAIN_TABLE
+    return next((key for key in _SINGLE if options.get(key, "").strip()), None)
+
+
 def require_no_chain(handle: TableHandle) -> None:
     """Refuse a chain table; the two branches that it merges are accepted."""
     options = handle.options.to_dict()
     if read_through(options, handle.layout.branch) == CHAIN_TABLE:
-        names = [f"{handle.name}$branch_{name}" for name in chain_branches(options)]
+        names = [f"{handle.name}$branch_{name}" for name in _chain_branches(options)]
         raise UnsupportedError(
             f"{handle.uri} sets {CHAIN_TABLE!r}: its rows are merged from branches, which this "
             f"version does not do. Use Spark or Flink, or read {' and '.join(names)} alone"
@@ -143,7 +171,7 @@ def require_no_chain(handle: TableHandle) -> None:
 
 def _require_no_link(handle: TableHandle) -> None:
     """Refuse to change a branch that a chain table is merged from."""
-    if chain_branches(handle.options.to_dict()):
+    if _chain_branches(handle.options.to_dict()):
         raise UnsupportedError(
             f"branch {handle.layout.branch!r} of {handle.uri} is part of a chain table "
             f"({CHAIN_TABLE!r}): its delete markers and partitions count in the other branch, too. "

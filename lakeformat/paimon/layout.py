@@ -19,9 +19,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import count
 
 from lakeformat.errors import CorruptTableError
 from lakeformat.files.changelog_packs import packed_part
+from lakeformat.files.file_format import FileFormat, file_extension
+from lakeformat.paimon.options import TableOptions
 from lakeformat.tables.position import MAIN_BRANCH
 
 __all__ = [
@@ -32,6 +35,7 @@ __all__ = [
     "POSTPONE_BUCKET",
     "REGISTERED_MARK",
     "UNFINISHED_BRANCH",
+    "DataFileNames",
     "TableLayout",
     "data_file_name",
     "database_directory",
@@ -104,6 +108,35 @@ def statistics_name(unique: str, counter: int) -> str:
 def expiry_intent_name(end: int, unique: str) -> str:
     """Return the intent name of an expiry that leaves snapshot ``end`` as the oldest."""
     return f"{EXPIRY_INTENT}{end}-{unique}"
+
+
+class DataFileNames:
+    """Names of new data and changelog files: one counter; ``unique`` belongs to one writer."""
+
+    def __init__(self, options: TableOptions, unique: str) -> None:
+        self._options = options
+        self._unique = unique
+        self._numbers = count()
+
+    def next_data(self) -> str:
+        """The name of the next data file."""
+        return self._next(self._options.data_file_prefix, self._options)
+
+    def next_of_level(self, level: int) -> str:
+        """The name of the next data file of a level of a primary-key table."""
+        return self._next(self._options.data_file_prefix, self._options.of_level(level))
+
+    def next_changelog(self, level: int = 0) -> str:
+        """The name of the next changelog file, of those beside data files of ``level``."""
+        return self._next(self._options.changelog_file_prefix, self._options.of_changelog(level))
+
+    def _next(self, prefix: str, options: TableOptions) -> str:
+        extension = file_extension(
+            FileFormat(options.file_format),
+            options.file_compression,
+            include_compression=options.file_suffix_include_compression,
+        )
+        return data_file_name(prefix, self._unique, next(self._numbers), extension)
 
 
 def data_file_name(prefix: str, unique: str, counter: int, extension: str) -> str:

@@ -46,7 +46,7 @@ def partition_values(schema: TableSchema, partition: bytes) -> tuple[Value, ...]
         raise CorruptTableError(
             f"a partition has {arity} values, the table is partitioned by {len(fields)} columns"
         )
-    return decode_row(row, [field.type for field in fields])
+    return decode_row(row, [field.type for field in fields]) if fields else ()
 
 
 def partition_texts(schema: TableSchema, partition: bytes) -> tuple[str | None, ...]:

@@ -13,9 +13,9 @@ from collections.abc import Callable
 from typing import Protocol, runtime_checkable
 
 from lakeformat.errors import LakeError, UnsupportedError
-from lakeformat.storage.base import Storage, temporary_sibling
+from lakeformat.storage.base import temporary_sibling
 
-__all__ = ["REMEDY", "ProvesCreation", "RawStore", "prove_creation", "require_proof"]
+__all__ = ["REMEDY", "ProvesCreation", "RawStore", "require_proof"]
 
 _log = logging.getLogger(__name__)
 
@@ -46,12 +46,6 @@ class ProvesCreation(Protocol):
     def prove_creation(self, path: str) -> None:
         """Return if ``create`` of the path can be trusted; else raise ``UnsupportedError``."""
         ...
-
-
-def prove_creation(storage: Storage, path: str) -> None:
-    """Raise if a store cannot publish the path, before anything is uploaded for it."""
-    if isinstance(storage, ProvesCreation):
-        storage.prove_creation(path)
 
 
 _verdicts: dict[str, str | None] = {}

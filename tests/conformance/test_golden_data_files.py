@@ -17,11 +17,11 @@ import pytest
 
 from lakeformat.files.column_statistics import ColumnStatistics
 from lakeformat.paimon.datafile.file_description import FileOrigin, describe_append_file
-from lakeformat.paimon.datafile.file_names import DataFileNames
 from lakeformat.paimon.datafile.file_statistics import file_statistics, key_statistics
 from lakeformat.paimon.datafile.key_value_writer import KeyValueWriter
 from lakeformat.paimon.datafile.reader import read_batches, read_key_values
 from lakeformat.paimon.datafile.rolling_writer import RollingWriter
+from lakeformat.paimon.layout import DataFileNames
 from lakeformat.paimon.metadata.data_file_meta import DataFileMeta
 from lakeformat.paimon.options import TableOptions
 from lakeformat.paimon.schema import TableSchema

@@ -11,10 +11,10 @@ import pyarrow as pa
 from lakeformat.paimon.binary_row import encode_row, frame_row
 from lakeformat.paimon.bucketing import bucket_function
 from lakeformat.paimon.datafile.file_description import FileOrigin
-from lakeformat.paimon.datafile.file_names import DataFileNames
 from lakeformat.paimon.datafile.key_value_writer import KeyValueWriter
 from lakeformat.paimon.datafile.system_fields import SEQUENCE_NUMBER, VALUE_KIND
 from lakeformat.paimon.handle import TableHandle
+from lakeformat.paimon.layout import DataFileNames
 from lakeformat.paimon.metadata.data_file_meta import DataFileMeta, FileSource
 from lakeformat.paimon.metadata.manifest import ManifestEntry
 from lakeformat.paimon.metadata.snapshot import Snapshot

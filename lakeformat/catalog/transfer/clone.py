@@ -28,12 +28,11 @@ from lakeformat.errors import (
     UnsupportedError,
 )
 from lakeformat.paimon.deletion.parallel import in_parallel
-from lakeformat.paimon.handle import TableHandle
+from lakeformat.paimon.handle import TableHandle, read_through
 from lakeformat.paimon.layout import MAIN_BRANCH, TableLayout, numbered
 from lakeformat.paimon.metadata.schema_file import schema_ids
 from lakeformat.paimon.metadata.snapshot import Snapshot
 from lakeformat.paimon.metadata.snapshot_directory import latest_snapshot, write_hints
-from lakeformat.paimon.options.branches import read_through
 from lakeformat.paimon.read.time_travel import find_snapshot
 from lakeformat.paimon.table import ReadOnlyTable, Table
 from lakeformat.storage import Storage

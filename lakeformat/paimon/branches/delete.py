@@ -10,14 +10,13 @@ from lakeformat.paimon.branches.create import refuse_inside_branch
 from lakeformat.paimon.branches.marker import Creation, Deletion, Move, clear, mark, read_mark
 from lakeformat.paimon.deletion import Deleter, OnRemoval, find_protection
 from lakeformat.paimon.deletion.again import look_again
-from lakeformat.paimon.handle import TableHandle
+from lakeformat.paimon.handle import READ_THROUGH, TableHandle
 from lakeformat.paimon.layout import MAIN_BRANCH, TableLayout
 from lakeformat.paimon.metadata.branch_directory import branches, check_branch_name, require_branch
 from lakeformat.paimon.metadata.changelog_directory import changelog_ids, read_changelog_if_present
 from lakeformat.paimon.metadata.schema_file import latest_schema_id, read_schema
 from lakeformat.paimon.metadata.snapshot_directory import read_snapshot_if_present, snapshot_ids
 from lakeformat.paimon.metadata.tag import read_tags
-from lakeformat.paimon.options.branches import READ_THROUGH
 from lakeformat.paimon.tags.exclusive_files import DeletionReport, Lost, remove_exclusive_files
 from lakeformat.types.count_text import counted
 

@@ -9,8 +9,12 @@ from typing import Protocol
 import pyarrow.compute as pc
 
 from lakeformat.errors import CommitOutcomeUnknownError, CorruptTableError, LakeError
-from lakeformat.paimon.commit.attempt_files import AttemptFiles, WrittenList
-from lakeformat.paimon.commit.base_manifests import BaseManifests, PickManifests
+from lakeformat.paimon.commit.attempt_files import (
+    AttemptFiles,
+    BaseManifests,
+    PickManifests,
+    WrittenList,
+)
 from lakeformat.paimon.commit.bucket_counts import require_current_counts
 from lakeformat.paimon.commit.changes import Changes, Provider
 from lakeformat.paimon.commit.commit_report import CommitReport

@@ -20,10 +20,9 @@ from lakeformat.errors import (
 )
 from lakeformat.paimon.commit.abort import delete_written
 from lakeformat.paimon.commit.attempt import CommitIntent
-from lakeformat.paimon.commit.base_manifests import PickManifests
+from lakeformat.paimon.commit.attempt_files import PickManifests
 from lakeformat.paimon.commit.bucket_counts import BucketCounts
 from lakeformat.paimon.commit.changes import Changes, append_changes, compact_changes
-from lakeformat.paimon.commit.checks import check_arguments
 from lakeformat.paimon.commit.commit_report import CommitReport, nothing_to_commit
 from lakeformat.paimon.commit.conflict_text import Committer
 from lakeformat.paimon.commit.conflicts import ConflictCheck, check_within
@@ -46,7 +45,7 @@ from lakeformat.paimon.options.operation import Operation
 from lakeformat.paimon.partition_filter import PartitionFilter, these_partitions
 from lakeformat.tables.commit_id import BATCH_IDENTIFIER, CommitId, require_commit_id
 from lakeformat.tables.kept_files import kept_if_published
-from lakeformat.types.type_rules import is_whole_number
+from lakeformat.types.type_rules import is_text, is_whole_number
 
 __all__ = [
     "DYNAMIC",
@@ -60,6 +59,7 @@ __all__ = [
 ]
 
 _log = logging.getLogger(__name__)
+_LONG = range(-(2**63), 2**63)
 _DATA = (CommitKind.APPEND, CommitKind.OVERWRITE)
 
 
@@ -84,12 +84,25 @@ class CommitOptions:
     """Chooses the manifests to merge; None to follow the table options."""
 
     def __post_init__(self) -> None:
-        check_arguments(self.watermark, self.properties)
+        _check_arguments(self.watermark, self.properties)
         if self.commit is not None:
             require_commit_id(self.commit)
         if self.read_snapshot is not None and not is_whole_number(self.read_snapshot):
             raise InvalidRequestError(
                 f"read_snapshot must be a snapshot number, got {self.read_snapshot!r}"
+            )
+
+
+def _check_arguments(watermark: int | None, properties: Mapping[str, str] | None) -> None:
+    """Raise InvalidRequestError for values that a snapshot file cannot store."""
+    if watermark is not None and (not is_whole_number(watermark) or watermark not in _LONG):
+        raise InvalidRequestError(f"watermark must be a 64-bit integer, got {watermark!r}")
+    if properties is not None and not isinstance(properties, Mapping):
+        raise InvalidRequestError(f"properties must map str to str, got {properties!r}")
+    for key, value in (properties or {}).items():
+        if not is_text(key) or not is_text(value):
+            raise InvalidRequestError(
+                f"properties must map str to str, got {key!r}: {value!r}; pass str(value)"
             )
 
 
@@ -121,7 +134,8 @@ def commit_messages(
     for operation in _operations(data, compaction):
         require_allowed(handle, operation)
     for changes in (data, compaction):
-        check_within(handle, changes)
+        if len(changes.table) > 1:
+            check_within(handle, changes)
     _refuse_untracked(handle, data, compaction, is_overwrite=overwrite is not None)
     planned_on = _planned_on(handle, messages, options.read_snapshot)
     commits = _Commits(handle, options, messages, earlier, planned_on, from_elsewhere)
@@ -334,8 +348,10 @@ class _Commits:
         has_index = any(message.assigned_by is not None for message in self._messages)
         if handle.options.commit_discard_duplicate_files and not has_index:
             intent = replace(intent, discards_duplicates=True, new_files=None)
-        else:
+        elif _has_buckets(handle, new):
             intent = replace(intent, check=BucketCounts(intent.who, self._messages))
+        else:
+            intent = replace(intent, check=None)
         return self._publish(intent)
 
     def _publish(self, intent: CommitIntent) -> CommitReport:
@@ -435,6 +451,11 @@ def _new_identity(handle: TableHandle) -> CommitId:
 def _wants_empty(handle: TableHandle) -> bool:
     options = handle.options
     return options.commit_force_create_snapshot or not options.snapshot_ignore_empty_commit
+
+
+def _has_buckets(handle: TableHandle, new: Changes) -> bool:
+    """Return True if the new files have keys or a bucket count, which another commit may change."""
+    return bool(handle.schema.primary_keys) or bool((new.table.total_buckets.numbers > 0).any())
 
 
 def _changes_rows(new: Changes) -> bool:

@@ -10,15 +10,14 @@ import pyarrow as pa
 from lakeformat.paimon.compact.sorting.rows import sorted_batches
 from lakeformat.paimon.compact.unit import CompactUnit
 from lakeformat.paimon.datafile.file_description import FileOrigin, describe_append_file
-from lakeformat.paimon.datafile.file_names import DataFileNames
 from lakeformat.paimon.datafile.rolling_writer import RollingWriter, WrittenFile
 from lakeformat.paimon.handle import TableHandle
+from lakeformat.paimon.layout import DataFileNames
 from lakeformat.paimon.metadata.commit_message import CommitMessage
-from lakeformat.paimon.metadata.data_file_meta import DataFileMeta, FileSource, local_wall_clock
+from lakeformat.paimon.metadata.data_file_meta import DataFileMeta, FileSource
 from lakeformat.paimon.read.data_files import DataFiles
 from lakeformat.paimon.read.deletions import deleted_rows_of
-from lakeformat.paimon.write.assign import Place
-from lakeformat.paimon.write.new_files import bucket_places
+from lakeformat.paimon.write.assign import Place, bucket_places
 
 __all__ = ["compact_append_files"]
 
@@ -63,11 +62,7 @@ def _described(
     handle: TableHandle, unit: CompactUnit, written: list[WrittenFile]
 ) -> list[DataFileMeta]:
     """Describe the written files; their rows are numbered from the smallest number of the input."""
-    origin = FileOrigin(
-        handle.schema.id,
-        local_wall_clock(handle.environment.now_millis()),
-        FileSource.COMPACT,
-    )
+    origin = FileOrigin.now(handle.schema, handle.environment, FileSource.COMPACT)
     number = min(entry.file.min_sequence_number for entry in unit.files)
     made = []
     for file in written:

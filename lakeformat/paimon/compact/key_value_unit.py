@@ -25,12 +25,11 @@ from lakeformat.paimon.merge.row_kinds import without_retracts
 from lakeformat.paimon.merge.sections import is_interleaved
 from lakeformat.paimon.merge.streams import batch_rows_of, merge_runs
 from lakeformat.paimon.metadata.commit_message import CommitMessage
-from lakeformat.paimon.metadata.data_file_meta import DataFileMeta, FileSource, local_wall_clock
+from lakeformat.paimon.metadata.data_file_meta import DataFileMeta, FileSource
 from lakeformat.paimon.metadata.manifest import ManifestEntry
 from lakeformat.paimon.read.data_files import DataFiles
 from lakeformat.paimon.read.deletions import deleted_rows_of
-from lakeformat.paimon.write.assign import Place
-from lakeformat.paimon.write.new_files import bucket_places
+from lakeformat.paimon.write.assign import Place, bucket_places
 from lakeformat.rows.groups import Positions
 
 __all__ = ["compact_key_values"]
@@ -143,8 +142,7 @@ def _rewrite(
 
 
 def _origin(handle: TableHandle, unit: CompactUnit) -> FileOrigin:
-    now = local_wall_clock(handle.environment.now_millis())
-    return FileOrigin(handle.schema.id, now, FileSource.COMPACT, unit.output_level)
+    return FileOrigin.now(handle.schema, handle.environment, FileSource.COMPACT, unit.output_level)
 
 
 def _new_files(handle: TableHandle, unit: CompactUnit) -> KeyValueFiles:

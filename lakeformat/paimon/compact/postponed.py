@@ -21,9 +21,8 @@ from lakeformat.paimon.metadata.commit_message import CommitMessage
 from lakeformat.paimon.metadata.manifest import ManifestEntry
 from lakeformat.paimon.read.data_files import DataFiles
 from lakeformat.paimon.read.deletions import DeletedRows
-from lakeformat.paimon.write.assign import Assigner, PartitionNumbers
+from lakeformat.paimon.write.assign import Assigner, NewFiles, PartitionNumbers
 from lakeformat.paimon.write.key_value_bucket import KeyValueBuckets
-from lakeformat.paimon.write.new_files import NewFiles
 from lakeformat.paimon.write.row_kinds import accepted_rows
 from lakeformat.paimon.write.sequences import SequenceNumbers
 

@@ -10,7 +10,6 @@ from itertools import accumulate, cycle
 
 from lakeformat.paimon.datafile.entropy import entropy_directories
 from lakeformat.paimon.options import TableOptions
-from lakeformat.paimon.schema_changes.table_rules import check_external_paths
 from lakeformat.storage import ExternalRoots, Storage
 
 __all__ = ["ExternalPaths", "FilePlace", "TablePlace", "external_paths"]
@@ -77,6 +76,8 @@ def external_paths(
     strategy = options.data_file_external_paths_strategy
     if strategy == "none":
         return None
+    from lakeformat.paimon.schema_changes.table_rules import check_external_paths  # few have any
+
     check_external_paths(options)
     wanted = options.data_file_external_paths_specific_fs
     chosen = [

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Self
 
 import pyarrow as pa
 
+from lakeformat.environment import Environment
 from lakeformat.paimon.binary_row import encode_row, frame_row
 from lakeformat.paimon.datafile.file_statistics import encode_statistics, encode_value_statistics
 from lakeformat.paimon.datafile.rolling_writer import WrittenFile
-from lakeformat.paimon.metadata.data_file_meta import DataFileMeta, FileSource
+from lakeformat.paimon.metadata.data_file_meta import DataFileMeta, FileSource, local_wall_clock
+from lakeformat.paimon.schema import TableSchema
 from lakeformat.types.types import DataField
 from lakeformat.types.values import values_from_arrow
 
@@ -26,6 +29,17 @@ class FileOrigin:
     creation_time: datetime
     source: FileSource = FileSource.APPEND
     level: int = 0
+
+    @classmethod
+    def now(
+        cls,
+        schema: TableSchema,
+        environment: Environment,
+        source: FileSource = FileSource.APPEND,
+        level: int = 0,
+    ) -> Self:
+        """Return the origin of files that are written now."""
+        return cls(schema.id, local_wall_clock(environment.now_millis()), source, level)
 
 
 def describe_append_file(

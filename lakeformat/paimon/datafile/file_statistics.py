@@ -1,26 +1,63 @@
-"""Statistics of data files as manifests hold them, in both directions."""
+"""Statistics of data files: what a table keeps of them, and as manifests hold them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 
 from lakeformat.errors import CorruptTableError, InvalidRequestError
-from lakeformat.files.column_statistics import NO_STATISTICS, ColumnStatistics
+from lakeformat.files.column_statistics import (
+    NO_STATISTICS,
+    ColumnStatistics,
+    Detail,
+    StatisticsMode,
+)
 from lakeformat.paimon.binary_row import decode_row, encode_row, frame_row, unframe_row
 from lakeformat.paimon.datafile.evolution import find_sources
+from lakeformat.paimon.datafile.system_fields import is_system_column
 from lakeformat.paimon.metadata.data_file_meta import DataFileMeta
 from lakeformat.paimon.metadata.simple_stats import SimpleStats
+from lakeformat.paimon.options import TableOptions
 from lakeformat.types.casts import cast_array, keeps_order
 from lakeformat.types.types import AtomicType, DataField, DataType, with_nullability
 from lakeformat.types.values import Value, values_from_arrow, values_to_arrow
 
 __all__ = [
+    "column_modes",
     "encode_statistics",
     "encode_value_statistics",
     "file_statistics",
     "key_statistics",
     "stored_statistics",
 ]
+
+
+KEY_MODE = StatisticsMode(Detail.BOUNDS, 128)
+
+
+def column_modes(
+    columns: Sequence[str], options: TableOptions, *, key_columns: Container[str] = ()
+) -> list[StatisticsMode]:
+    """The mode of each column of a file, in order.
+
+    System columns, and key columns that stand in for theirs, keep what keys are compared by.
+    They do not count among the leading columns that have statistics, those set by name do.
+    """
+    default = StatisticsMode.parse(options.statistics_mode)
+    limit, counted = options.statistics_keep_first_n_columns, 0
+    modes = []
+    for column in columns:
+        own = options.of_column(type(options).column_statistics_mode, column)
+        if own is not None:
+            modes.append(StatisticsMode.parse(own))
+        elif is_system_column(column) or column in key_columns:
+            modes.append(KEY_MODE)
+            continue
+        elif 0 <= limit <= counted:
+            modes.append(StatisticsMode(Detail.NONE))
+        else:
+            modes.append(default)
+        counted += 1
+    return modes
 
 
 def encode_statistics(

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from functools import partial
 
 from lakeformat.paimon.datafile.external_paths import ExternalPaths
-from lakeformat.paimon.datafile.file_names import DataFileNames
 from lakeformat.paimon.datafile.key_order import Keys
 from lakeformat.paimon.datafile.key_value_writer import KeyValueWriter
+from lakeformat.paimon.layout import DataFileNames
 from lakeformat.paimon.options import TableOptions
 from lakeformat.storage import Storage
 from lakeformat.types.types import DataField

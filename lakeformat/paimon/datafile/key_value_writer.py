@@ -8,8 +8,8 @@ from contextlib import contextmanager
 import pyarrow as pa
 
 from lakeformat.paimon.datafile.external_paths import ExternalPaths
-from lakeformat.paimon.datafile.file_content import column_modes
 from lakeformat.paimon.datafile.file_description import FileOrigin, describe_key_value_file
+from lakeformat.paimon.datafile.file_statistics import column_modes
 from lakeformat.paimon.datafile.key_order import KeyOrder, Keys
 from lakeformat.paimon.datafile.rolling_writer import RollingWriter
 from lakeformat.paimon.datafile.system_fields import (

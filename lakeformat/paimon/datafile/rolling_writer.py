@@ -12,16 +12,16 @@ import pyarrow as pa
 from lakeformat.errors import LakeError
 from lakeformat.files.column_statistics import ColumnStatistics, StatisticsMode, reduce_statistics
 from lakeformat.files.file_format import FileFormat
-from lakeformat.files.file_writer import FileContent, FileWriter
+from lakeformat.files.file_writer import FileContent, FileSettings, FileWriter
 from lakeformat.files.parquet.writer import ParquetFileWriter
 from lakeformat.paimon.datafile.external_paths import ExternalPaths, FilePlace
-from lakeformat.paimon.datafile.file_content import file_content
 from lakeformat.paimon.datafile.file_index_writer import (
     INDEX_SUFFIX,
     FileIndexWriter,
     WantedIndex,
     wanted_indexes,
 )
+from lakeformat.paimon.datafile.file_statistics import column_modes
 from lakeformat.paimon.datafile.key_order import KeyOrder
 from lakeformat.paimon.datafile.key_rows import KeyRows
 from lakeformat.paimon.options import TableOptions
@@ -30,7 +30,7 @@ from lakeformat.storage import Storage
 from lakeformat.types.arrow_types import in_full
 from lakeformat.types.types import DataField
 
-__all__ = ["RollingWriter", "WrittenFile", "table_of"]
+__all__ = ["RollingWriter", "WrittenFile", "file_content", "table_of"]
 
 ROW_GROUP_ROWS = 128 * 1024
 ROW_GROUP_BYTES = 64 << 20
@@ -150,6 +150,24 @@ class RollingWriter:
         if self._open is not None:
             self._finished.append(self._open.close())
             self._open = None
+
+
+def file_content(
+    fields: tuple[DataField, ...],
+    options: TableOptions,
+    *,
+    modes: Sequence[StatisticsMode] | None = None,
+    key_columns: tuple[str, ...] = (),
+) -> FileContent:
+    """Describe the files of one writer; ``modes`` are those of the options unless given."""
+    settings = FileSettings(
+        compression=options.file_compression,
+        zstd_level=options.file_compression_zstd_level,
+        target_bytes=options.target_file_size_bytes,
+        has_dictionaries=options.parquet_enable_dictionary,
+    )
+    names = [field.name for field in fields]
+    return FileContent(fields, modes or column_modes(names, options), settings, key_columns)
 
 
 class _OpenFile:

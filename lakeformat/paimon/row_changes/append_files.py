@@ -8,18 +8,17 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from lakeformat.paimon.commit.abort import delete_written
-from lakeformat.paimon.datafile.file_description import describe_append_file
-from lakeformat.paimon.datafile.file_names import DataFileNames
+from lakeformat.paimon.datafile.file_description import FileOrigin, describe_append_file
 from lakeformat.paimon.datafile.rolling_writer import RollingWriter
 from lakeformat.paimon.handle import TableHandle, is_unaware
+from lakeformat.paimon.layout import DataFileNames
 from lakeformat.paimon.metadata.commit_message import CommitMessage
 from lakeformat.paimon.metadata.data_file_meta import DataFileMeta
 from lakeformat.paimon.read.instant_zones import rewriting_instants
 from lakeformat.paimon.row_changes.find import Found, read_found, read_parts
 from lakeformat.paimon.row_changes.plan import ChangeUnit
 from lakeformat.paimon.row_changes.vectors import replace_vectors
-from lakeformat.paimon.write.assign import Place
-from lakeformat.paimon.write.new_files import bucket_places, file_origin
+from lakeformat.paimon.write.assign import Place, bucket_places
 
 __all__ = ["take_out_rows"]
 
@@ -100,7 +99,7 @@ class _Unit:
                 described = describe_append_file(
                     file,
                     fields,
-                    file_origin(handle),
+                    FileOrigin.now(handle.schema, handle.environment),
                     first_sequence_number=number,
                     dense=handle.options.statistics_dense_store,
                 )

@@ -8,12 +8,11 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from lakeformat.errors import InvalidRequestError
-from lakeformat.paimon.commit.checks import check_messages
 from lakeformat.paimon.commit.commit import find_commit
 from lakeformat.paimon.commit.commit_report import CommitReport
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.layout import suffixed
-from lakeformat.paimon.metadata.commit_message import CommitMessage
+from lakeformat.paimon.metadata.commit_message import CommitMessage, check_messages
 from lakeformat.paimon.metadata.file_name_part import check_file_name_part
 from lakeformat.paimon.metadata.staged_result import (
     StagedResult,

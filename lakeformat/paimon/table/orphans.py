@@ -6,20 +6,20 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from lakeformat.deprecation import renamed_argument
-from lakeformat.executor import Executor
-from lakeformat.paimon.metadata.commit_message import CommitMessage
-from lakeformat.paimon.read.time_travel import Moment
 from lakeformat.paimon.table.reads import TableReads
 from lakeformat.tables.commit_id import CommitId
 from lakeformat.types.type_rules import require_list
 
 if TYPE_CHECKING:
+    from lakeformat.executor import Executor
     from lakeformat.paimon.deletion import OnRemoval
+    from lakeformat.paimon.metadata.commit_message import CommitMessage
     from lakeformat.paimon.orphans.hints import RepairHintsReport
     from lakeformat.paimon.orphans.missing import MissingFilesReport
     from lakeformat.paimon.orphans.missing_manifests import MissingManifestsReport
     from lakeformat.paimon.orphans.orphan_report import OrphanReport
     from lakeformat.paimon.read.past_time import PastTime
+    from lakeformat.paimon.read.time_travel import Moment
 
 __all__ = ["TableOrphans"]
 

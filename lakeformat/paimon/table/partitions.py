@@ -6,11 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from lakeformat.deprecation import renamed_argument
-from lakeformat.paimon.partition_filter import PartitionSpec
 from lakeformat.paimon.positions import snapshot_number
-from lakeformat.paimon.read.where import Partitions
 from lakeformat.paimon.table.reads import TableReads
-from lakeformat.rows.conditions.filter import Where
 from lakeformat.tables.commit_id import CommitId
 from lakeformat.tables.position import AnyPosition
 
@@ -20,12 +17,15 @@ if TYPE_CHECKING:
     from lakeformat.paimon.commit.compact_manifests import CompactManifestsReport
     from lakeformat.paimon.file_indexes.file_index_report import FileIndexReport
     from lakeformat.paimon.file_indexes.rewrite import OnFiles
+    from lakeformat.paimon.partition_filter import PartitionSpec
     from lakeformat.paimon.partitions.partition_reports import (
         DropPartitionsPlan,
         ExpirePartitionsReport,
         MarkDoneReport,
     )
     from lakeformat.paimon.read.past_time import PastTime
+    from lakeformat.paimon.read.where import Partitions
+    from lakeformat.rows.conditions.filter import Where
 
 __all__ = ["TablePartitions"]
 

@@ -19,7 +19,6 @@ from lakeformat.paimon.metadata.snapshot_directory import (
 from lakeformat.paimon.options import TableOptions
 from lakeformat.paimon.positions import position_at, snapshot_number
 from lakeformat.paimon.schema import TableSchema
-from lakeformat.rows.conditions.filter import Where
 from lakeformat.tables.position import AnyPosition, Position
 from lakeformat.tables.since import Since
 
@@ -32,6 +31,7 @@ if TYPE_CHECKING:
     from lakeformat.paimon.read.shown_state import ShownState
     from lakeformat.paimon.read.time_travel import Moment
     from lakeformat.paimon.read.where import Partitions
+    from lakeformat.rows.conditions.filter import Where
 
 __all__ = ["TableReads"]
 

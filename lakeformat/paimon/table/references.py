@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lakeformat.paimon.positions import snapshot_number
-from lakeformat.paimon.read.time_travel import Moment
 from lakeformat.paimon.table.reads import TableReads
 from lakeformat.tables.commit_id import CommitId
 from lakeformat.tables.position import AnyPosition, Position
 
 if TYPE_CHECKING:
     from lakeformat.paimon.branches.table_branches import TableBranches
+    from lakeformat.paimon.read.time_travel import Moment
     from lakeformat.paimon.rollback.rollback_report import RollbackReport
     from lakeformat.paimon.tags.table_tags import TableTags
 

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 from lakeformat.deprecation import renamed_argument
 from lakeformat.paimon.table.reads import TableReads
-from lakeformat.rows.conditions.filter import Where
 from lakeformat.tables.commit_id import CommitId
 
 if TYPE_CHECKING:
     from lakeformat.paimon.row_changes.assignments import NewValues
     from lakeformat.paimon.row_changes.change import OnProgress
     from lakeformat.paimon.row_changes.row_change_report import RowChangeReport
+    from lakeformat.rows.conditions.filter import Where
 
 __all__ = ["TableRowChanges"]
 

@@ -14,24 +14,11 @@ from lakeformat.errors import (
     NotFoundError,
     UnsupportedError,
 )
-from lakeformat.paimon.commit.checks import check_messages
-from lakeformat.paimon.commit.commit import (
-    DYNAMIC,
-    CommitOptions,
-    Dynamic,
-    commit_messages,
-    earlier_tries,
-    find_commit,
-    find_replay,
-)
-from lakeformat.paimon.commit.commit_report import CommitReport
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.layout import MAIN_BRANCH, TableLayout
 from lakeformat.paimon.metadata.branch_directory import check_branch_name, require_branch
-from lakeformat.paimon.metadata.commit_message import CommitMessage
 from lakeformat.paimon.metadata.schema_file import latest_schema_id, read_schema
 from lakeformat.paimon.options import TableOptions
-from lakeformat.paimon.partition_filter import PartitionFilter, PartitionSpec, some_partitions
 from lakeformat.paimon.schema import TableSchema
 from lakeformat.paimon.table.expiry import TableExpiry
 from lakeformat.paimon.table.orphans import TableOrphans
@@ -40,9 +27,6 @@ from lakeformat.paimon.table.reads import TableReads
 from lakeformat.paimon.table.references import TableReferences
 from lakeformat.paimon.table.row_changes import TableRowChanges
 from lakeformat.paimon.table.upkeep import TableUpkeep
-from lakeformat.paimon.table.writes import RowsWrite, new_writer
-from lakeformat.paimon.write.table_writer import TableWriter
-from lakeformat.rows.conditions.filter import Where
 from lakeformat.storage import NO_ROOTS, ExternalRoots, Storage
 from lakeformat.storage.links import within
 from lakeformat.tables.commit_id import CommitId
@@ -52,6 +36,9 @@ from lakeformat.tables.table import Table as AnyTable
 from lakeformat.types.type_rules import is_list
 
 if TYPE_CHECKING:
+    from lakeformat.paimon.commit.commit_report import CommitReport
+    from lakeformat.paimon.metadata.commit_message import CommitMessage
+    from lakeformat.paimon.partition_filter import PartitionSpec
     from lakeformat.paimon.read.changes.window import WindowEnd
     from lakeformat.paimon.read.rows import Rows
     from lakeformat.paimon.read.scan import Scan
@@ -59,10 +46,12 @@ if TYPE_CHECKING:
     from lakeformat.paimon.read.where import Partitions
     from lakeformat.paimon.staged import TableStaged
     from lakeformat.paimon.system_tables import RowTable, SystemScan, SystemTableDeclaration
+    from lakeformat.paimon.write.table_writer import TableWriter
+    from lakeformat.rows.conditions.filter import Where
 
 __all__ = ["Overwritten", "ReadOnlyTable", "SystemTable", "Table", "load_table"]
 
-Overwritten: TypeAlias = PartitionSpec | Literal["dynamic"]
+Overwritten: TypeAlias = "PartitionSpec | Literal['dynamic']"
 """Partitions to replace; ``{}`` is the whole table."""
 
 _Shown = TypeVar("_Shown", bound="ReadOnlyTable")
@@ -141,8 +130,12 @@ class Table(
         If this raises a ``LakeError``, nothing was published and no file is left behind. The
         exception is ``CommitOutcomeUnknownError``: then repeat the call with the same ``commit``.
         """
-        options = _commit_options(commit, watermark, properties, read_snapshot)
-        return RowsWrite(self._handle, data, kinds, options, self._replaced(overwrite)).run()
+        from lakeformat.paimon.table.writes import RowsWrite, commit_options, replacement
+
+        options = commit_options(commit, watermark, properties, read_snapshot)
+        return RowsWrite(
+            self._handle, data, kinds, options, replacement(self._handle, overwrite)
+        ).run()
 
     def new_writer(self, *, overwrite: Overwritten | None = None) -> TableWriter:
         """Return a writer whose messages are committed later, here or in another process.
@@ -151,7 +144,10 @@ class Table(
         with buckets, write each bucket with only one writer at a time: independent writers assign
         the same sequence numbers, so it is undefined which of two rows with one key is newer.
         """
-        return new_writer(self._handle, self._replaced(overwrite), is_committed_here=False)
+        from lakeformat.paimon.table.writes import new_writer, replacement
+
+        replaced = replacement(self._handle, overwrite)
+        return new_writer(self._handle, replaced, is_committed_here=False)
 
     def commit(
         self,
@@ -169,28 +165,13 @@ class Table(
         deletes rows added after the messages were prepared. To refuse it in that case, pass the
         snapshot they were computed from as ``read_snapshot``.
         """
-        from lakeformat.paimon.commit.foreign_messages import check_foreign_messages
+        from lakeformat.paimon.metadata.commit_message import check_messages
+        from lakeformat.paimon.table.writes import commit_options, commit_prepared, replacement
 
         messages = check_messages(messages)
-        options = _commit_options(commit, watermark, properties, read_snapshot)
-        replaced, handle = self._replaced(overwrite), self._handle
-        earlier = (
-            None
-            if commit is None
-            else earlier_tries(handle, commit, overwrite=replaced, messages=messages)
-        )
-        if earlier and (
-            done := find_replay(handle, earlier, overwrite=replaced, messages=messages)
-        ):
-            return done
-        check_foreign_messages(handle, messages)
-        return commit_messages(
-            handle,
-            messages,
-            options,
-            overwrite=replaced,
-            earlier=earlier,
-            from_elsewhere=True,
+        options = commit_options(commit, watermark, properties, read_snapshot)
+        return commit_prepared(
+            self._handle, messages, options, replacement(self._handle, overwrite)
         )
 
     def abort(self, messages: Iterable[CommitMessage]) -> list[str]:
@@ -201,11 +182,14 @@ class Table(
         in progress: not right after ``CommitOutcomeUnknownError``.
         """
         from lakeformat.paimon.commit.abort import abort_messages
+        from lakeformat.paimon.metadata.commit_message import check_messages
 
         return abort_messages(self._handle, check_messages(messages))
 
     def find_commit(self, commit: CommitId) -> CommitReport | None:
         """Return the result of an earlier commit of any kind; None if there is none."""
+        from lakeformat.paimon.commit.commit import find_commit
+
         return find_commit(self._handle, commit)
 
     def stream_batch(self, commit: CommitId) -> AbstractContextManager[CommitId | None]:
@@ -269,35 +253,9 @@ class Table(
         commit: CommitId | None,
         read_snapshot: int | None,
     ) -> CommitReport:
-        options = CommitOptions(commit=commit, operation="TRUNCATE", read_snapshot=read_snapshot)
-        replaced = some_partitions(self.schema, partitions)
-        return commit_messages(self._handle, [], options, overwrite=replaced)
+        from lakeformat.paimon.table.writes import delete_partitions
 
-    def _replaced(self, overwrite: Overwritten | None) -> PartitionFilter | Dynamic | None:
-        if overwrite is None:
-            return None
-        if overwrite == "dynamic":
-            return DYNAMIC
-        if not isinstance(overwrite, Mapping):
-            raise InvalidRequestError(
-                "overwrite must be {} for the whole table, {'dt': '2024-01-01'} for some "
-                f"partitions or 'dynamic' for those that get rows, got {overwrite!r}"
-            )
-        return some_partitions(self.schema, [overwrite])
-
-
-def _commit_options(
-    commit: CommitId | None,
-    watermark: int | None,
-    properties: Mapping[str, str] | None,
-    read_snapshot: int | None,
-) -> CommitOptions:
-    return CommitOptions(
-        commit=commit,
-        watermark=watermark,
-        properties={} if properties is None else properties,
-        read_snapshot=read_snapshot,
-    )
+        return delete_partitions(self._handle, partitions, commit, read_snapshot)
 
 
 def _only_reads(shown: type[_Shown]) -> type[_Shown]:

@@ -7,13 +7,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from lakeformat.deprecation import renamed_argument
-from lakeformat.executor import Executor
-from lakeformat.paimon.read.where import Partitions
 from lakeformat.paimon.table.reads import TableReads
-from lakeformat.rows.conditions.filter import Where
 from lakeformat.tables.commit_id import CommitId
 
 if TYPE_CHECKING:
+    from lakeformat.executor import Executor
     from lakeformat.paimon.compact.compact import OnUnit
     from lakeformat.paimon.compact.compact_report import CompactReport
     from lakeformat.paimon.compact.other_compactor import OtherCompactor
@@ -24,6 +22,8 @@ if TYPE_CHECKING:
     from lakeformat.paimon.maintain import MaintainReport
     from lakeformat.paimon.maintain.request import OnProgress
     from lakeformat.paimon.read.past_time import PastTime
+    from lakeformat.paimon.read.where import Partitions
+    from lakeformat.rows.conditions.filter import Where
 
 __all__ = ["TableUpkeep"]
 

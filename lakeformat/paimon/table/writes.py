@@ -1,21 +1,25 @@
-"""Writes rows to files and publishes them; repeats the write if keys changed buckets."""
+"""Writes of a table: rows, prepared files, deleted partitions.
+
+A write of rows is repeated if keys changed buckets.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from lakeformat.errors import (
     BucketsChangedError,
     CommitOutcomeUnknownError,
+    InvalidRequestError,
     LakeError,
     UnsupportedError,
 )
-from lakeformat.paimon.commit.checks import known_rows
 from lakeformat.paimon.commit.commit import (
+    DYNAMIC,
     CommitOptions,
     Dynamic,
     commit_messages,
@@ -23,17 +27,89 @@ from lakeformat.paimon.commit.commit import (
     find_replay,
 )
 from lakeformat.paimon.commit.commit_report import CommitReport
+from lakeformat.paimon.commit.foreign_messages import check_foreign_messages
 from lakeformat.paimon.commit.identity import EarlierCommits
 from lakeformat.paimon.commit.transaction import wait_to_retry
 from lakeformat.paimon.handle import TableHandle, crosses_partitions
+from lakeformat.paimon.metadata.commit_message import CommitMessage
 from lakeformat.paimon.metadata.snapshot import Snapshot
-from lakeformat.paimon.partition_filter import PartitionFilter
-from lakeformat.paimon.write.key_places import FoundKeys
+from lakeformat.paimon.partition_filter import PartitionFilter, PartitionSpec, some_partitions
 from lakeformat.paimon.write.table_writer import TableWriter
+from lakeformat.tables.commit_id import CommitId
+from lakeformat.types.type_rules import is_whole_number
 
-__all__ = ["RowsWrite", "new_writer"]
+if TYPE_CHECKING:
+    from lakeformat.paimon.write.key_places import FoundKeys
+
+__all__ = [
+    "RowsWrite",
+    "commit_options",
+    "commit_prepared",
+    "delete_partitions",
+    "new_writer",
+    "replacement",
+]
 
 Replaced = PartitionFilter | Dynamic | None
+
+
+def commit_options(
+    commit: CommitId | None,
+    watermark: int | None,
+    properties: Mapping[str, str] | None,
+    read_snapshot: int | None,
+) -> CommitOptions:
+    """Return the arguments of a write or a commit as options."""
+    return CommitOptions(
+        commit=commit,
+        watermark=watermark,
+        properties={} if properties is None else properties,
+        read_snapshot=read_snapshot,
+    )
+
+
+def replacement(handle: TableHandle, overwrite: object) -> Replaced:
+    """Return the partitions that the argument ``overwrite`` replaces; None for an append."""
+    if overwrite is None:
+        return None
+    if overwrite == "dynamic":
+        return DYNAMIC
+    if not isinstance(overwrite, Mapping):
+        raise InvalidRequestError(
+            "overwrite must be {} for the whole table, {'dt': '2024-01-01'} for some "
+            f"partitions or 'dynamic' for those that get rows, got {overwrite!r}"
+        )
+    return some_partitions(handle.schema, [overwrite])
+
+
+def commit_prepared(
+    handle: TableHandle,
+    messages: Sequence[CommitMessage],
+    options: CommitOptions,
+    replaced: Replaced,
+) -> CommitReport:
+    """Publish the files of messages that any writer prepared."""
+    earlier = None
+    if options.commit is not None:
+        earlier = earlier_tries(handle, options.commit, overwrite=replaced, messages=messages)
+        if done := find_replay(handle, earlier, overwrite=replaced, messages=messages):
+            return done
+    check_foreign_messages(handle, messages)
+    return commit_messages(
+        handle, messages, options, overwrite=replaced, earlier=earlier, from_elsewhere=True
+    )
+
+
+def delete_partitions(
+    handle: TableHandle,
+    partitions: Collection[PartitionSpec],
+    commit: CommitId | None,
+    read_snapshot: int | None,
+) -> CommitReport:
+    """Delete the rows of some partitions; ``{}`` is all of them."""
+    options = CommitOptions(commit=commit, operation="TRUNCATE", read_snapshot=read_snapshot)
+    replaced = some_partitions(handle.schema, partitions)
+    return commit_messages(handle, [], options, overwrite=replaced)
 
 
 def new_writer(handle: TableHandle, replaced: Replaced, *, is_committed_here: bool) -> TableWriter:
@@ -65,10 +141,11 @@ class RowsWrite:
         handle, commit = self.handle, self.options.commit
         replaced = self.replaced
         earlier = None if commit is None else earlier_tries(handle, commit, overwrite=replaced)
-        # With a primary key, merging changes the number of rows.
-        rows = None if handle.schema.primary_keys else known_rows(self.data)
-        if earlier and (done := find_replay(handle, earlier, overwrite=replaced, rows=rows)):
-            return done
+        if earlier is not None:
+            # With a primary key, merging changes the number of rows.
+            rows = None if handle.schema.primary_keys else _known_rows(self.data)
+            if done := find_replay(handle, earlier, overwrite=replaced, rows=rows):
+                return done
         for failures in range(1, handle.options.commit_max_retries + 1):
             try:
                 return self._once(earlier)
@@ -111,6 +188,14 @@ def _require_whole(handle: TableHandle, within: PartitionFilter | None) -> None:
             "could leave a key in two. Add the rows, which moves their keys, or overwrite the "
             "whole table"
         )
+
+
+def _known_rows(data: Any) -> int | None:
+    """Return the row count of the data if it is known without reading; else None."""
+    rows = getattr(data, "num_rows", None)
+    if rows is None and isinstance(shape := getattr(data, "shape", None), tuple) and shape:
+        rows = shape[0]
+    return rows if is_whole_number(rows) else None
 
 
 def _can_be_read_again(data: Any) -> bool:

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TypeAlias
 
 import pyarrow as pa
 
 from lakeformat.paimon.datafile.external_paths import ExternalPaths
-from lakeformat.paimon.datafile.file_description import describe_append_file
-from lakeformat.paimon.datafile.file_names import DataFileNames
+from lakeformat.paimon.datafile.file_description import FileOrigin, describe_append_file
 from lakeformat.paimon.datafile.rolling_writer import RollingWriter
 from lakeformat.paimon.handle import TableHandle
+from lakeformat.paimon.layout import DataFileNames
 from lakeformat.paimon.metadata.data_file_meta import DataFileMeta
-from lakeformat.paimon.write.assign import Place, Places, rows_by_place
-from lakeformat.paimon.write.new_files import NewFiles, bucket_places, file_origin
+from lakeformat.paimon.write.assign import NewFiles, Place, Places, bucket_places, rows_by_place
 from lakeformat.paimon.write.row_buffer import RowBuffer
 from lakeformat.paimon.write.row_kinds import Kinds
 from lakeformat.paimon.write.sequences import SequenceNumbers
@@ -58,8 +58,6 @@ class AppendBuckets:
         self._limit = options.write_buffer_size_bytes
         self._is_buffered = options.write_buffer_for_append
         self._max_open = max(options.write_max_writers_to_spill, 1)
-        self._buffer = RowBuffer()
-        self._spill = Spill(options)
         self._buckets: dict[int, _Bucket] = {}
 
     def add(self, rows: pa.RecordBatch, kinds: Kinds, places: Places) -> None:
@@ -77,7 +75,8 @@ class AppendBuckets:
 
     def finish(self) -> list[NewFiles]:
         """Write the remaining rows; return the files of each bucket, in place order."""
-        self._flush()
+        if self._is_buffered:
+            self._flush()
         return [
             NewFiles(self._place_of(number), files)
             for number, bucket in sorted(self._buckets.items())
@@ -86,11 +85,20 @@ class AppendBuckets:
 
     def abort(self) -> None:
         """Remove all files written to the table and all temporary files."""
-        self._buffer.clear()
-        self._spill.clear()
+        if self._is_buffered:
+            self._buffer.clear()
+            self._spill.clear()
         for bucket in self._buckets.values():
             for writer in bucket.writers:
                 writer.abort()
+
+    @cached_property
+    def _buffer(self) -> RowBuffer:
+        return RowBuffer()
+
+    @cached_property
+    def _spill(self) -> Spill:
+        return Spill(self._handle.options)
 
     def _write_through(self, parts: list[tuple[int, Rows]]) -> None:
         self._look_up([place for place, _ in parts])
@@ -140,7 +148,8 @@ class AppendBuckets:
 
     def _describe(self, place: Place, bucket: _Bucket) -> tuple[DataFileMeta, ...]:
         schema, options = self._handle.schema, self._handle.options
-        origin, joins = file_origin(self._handle), options.data_evolution_enabled
+        origin = FileOrigin.now(schema, self._handle.environment)
+        joins = options.data_evolution_enabled
         return tuple(
             describe_append_file(
                 file,

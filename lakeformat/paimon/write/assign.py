@@ -1,4 +1,4 @@
-"""Assigns rows to partitions and buckets."""
+"""Assigns rows to places: a place is a bucket of a partition, with a directory for new files."""
 
 from __future__ import annotations
 
@@ -12,22 +12,24 @@ import pyarrow as pa
 
 from lakeformat.errors import InvalidRequestError
 from lakeformat.paimon.binary_row import encode_columns
-from lakeformat.paimon.bucketing import bucket_function
-from lakeformat.paimon.handle import UNAWARE_BUCKET
+from lakeformat.paimon.datafile.external_paths import ExternalPaths, TablePlace, external_paths
+from lakeformat.paimon.handle import UNAWARE_BUCKET, TableHandle
 from lakeformat.paimon.layout import POSTPONE_BUCKET
+from lakeformat.paimon.metadata.data_file_meta import DataFileMeta
 from lakeformat.paimon.metadata.simple_stats import EMPTY_ROW
 from lakeformat.paimon.partition import partition_fields, partition_path
 from lakeformat.paimon.partition_filter import PartitionFilter
 from lakeformat.paimon.schema import TableSchema
-from lakeformat.paimon.schema_changes.table_rules import check_bucket_key
 from lakeformat.rows.groups import Positions
 
 __all__ = [
     "Assigner",
+    "NewFiles",
     "PartitionNumbers",
     "Place",
     "Places",
     "RowsByPlace",
+    "bucket_places",
     "rows_by_place",
 ]
 
@@ -41,6 +43,31 @@ class Place:
 
     partition: bytes
     bucket: int
+
+
+@dataclass(frozen=True, slots=True)
+class NewFiles:
+    """The new files of one bucket, for a commit message."""
+
+    place: Place
+    data: tuple[DataFileMeta, ...]
+    changelog: tuple[DataFileMeta, ...] = ()
+
+
+def bucket_places(handle: TableHandle, place: Place) -> tuple[str, ExternalPaths | None]:
+    """Return the directory of a bucket, and the external paths that replace it, if any."""
+    layout = handle.layout
+    partition = partition_path(handle.schema, place.partition)
+    directory = layout.bucket_directory(place.bucket, partition)
+    if handle.options.data_file_external_paths_strategy == "none":
+        return directory, None
+    external = external_paths(
+        handle.options,
+        layout.bucket_below_root(place.bucket, partition),
+        TablePlace(handle.storage, handle.uri, handle.external_roots),
+        handle.environment.random_fraction,
+    )
+    return directory, external
 
 
 class PartitionNumbers:
@@ -84,7 +111,8 @@ class PartitionNumbers:
         return number
 
     def _require_within(self, partition: bytes, row: int | np.int64) -> None:
-        partition_path(self._schema, partition)  # raises for values without a directory name
+        if self._columns:
+            partition_path(self._schema, partition)  # raises for values without a directory name
         if self._within is None:
             return
         [is_within] = self._within.mask(pa.array([partition], pa.large_binary()))
@@ -164,6 +192,9 @@ def _buckets(schema: TableSchema) -> tuple[int, Callable[[pa.RecordBatch], Place
     count = options.bucket
     if count in (UNAWARE_BUCKET, POSTPONE_BUCKET):
         return 1, None
+    from lakeformat.paimon.bucketing import bucket_function
+    from lakeformat.paimon.schema_changes.table_rules import check_bucket_key
+
     names = options.bucket_key or tuple(field.name for field in schema.key_fields)
     check_bucket_key(schema, names)  # other engines do not check the columns of a bucket key
     positions = [schema.column_names.index(name) for name in names]

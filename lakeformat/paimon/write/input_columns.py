@@ -10,23 +10,24 @@ from collections.abc import Collection, Iterator, Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakeformat.errors import InvalidRequestError
+from lakeformat.errors import InvalidRequestError, UnsupportedError
 from lakeformat.files.check_values import is_ascii
 from lakeformat.paimon.aggregate_rules import counted_columns
 from lakeformat.paimon.schema import TableSchema
-from lakeformat.paimon.write.defaults import default_value
 from lakeformat.paimon.write.limits import check_limits
-from lakeformat.paimon.write.lossless_cast import means_the_same
-from lakeformat.paimon.write.passthrough_columns import short_decimals
-from lakeformat.paimon.write.rounding import check_rounding
-from lakeformat.types.arrow_types import in_full, to_arrow_schema
-from lakeformat.types.types import DataField
+from lakeformat.paimon.write.lossless_cast import check_rounding, means_the_same, short_decimals
+from lakeformat.types.arrow_types import in_full, to_arrow_schema, to_arrow_type
+from lakeformat.types.casts import cast_array
+from lakeformat.types.types import STRING, DataField, with_nullability
 
 __all__ = ["TEXTS_AS_NUMBERS", "InputColumns", "input_columns_of"]
 
 TEXTS_AS_NUMBERS = pa.dictionary(pa.int32(), pa.string())
 _INTEGER_DIGITS = 20
 _MOST_DICTIONARY_BYTES = 64 << 10
+_QUOTE = "'"
+_FEW = 512
+"""Arrow's full check of fewer values takes less time than a look at their bytes."""
 
 
 class InputColumns:
@@ -45,7 +46,11 @@ class InputColumns:
         self._encoded = encoded
         self._schema = to_arrow_schema(fields)
         self._names = set(self._schema.names)
-        self._defaults = {field.name: default_value(field) for field in fields}
+        self._defaults = {
+            field.name: _default_value(field, field.default_value)
+            for field in fields
+            if field.default_value is not None
+        }
 
     def __call__(self, batch: pa.RecordBatch, first_row: int = 0) -> pa.RecordBatch:
         """Convert a batch to exactly the table's columns; ``first_row`` is its first row number."""
@@ -88,7 +93,7 @@ class InputColumns:
     def _column(
         self, batch: pa.RecordBatch, field: DataField, target: pa.Field, first_row: int
     ) -> pa.Array:
-        default = self._defaults[field.name]
+        default = self._defaults.get(field.name)
         if field.name in batch.schema.names:
             given = batch.column(field.name)
             if field.name in self._encoded and (numbers := _as_numbers(given, target)) is not None:
@@ -111,6 +116,22 @@ class InputColumns:
             place = "in row" if pa.types.is_nested(target.type) else "row"
             raise InvalidRequestError(f"{reason}; the first is {place} {first_row + row}") from None
         return values if default is None else pc.fill_null(values, default)
+
+
+def _default_value(field: DataField, text: str) -> pa.Scalar:
+    """Return the default of a column, which the schema stores as text, as a value of its type."""
+    if text.startswith(_QUOTE) and text.endswith(_QUOTE) and len(text) > 1:
+        text = text[1:-1]
+    # A column that is NOT NULL takes the same casts.
+    wanted = with_nullability(field.type, nullable=True)
+    try:
+        return cast_array(pa.array([text]), STRING, wanted).cast(to_arrow_type(wanted))[0]
+    except (InvalidRequestError, UnsupportedError) as reason:
+        raise UnsupportedError(
+            f"column {field.name!r} has the default value {field.default_value!r}, which this "
+            f"version cannot write: {reason}. Nothing was written; change the default with "
+            "another engine"
+        ) from None
 
 
 def _in_full(schema: pa.Schema) -> pa.Schema:
@@ -156,7 +177,7 @@ def _check_values(values: pa.Array, name: str) -> None:
     try:
         for part in _doubtful_in(values):
             part.validate()
-            if not (pa.types.is_string(part.type) and is_ascii(part)):
+            if len(part) < _FEW or not (pa.types.is_string(part.type) and is_ascii(part)):
                 part.validate(full=True)
     except pa.ArrowInvalid as reason:
         remedy = "convert texts to UTF-8 before writing, or store bytes in a BYTES column"
@@ -224,13 +245,13 @@ def _cast(values: pa.Array, name: str, target: pa.DataType) -> pa.Array:
             f"column {name!r} does not fit into {target} without loss: {reason}; change the values "
             "or the type of the column"
         ) from None
-    check_rounding(values, stored, name)  # Arrow does not report floats that lose digits
+    check_rounding(values, stored, name)
     return stored
 
 
 def input_columns_of(schema: TableSchema) -> InputColumns:
     """Return the converter of rows to the columns of a table."""
-    counted = counted_columns(schema)
+    counted = counted_columns(schema) if schema.primary_keys else ()
     return _Counting(schema.fields, counted) if counted else InputColumns(schema.fields)
 
 

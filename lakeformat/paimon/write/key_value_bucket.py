@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from lakeformat.files.file_format import FileFormat
+from lakeformat.paimon.datafile.file_description import FileOrigin
 from lakeformat.paimon.datafile.key_value_files import KeyValueFiles
 from lakeformat.paimon.datafile.key_value_writer import KeyValueWriter
 from lakeformat.paimon.datafile.rolling_writer import ROW_GROUP_ROWS
@@ -16,9 +17,8 @@ from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.merge.deduplicate import Deduplicate
 from lakeformat.paimon.merge.of_table import merge_engine, merge_order
 from lakeformat.paimon.metadata.data_file_meta import DataFileMeta
-from lakeformat.paimon.write.assign import Place, Places, rows_by_place
+from lakeformat.paimon.write.assign import NewFiles, Place, Places, bucket_places, rows_by_place
 from lakeformat.paimon.write.group_runs import group_runs
-from lakeformat.paimon.write.new_files import NewFiles, bucket_places, file_origin
 from lakeformat.paimon.write.repeated_values import in_full_columns, with_dictionaries
 from lakeformat.paimon.write.row_buffer import RowBuffer
 from lakeformat.paimon.write.row_kinds import Kinds
@@ -151,7 +151,7 @@ class KeyValueBuckets:
             if changelog is not None:
                 _write_table(changelog, rows)
             _write_table(run, self._merged(rows, groups))
-        origin = file_origin(self._handle)
+        origin = FileOrigin.now(self._handle.schema, self._handle.environment)
         bucket.new += run.finish(origin)
         if changelog is not None:
             bucket.changelog += changelog.finish(origin)

@@ -1,10 +1,15 @@
-"""Rules for casts between Arrow types that never change the meaning of a value."""
+"""Casts between Arrow types that never change a value: rules for the types, and for floats."""
 
 from __future__ import annotations
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
-__all__ = ["means_the_same"]
+from lakeformat.errors import InvalidRequestError
+from lakeformat.paimon.write.limits import map_entries
+from lakeformat.types.type_kinds import COMPACT_DECIMAL_PRECISION
+
+__all__ = ["check_rounding", "means_the_same", "short_decimals", "short_type"]
 
 
 def means_the_same(source: pa.DataType, target: pa.DataType) -> bool:
@@ -20,6 +25,64 @@ def means_the_same(source: pa.DataType, target: pa.DataType) -> bool:
     return any(belongs(source) and belongs(target) for belongs in _ATOMIC) or _parts_mean_the_same(
         source, target
     )
+
+
+def check_rounding(given: pa.Array, stored: pa.Array, name: str) -> None:
+    """Raise InvalidRequestError if a cast changed a float, which Arrow does not report."""
+    source, target = given.type, stored.type
+    if source == target or pa.types.is_null(source):
+        return
+    if pa.types.is_dictionary(source):
+        check_rounding(given.dictionary_decode(), stored, name)
+    elif pa.types.is_floating(source) and pa.types.is_floating(target):
+        if target.bit_width < source.bit_width:
+            _check_floats(given, stored, name)
+    elif pa.types.is_list(target):
+        check_rounding(given.flatten(), stored.flatten(), f"{name}.element")
+    elif pa.types.is_map(target):
+        parts = zip(map_entries(given), map_entries(stored), ("key", "value"), strict=True)
+        for before, after, part in parts:
+            check_rounding(before, after, f"{name}.{part}")
+    elif pa.types.is_struct(target):
+        before, after = given.drop_null(), stored.drop_null()
+        for field in source:
+            check_rounding(
+                before.field(field.name), after.field(field.name), f"{name}.{field.name}"
+            )
+
+
+def _check_floats(given: pa.Array, stored: pa.Array, name: str) -> None:
+    back = stored.cast(given.type)
+    same = pc.or_(pc.equal(given, back), pc.and_(pc.is_nan(given), pc.is_nan(back)))
+    changed = given.filter(pc.invert(same))
+    if len(changed):
+        raise InvalidRequestError(
+            f"column {name!r} is a FLOAT, which cannot store {changed[0].as_py()!r} exactly: "
+            "change it to DOUBLE, or round the values to float32 before writing"
+        )
+
+
+def short_type(kind: pa.DataType) -> pa.DataType | None:
+    """Return the 64-bit decimal type with the same digits; None if it has too many digits."""
+    if not pa.types.is_decimal128(kind) or kind.precision > COMPACT_DECIMAL_PRECISION:
+        return None
+    return pa.decimal64(kind.precision, kind.scale)
+
+
+def short_decimals(values: pa.Array, wanted: pa.DataType) -> pa.Array | None:
+    """Convert decimals for a column of type ``wanted`` to 64 bits.
+
+    Return None if a value does not fit or the type is another one.
+    """
+    short = short_type(wanted)
+    if short is None or values.type not in (short, wanted):
+        return None
+    try:
+        if values.type == short:
+            values.validate(full=True)
+        return values.cast(short)
+    except pa.ArrowInvalid:  # the full check finds the row
+        return None
 
 
 def _parts_mean_the_same(source: pa.DataType, target: pa.DataType) -> bool:

@@ -7,19 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import pyarrow as pa
-
 from lakeformat.files.file_format import FileFormat
 from lakeformat.paimon.merge.deduplicate import Deduplicate
 from lakeformat.paimon.merge.of_table import merge_engine, merge_order
 from lakeformat.paimon.schema import TableSchema
 from lakeformat.paimon.schema_changes.file_index_rules import indexed_columns
-from lakeformat.paimon.write.defaults import default_value
+from lakeformat.paimon.write.lossless_cast import short_type
 from lakeformat.types.arrow_types import to_arrow_type
-from lakeformat.types.type_kinds import COMPACT_DECIMAL_PRECISION
 from lakeformat.types.types import STRING, AtomicType, DataField, TypeName
 
-__all__ = ["decimals_as_numbers", "short_decimals", "short_type", "texts_as_numbers"]
+__all__ = ["decimals_as_numbers", "texts_as_numbers"]
 
 
 def texts_as_numbers(schema: TableSchema) -> frozenset[str]:
@@ -37,29 +34,6 @@ def decimals_as_numbers(schema: TableSchema) -> frozenset[str]:
     )
 
 
-def short_type(kind: pa.DataType) -> pa.DataType | None:
-    """Return the 64-bit decimal type with the same digits; None if it has too many digits."""
-    if not pa.types.is_decimal128(kind) or kind.precision > COMPACT_DECIMAL_PRECISION:
-        return None
-    return pa.decimal64(kind.precision, kind.scale)
-
-
-def short_decimals(values: pa.Array, wanted: pa.DataType) -> pa.Array | None:
-    """Convert decimals for a column of type ``wanted`` to 64 bits.
-
-    Return None if a value does not fit or the type is another one.
-    """
-    short = short_type(wanted)
-    if short is None or values.type not in (short, wanted):
-        return None
-    try:
-        if values.type == short:
-            values.validate(full=True)
-        return values.cast(short)
-    except pa.ArrowInvalid:  # the full check finds the row
-        return None
-
-
 def _copied_columns(schema: TableSchema) -> Iterator[DataField]:
     options = schema.table_options
     is_moved = bool(schema.primary_keys) and isinstance(merge_engine(schema), Deduplicate)
@@ -69,7 +43,7 @@ def _copied_columns(schema: TableSchema) -> Iterator[DataField]:
     used = {*schema.primary_keys, *schema.partition_keys, *merge_order(schema).sequence}
     used |= {options.row_kind_field, *(options.bucket_key or ())}
     for field in schema.fields:
-        is_optional = field.type.nullable and default_value(field) is None
+        is_optional = field.type.nullable and field.default_value is None
         if field.name not in used and is_optional:
             yield field
 

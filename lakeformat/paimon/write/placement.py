@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import Protocol, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import pyarrow as pa
 
@@ -12,19 +12,19 @@ from lakeformat.paimon.handle import TableHandle, crosses_partitions, has_hash_i
 from lakeformat.paimon.metadata.commit_message import CommitMessage
 from lakeformat.paimon.metadata.snapshot import Snapshot
 from lakeformat.paimon.write.assign import Assigner, PartitionNumbers, Place, Places
-from lakeformat.paimon.write.cross_partition import CrossPartitionRows
-from lakeformat.paimon.write.dynamic_buckets import DynamicAssigner
-from lakeformat.paimon.write.hash_index import HashIndex, IndexChange
-from lakeformat.paimon.write.key_places import FoundKeys
 from lakeformat.paimon.write.row_kinds import Kinds
 from lakeformat.paimon.write.sequences import SequenceNumbers
 from lakeformat.rows.groups import Positions
+
+if TYPE_CHECKING:
+    from lakeformat.paimon.write.dynamic_buckets import DynamicAssigner
+    from lakeformat.paimon.write.key_places import FoundKeys
 
 __all__ = ["FindExistingKeys", "Placed", "Placement", "placement_of"]
 
 Placed: TypeAlias = tuple[pa.RecordBatch, Kinds, Places]
 """Rows, their kinds and their place numbers."""
-FindExistingKeys: TypeAlias = Callable[[TableHandle, Snapshot | None, pa.Array], FoundKeys]
+FindExistingKeys: TypeAlias = "Callable[[TableHandle, Snapshot | None, pa.Array], FoundKeys]"
 """Looks up distinct keys of a table at a snapshot, given as encoded rows."""
 MessageOf: TypeAlias = Callable[[Place], CommitMessage]
 
@@ -68,6 +68,9 @@ def placement_of(
     if crosses_partitions(handle):
         return _Crossing(handle, base, partitions, find_keys)
     if has_hash_index(handle):
+        from lakeformat.paimon.write.dynamic_buckets import DynamicAssigner
+        from lakeformat.paimon.write.hash_index import HashIndex
+
         index = HashIndex(handle, base)
         return _ByIndex(DynamicAssigner(handle, partitions, index, sequences))
     return _ByFunction(Assigner(handle.schema, partitions))
@@ -112,6 +115,8 @@ class _ByIndex(_AtOnce):
     def with_index_changes(
         self, messages: list[CommitMessage], empty: MessageOf
     ) -> list[CommitMessage]:
+        from lakeformat.paimon.write.hash_index import IndexChange
+
         changes = self._assign.finish()
         of = {Place(message.partition, message.bucket): message for message in messages}
         for place in changes:  # a merge may leave no row of a new key
@@ -138,6 +143,8 @@ class _Crossing:
         partitions: PartitionNumbers,
         find_keys: FindExistingKeys,
     ) -> None:
+        from lakeformat.paimon.write.cross_partition import CrossPartitionRows
+
         def find(keys: pa.Array) -> FoundKeys:
             return find_keys(handle, base, keys)
 

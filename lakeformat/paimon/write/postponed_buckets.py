@@ -12,16 +12,16 @@ import pyarrow as pa
 
 from lakeformat.errors import InvalidRequestError
 from lakeformat.files.file_format import FileFormat
-from lakeformat.paimon.datafile.file_names import DataFileNames
+from lakeformat.paimon.datafile.file_description import FileOrigin
 from lakeformat.paimon.datafile.key_order import Keys
 from lakeformat.paimon.datafile.key_value_writer import KeyValueWriter
 from lakeformat.paimon.datafile.system_fields import SEQUENCE_NUMBER, VALUE_KIND
 from lakeformat.paimon.handle import TableHandle
+from lakeformat.paimon.layout import DataFileNames
 from lakeformat.paimon.metadata.data_file_meta import DataFileMeta
 from lakeformat.paimon.options import TableOptions
 from lakeformat.paimon.schema_changes.format_rules import require_format_holds
-from lakeformat.paimon.write.assign import Place, Places, rows_by_place
-from lakeformat.paimon.write.new_files import NewFiles, bucket_places, file_origin
+from lakeformat.paimon.write.assign import NewFiles, Place, Places, bucket_places, rows_by_place
 from lakeformat.paimon.write.row_buffer import RowBuffer
 from lakeformat.paimon.write.row_kinds import Kinds
 
@@ -103,7 +103,7 @@ class PostponedBuckets:
         return self._open[place]
 
     def _close(self) -> None:
-        origin = file_origin(self._handle)
+        origin = FileOrigin.now(self._handle.schema, self._handle.environment)
         for place, writer in self._open.items():
             self._files.setdefault(place, []).extend(writer.finish(origin))
         self._open = {}

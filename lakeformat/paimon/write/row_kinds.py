@@ -123,8 +123,7 @@ def accepted_rows(schema: TableSchema, kinds: Kinds) -> Mask | None:
 
 
 def _refuse_retracts(kinds: Kinds, numbers: Sequence[int] | Positions, reason: str) -> None:
-    retracts = is_retract(kinds)
-    if retracts.any():
+    if kinds.any() and (retracts := is_retract(kinds)).any():  # inserts are 0
         row = int(np.argmax(retracts))
         raise InvalidRequestError(f"row {numbers[row]} is {_NAMES[kinds[row]]}, {reason}")
 

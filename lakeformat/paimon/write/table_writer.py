@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -20,17 +20,18 @@ from lakeformat.paimon.metadata.schema_file import latest_schema_id
 from lakeformat.paimon.metadata.snapshot_directory import latest_snapshot
 from lakeformat.paimon.partition_filter import PartitionFilter
 from lakeformat.paimon.write.append_bucket import AppendBuckets
-from lakeformat.paimon.write.assign import PartitionNumbers
+from lakeformat.paimon.write.assign import NewFiles, PartitionNumbers
 from lakeformat.paimon.write.batches import to_batches
 from lakeformat.paimon.write.input_columns import input_columns_of
-from lakeformat.paimon.write.key_value_bucket import KeyValueBuckets
-from lakeformat.paimon.write.new_files import NewFiles
 from lakeformat.paimon.write.placement import FindExistingKeys, placement_of
-from lakeformat.paimon.write.postponed_buckets import PostponedBuckets
 from lakeformat.paimon.write.row_kinds import RowKinds, written_rows
 from lakeformat.paimon.write.sequences import SequenceNumbers
 from lakeformat.rows.groups import Positions
-from lakeformat.storage.creation_proof import prove_creation
+from lakeformat.storage.creation_proof import ProvesCreation
+
+if TYPE_CHECKING:
+    from lakeformat.paimon.write.key_value_bucket import KeyValueBuckets
+    from lakeformat.paimon.write.postponed_buckets import PostponedBuckets
 
 __all__ = ["TableWriter"]
 
@@ -65,7 +66,8 @@ class TableWriter:
         if (schema := keeping_instants(handle.schema)) is not handle.schema:
             handle = replace(handle, schema=schema)
         # Fail before files are written if the store cannot publish commits.
-        prove_creation(handle.storage, handle.layout.snapshot(1))
+        if isinstance(handle.storage, ProvesCreation):
+            handle.storage.prove_creation(handle.layout.snapshot(1))
         base, self._base_snapshot = None, None
         if not (is_committed_here and (replaces or is_unaware(handle))):
             base = latest_snapshot(handle.storage, handle.layout)
@@ -79,14 +81,19 @@ class TableWriter:
         self._is_finished = False
         sequences = SequenceNumbers(handle, None if replaces else base)
         partitions = PartitionNumbers(schema, within)
-        with rewriting_if_overtaken(handle, base):
+        with self._reading_base():
             self._placement = placement_of(
                 handle, None if replaces else base, partitions, sequences, find_keys
             )
+        # Appends load neither merging nor sorting.
         self._buckets: AppendBuckets | KeyValueBuckets | PostponedBuckets
         if handle.options.bucket == POSTPONE_BUCKET:
+            from lakeformat.paimon.write.postponed_buckets import PostponedBuckets
+
             self._buckets = PostponedBuckets(handle, self._placement.place)
         elif schema.primary_keys:
+            from lakeformat.paimon.write.key_value_bucket import KeyValueBuckets
+
             self._buckets = KeyValueBuckets(
                 handle, sequences, self._placement.place, with_changelog=not replaces
             )
@@ -112,7 +119,7 @@ class TableWriter:
     def prepare(self) -> list[CommitMessage]:
         """Finish the files and return the messages, which any process may commit."""
         self._require_unfinished()
-        with self._leaving_nothing(), rewriting_if_overtaken(self._handle, self._base):
+        with self._leaving_nothing(), self._reading_base():
             for placed in self._placement.rest():
                 self._buckets.add(*placed)
             written = [self._message(files) for files in self._buckets.finish()]
@@ -155,7 +162,7 @@ class TableWriter:
             rows, kinds = rows.filter(pa.array(taken)), kinds[taken]
             numbers = first + np.flatnonzero(taken)
         if rows.num_rows:
-            with rewriting_if_overtaken(self._handle, self._base):
+            with self._reading_base():
                 for placed in self._placement.take(rows, kinds, numbers):
                     self._buckets.add(*placed)
 
@@ -174,6 +181,12 @@ class TableWriter:
     def _require_unfinished(self) -> None:
         if self._is_finished:
             raise InvalidRequestError("this writer is finished; create a new writer for more rows")
+
+    def _reading_base(self) -> AbstractContextManager[None]:
+        """Ask for the rows again if the snapshot that gives the buckets expires meanwhile."""
+        if self._base is None:
+            return nullcontext()
+        return rewriting_if_overtaken(self._handle, self._base)
 
     @contextmanager
     def _leaving_nothing(self) -> Iterator[None]:

@@ -19,10 +19,9 @@ import lakeformat as lake
 from lakeformat.paimon.binary_row import encode_row, frame_row
 from lakeformat.paimon.bucketing import bucket_function
 from lakeformat.paimon.datafile.file_description import FileOrigin
-from lakeformat.paimon.datafile.file_names import DataFileNames
 from lakeformat.paimon.datafile.key_value_writer import KeyValueWriter
 from lakeformat.paimon.datafile.system_fields import SEQUENCE_NUMBER, VALUE_KIND
-from lakeformat.paimon.layout import TableLayout
+from lakeformat.paimon.layout import DataFileNames, TableLayout
 from lakeformat.paimon.metadata.data_file_meta import DataFileMeta
 from lakeformat.paimon.metadata.index_manifest import IndexManifestEntry, write_index_manifest
 from lakeformat.paimon.metadata.manifest import FileKind, ManifestEntry, write_manifest

@@ -38,7 +38,7 @@ def test_an_orc_file_on_a_full_disk_raises_the_disk_s_error(room):
     import pyarrow as pa
 
     from lakeformat.files.orc.writer import OrcFileWriter
-    from lakeformat.paimon.datafile.file_content import file_content
+    from lakeformat.paimon.datafile.rolling_writer import file_content
     from lakeformat.paimon.options import TableOptions
     from lakeformat.types.types import STRING, DataField
 

@@ -14,14 +14,12 @@ from hypothesis import strategies as st
 
 import lakeformat as lake
 from lakeformat.files.parquet.writer import ParquetFileWriter
-from lakeformat.paimon.datafile.file_content import file_content
-from lakeformat.paimon.datafile.rolling_writer import table_of
+from lakeformat.paimon.datafile.rolling_writer import file_content, table_of
 from lakeformat.paimon.options import TableOptions
 from lakeformat.paimon.write.input_columns import InputColumns
+from lakeformat.paimon.write.lossless_cast import short_decimals, short_type
 from lakeformat.paimon.write.passthrough_columns import (
     decimals_as_numbers,
-    short_decimals,
-    short_type,
 )
 from lakeformat.types.arrow_types import in_full
 from lakeformat.types.type_text import parse_type

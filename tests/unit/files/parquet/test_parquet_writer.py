@@ -12,7 +12,7 @@ import pytest
 from lakeformat.errors import InvalidRequestError
 from lakeformat.files.column_statistics import reduce_statistics
 from lakeformat.files.parquet.writer import ParquetFileWriter
-from lakeformat.paimon.datafile.file_content import file_content
+from lakeformat.paimon.datafile.rolling_writer import file_content
 from lakeformat.paimon.datafile.system_fields import SEQUENCE_NUMBER, VALUE_KIND, key_field
 from lakeformat.paimon.options import TableOptions
 from lakeformat.types.arrow_types import to_arrow_schema

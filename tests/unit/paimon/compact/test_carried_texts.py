@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 import lakeformat as lake
 from lakeformat.files.parquet.dictionary_columns import SAMPLE_ROWS, pick_dictionary_columns
 from lakeformat.paimon.compact.carried_columns import carried_columns
-from lakeformat.paimon.datafile.file_names import DataFileNames
 from lakeformat.paimon.datafile.rolling_writer import RollingWriter, WrittenFile, table_of
+from lakeformat.paimon.layout import DataFileNames
 from lakeformat.paimon.options import TableOptions
 from lakeformat.storage.memory import MemoryStorage
 from lakeformat.types.type_text import parse_type

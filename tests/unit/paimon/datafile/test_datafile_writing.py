@@ -16,12 +16,12 @@ from lakeformat.errors import InvalidRequestError, NotFoundError, UnsupportedErr
 from lakeformat.files.file_format import FileFormat, file_extension, format_of
 from lakeformat.paimon.binary_row import decode_row, unframe_row
 from lakeformat.paimon.datafile.file_description import FileOrigin
-from lakeformat.paimon.datafile.file_names import DataFileNames
 from lakeformat.paimon.datafile.file_statistics import key_statistics
 from lakeformat.paimon.datafile.key_value_writer import KeyValueWriter
 from lakeformat.paimon.datafile.reader import read_batches, read_key_values
 from lakeformat.paimon.datafile.rolling_writer import ROW_GROUP_ROWS, RollingWriter
 from lakeformat.paimon.datafile.system_fields import SEQUENCE_NUMBER, VALUE_KIND
+from lakeformat.paimon.layout import DataFileNames
 from lakeformat.paimon.metadata.data_file_meta import FileSource
 from lakeformat.paimon.options import TableOptions
 from lakeformat.storage.memory import MemoryStorage

@@ -20,9 +20,8 @@ from lakeformat.files.column_statistics import (
     StatisticsMode,
     reduce_statistics,
 )
-from lakeformat.paimon.datafile.file_content import column_modes
 from lakeformat.paimon.datafile.file_description import FileOrigin, describe_append_file
-from lakeformat.paimon.datafile.file_statistics import file_statistics
+from lakeformat.paimon.datafile.file_statistics import column_modes, file_statistics
 from lakeformat.paimon.datafile.rolling_writer import RollingWriter
 from lakeformat.paimon.metadata.simple_stats import EMPTY_STATS
 from lakeformat.paimon.options import TableOptions
