@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from lakeformat.paimon.options import TableOptions
     from lakeformat.paimon.read.scan import Scan
     from lakeformat.paimon.schema import TableSchema
-    from lakeformat.paimon.schema_changes import (
+    from lakeformat.paimon.schema_changes.changes import (
         SchemaChange,
         add_column,
         drop_column,
@@ -126,7 +126,7 @@ _MODULE_OF = {
     "HealthReport": "paimon.health",
     "MaintainReport": "paimon.maintain",
     "Scan": "paimon.read.scan",
-    "SchemaChange": "paimon.schema_changes",
+    "SchemaChange": "paimon.schema_changes.changes",
     "Snapshot": "paimon.metadata.snapshot",
     "SystemScan": "paimon.system_tables",
     "SystemTable": "paimon.table",
@@ -134,22 +134,22 @@ _MODULE_OF = {
     "TableOptions": "paimon.options",
     "TableSchema": "paimon.schema",
     "TableWriter": "paimon.write.table_writer",
-    "add_column": "paimon.schema_changes",
+    "add_column": "paimon.schema_changes.changes",
     "clone_database": "catalog.transfer.database",
     "clone_table": "catalog.transfer.clone",
     "col": "rows.conditions.predicate",
-    "drop_column": "paimon.schema_changes",
+    "drop_column": "paimon.schema_changes.changes",
     "migrate_directory": "catalog.transfer.migrate",
     "open_catalog": "catalog",
     "open_table": "catalog.open_table",
-    "remove_option": "paimon.schema_changes",
-    "rename_column": "paimon.schema_changes",
-    "set_option": "paimon.schema_changes",
-    "update_column_comment": "paimon.schema_changes",
-    "update_column_nullability": "paimon.schema_changes",
-    "update_column_position": "paimon.schema_changes",
-    "update_column_type": "paimon.schema_changes",
-    "update_comment": "paimon.schema_changes",
+    "remove_option": "paimon.schema_changes.changes",
+    "rename_column": "paimon.schema_changes.changes",
+    "set_option": "paimon.schema_changes.changes",
+    "update_column_comment": "paimon.schema_changes.changes",
+    "update_column_nullability": "paimon.schema_changes.changes",
+    "update_column_position": "paimon.schema_changes.changes",
+    "update_column_type": "paimon.schema_changes.changes",
+    "update_comment": "paimon.schema_changes.changes",
 }
 
 

@@ -33,7 +33,7 @@ from lakeformat.errors import (
 from lakeformat.paimon.layout import MAIN_BRANCH, TableLayout, database_directory
 from lakeformat.paimon.metadata.branch_directory import require_branch
 from lakeformat.paimon.schema import ColumnList, TableSchema, new_schema
-from lakeformat.paimon.schema_changes import SchemaChange
+from lakeformat.paimon.schema_changes.changes import SchemaChange
 from lakeformat.paimon.schema_changes.table_rules import check_table
 from lakeformat.paimon.table import Table, load_table
 from lakeformat.storage import Storage

@@ -22,7 +22,7 @@ from lakeformat.errors import (
 from lakeformat.paimon.layout import DATABASE_SUFFIX, TableLayout
 from lakeformat.paimon.metadata.schema_file import alter_schema, create_schema, table_exists
 from lakeformat.paimon.schema import TableSchema
-from lakeformat.paimon.schema_changes import SchemaChange
+from lakeformat.paimon.schema_changes.changes import SchemaChange
 from lakeformat.storage import Storage
 from lakeformat.storage.empty_directory import remove_empty_directory
 from lakeformat.storage.links import is_link, within

@@ -9,8 +9,7 @@ from lakeformat.paimon.layout import DATABASE_SUFFIX, TableLayout
 from lakeformat.paimon.metadata.branch_directory import branches
 from lakeformat.paimon.metadata.schema_file import read_schema, schema_ids
 from lakeformat.paimon.options import TableOptions
-from lakeformat.paimon.schema_changes import SchemaChange
-from lakeformat.paimon.schema_changes.changes import SetOption
+from lakeformat.paimon.schema_changes.changes import SchemaChange, SetOption
 from lakeformat.storage import Storage
 from lakeformat.storage.links import within
 from lakeformat.storage.location import Location, location_of

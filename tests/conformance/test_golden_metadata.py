@@ -127,7 +127,7 @@ def test_snapshots_lose_nothing_when_they_are_written_again(golden: GoldenTable)
 
 @EACH
 def test_a_column_can_be_added_to_a_golden_table_on_paper(golden: GoldenTable):
-    from lakeformat.paimon.schema_changes import apply_changes
+    from lakeformat.paimon.schema_changes.apply import apply_changes
 
     schema = lake.open_table(golden.location).schema
     after = apply_changes(schema, [lake.add_column("new", "INT")], has_snapshots=True, now=1)

@@ -29,7 +29,7 @@ from lakeformat.errors import AlreadyExistsError, InvalidRequestError, NotFoundE
 from lakeformat.paimon.layout import MAIN_BRANCH, TableLayout
 from lakeformat.paimon.metadata.schema_file import alter_schema, create_schema
 from lakeformat.paimon.schema import TableSchema
-from lakeformat.paimon.schema_changes import SchemaChange
+from lakeformat.paimon.schema_changes.changes import SchemaChange
 from lakeformat.storage import Storage
 from lakeformat.storage.empty_directory import remove_empty_directory
 from lakeformat.storage.links import within

@@ -32,7 +32,7 @@ from lakeformat.types.types import (
 )
 
 if TYPE_CHECKING:
-    from lakeformat.paimon.schema_changes import SchemaChange
+    from lakeformat.paimon.schema_changes.changes import SchemaChange
 
 __all__ = [
     "alter_schema",
@@ -144,7 +144,7 @@ def alter_schema(
     change nothing write nothing. Where the table was renamed or dropped meanwhile, and perhaps
     made anew, what was published is taken back.
     """
-    from lakeformat.paimon.schema_changes import apply_changes
+    from lakeformat.paimon.schema_changes.apply import apply_changes
 
     for _ in range(MAX_LOST_RACES):
         first = _first_schema(storage, layout)

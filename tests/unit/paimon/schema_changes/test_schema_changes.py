@@ -16,7 +16,7 @@ from lakeformat.errors import CommitConflictError, UnavailableError
 from lakeformat.paimon.layout import TableLayout
 from lakeformat.paimon.metadata.schema_file import alter_schema, create_schema, read_schema
 from lakeformat.paimon.schema import TableSchema, new_schema
-from lakeformat.paimon.schema_changes import apply_changes
+from lakeformat.paimon.schema_changes.apply import apply_changes
 from lakeformat.paimon.schema_changes.numbering import highest_id
 from lakeformat.storage import MemoryStorage
 from lakeformat.types.type_text import type_to_json
