@@ -205,7 +205,7 @@ class LakeJobMixin(CheckedArguments):
         raise NotImplementedError
 
     def _may_come(self) -> bool:
-        """Return True if a retry may find what was not found."""
+        """Return True if an object that was not found may exist in a retry."""
         return False
 
     def _is_published(self, request: JobRequest) -> bool:

@@ -113,7 +113,7 @@ def _subject_of(result: Mapping[str, Any]) -> dict[str, str]:
 def _sums(
     result: Mapping[str, Any], report: Mapping[str, Any]
 ) -> Iterator[tuple[Mapping[str, str], str, int]]:
-    """Yield the numbers that add up over tasks: what was published or deleted, never a dry run."""
+    """Yield the numbers that add up over tasks: of published work, never of a dry run."""
     if not report:
         return
     for subject, part in _parts(result, report):
@@ -127,8 +127,9 @@ def _sums(
 def _parts(
     result: Mapping[str, Any], report: Mapping[str, Any]
 ) -> Iterator[tuple[Mapping[str, str], Mapping[str, Any]]]:
-    """Yield the reports with numbers, and their subjects; of a stream only the last batch is
-    known.
+    """Yield the reports with numbers, and their subjects.
+
+    A stream has only the report of its last batch.
     """
     subject, job = _subject_of(result), result["job"]
     if job == "compact_database":

@@ -122,7 +122,7 @@ class LakeFunctionOperator(LakeJobMixin, DecoratedOperator):
         return self.lake_hook.commit_id(context, self.table)
 
     def _may_come(self) -> bool:
-        """Return True once the table is open: a retry may find what the function did not find."""
+        """Return True once the table is open: an object missing later may exist in a retry."""
         return self._is_open
 
     def _opened(self) -> Table:

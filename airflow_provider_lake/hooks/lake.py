@@ -92,7 +92,7 @@ class LakeHook(BaseHook):
         return self.table(name).snapshots()
 
     def plan_compaction(self, name: str, **wanted: Any) -> CompactPlan:
-        """Return what a compaction would do, and why; takes the arguments of
+        """Return the plan of a compaction, with reasons; takes the arguments of
         ``Table.plan_compaction``.
         """
         return self.table(name).plan_compaction(**wanted)

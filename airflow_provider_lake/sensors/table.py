@@ -88,7 +88,7 @@ class LakeTableSensor(CheckedArguments, BaseSensorOperator, metaclass=RefusingCo
         )
 
     def execute_complete(self, context: Context, event: dict[str, Any]) -> dict[str, Any]:
-        """Return what the triggerer has found, or fail with the reason it cannot be found."""
+        """Return the result of the triggerer; fail if it found an error."""
         if event["status"] != MET:
             raise AirflowFailException(event["reason"])
         found: dict[str, Any] = event["found"]

@@ -26,7 +26,7 @@ CATALOG_VARIABLE = "LAKE_CATALOG_OPTIONS"
 them.
 """
 SOURCE_VARIABLE = "LAKE_SOURCE_OPTIONS"
-"""The same for the options of a SQL database whose rows are read."""
+"""The environment variable with the options of a SQL database whose rows are read."""
 
 _TRAVELS = {
     "catalog_options": ("--catalog-options-env", CATALOG_VARIABLE),

@@ -49,7 +49,7 @@ class LakeSparkSubmission(SparkSubmitOperator):
 
     @property
     def was_killed(self) -> bool:
-        """True if this task has ended what it submitted."""
+        """True if this task has ended the driver that it submitted."""
         return self._hook is not None and self._hook.was_killed
 
     def submit_and_wait(self, context: Context) -> None:

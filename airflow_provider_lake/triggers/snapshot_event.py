@@ -123,7 +123,7 @@ class LakeSnapshotEventTrigger(BaseEventTrigger):
             watch.leave(self.table)
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
-        """Do the same with a loop of its own, for an Airflow without shared loops."""
+        """Yield the events with a loop of its own, for an Airflow without shared loops."""
         arguments = self.serialize()[1]
         async with (
             aclosing(self.open_shared_stream(arguments)) as ticks,

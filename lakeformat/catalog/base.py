@@ -94,7 +94,7 @@ class Catalog(ABC):
         """Change the properties of a database."""
 
     def plan_drop_database(self, name: str, *, cascade: bool = False) -> list[DropPlan]:
-        """Return what ``drop_database`` would delete, table by table; nothing is deleted."""
+        """Return the plan of ``drop_database``, table by table; nothing is deleted."""
         return [plan for _, plan in self._plans(name, cascade=cascade)]
 
     def _plans(self, name: str, *, cascade: bool) -> list[tuple[TableName, DropPlan]]:
@@ -195,7 +195,7 @@ class Catalog(ABC):
         return found if parsed.system_table is None else found.system_table(parsed.system_table)
 
     def plan_drop_table(self, name: str) -> DropPlan:
-        """Return what ``drop_table`` would delete; nothing is deleted."""
+        """Return the plan of ``drop_table``; nothing is deleted."""
         parsed = parse_plain_name(name)
         self._require_droppable(parsed)
         return self._plan_drop(parsed)

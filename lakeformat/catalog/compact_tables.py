@@ -104,7 +104,7 @@ def plan_tables(
 
 
 def _require(strategy: str, idle: Idle | None) -> None:
-    """Refuse what no table can do, before the first one is compacted."""
+    """Refuse arguments that no table accepts, before the first one is compacted."""
     require_strategy(strategy)
     if idle is not None:
         idle_millis(idle)

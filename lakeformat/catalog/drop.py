@@ -61,7 +61,7 @@ class DropPlan:
 
 
 def plan_drop(storage: Storage, layout: TableLayout, table: str, roots: ExternalRoots) -> DropPlan:
-    """Return what dropping a table deletes.
+    """Return the directories that dropping a table deletes.
 
     External paths that the caller does not allow (``roots``), or that hold more than the table, are
     refused. If the table is a link, only the link is deleted.
@@ -108,7 +108,7 @@ def refuse_shared_paths(plan: DropPlan, others: Iterable[tuple[str, Storage, Tab
 def run_drop(
     storage: Storage, layout: TableLayout, plan: DropPlan, new_id: Callable[[], str]
 ) -> None:
-    """Delete what the plan names; after a crash, run it again to delete the rest.
+    """Delete the directories of a plan; after a crash, run it again to delete the rest.
 
     A storage that can move directories first gives the table a hidden name, so that readers never
     see half of it. Other storages delete the schemas last: until then they identify the files.

@@ -183,7 +183,7 @@ def _show(context: typer.Context, report: MaintainReport) -> None:
 
 
 def _show_command(context: typer.Context) -> None:
-    """Print the command that does what a dry run has shown."""
+    """Print the command that carries out the steps of a dry run."""
     words = ["lake", "maintain", context.params["name"]]
     for option in ("expire_consumers", "executor"):
         source = context.get_parameter_source(option)

@@ -197,7 +197,7 @@ def repair(
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Finish what a crash interrupted between a SQL database and the files.
+    """Finish changes that a crash interrupted between a SQL database and the files.
 
     An example: lake repair shop.orders
     """

@@ -29,7 +29,7 @@ __all__ = ["find_keys"]
 
 
 def find_keys(handle: TableHandle, snapshot: Snapshot | None, keys: pa.Array) -> FoundKeys:
-    """Look up different keys, given as framed rows of the primary key."""
+    """Look up different keys, given as framed binary rows of the primary key."""
     by_name = {field.name: field for field in handle.schema.fields}
     types = [by_name[name].type for name in handle.schema.primary_keys]
     found = _Found(handle, np.sort(row_hashes(decode_columns(keys, types), types)), types)

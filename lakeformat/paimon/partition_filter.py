@@ -44,7 +44,7 @@ class PartitionFilter:
     rows: pa.Array | None = None
 
     def mask(self, partitions: pa.Array) -> NDArray[np.bool_]:
-        """Mask the framed rows that the filter selects."""
+        """Mask the partitions, given as framed binary rows, that the filter selects."""
         if self.rows is not None:
             return _to_numpy(pc.is_in(partitions, self.rows))
         different = partitions.dictionary_encode()
@@ -85,7 +85,7 @@ class PartitionFilter:
 
 
 def these_partitions(schema: TableSchema, rows: pa.Array) -> PartitionFilter:
-    """Return the filter for exactly these partitions, given as framed rows."""
+    """Return the filter for exactly these partitions, given as framed binary rows."""
     return PartitionFilter(schema, rows=rows.unique())
 
 

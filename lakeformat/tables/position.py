@@ -34,7 +34,7 @@ class Position:
     numbers: tuple[int, ...]
     """The place in the order; only the table's format reads it."""
     branch: str | None = None
-    """The branch, or None in what earlier versions kept: such a position fits any branch."""
+    """The branch; None in a position of earlier versions, which fits any branch."""
     identity: str | None = None
     """The identity of the snapshot here. A rollback can give the same place to another snapshot;
     the table detects that by the identity. Comparisons ignore it."""
@@ -97,7 +97,7 @@ class Position:
 
     @property
     def before(self) -> Position:
-        """The position right before the newest commit here; of the beginning, the beginning."""
+        """The position right before the newest commit; the beginning has none before it."""
         *first, last = self.numbers
         return replace(self, numbers=(*first, max(last - 1, 0)), identity=None)
 

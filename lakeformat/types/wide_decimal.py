@@ -31,7 +31,7 @@ def encode_wide(low: Words, high: Words) -> tuple[Words, Words, Words]:
 
 
 def decode_wide(first: Words, second: Words, size: Positions) -> tuple[Words, Words]:
-    """Return the low and high half of what ``encode_wide`` wrote; sizes are 1 to 16."""
+    """Return the low and high halves of numbers that ``encode_wide`` wrote, 1 to 16 bytes each."""
     high, low = first.byteswap(), second.byteswap()
     drop = 128 - 8 * size
     sign = _sign(high)

@@ -35,7 +35,7 @@ class Declared:
 
 
 def type_text(type: DataType) -> str:
-    """Return a type as text for people; of a nested type only its kind."""
+    """Return a type as text for people; only the kind of a nested type."""
     said = type_to_json(with_nullability(type, nullable=True))
     return said if isinstance(said, str) else str(said["type"])
 

@@ -62,7 +62,7 @@ def follow_changes(
 def _ingest_changes(
     catalog: lake.Catalog, table: lake.Table | None, wanted: IngestRequest, spark: Sessions | None
 ) -> Outcome:
-    """Read what the consumer has not read yet, commit it, and move the consumer."""
+    """Read the changes that the consumer has not read yet, commit them, and move the consumer."""
     assert wanted.source_table is not None
     assert wanted.consumer is not None
     source = catalog.table(wanted.source_table)

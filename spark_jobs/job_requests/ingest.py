@@ -82,23 +82,23 @@ class IngestRequest(CommitRequest):
     according to the messages, and new or wider columns are added to the table.
     """
     delimiter: DialectCharacter | None = None
-    """Of CSV files: the character between two values; ``\\t`` is a tab. Default: a comma."""
+    """For CSV files: the character between two values; ``\\t`` is a tab. Default: a comma."""
     quote: DialectCharacter | None = None
-    """Of CSV files: the character around values that hold a delimiter or a line break; empty for
+    """For CSV files: the character around values that hold a delimiter or a line break; empty for
     none. Default: ``"``.
     """
     escape: DialectCharacter | None = None
-    """Of CSV files: the character before one that is meant literally. Default: none."""
+    """For CSV files: the character before one that is meant literally. Default: none."""
     header: bool | None = None
-    """Of CSV files: true if the first line names the columns. If false, the files have the columns
+    """For CSV files: true if the first line names the columns. If false, the files have the columns
     of the table, in their order. Default: true.
     """
     null_values: NullValues | None = None
-    """Of CSV files: the unquoted texts that stand for NULL, such as ``["", "NULL"]``. Default: the
+    """For CSV files: the unquoted texts that stand for NULL, such as ``["", "NULL"]``. Default: the
     empty one.
     """
     encoding: TextEncoding | None = None
-    """Of text files: their encoding, such as ``latin-1`` or ``utf-16``. Default: ``utf-8``."""
+    """For text files: their encoding, such as ``latin-1`` or ``utf-16``. Default: ``utf-8``."""
     compression: Compression | None = None
     """Compression of the files. Default: by their suffix, ``.gz``, ``.bz2`` or ``.zst``."""
     messages_of: MessageTable | None = None

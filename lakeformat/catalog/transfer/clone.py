@@ -232,7 +232,7 @@ class _Clone:
         self._finish()
 
     def report(self, head: Snapshot | None, *, full: bool, dry_run: bool) -> CloneReport:
-        """Return what was copied, or in a dry run would be."""
+        """Return the report: the copied files, or those a dry run would copy."""
         contents = self.contents
         what = f"snapshot {head.id}" if head is not None else "the schema of an empty table"
         would = "would be copied" if dry_run else f"complete, {self.copied} of them copied now"

@@ -167,7 +167,7 @@ def _holds_doubles(kind: pa.DataType) -> bool:
 
 
 def rounded_numbers(values: pa.Array, name: str) -> Iterator[tuple[str, float]]:
-    """Of each part of a column a number too large for a DOUBLE to be sure of its digits."""
+    """Yield each part of a column with a number that a DOUBLE may not hold exactly."""
     if pa.types.is_list(values.type):
         yield from rounded_numbers(values.flatten(), f"{name}.element")
     elif pa.types.is_struct(values.type):
@@ -181,7 +181,7 @@ def rounded_numbers(values: pa.Array, name: str) -> Iterator[tuple[str, float]]:
 
 
 def rounded_refusal(name: str, number: float) -> InvalidRequestError:
-    """No column is made of numbers that are not what was written any more."""
+    """Return the error about a number that an inferred column could change."""
     return InvalidRequestError(
         f"column {name!r} holds a number near {number!r}, more than an inferred column keeps "
         "exactly: create the table first, or this column in it (as DOUBLE if that is near enough), "

@@ -1,8 +1,8 @@
-"""The one reader of files of other programs: no value comes to mean something else in silence.
+"""Reads files of other programs without silently changing a value.
 
 Text is parsed as the column wants it: a number in a FLOAT or DOUBLE column becomes the nearest
-one there is (infinity beyond the largest), ``007`` in a BIGINT column is 7, and what cannot be
-parsed refuses the file. The bytes of a CSV field may go into a BYTES column.
+one there is (infinity beyond the largest), ``007`` in a BIGINT column is 7, and a value
+that cannot be parsed is an error. The bytes of a CSV field may go into a BYTES column.
 
 Both engines of a job and the command line read here. Spark's own CSV reader changes values
 without a word even in its strictest mode (``""`` becomes NULL, ``1d`` becomes 1.0, a timestamp's

@@ -97,7 +97,7 @@ def require_objects(path: str) -> None:
 
 
 def require_closed_quotes(path: str, dialect: TextDialect) -> None:
-    """Refuse a CSV file whose last quote is never closed: Arrow makes one text of all behind it."""
+    """Refuse a CSV file whose last quote is never closed: Arrow makes one text of the rest."""
     if not dialect.quote or not os.path.getsize(path):
         return
     with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
@@ -135,7 +135,7 @@ def read_growing(open_reader: OpenReader) -> Batches:
 def _quoted(dialect: TextDialect) -> re.Pattern[bytes]:
     """Return what finds quoted values, as Arrow reads them.
 
-    Quotes have a meaning at the start of a field; behind the closing one they have none.
+    Quotes have a meaning at the start of a field; after the closing one they have none.
     """
     quote, delimiter = (re.escape(each.encode()) for each in (dialect.quote, dialect.delimiter))
     inside, outside = b"[^" + quote + b"]++|" + quote + quote, b""

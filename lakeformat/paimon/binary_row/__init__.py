@@ -1,4 +1,4 @@
-"""Binary rows: the bytes of partitions, keys and statistics, and what buckets are hashed from.
+"""Binary rows: the bytes of partitions, keys and statistics; a hash of them gives the bucket.
 
 ``encode_row`` and ``decode_row`` take one row of any types; ``encode_columns`` and
 ``decode_columns`` the columns of many rows. ``layout.py`` draws a row, ``types/values.py``

@@ -51,13 +51,16 @@ _MAX_BYTES = (1 << 31) - 1
 
 
 def decode_columns(rows: pa.Array, types: Sequence[DataType]) -> list[pa.Array]:
-    """Every column of framed rows, each of the type ``to_arrow_type`` names."""
+    """Return every column of framed binary rows, in the types of ``to_arrow_type``."""
     framed = FramedRows(rows, types)
     return [framed.column(position) for position in range(len(types))]
 
 
 class FramedRows:
-    """Framed rows in a binary array, checked to have these types' arity; columns on demand."""
+    """Framed binary rows in an Arrow array, whose columns are decoded on demand.
+
+    Each row must have as many fields as there are types.
+    """
 
     def __init__(self, rows: pa.Array, types: Sequence[DataType]) -> None:
         if not _is_binary(rows) or rows.null_count:

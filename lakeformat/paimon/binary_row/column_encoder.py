@@ -29,7 +29,7 @@ _MAX_BYTES = (1 << 31) - 1
 def encode_columns(
     arrays: Sequence[pa.Array], types: Sequence[DataType], *, framed: bool = True
 ) -> pa.Array:
-    """A binary array with the row each position of the columns makes, framed as manifests do.
+    """Return one binary row for each position of the columns, framed as in manifests.
 
     All rows of one call lie in one buffer of at most 2 GiB. Without columns there are no rows.
     """

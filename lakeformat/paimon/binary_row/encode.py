@@ -213,5 +213,5 @@ def _encode_vector(values: Sequence[Value], data_type: VectorType) -> bytes:
     if len(values) != data_type.length:
         raise ValueError(f"a VECTOR of {data_type.length} cannot hold {len(values)} elements")
     packed = b"".join(_encode_number(value, element) for value in values)
-    # Unlike other items a vector counts its padding as its own, behind an unpadded count.
+    # Unlike other items a vector counts its padding as its own, after an unpadded count.
     return struct.pack("<i", len(values)) + packed.ljust(padded(len(packed)), b"\0")

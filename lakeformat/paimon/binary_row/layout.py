@@ -76,7 +76,7 @@ def padded(size: int) -> int:
 
 
 def number_code(data_type: DataType) -> str | None:
-    """The letter, in ``struct`` and in numpy, of what a slot holds; None if it holds no number."""
+    """Return the letter, in ``struct`` and numpy, of a type in its slot; None if not a number."""
     if not isinstance(data_type, AtomicType) or reserved_size(data_type):
         return None
     if data_type.name is TypeName.DECIMAL or data_type.name in _TIMESTAMPS:

@@ -99,7 +99,7 @@ def refuse_read_through(handle: TableHandle, name: str, what: str) -> None:
 
 
 def _lost(handle: TableHandle, target: TableLayout) -> Deletion:
-    """Return what a branch refers to: its oldest snapshot, its tags, and later snapshots."""
+    """Return the snapshots of a branch: the oldest and the tagged ones, later ones, changelogs."""
     storage = handle.storage
     found = (read_snapshot_if_present(storage, target, n) for n in snapshot_ids(storage, target))
     snapshots = [snapshot for snapshot in found if snapshot is not None]

@@ -1,4 +1,4 @@
-"""Run a whole compaction: plan, run, commit, and plan again what was refused."""
+"""Run a whole compaction: plan, run, commit, and plan refused buckets again."""
 
 from __future__ import annotations
 

@@ -83,7 +83,7 @@ class CompactIdentity:
 
 
 def find_earlier_tries(handle: TableHandle, commit: CommitId) -> CompactIdentity:
-    """Find what earlier tries of a compaction have published, as far back as snapshots exist.
+    """Find the snapshots of earlier tries of a compaction, among those that still exist.
 
     Work whose snapshots have expired is done once more, which changes no row.
     """

@@ -37,7 +37,7 @@ Idle: TypeAlias = timedelta | str
 """An age, as a timedelta or a text such as ``"1 h"``."""
 
 Places: TypeAlias = Collection[tuple[bytes, int]]
-"""Buckets, each as its partition's framed row and its number."""
+"""Buckets, each as a pair: the partition (its framed binary row) and the bucket number."""
 
 BucketFiles: TypeAlias = dict[tuple[bytes, int], list[ManifestEntry]]
 """The files of each bucket."""
@@ -100,7 +100,7 @@ class ChosenFiles:
 
 
 def chosen_partitions(schema: TableSchema, chosen: Chosen) -> Callable[[set[bytes]], set[bytes]]:
-    """Return a function that picks the chosen ones of some partitions, given as framed rows."""
+    """Return a function that keeps the chosen partitions of some; all are framed binary rows."""
     asked = row_filter(schema, chosen.where, chosen.partitions)
     if asked is None:
         return lambda there: there

@@ -52,7 +52,7 @@ class CompactUnit:
     """The number of rows that the vectors mark as deleted."""
     expected_files: int = 1
     buckets: int | None = None
-    """Of rows that wait for a bucket: the number of buckets of their partition."""
+    """The number of buckets of the partition, if the rows are postponed: they get a bucket now."""
     order: RowOrder | None = None
     """The order of the rows of an append table; None keeps the order of the files."""
     reason: str

@@ -74,7 +74,7 @@ class StalledConsumer:
         return f"restart its reader or, if it has ended, {command}"
 
     def advice_to_maintain(self, table: str) -> str:
-        """Name the maintenance that deletes the consumer, and what it has kept, in one run."""
+        """Advise a restart, or the maintenance that deletes the consumer and its kept snapshots."""
         if self.damage is not None:
             return self.advice(table)
         command = f"lake maintain {table} --expire-consumers '{duration(self.unmoved_millis)}'"
@@ -151,7 +151,7 @@ def _state_of(handle: TableHandle, name: str, unmoved: int) -> StalledConsumer |
 
 
 class _Held:
-    """Finds what a consumer keeps; directories are listed once for all consumers."""
+    """Finds consumers that keep history; lists the directories once for all of them."""
 
     def __init__(
         self, handle: TableHandle, snapshots: Rules | None, changelogs: Rules | None

@@ -33,7 +33,7 @@ def _murmur3(data: bytes) -> int:
     for start in range(0, len(data), 4):
         word = int.from_bytes(data[start : start + 4], "little") * _C1 & _MASK
         lane ^= _rotated(word, 15) * _C2 & _MASK
-        if start + 4 <= len(data):  # bytes behind the last whole word are mixed in less
+        if start + 4 <= len(data):  # bytes after the last whole word are mixed in less
             lane = (_rotated(lane, 13) * 5 + _ADD) & _MASK
     lane ^= len(data)
     for shift, factor in ((16, 0x85EBCA6B), (13, 0xC2B2AE35), (16, 1)):

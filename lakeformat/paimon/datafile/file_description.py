@@ -50,7 +50,7 @@ def describe_append_file(
     first_sequence_number: int,
     dense: bool,
 ) -> DataFileMeta:
-    """Of an append table: rows are numbered from ``first_sequence_number`` on."""
+    """Describe a file of an append table, whose rows count up from ``first_sequence_number``."""
     value_stats, covered = encode_value_statistics(fields, file.statistics, dense=dense)
     return DataFileMeta(
         file_name=file.name,
@@ -78,7 +78,7 @@ def describe_key_value_file(
     *,
     dense: bool,
 ) -> DataFileMeta:
-    """Of a primary-key table: ``fields`` are the table's, ``key_fields`` the key's among them."""
+    """Describe a file of a primary-key table; ``key_fields`` are those of ``fields`` in the key."""
     rows = file.keys
     assert rows is not None
     assert rows.first is not None

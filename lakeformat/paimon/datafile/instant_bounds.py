@@ -1,4 +1,4 @@
-"""The rule for TIMESTAMP_LTZ in a table's ORC files, and what its manifests know of them."""
+"""The rule for TIMESTAMP_LTZ in a table's ORC files, and their bounds in manifests."""
 
 from __future__ import annotations
 

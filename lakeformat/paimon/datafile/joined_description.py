@@ -26,7 +26,7 @@ def describe_joined_file(
     *,
     dense: bool,
 ) -> DataFileMeta:
-    """Of files of one schema in the order of their keys; name and size are those of the first."""
+    """Describe files of one schema, in key order, as one file with name and size of the first."""
     counts = [file.row_count for file in files]
     keys = [key_statistics(file, key_fields) for file in files]
     values = [file_statistics(file, fields, fields) for file in files]

@@ -47,7 +47,7 @@ class KeyOrder:
                 f"row {start + position - before} of {uri} has the key "
                 f"{_shown(keys, position)}{_behind(keys, position)}; rows of this file come in "
                 f"the order of their keys, {self._keys.value}: sort and merge them before they "
-                "are written. Nothing was kept of what was written"
+                "are written. No written file was kept"
             )
         self._last = keys.slice(keys.num_rows - 1)
 

@@ -48,6 +48,6 @@ class KeyValueFiles:
         return name, f"{self._directory}/{name}"
 
     def new_changelog(self, level: int = 0) -> KeyValueWriter:
-        """A writer for what has changed, beside data files of a level; keys may repeat."""
+        """Return a writer for changelog rows, beside data files of a level; keys may repeat."""
         names = partial(self._names.next_changelog, level)
         return self._writer(self._options.of_changelog(level), names, keys=Keys.REPEATED)

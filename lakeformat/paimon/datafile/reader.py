@@ -211,7 +211,7 @@ def _select(
 
 
 class _Shape:
-    """Makes batches of a file into batches of what is wanted.
+    """Converts batches of a file to the wanted columns and types.
 
     Mostly all that there is to do is to pick columns: that is found out once for batches alike.
     """

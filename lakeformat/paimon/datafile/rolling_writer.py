@@ -46,9 +46,9 @@ class WrittenFile:
     size: int
     row_count: int
     statistics: tuple[ColumnStatistics, ...]
-    """Of each column of the file, in order, cut down to what the table keeps."""
+    """The statistics of each column of the file, in order, reduced to the options of the table."""
     keys: KeyRows | None = None
-    """Of a primary-key table's file."""
+    """Keys, sequence numbers and deletes of its rows; None in an append table."""
     external_path: str | None = None
     """Its whole address if it is outside the table."""
     embedded_index: bytes | None = None

@@ -28,7 +28,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Retention:
-    """Limits of what is kept."""
+    """The limits of a retention: number and age of kept snapshots or changelogs."""
 
     retain_max: int
     retain_min: int

@@ -74,7 +74,7 @@ def _check(handle: TableHandle, time_travel: bool, unknown: bool) -> HealthRepor
     newest = newest_schema(handle)
     misread = misread_reasons(newest)
     handle, newest = without_misread(handle), without_misread(newest)
-    # What is committed after the listing is known when it is compared.
+    # Files committed after the listing are references when both are compared.
     listed = list_files(handle) if unknown else None
     references = find_references(handle) if unknown else None
     overdue = find_overdue(handle)
@@ -197,7 +197,7 @@ def _snapshot_facts(
 def _holders(
     handle: TableHandle, overdue: Overdue, reachable: Reachable | None
 ) -> tuple[Holder, ...]:
-    """Return what keeps an older state than the retention does, the oldest first."""
+    """Return tags, branches and the consumer that keep older states than the retention does."""
     storage, layout, reader = handle.storage, handle.layout, overdue.reader
     found = [] if reachable is None else [*reachable.holders]
     if reader is not None:

@@ -1,4 +1,4 @@
-"""The files that older snapshots, changelogs, tags and branches still need, by what keeps them."""
+"""The files of older snapshots, changelogs, tags and branches, by the reason to keep them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from lakeformat.paimon.metadata.tag import Tag, read_tags
 __all__ = ["KeptFor", "Reachable", "files_of", "find_reachable"]
 
 _READERS = 16
-"""Small files are asked for at a time: a bucket takes longer to answer than to send."""
+"""The number of small files read at a time: a bucket takes longer to answer than to send."""
 NO_PRODUCER = "none"
 _List: TypeAlias = tuple[str, int | None]
 """A manifest list, and its size."""
@@ -43,7 +43,7 @@ _R = TypeVar("_R")
 
 
 class KeptFor(IntEnum):
-    """The strongest of what keeps a file."""
+    """The strongest reason to keep a file."""
 
     OVERDUE = 0
     """Snapshots and changelogs that an expiry would remove now."""
@@ -68,20 +68,20 @@ _FILES = pa.schema(
 
 @dataclass(slots=True)
 class Reachable:
-    """Every file with rows, or an index of them, that something leads to."""
+    """All referenced data, changelog and index files."""
 
     data: list[pa.Table] = field(default_factory=list)
-    """Data and changelog files with what keeps them; one may be there many times."""
+    """Data and changelog files with the reason to keep them; a file may appear many times."""
     index: dict[str, tuple[int, KeptFor]] = field(default_factory=dict)
     """Index files by name, with their sizes."""
     holders: list[Holder] = field(default_factory=list)
     """Tags of the table's branch, and other branches."""
     of_branches: set[str] = field(default_factory=set)
-    """The snapshots that other branches have; the tag where one began is there for it alone."""
+    """Identities of snapshots of other branches; the tag of such a snapshot serves its branch."""
 
 
 def find_reachable(handle: TableHandle, overdue: Overdue) -> Reachable:
-    """Data, changelog and index files by what leads to them, with their sizes."""
+    """Find data, changelog and index files with their sizes, and the reasons to keep them."""
 
     def look() -> Reachable:
         found = Reachable()
@@ -95,7 +95,7 @@ def find_reachable(handle: TableHandle, overdue: Overdue) -> Reachable:
 
 
 class _Walk:
-    """One branch: its oldest snapshot, and what each later one added; its tags and changelogs."""
+    """One branch: its oldest snapshot, the files that later ones added, its tags and changelogs."""
 
     def __init__(
         self, handle: TableHandle, layout: TableLayout, found: Reachable, overdue: Overdue
@@ -171,7 +171,7 @@ class _Walk:
         return [Holder(what, each.id, each.time_millis) for what, each in held]
 
     def _states(self, snapshots: Sequence[Snapshot]) -> list[Snapshot]:
-        """The oldest snapshot of each kind: what a later one consists of besides, it has added."""
+        """Return the oldest snapshot of each kind; later ones consist of its and of added files."""
         oldest: dict[KeptFor, Snapshot] = {}
         for each in snapshots:
             oldest.setdefault(self._kept_for(each), each)
@@ -202,11 +202,11 @@ class _Walk:
         return lists
 
     def _without_list(self, changelogs: Sequence[Snapshot]) -> list[Snapshot]:
-        """Return the changelogs without a changelog list: their changes are what commits added."""
+        """Return the changelogs without a changelog list: their changes are the added files."""
         unlisted = [each for each in changelogs if each.changelog_manifest_list is None]
         if self._handle.options.changelog_producer == NO_PRODUCER:
             return unlisted
-        # With a producer it has expired, but for what is from before there was one.
+        # With a producer it has expired, except for snapshots older than the producer.
         return [each for each in unlisted if self._is_there(each.delta_manifest_list)]
 
     def _is_there(self, name: str) -> bool:

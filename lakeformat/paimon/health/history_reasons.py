@@ -1,4 +1,4 @@
-"""Reasons about what should have been deleted: who deletes it, and with which command."""
+"""Reasons about overdue snapshots, changelogs and files: who deletes them, and the command."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["history_reasons", "retention_text", "undeleted_share"]
 
 _UNLIMITED = 2**31 - 1
 _MUCH_HISTORY = 3
-"""A few times the live bytes are no fault: a full compaction leaves as much for a while."""
+"""History above this multiple of the live bytes is a reason; a full compaction leaves some."""
 
 
 def history_reasons(
@@ -26,7 +26,7 @@ def history_reasons(
     storage: StorageFacts,
     overdue: Overdue,
 ) -> Iterator[Reason]:
-    """Name what an expiry or a removal of orphans would delete, and what keeps it from that."""
+    """Yield reasons about files that an expiry or a removal of orphans should have deleted."""
     table = handle.argument
     if overdue.refusal is not None:
         keys = "changelog" if overdue.refusal.startswith("changelog.") else "snapshot"
@@ -51,9 +51,9 @@ def history_reasons(
 def undeleted_share(
     files: FileFacts, snapshots: SnapshotFacts, storage: StorageFacts, overdue: Overdue
 ) -> float:
-    """From 0 to 1: the part of the history, or of the bytes, that should have been deleted.
+    """Return the share, from 0 to 1, of the history or the bytes that should have been deleted.
 
-    Only what is a reason counts, and of several parts the greatest.
+    It is the greatest of the shares that are reasons.
     """
     shares = [overdue.snapshots.backlog, overdue.changelogs.backlog]
     if snapshots.stalled_consumers:
@@ -93,7 +93,7 @@ def _of_changelogs(handle: TableHandle, overdue: Overdue) -> Iterator[Reason]:
 
 def _who_deletes(options: TableOptions) -> str:
     if options.write_only:
-        return "Its writers delete none, for 'write-only' is true: a job has to"
+        return "Its writers delete none, because 'write-only' is true: schedule `lake expire`"
     return (
         f"Writers of Flink and Spark delete at most {options.snapshot_expire_limit} at each "
         "commit, and none once they have stopped"
@@ -101,7 +101,7 @@ def _who_deletes(options: TableOptions) -> str:
 
 
 def retention_text(options: TableOptions) -> str:
-    """The snapshots that the options keep: ``the last 1 h, at least 10``."""
+    """Return the snapshots that the options keep, such as ``the last 1 h, at least 10``."""
     most = options.snapshot_num_retained_max
     limit = "" if most == _UNLIMITED else f", at most {most:,}"
     return (
@@ -111,7 +111,7 @@ def retention_text(options: TableOptions) -> str:
 
 
 def _undeleted_bytes(storage: StorageFacts, overdue: Overdue) -> int:
-    """Without what a reason about snapshots has named already."""
+    """Return the bytes that no reason about snapshots has named already."""
     of_snapshots = 0 if overdue.snapshots.backlog else storage.overdue_bytes or 0
     return of_snapshots + (storage.branch_bytes or 0)
 

@@ -1,4 +1,4 @@
-"""Options of a table whose value cannot be read: named, and left out of what health counts with."""
+"""Table options whose value cannot be read: health reports them, and ignores their values."""
 
 from __future__ import annotations
 

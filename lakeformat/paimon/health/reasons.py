@@ -112,7 +112,7 @@ def _by_one_command(
 
 
 def verdict_of(reasons: Sequence[Reason], score: int) -> Verdict:
-    """One word for what was found."""
+    """Return the verdict: the reasons and the score in one word."""
     if any(reason.is_severe for reason in reasons) or (reasons and score < _LOW_SCORE):
         return Verdict.UNHEALTHY
     return Verdict.DEGRADED if reasons else Verdict.HEALTHY
@@ -131,7 +131,7 @@ def _of_lost_files(table: str, storage: StorageFacts, snapshots: SnapshotFacts) 
         yield Reason(
             f"{_many(len(lost), 'changelog file')} cannot be found, or not to the end: "
             f"{_some(lost)}; readers of those changes fail",
-            f"put them back from a copy, or let the readers go on behind them: {later}",
+            f"put them back from a copy, or let the readers continue after them: {later}",
             is_severe=True,
         )
 

@@ -1,4 +1,4 @@
-"""From 0 to 100: how far the table is from what a compaction and an expiry would leave.
+"""A score from 0 to 100: 100 if a compaction and an expiry have nothing to do.
 
 Per partition, over the files that still need attention: N files with S bytes and R rows, among
 them delete rows (``deletes``) and rows that deletion vectors hide (``hidden``).
@@ -9,9 +9,9 @@ them delete rows (``deletes``) and rows that deletion vectors hide (``hidden``).
     merge  = ceil(40 - 40 * f * norm(deletes / R, 0.1))
     hidden = ceil(20 - 20 * f * norm(hidden / R, 0.2))
 
-Each is averaged over the partitions and rounded up; they are 100 in sum where nothing is to be
-mended. Points are taken off for history that should have been deleted, as a part ``u`` of all
-snapshots, changelogs or bytes, whichever is the greatest:
+Each is averaged over the partitions and rounded up; their sum is 100 if no file needs attention.
+Points are taken off for history that should have been deleted, as a part ``u`` of all snapshots,
+changelogs or bytes, whichever is the greatest:
 
     history = -ceil(20 * u)
 

@@ -98,7 +98,7 @@ class ByteCursor:
         return value
 
     def error(self, found: str) -> CorruptTableError:
-        """The error to raise when what is at the position cannot be."""
+        """Return the error about a value at the position that cannot exist."""
         place = self._base + self.position
         return CorruptTableError(
             f"{self._source} is damaged at byte {place}: {found}; {self._remedy}"

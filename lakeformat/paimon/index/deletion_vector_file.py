@@ -33,7 +33,7 @@ FILE_VERSION = 1
 _MAGIC_32 = bytes.fromhex("5e43f2d0")
 _MAGIC_64 = bytes.fromhex("d1d33964")
 _FRAME_BYTES = 8
-"""The length before a record and the checksum behind it."""
+"""The bytes of the length before a record and of the checksum after it."""
 _LARGEST_INT32 = 2**31 - 1
 _LAST_KEY = 2**31 - 2
 """The highest high word Java accepts in a 64-bit vector."""
@@ -132,14 +132,14 @@ def _decode_body(cursor: ByteCursor, length: int) -> tuple[DeletionVector, int]:
     body = cursor.at(cursor.position).take(length - 4)
     if magic == _MAGIC_32:
         skip_bitmap(cursor)
-        # A 64-bit bitmap whose only high word is 0 has the same bytes behind its header.
+        # A 64-bit bitmap whose only high word is 0 has the same bytes after its header.
         form, content, announced = VectorForm.BITMAP32, _map_header(1) + body, length
     elif magic == _MAGIC_64:
         for _ in _walk_map(cursor):
             pass
         form, content, announced = VectorForm.BITMAP64, bytes(body), length + _FRAME_BYTES
     else:
-        raise cursor.error(f"{magic.hex()} begins no deletion vector this version knows")
+        raise cursor.error(f"a deletion vector cannot start with {magic.hex()}")
     if cursor.position != cursor.end:
         raise cursor.error(
             f"{cursor.end - cursor.position} bytes are left in a {form.value} vector"
@@ -147,7 +147,9 @@ def _decode_body(cursor: ByteCursor, length: int) -> tuple[DeletionVector, int]:
     try:
         return DeletionVector.of(BitMap64.deserialize(content)), announced
     except ValueError as reason:
-        raise cursor.error(f"its bitmap is wrong inside: {reason}") from None
+        raise cursor.error(
+            f"the bitmap of the deletion vector cannot be decoded: {reason}"
+        ) from None
 
 
 def _encode_32(vector: DeletionVector) -> bytes:
@@ -193,7 +195,7 @@ def _walk_map(cursor: ByteCursor) -> Iterator[tuple[int, memoryview]]:
     for _ in range(cursor.little_uint64()):
         key = cursor.little_uint32()
         if not previous < key <= _LAST_KEY:
-            raise cursor.error(f"high word {key} follows {previous}")
+            raise cursor.error(f"high word {key} follows {previous}, but they must ascend")
         previous = key
         start = cursor.at(cursor.position)
         yield key, start.take(skip_bitmap(cursor))

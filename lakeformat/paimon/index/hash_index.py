@@ -26,7 +26,9 @@ __all__ = [
 ]
 
 _HASH_BYTES = 4
-_WRITE_ANEW = "overwrite its partition with what a scan reads, which makes the index anew"
+_WRITE_ANEW = (
+    "read its partition, and overwrite the partition with these rows: that creates a new index"
+)
 
 
 def encode_hash_index(hashes: npt.NDArray[np.int32]) -> bytes:

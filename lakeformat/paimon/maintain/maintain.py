@@ -38,9 +38,9 @@ _log = logging.getLogger(__name__)
 
 
 def maintain(handle: TableHandle, request: MaintainRequest) -> MaintainReport:
-    """Do what the table needs, in the right order; a step that fails stops no other.
+    """Run all steps of maintenance in order; a failed step does not stop the next ones.
 
-    A repetition does what is still due, so that an interrupted run is simply repeated.
+    Each step does only the work that is due: repeat an interrupted run.
     """
     request.check(handle)
     table = handle.name

@@ -49,7 +49,7 @@ def find_obstacles(
 def find_holders(
     handle: TableHandle, *, without: Sequence[str] = ()
 ) -> tuple[StalledConsumer, ...]:
-    """Consumers unmoved for a day that keep what the table's retention would let expire."""
+    """Return consumers, unmoved for a day, that keep snapshots beyond the table's retention."""
     options, now = handle.options, handle.environment.now_millis()
     only_changelogs = is_decoupled(options) and options.consumer_changelog_only
     try:
@@ -96,7 +96,7 @@ def _of_failure(table: str, names: str, cause: str, step: StepReport) -> Reason:
     if isinstance(error, UnsupportedError):
         engine = "let another engine do this step, such as Flink or Spark: this version does not"
         return Reason(f"{names} failed: {cause}", engine)
-    # The message of a damage ends with the next step, behind a semicolon.
+    # The message of a damage ends with a semicolon and the next step.
     said, _, advice = cause.rpartition("; ")
     if not said or not isinstance(error, CorruptTableError) or error.report is not None:
         return Reason(f"{names} failed: {cause}", f"once it is mended, {again}")

@@ -31,7 +31,7 @@ class Branch:
 
 
 def branches(storage: Storage, layout: TableLayout) -> list[Branch]:
-    """Every branch of a table, by name; main is not among them, nor is what is unfinished."""
+    """Return the branches of a table by name, without main and unfinished ones."""
     found, there = [], storage.list(layout.branches_directory)
     unfinished = {suffixed(info.name, UNFINISHED_BRANCH) for info in there}
     for info in there:
@@ -43,7 +43,7 @@ def branches(storage: Storage, layout: TableLayout) -> list[Branch]:
 
 
 def unfinished_branches(storage: Storage, layout: TableLayout) -> list[str]:
-    """The names of branches that are being made or removed, or were when something broke off."""
+    """Return the names of branches whose creation or deletion has not finished."""
     names = (
         suffixed(info.name, UNFINISHED_BRANCH) for info in storage.list(layout.branches_directory)
     )
@@ -56,8 +56,8 @@ def require_branch(storage: Storage, layout: TableLayout) -> None:
         if not storage.exists(layout.unfinished_branch(layout.branch)):
             return
         raise NotFoundError(
-            f"branch {layout.branch!r} of {storage.uri(layout.root)} is being made or removed, or "
-            "that broke off: repeat what was done, or delete the branch"
+            f"branch {layout.branch!r} of {storage.uri(layout.root)} is being created or deleted, "
+            "or that was interrupted: repeat the operation, or delete the branch"
         )
     names = [branch.name for branch in branches(storage, layout)]
     there = f"its branches are {', '.join(map(repr, names))}" if names else "it has no branch"
@@ -65,9 +65,9 @@ def require_branch(storage: Storage, layout: TableLayout) -> None:
 
 
 def require_branch_still(storage: Storage, layout: TableLayout) -> None:
-    """As ``require_branch``, before a write into what was opened earlier; main is always there.
+    """Raise ``NotFoundError`` if the branch was deleted since it was opened; main always exists.
 
-    A file written into a branch that was renamed or deleted meanwhile makes its directory again.
+    Call it before a write, which would create the directory of a deleted branch again.
     """
     if layout.branch != MAIN_BRANCH:
         require_branch(storage, layout)

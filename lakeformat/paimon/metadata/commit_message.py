@@ -116,7 +116,7 @@ class CommitMessage:
 
     @classmethod
     def from_bytes(cls, content: bytes) -> CommitMessage:
-        """Read what ``to_bytes`` made, in the same version of the library.
+        """Read a message that ``to_bytes`` of the same version has written.
 
         Raise InvalidRequestError for anything else, damaged bytes included.
         """

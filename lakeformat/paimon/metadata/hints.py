@@ -1,6 +1,6 @@
 """Numbered files with hints: ``snapshot-<n>`` or ``changelog-<n>``, and LATEST and EARLIEST.
 
-A hint is what another program believed some time ago: it saves a listing when it is right and
+A hint is a number that a program has stored earlier: it saves a listing when it is right and
 is ignored when it is not. No answer may depend on it. EARLIEST is kept for other engines and not
 read here.
 """

@@ -48,9 +48,9 @@ class DeletionVectorRange:
 
     data_file_name: str
     offset: int
-    """Of the length field of the vector."""
+    """The position in the file of the length field before the vector."""
     length: int
-    """Without the length field and the checksum for 32-bit vectors, with them for 64-bit ones."""
+    """Without length field and checksum for 32-bit vectors, with both for 64-bit vectors."""
     cardinality: int | None = None
     """Deleted rows; None in files of older writers."""
 
@@ -80,7 +80,7 @@ class IndexManifestEntry:
     file_name: str
     file_size: int
     row_count: int
-    """Of HASH files the number of hashes, of DELETION_VECTORS files the number of vectors."""
+    """The number of hashes in a HASH file, or of vectors in a DELETION_VECTORS file."""
     ranges: tuple[DeletionVectorRange, ...] | None = None
     external_path: str | None = None
     global_index: GlobalIndexMeta | None = None
@@ -147,7 +147,7 @@ def _global_index_record(meta: GlobalIndexMeta) -> dict[str, Any]:
 
 
 def index_entry_from_record(record: Mapping[str, Any]) -> IndexManifestEntry:
-    """Read what ``index_entry_record`` made; ``TypeError`` where a value is of another kind."""
+    """Return the entry of a record; ``TypeError`` if a value has another type."""
     ranges = record.get("_DELETIONS_VECTORS_RANGES")
     meta = record.get("_GLOBAL_INDEX")
     return IndexManifestEntry(

@@ -10,7 +10,7 @@ from lakeformat.paimon.metadata.data_file_meta import DataFileMeta
 __all__ = ["FORMAT_VERSION", "FileKind", "ManifestEntry"]
 
 FORMAT_VERSION = 2
-"""Of manifests and manifest lists; new fields come without a new number."""
+"""The version of manifests and manifest lists; a new field does not change it."""
 
 
 class FileKind(IntEnum):

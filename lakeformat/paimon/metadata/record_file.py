@@ -56,7 +56,7 @@ def encode_record_file(
 
 
 def manifest_codec(options: TableOptions) -> str:
-    """Return what the manifest format calls the table's compression, or the one most like it."""
+    """Return the compression of manifests, or the nearest one that their format has."""
     return nearest_codec(options.manifest_format, options.manifest_compression)
 
 

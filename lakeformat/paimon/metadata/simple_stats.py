@@ -67,7 +67,7 @@ EMPTY_STATS = SimpleStats()
 
 
 def partition_stats(partitions: pa.Array, types: Sequence[DataType]) -> SimpleStats:
-    """The exact bounds and null counts of partitions, given as framed rows."""
+    """Return exact bounds and null counts of partitions, given as framed binary rows."""
     if not types:
         return EMPTY_STATS
     rows = FramedRows(partitions, types)
@@ -82,12 +82,12 @@ def partition_stats(partitions: pa.Array, types: Sequence[DataType]) -> SimpleSt
 
 
 def may_contain_partition(stats: SimpleStats, partition: bytes, types: Sequence[DataType]) -> bool:
-    """Return True if a partition, given as a framed row, is within the bounds."""
+    """Return True if a partition, given as a framed binary row, is within the bounds."""
     rows = [unframe_row(row) for row in (partition, stats.min_values, stats.max_values)]
     if any(arity != len(types) for arity, _ in rows):
         return True  # bounds that cover nothing say nothing
     values = zip(*(decode_row(row, types) for _, row in rows), strict=True)
-    # Written so that what compares with nothing, a missing bound or NaN, leaves room as well.
+    # A missing bound or NaN compares with nothing, and must not exclude the partition.
     return not any(
         None not in (value, least, most) and (value < least or value > most)
         for value, least, most in values

@@ -42,7 +42,7 @@ class RepairHintsReport(Report):
 
 
 def repair_hints(handle: TableHandle, *, dry_run: bool) -> RepairHintsReport:
-    """Set LATEST and EARLIEST of every branch to what a listing shows.
+    """Set LATEST and EARLIEST of every branch to the numbers that a listing shows.
 
     A concurrent commit may leave its hint wrong for a moment, which every reader handles.
     """

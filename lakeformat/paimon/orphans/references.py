@@ -50,7 +50,7 @@ class _State:
 
 @dataclass(frozen=True, slots=True)
 class LookedThrough:
-    """Counts of what was read."""
+    """The numbers of metadata files that were read."""
 
     branches: int = 0
     snapshots: int = 0
@@ -95,7 +95,7 @@ class _Lists:
 
 @dataclass(slots=True)
 class References:
-    """The names of all referenced files, and of what has been read to find them."""
+    """The names of all referenced files, and of the metadata files read to find them."""
 
     handle: TableHandle
     readers: Readers

@@ -107,7 +107,7 @@ def _spooled() -> IO[str]:
 def scan_table(
     scan: Scan, handle: TableHandle, directories: TableDirectories, floor_millis: int
 ) -> None:
-    """Check every file once; ``Scan.candidates`` finds what is committed meanwhile."""
+    """Check every file once; ``Scan.candidates`` then excludes files committed meanwhile."""
     for listing in directories.listings(_files_in(scan.references)):
         if listing.area is Area.BRANCH:
             _look_at_branch(scan, listing, floor_millis)

@@ -150,7 +150,7 @@ class _PartitionExpiry:
         return head
 
     def until_done(self) -> None:
-        """Delete what is planned, batch by batch; plan again what another commit has changed."""
+        """Delete the partitions in batches; plan again those that another commit changed."""
         carry_out(
             Steps(
                 name=f"expiring partitions of {self.handle.uri}",
@@ -192,7 +192,7 @@ class _PartitionExpiry:
             _log.warning("the mark that %s is done was not deleted: %s", partition.path, error)
 
     def report(self, *, dry_run: bool) -> ExpirePartitionsReport:
-        """Return what was deleted, or would be."""
+        """Return the report of a finished expiry, or of a dry run."""
         plan = self._plan
         expired = plan.expired if dry_run else tuple(self._done)
         return ExpirePartitionsReport(

@@ -114,7 +114,7 @@ def publish_return(
 def report_return(
     handle: TableHandle, plan: Return, snapshot_id: int, tag: str | None, *, dry_run: bool = False
 ) -> RollbackReport:
-    """Return what was done, or would be."""
+    """Return the report of a finished rollback, or of a dry run."""
     number, added = plan.target.snapshot.id, len(plan.added)
     removed = len(plan.changes) - added
     reason = f"snapshot {number} is the newest, and its rows are there already"

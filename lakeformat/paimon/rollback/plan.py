@@ -44,8 +44,7 @@ class RollbackPlan:
 def plan_rollback(
     handle: TableHandle, target: Origin, cut: StartedCut | None = None
 ) -> RollbackPlan:
-    """Plan to delete what is newer than a snapshot of this history, or than the tag of an expired
-    one."""
+    """Plan to delete all snapshots, tags and changelogs newer than a snapshot, or than its tag."""
     storage, layout, number = handle.storage, handle.layout, target.snapshot.id
     if cut is not None and cut.is_cut(read_snapshot_if_present(storage, layout, number + 1)):
         return _rest(handle, target, cut)
@@ -80,7 +79,7 @@ def following(ids: Sequence[int], number: int) -> int:
 
 
 def _rest(handle: TableHandle, target: Origin, cut: StartedCut) -> RollbackPlan:
-    """Return what an earlier try has left, without later commits on its target."""
+    """Return the remaining deletions of an earlier try, without later commits on its target."""
     storage, layout, number = handle.storage, handle.layout, target.snapshot.id
     ids = snapshot_ids(storage, layout)
     ours, newest = [target.snapshot], number

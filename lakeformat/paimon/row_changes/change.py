@@ -326,7 +326,7 @@ class _Attempt:
         messages: Sequence[CommitMessage] = (),
         committed: CommitReport | None = None,
     ) -> RowChangeReport:
-        """Return what was done, or would be."""
+        """Return the report of a finished change, or of a dry run."""
         handle, request = self.handle, self.request
         if committed is not None and committed.replayed and committed.snapshot_id is not None:
             return _replayed(handle, request, committed.snapshot_id)

@@ -67,7 +67,7 @@ class TableStaged:
         return self._handle.storage.uri(self._handle.layout.staged(name))
 
     def find(self, commit: CommitId) -> StagedResult | None:
-        """Return what a commit identity has staged; None if nothing waits."""
+        """Return the staged result of a commit identity; None if it has none."""
         require_commit_id(commit)
         name = staged_name(commit.user, commit.identifier)
         return read_staged_if_present(self._handle.storage, self._handle.layout, name)

@@ -53,7 +53,7 @@ class Placement(Protocol):
         ...
 
     def abort(self) -> None:
-        """Remove what was written or held."""
+        """Delete the written files, and drop the buffered rows."""
         ...
 
 

@@ -125,7 +125,7 @@ def _saturated_longs(values: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
 
 
 def _low_words(array: pa.Array) -> pa.Array:
-    """Return the low 64 bits of unscaled decimals, which is what a Java ``long`` keeps."""
+    """Return the low 64 bits of unscaled decimals, as a Java ``long`` keeps them."""
     content = np.frombuffer(array.buffers()[1] or b"", np.int64)
     return _with_nulls_of(array, content[2 * array.offset : 2 * (array.offset + len(array)) : 2])
 

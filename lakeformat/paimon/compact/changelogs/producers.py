@@ -26,7 +26,7 @@ def makes_changelog(options: TableOptions) -> bool:
 
 
 def guarantee(options: TableOptions) -> str:
-    """Return what the changelog of a table promises, in a word; see docs/changelog.md."""
+    """Return the guarantee of a table's changelog in one word; see docs/changelog.md."""
     return _GUARANTEES[options.changelog_producer]
 
 

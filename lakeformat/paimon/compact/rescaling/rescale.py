@@ -158,7 +158,7 @@ class _Rescale:
     _made: _Made = field(init=False)
 
     def planned(self) -> list[RescaledPartition]:
-        """Return what a rescale would do."""
+        """Return the plan of a rescale."""
         return [*map(_planned, again_if_overtaken(self.handle, self._units))]
 
     def until_done(self) -> list[RescaledPartition]:

@@ -43,7 +43,7 @@ DEFAULT_BLOCK_SIZE = 16 * 1024
 
 _INT_BYTES = 4
 _NO_LENGTH = -1
-"""Of a single row, which has no bitmap."""
+"""The length in the entry of a value with a single row, which has no bitmap."""
 _LARGEST_INT32 = 2**31 - 1
 
 
@@ -151,7 +151,7 @@ class _BlockList:
     blocks: ByteCursor
 
     def offsets_of(self, keys: list[Key]) -> Iterator[int]:
-        """Of sorted keys, so that a block is read once."""
+        """Yield the offsets of those keys that exist; sorted keys read each block once."""
         numbers = [bisect_right(self.first_keys, key) - 1 for key in keys]
         for number, some in groupby(zip(numbers, keys, strict=True), key=itemgetter(0)):
             if number >= 0:

@@ -104,7 +104,7 @@ class BloomFilter:
     bits: npt.NDArray[np.uint8]
 
     def may_contain(self, value: object) -> bool:
-        """False only if no row has the value; of a null nothing is known."""
+        """Return False only if no row has the value; always True for a null."""
         literals = as_literals([value], self.data_type)
         if not len(literals):
             return True

@@ -120,7 +120,7 @@ def integers_of(column: pa.Array, data_type: AtomicType) -> npt.NDArray[np.int64
 
 
 def exact_integers_of(literals: pa.Array, data_type: AtomicType) -> list[int]:
-    """The same of what a predicate compares with, where a decimal may be beyond 64 bits."""
+    """Return the integers of literals, which may exceed 64 bits for a DECIMAL."""
     if data_type.name is not TypeName.DECIMAL:
         return [*integers_of(literals, data_type).tolist()]
     words = _words(literals.drop_null()).tolist()

@@ -1,4 +1,4 @@
-"""Java's modified UTF-8: what ``DataOutput.writeUTF`` writes, behind a length of two bytes."""
+"""Java's modified UTF-8: ``DataOutput.writeUTF`` writes a length of two bytes, then the text."""
 
 from __future__ import annotations
 

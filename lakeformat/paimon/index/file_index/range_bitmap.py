@@ -166,7 +166,7 @@ def _read_slices(cursor: ByteCursor, row_count: int) -> BitSlices:
 
 
 def _read_head(cursor: ByteCursor) -> ByteCursor:
-    """The bytes the length at the cursor announces, behind their version."""
+    """Read the length and the version of the head; return a cursor over its other bytes."""
     length = cursor.count("bytes of head")
     head = cursor.part(cursor.position, length)
     cursor.take(length)

@@ -51,16 +51,16 @@ _MINUS_ZERO, _ZERO = -1, 0
 
 @dataclass(frozen=True, slots=True)
 class DistinctValues:
-    """A column by value: each different value once, in order, and which row has which."""
+    """The distinct values of a column, in order, and the number of the value of each row."""
 
     row_count: int
     null_rows: npt.NDArray[np.int64]
     rows: npt.NDArray[np.int64]
     """The rows that are not null."""
     codes: npt.NDArray[np.int64]
-    """For each of those the number of its value."""
+    """The number of the value of each row in ``rows``."""
     values: PackedValues
-    """As they are stored."""
+    """The distinct values, encoded as the index stores them."""
 
 
 def width_of(data_type: AtomicType) -> int | None:

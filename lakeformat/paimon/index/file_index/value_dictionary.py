@@ -131,7 +131,7 @@ class ValueDictionary:
         return code + 1 + place, place < count and values.key_at(place) == key
 
     def _open(self, chunk: int) -> tuple[Key, ByteCursor]:
-        """The first value of a chunk, and the fields behind it."""
+        """Return the first value of a chunk, and a cursor at the fields after it."""
         start = self._starts.at(_INT_BYTES * chunk).count("bytes before a chunk header")
         header = self._headers.at(start)
         header.version(FORMAT_VERSION)
@@ -140,7 +140,7 @@ class ValueDictionary:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _ChunkValues:
-    """The values of a chunk behind its first."""
+    """The values of a chunk after its first one."""
 
     data_type: AtomicType
     width: int | None

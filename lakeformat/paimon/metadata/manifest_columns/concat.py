@@ -1,4 +1,4 @@
-"""Puts columns of several manifests behind one another."""
+"""Concatenates the columns of several manifests."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from lakeformat.paimon.metadata.manifest_columns.columns import (
 __all__ = ["Buffers", "concat_columns"]
 
 Buffers: TypeAlias = dict[tuple[int, ...], NDArray[np.uint8]]
-"""Joint buffers by the identities of those they are made of."""
+"""Joined buffers, by the identities of the original buffers."""
 
 
 def concat_columns(parts: Sequence[Any], buffers: Buffers | None = None) -> Any:
-    """One column of the rows of several, all of one kind.
+    """Concatenate columns of one kind.
 
-    Columns that share a buffer share the joint one too, if they are given the same ``buffers``.
+    Columns that share a buffer also share the joined one, if the calls pass the same ``buffers``.
     """
     first = parts[0]
     if len(parts) == 1:

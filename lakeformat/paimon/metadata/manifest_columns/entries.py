@@ -161,7 +161,7 @@ def _times(column: NumberColumn) -> list[datetime | None]:
 
 
 def _shared(values: Sequence[Any]) -> list[Any]:
-    """The same values, equal ones as one object."""
+    """Return the values, with one object for all equal ones."""
     first: dict[Any, Any] = {}
     return [first.setdefault(value, value) for value in values]
 
@@ -173,7 +173,7 @@ def columns_of(entries: Sequence[ManifestEntry]) -> ManifestColumns:
 
 @cache
 def _no_columns() -> ManifestColumns:
-    """Most of what a commit may hold is empty; columns are never changed."""
+    """Return empty columns; one object is shared, because columns are never changed."""
     return _columns_of(())
 
 

@@ -111,7 +111,7 @@ def _by_identity(columns: ManifestColumns) -> _Histories:
 
 
 def _by_exact_identity(columns: ManifestColumns) -> _Histories:
-    """As ``_by_identity`` without hashes, for the day on which two of them collide."""
+    """Do the same as ``_by_identity`` without hashes, in case two hashes collide."""
     found: dict[object, list[int]] = {}
     for row, entry in enumerate(columns.entries()):
         found.setdefault(entry.identity, []).append(row)

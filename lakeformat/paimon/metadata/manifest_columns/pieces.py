@@ -78,7 +78,7 @@ def number_piece(numbers: Numbers, present: Mask | None = None) -> Piece:
 
 
 def join_words(pieces: Sequence[Piece]) -> list[Piece]:
-    """The same bytes in fewer pieces: words that fit into one become one."""
+    """Join adjacent words that fit into one; the bytes remain the same."""
     joined: list[Piece] = []
     for piece in pieces:
         last = joined[-1] if joined else None

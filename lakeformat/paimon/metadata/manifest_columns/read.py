@@ -149,7 +149,7 @@ def _check_fields(found: Mapping[str, FieldShape]) -> None:
 
 
 def _check_values(columns: ManifestColumns) -> None:
-    """Refuse what an entry cannot hold."""
+    """Refuse values that an entry cannot hold."""
     for name, path in COLUMN_PATHS.items():
         if MANIFEST_SHAPE[path].kind == "string" and not _is_text(getattr(columns, name)):
             raise NotPlainError(f"its field {path} is not UTF-8")

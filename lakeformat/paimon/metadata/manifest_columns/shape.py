@@ -18,14 +18,14 @@ _BYTES = ("bytes", "string")
 
 @dataclass(frozen=True, slots=True)
 class FieldShape:
-    """One field that is not a record itself; fields of records bear the path to them."""
+    """One field that is not a record itself; the path of a nested field names its records."""
 
     path: str
     kind: str
-    """``number``, ``bytes`` or ``string``; of a list, that of its items."""
+    """``number``, ``bytes`` or ``string``; a list has the kind of its items."""
     logical_type: str | None = None
     null_branch: int | None = None
-    """The null branch of its union; None if the field is not a union."""
+    """The position of null in the union; None if the field is not a union."""
     is_list: bool = False
     item_null_branch: int | None = None
 

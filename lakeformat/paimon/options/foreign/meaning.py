@@ -119,4 +119,4 @@ MEANING_PREFIXES = (
     "sequence.",
 )
 UNKNOWN_MEANING = _meaning("may decide which rows the table has, and is not known here", _ROWS)
-"""The declaration of every key below one of those prefixes that has none of its own."""
+"""The declaration of keys with a prefix in ``MEANING_PREFIXES`` and no own declaration."""

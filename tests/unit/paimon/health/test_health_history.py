@@ -100,7 +100,7 @@ def test_snapshots_beyond_their_retention_are_a_reason_with_the_command(shop):
     [reason] = report.reasons
     assert reason.finding == (
         "20 of 30 snapshots are beyond their retention (those of the last 1 h, at least 10). Its "
-        "writers delete none, for 'write-only' is true: a job has to"
+        "writers delete none, because 'write-only' is true: schedule `lake expire`"
     )
     assert reason.advice == "lake expire shop.orders --limit 20"
     assert (report.verdict, report.score, report.score_parts.history) == ("degraded", 86, -14)

@@ -184,7 +184,7 @@ def test_older_manifests_do_not_know_the_number_of_rows():
 
 
 def test_a_magic_nobody_knows_is_refused():
-    with pytest.raises(CorruptTableError, match="deadbeef begins no deletion vector"):
+    with pytest.raises(CorruptTableError, match="a deletion vector cannot start with deadbeef"):
         read(framed(bytes.fromhex("deadbeef")), DeletionVectorRange("f", 1, 4))
 
 
