@@ -1,4 +1,4 @@
-"""Checks that rows are in key order, which readers of their files rely on."""
+"""Rows of a file in the order of their keys: a check that readers rely on, and their summary."""
 
 from __future__ import annotations
 
@@ -9,9 +9,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakeformat.errors import InvalidRequestError
+from lakeformat.paimon.datafile.system_fields import SEQUENCE_NUMBER, VALUE_KIND
 from lakeformat.paimon.key_order import orderable
 
-__all__ = ["KeyOrder", "Keys"]
+__all__ = ["KeyOrder", "KeyRows", "Keys"]
+
+LARGEST = 2**63 - 1
+_DELETE_KINDS = [1, 3]
 
 
 class Keys(Enum):
@@ -50,6 +54,30 @@ class KeyOrder:
                 "are written. No written file was kept"
             )
         self._last = keys.slice(keys.num_rows - 1)
+
+
+class KeyRows:
+    """The first and last key, sequence numbers and deletes of one file, for its manifest entry."""
+
+    def __init__(self, key_columns: Sequence[str]) -> None:
+        self._columns = list(key_columns)
+        self.first: pa.Table | None = None
+        self.last: pa.Table | None = None
+        self.min_sequence_number = LARGEST
+        self.max_sequence_number = -LARGEST
+        self.delete_count = 0
+
+    def add(self, rows: pa.Table) -> None:
+        """Take the next rows into account; there is at least one."""
+        keys = rows.select(self._columns)
+        self.first = keys.slice(0, 1) if self.first is None else self.first
+        self.last = keys.slice(rows.num_rows - 1)
+        ends = pc.min_max(rows.column(SEQUENCE_NUMBER.name)).as_py()
+        self.min_sequence_number = min(self.min_sequence_number, ends["min"])
+        self.max_sequence_number = max(self.max_sequence_number, ends["max"])
+        kinds = rows.column(VALUE_KIND.name)
+        if pc.max(kinds).as_py() > 0:  # mostly all rows add
+            self.delete_count += pc.sum(pc.is_in(kinds, pa.array(_DELETE_KINDS, pa.int8()))).as_py()
 
 
 def _first_out_of_order(keys: pa.Table, rule: Keys) -> int | None:

@@ -22,8 +22,7 @@ from lakeformat.paimon.datafile.file_index_writer import (
     wanted_indexes,
 )
 from lakeformat.paimon.datafile.file_statistics import column_modes
-from lakeformat.paimon.datafile.key_order import KeyOrder
-from lakeformat.paimon.datafile.key_rows import KeyRows
+from lakeformat.paimon.datafile.key_order import KeyOrder, KeyRows
 from lakeformat.paimon.options import TableOptions
 from lakeformat.paimon.schema_changes.format_rules import require_format_holds
 from lakeformat.storage import Storage

@@ -11,15 +11,18 @@ import pyarrow as pa
 
 from lakeformat.errors import UnsupportedError
 from lakeformat.files.file_format import format_of
+from lakeformat.paimon.binary_row import decode_columns
 from lakeformat.paimon.metadata.data_file_meta import FileSource
 from lakeformat.paimon.metadata.manifest_columns import ManifestColumns
 from lakeformat.paimon.metadata.manifest_columns.columns import BytesColumn
 from lakeformat.paimon.metadata.referrer import naming, naming_row
+from lakeformat.paimon.metadata.simple_stats import EMPTY_ROW
 from lakeformat.paimon.system_tables.declaration import column, declare
-from lakeformat.paimon.system_tables.file_keys import key_texts
 from lakeformat.paimon.system_tables.file_statistics import FileStatistics
 from lakeformat.paimon.system_tables.live_files import LiveFiles
+from lakeformat.paimon.system_tables.source import Source
 from lakeformat.types.type_rules import is_text
+from lakeformat.types.value_text import internal_text, join_texts
 
 __all__ = ["FILES"]
 
@@ -60,7 +63,7 @@ class _Files(LiveFiles):
 
         def texts(files: ManifestColumns) -> list[str | None]:
             column: BytesColumn = getattr(files, member)
-            return key_texts(self.source, files, column)
+            return _key_texts(self.source, files, column)
 
         with self._naming(f"_{member.upper()}", texts):
             return texts(self.columns)
@@ -94,6 +97,22 @@ class _Files(LiveFiles):
     def _directory(self, partition: int, bucket: int) -> str:
         layout = self.source.handle.layout
         return layout.bucket_directory(bucket, self.partitions.distinct_directories[partition])
+
+
+def _key_texts(source: Source, files: ManifestColumns, keys: BytesColumn) -> list[str | None]:
+    """Return ``[2, b]`` for each file; None for files without key."""
+    shown: list[str | None] = [None] * len(files)
+    has_key = keys.sizes > len(EMPTY_ROW)
+    for schema_id in np.unique(files.schema_id.numbers[has_key]).tolist():
+        rows = np.flatnonzero(has_key & (files.schema_id.numbers == schema_id))
+        schema = source.schema(schema_id)
+        types = [field.type for field in schema.key_fields or schema.fields]
+        columns = decode_columns(keys.take(rows).to_arrow(), types)
+        parts = [internal_text(column, type) for column, type in zip(columns, types, strict=True)]
+        texts = join_texts(parts, rows=len(rows), brackets="[]").to_pylist()
+        for row, text in zip(rows.tolist(), texts, strict=True):
+            shown[row] = text
+    return shown
 
 
 @cache
