@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 import lakeformat as lake
 from lakeformat.paimon.table import Overwritten
+from lakeformat.tables.position import AnyPosition
 
 __all__ = ["publish"]
 
@@ -21,7 +22,7 @@ def publish(
     commit: lake.CommitId | None = None,
     watermark: int | None = None,
     properties: Mapping[str, str] | None = None,
-    read_snapshot: int | None = None,
+    read_snapshot: AnyPosition | str | None = None,
 ) -> lake.CommitReport:
     """Commit the files that tasks have written; delete them if the table does not use them."""
     try:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 import lakeformat as lake
 from lakeformat.paimon.partition_filter import PartitionSpec
 from lakeformat.paimon.table import Overwritten
+from lakeformat.tables.position import AnyPosition
 from spark_jobs.frames.parts import classic_context
 from spark_jobs.frames.publish import publish
 from spark_jobs.frames.spark_write import write_rows
@@ -32,7 +33,7 @@ def write_table(
     commit: lake.CommitId | None = None,
     watermark: int | None = None,
     properties: Mapping[str, str] | None = None,
-    read_snapshot: int | None = None,
+    read_snapshot: AnyPosition | str | None = None,
     warehouse: str | None = None,
     catalog_options: Mapping[str, str] | None = None,
 ) -> lake.CommitReport:

@@ -80,6 +80,8 @@ class CommitOptions:
     operation: str | None = None
     read_snapshot: int | None = None
     """Snapshot the change was computed from; a later change of its partitions is a conflict."""
+    read_identity: str | None = None
+    """The identity of that snapshot, if known: another snapshot of its number is a conflict."""
     merge: PickManifests | None = None
     """Chooses the manifests to merge; None to follow the table options."""
 
@@ -393,8 +395,13 @@ class _Commits:
         snapshot = safe if read is None else read
         if snapshot is None or kind is CommitKind.ANALYZE:
             return None
-        was_read = read is not None
-        return ReadSnapshotCheck(self._who(kind), self._commit, snapshot, was_read=was_read)
+        return ReadSnapshotCheck(
+            self._who(kind),
+            self._commit,
+            snapshot,
+            identity=self._options.read_identity,
+            was_read=read is not None,
+        )
 
     def _earlier(self, kinds: Collection[CommitKind]) -> EarlierCommits:
         looked, self._first_look = self._first_look, None

@@ -37,6 +37,8 @@ class ReadSnapshotCheck:
     who: Committer
     commit: CommitId
     snapshot: int
+    identity: str | None = None
+    """The identity of the snapshot that was read, if the caller knows it."""
     was_read: bool = True
     """True if the caller read the snapshot; False if a table option names it as safe."""
     _checked: int = field(init=False)
@@ -61,12 +63,26 @@ class ReadSnapshotCheck:
                 "was published; read again and repeat the work"
             )
         if head is not None:
+            self._require_same(head)
             for found in newest_first(self._handle, head, self._checked):
                 if found is None:
                     raise self._expired()
                 if not self._is_own(found):
                     self._check_one(found, touches)
         self._checked = max(self._checked, newest)
+
+    def _require_same(self, head: Snapshot) -> None:
+        """Refuse another snapshot of the number that was read; one that has expired is accepted."""
+        if self.identity is None:
+            return
+        storage, layout = self._handle.storage, self._handle.layout
+        is_head = head.id == self.snapshot
+        found = head if is_head else read_snapshot_if_present(storage, layout, self.snapshot)
+        if found is not None and found.identity != self.identity:
+            raise CommitConflictError(
+                f"{self._who}, but a rollback has replaced that snapshot. Nothing was published; "
+                "read again and repeat the work"
+            )
 
     def _is_own(self, found: Snapshot) -> bool:
         if found.commit_user != self.commit.user:

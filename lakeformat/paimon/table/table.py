@@ -105,7 +105,7 @@ class Table(
         commit: CommitId | None = None,
         watermark: int | None = None,
         properties: Mapping[str, str] | None = None,
-        read_snapshot: int | None = None,
+        read_snapshot: AnyPosition | str | None = None,
     ) -> CommitReport:
         """Add rows in one commit, or replace partitions; the same ``commit`` publishes only once.
 
@@ -117,9 +117,10 @@ class Table(
 
         ``overwrite={}`` replaces the whole table, ``{"dt": "2024-01-01"}`` some partitions and
         ``"dynamic"`` those that get rows. ``read_snapshot`` is the snapshot the rows were computed
-        from: the commit is refused if these partitions have changed since. With dynamic buckets,
-        the rows are written again if another writer has assigned buckets to keys meanwhile; if
-        ``data`` is an iterator, which can be read only once, the commit is refused.
+        from, as a number, a position or its text: the commit is refused if these partitions have
+        changed since. With dynamic buckets, the rows are written again if another writer has
+        assigned buckets to keys meanwhile; if ``data`` is an iterator, which can be read only once,
+        the commit is refused.
 
         If ``commit`` was published before, nothing is written and the rows are not compared. On an
         append table another number of rows is refused, if ``data`` shows it without being read.
@@ -132,7 +133,7 @@ class Table(
         """
         from lakeformat.paimon.table.writes import RowsWrite, commit_options, replacement
 
-        options = commit_options(commit, watermark, properties, read_snapshot)
+        options = commit_options(self._handle, commit, watermark, properties, read_snapshot)
         return RowsWrite(
             self._handle, data, kinds, options, replacement(self._handle, overwrite)
         ).run()
@@ -157,7 +158,7 @@ class Table(
         commit: CommitId | None = None,
         watermark: int | None = None,
         properties: Mapping[str, str] | None = None,
-        read_snapshot: int | None = None,
+        read_snapshot: AnyPosition | str | None = None,
     ) -> CommitReport:
         """Publish prepared files, as ``write`` does; commit each message only once.
 
@@ -169,7 +170,7 @@ class Table(
         from lakeformat.paimon.table.writes import commit_options, commit_prepared, replacement
 
         messages = check_messages(messages)
-        options = commit_options(commit, watermark, properties, read_snapshot)
+        options = commit_options(self._handle, commit, watermark, properties, read_snapshot)
         return commit_prepared(
             self._handle, messages, options, replacement(self._handle, overwrite)
         )
@@ -217,7 +218,7 @@ class Table(
         return TableStaged(self._handle, self.commit)
 
     def truncate(
-        self, *, commit: CommitId | None = None, read_snapshot: int | None = None
+        self, *, commit: CommitId | None = None, read_snapshot: AnyPosition | str | None = None
     ) -> CommitReport:
         """Delete all rows; earlier snapshots keep them until they expire."""
         return self._delete([{}], commit, read_snapshot)
@@ -227,7 +228,7 @@ class Table(
         partitions: Iterable[PartitionSpec],
         *,
         commit: CommitId | None = None,
-        read_snapshot: int | None = None,
+        read_snapshot: AnyPosition | str | None = None,
     ) -> CommitReport:
         """Delete the rows of partitions, each named by the values of some partition columns."""
         specs = list(partitions) if is_list(partitions) else []
@@ -251,7 +252,7 @@ class Table(
         self,
         partitions: Collection[PartitionSpec],
         commit: CommitId | None,
-        read_snapshot: int | None,
+        read_snapshot: AnyPosition | str | None,
     ) -> CommitReport:
         from lakeformat.paimon.table.writes import delete_partitions
 

@@ -6,7 +6,7 @@ A write of rows is repeated if keys changed buckets.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -34,8 +34,10 @@ from lakeformat.paimon.handle import TableHandle, crosses_partitions
 from lakeformat.paimon.metadata.commit_message import CommitMessage
 from lakeformat.paimon.metadata.snapshot import Snapshot
 from lakeformat.paimon.partition_filter import PartitionFilter, PartitionSpec, some_partitions
+from lakeformat.paimon.positions import snapshot_number
 from lakeformat.paimon.write.table_writer import TableWriter
 from lakeformat.tables.commit_id import CommitId
+from lakeformat.tables.position import AnyPosition, Position
 from lakeformat.types.type_rules import is_whole_number
 
 if TYPE_CHECKING:
@@ -54,17 +56,24 @@ Replaced = PartitionFilter | Dynamic | None
 
 
 def commit_options(
+    handle: TableHandle,
     commit: CommitId | None,
     watermark: int | None,
     properties: Mapping[str, str] | None,
-    read_snapshot: int | None,
+    read_snapshot: AnyPosition | str | None,
 ) -> CommitOptions:
     """Return the arguments of a write or a commit as options."""
+    identity = None
+    if isinstance(read_snapshot, Position | str):
+        read = Position.parse(read_snapshot)
+        read_snapshot = snapshot_number(handle, "read_snapshot must be a snapshot number", read)
+        identity = read.identity
     return CommitOptions(
         commit=commit,
         watermark=watermark,
         properties={} if properties is None else properties,
         read_snapshot=read_snapshot,
+        read_identity=identity,
     )
 
 
@@ -104,10 +113,12 @@ def delete_partitions(
     handle: TableHandle,
     partitions: Collection[PartitionSpec],
     commit: CommitId | None,
-    read_snapshot: int | None,
+    read_snapshot: AnyPosition | str | None,
 ) -> CommitReport:
     """Delete the rows of some partitions; ``{}`` is all of them."""
-    options = CommitOptions(commit=commit, operation="TRUNCATE", read_snapshot=read_snapshot)
+    options = replace(
+        commit_options(handle, commit, None, None, read_snapshot), operation="TRUNCATE"
+    )
     replaced = some_partitions(handle.schema, partitions)
     return commit_messages(handle, [], options, overwrite=replaced)
 

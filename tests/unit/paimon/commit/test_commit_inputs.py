@@ -168,3 +168,31 @@ def test_a_scan_says_which_snapshot_it_reads(orders):
         orders.write(ROWS, overwrite={}, read_snapshot=empty.snapshot_id)
     read = orders.scan()
     assert orders.write(ROWS, overwrite={}, read_snapshot=read.snapshot_id).snapshot_id == 2
+
+
+@pytest.mark.parametrize("given", [lambda read: read, str, lambda read: read.number])
+def test_the_snapshot_that_was_read_is_a_position_its_text_or_a_number(orders, given):
+    orders.write(ROWS)
+    read = orders.position()
+    orders.write(ROWS, overwrite={}, read_snapshot=given(read))
+    with pytest.raises(lake.CommitConflictError, match="computed from snapshot 1"):
+        orders.write(ROWS, overwrite={}, read_snapshot=given(read))
+    assert orders.truncate(read_snapshot=given(orders.position())).snapshot_id == 3
+
+
+def test_a_position_that_was_read_is_refused_if_a_rollback_replaced_its_snapshot(orders):
+    for _ in range(2):
+        orders.write(ROWS)
+    read = orders.position()
+    orders.rollback(snapshot=1, as_latest=False)
+    for newest in (2, 3):
+        assert orders.write(ROWS).snapshot_id == newest
+        with pytest.raises(lake.CommitConflictError, match="a rollback has replaced that snapshot"):
+            orders.write(ROWS, overwrite={}, read_snapshot=str(read))
+    assert len(orders.scan().to_arrow()) == 3 * len(ROWS)
+
+
+def test_a_position_of_another_branch_and_other_texts_are_no_read_snapshot(orders):
+    for wrong in ("side/1", "newest"):
+        with pytest.raises(lake.InvalidRequestError, match=r"position|histories"):
+            orders.write(ROWS, overwrite={}, read_snapshot=wrong)
