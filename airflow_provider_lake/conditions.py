@@ -199,8 +199,7 @@ def check_position(what: str, value: object) -> int | str:
     """Return a snapshot number or the text of a position; raise a ValueError for anything else."""
     if not isinstance(value, str):
         return at_least(0, what, value)
-    from lakeformat import InvalidRequestError
-    from lakeformat.tables.position import Position
+    from lakeformat import InvalidRequestError, Position
 
     try:
         return str(Position.parse(value))

@@ -23,8 +23,8 @@ from airflow_provider_lake.hooks.lake import LakeHook
 if TYPE_CHECKING:
     from airflow.sdk import AssetAlias, Context
 
-    from lakeformat import Table
-    from lakeformat.tables.position import AnyPosition, Position
+    from lakeformat import Position, Table
+    from lakeformat.tables.position import AnyPosition
 
 __all__ = ["announce", "partition_keys"]
 

@@ -33,17 +33,44 @@ from lakeformat.errors import (
 if TYPE_CHECKING:
     from lakeformat.catalog import Catalog, open_catalog
     from lakeformat.catalog.open_table import open_table
+    from lakeformat.catalog.repair_report import RepairReport
     from lakeformat.catalog.transfer.clone import clone_table
     from lakeformat.catalog.transfer.database import clone_database
     from lakeformat.catalog.transfer.migrate import migrate_directory
+    from lakeformat.catalog.transfer.transfer_reports import CloneReport, MigrateReport
+    from lakeformat.paimon.analyze.analyze_report import AnalyzeReport
+    from lakeformat.paimon.branches.branch_report import BranchReport, FastForwardReport
     from lakeformat.paimon.commit.commit_report import CommitReport
-    from lakeformat.paimon.compact.compact_report import CompactReport
+    from lakeformat.paimon.commit.compact_manifests import CompactManifestsReport
+    from lakeformat.paimon.compact.compact_report import CompactProgress, CompactReport
+    from lakeformat.paimon.compact.other_compactor import OtherCompactor
+    from lakeformat.paimon.compact.rescaling.rescale_report import RescaleReport
+    from lakeformat.paimon.compact.unit import CompactPlan
+    from lakeformat.paimon.consumers import ConsumerReport
+    from lakeformat.paimon.deletion import Removal
+    from lakeformat.paimon.expire import ExpireReport
+    from lakeformat.paimon.file_indexes.file_index_report import FileIndexReport
     from lakeformat.paimon.health import HealthReport
-    from lakeformat.paimon.maintain import MaintainReport
+    from lakeformat.paimon.maintain import MaintainProgress, MaintainReport
     from lakeformat.paimon.metadata.commit_message import CommitMessage
     from lakeformat.paimon.metadata.snapshot import CommitKind, Snapshot
+    from lakeformat.paimon.metadata.staged_result import StagedResult
     from lakeformat.paimon.options import TableOptions
+    from lakeformat.paimon.orphans.hints import RepairHintsReport
+    from lakeformat.paimon.orphans.missing import MissingFilesReport
+    from lakeformat.paimon.orphans.missing_manifests import MissingManifestsReport
+    from lakeformat.paimon.orphans.orphan_report import OrphanReport
+    from lakeformat.paimon.partitions.live import LivePartition
+    from lakeformat.paimon.partitions.partition_reports import (
+        ExpirePartitionsReport,
+        MarkDoneReport,
+    )
+    from lakeformat.paimon.read.changes.changes import Changes
+    from lakeformat.paimon.read.changes.snapshot_change import SnapshotChange
+    from lakeformat.paimon.read.changes.streaming import ChangeStream
     from lakeformat.paimon.read.scan import Scan
+    from lakeformat.paimon.rollback.rollback_report import RollbackReport
+    from lakeformat.paimon.row_changes.row_change_report import RowChangeReport
     from lakeformat.paimon.schema import TableSchema
     from lakeformat.paimon.schema_changes.changes import (
         SchemaChange,
@@ -58,16 +85,27 @@ if TYPE_CHECKING:
         update_column_type,
         update_comment,
     )
+    from lakeformat.paimon.staged import DiscardReport
     from lakeformat.paimon.system_tables import SystemScan
     from lakeformat.paimon.table import SystemTable, Table
+    from lakeformat.paimon.tags.automatic import AutomaticTagsReport
+    from lakeformat.paimon.tags.exclusive_files import DeletionReport
+    from lakeformat.paimon.tags.tag_report import TagReport
     from lakeformat.paimon.write.table_writer import TableWriter
     from lakeformat.rows.conditions.predicate import col
     from lakeformat.tables.commit_id import CommitId
+    from lakeformat.tables.position import Position
 
 __all__ = [
     "AlreadyExistsError",
+    "AnalyzeReport",
+    "AutomaticTagsReport",
+    "BranchReport",
     "BucketsChangedError",
     "Catalog",
+    "ChangeStream",
+    "Changes",
+    "CloneReport",
     "CommitConflictError",
     "CommitId",
     "CommitKind",
@@ -75,25 +113,53 @@ __all__ = [
     "CommitOutcomeUnknownError",
     "CommitReport",
     "CommitUndecidableError",
+    "CompactManifestsReport",
+    "CompactPlan",
+    "CompactProgress",
     "CompactReport",
+    "ConsumerReport",
     "CorruptTableError",
+    "DeletionReport",
+    "DiscardReport",
     "Environment",
+    "ExpirePartitionsReport",
+    "ExpireReport",
+    "FastForwardReport",
+    "FileIndexReport",
     "HealthReport",
     "InvalidRequestError",
     "LakeError",
+    "LivePartition",
     "LockUnavailableError",
+    "MaintainProgress",
     "MaintainReport",
+    "MarkDoneReport",
+    "MigrateReport",
+    "MissingFilesReport",
+    "MissingManifestsReport",
     "NotFoundError",
+    "OrphanReport",
+    "OtherCompactor",
+    "Position",
+    "Removal",
+    "RepairHintsReport",
+    "RepairReport",
+    "RescaleReport",
+    "RollbackReport",
+    "RowChangeReport",
     "Scan",
     "SchemaChange",
     "Snapshot",
+    "SnapshotChange",
     "SnapshotExpiredError",
+    "StagedResult",
     "SystemScan",
     "SystemTable",
     "Table",
     "TableOptions",
     "TableSchema",
     "TableWriter",
+    "TagReport",
     "UnavailableError",
     "UnsupportedError",
     "add_column",
@@ -117,23 +183,57 @@ __all__ = [
 
 # The same as the imports for type checkers; a test compares them.
 _MODULE_OF = {
+    "AnalyzeReport": "paimon.analyze.analyze_report",
+    "AutomaticTagsReport": "paimon.tags.automatic",
+    "BranchReport": "paimon.branches.branch_report",
     "Catalog": "catalog",
+    "ChangeStream": "paimon.read.changes.streaming",
+    "Changes": "paimon.read.changes.changes",
+    "CloneReport": "catalog.transfer.transfer_reports",
     "CommitId": "tables.commit_id",
     "CommitKind": "paimon.metadata.snapshot",
     "CommitMessage": "paimon.metadata.commit_message",
     "CommitReport": "paimon.commit.commit_report",
+    "CompactManifestsReport": "paimon.commit.compact_manifests",
+    "CompactPlan": "paimon.compact.unit",
+    "CompactProgress": "paimon.compact.compact_report",
     "CompactReport": "paimon.compact.compact_report",
+    "ConsumerReport": "paimon.consumers",
+    "DeletionReport": "paimon.tags.exclusive_files",
+    "DiscardReport": "paimon.staged",
+    "ExpirePartitionsReport": "paimon.partitions.partition_reports",
+    "ExpireReport": "paimon.expire",
+    "FastForwardReport": "paimon.branches.branch_report",
+    "FileIndexReport": "paimon.file_indexes.file_index_report",
     "HealthReport": "paimon.health",
+    "LivePartition": "paimon.partitions.live",
+    "MaintainProgress": "paimon.maintain",
     "MaintainReport": "paimon.maintain",
+    "MarkDoneReport": "paimon.partitions.partition_reports",
+    "MigrateReport": "catalog.transfer.transfer_reports",
+    "MissingFilesReport": "paimon.orphans.missing",
+    "MissingManifestsReport": "paimon.orphans.missing_manifests",
+    "OrphanReport": "paimon.orphans.orphan_report",
+    "OtherCompactor": "paimon.compact.other_compactor",
+    "Position": "tables.position",
+    "Removal": "paimon.deletion",
+    "RepairHintsReport": "paimon.orphans.hints",
+    "RepairReport": "catalog.repair_report",
+    "RescaleReport": "paimon.compact.rescaling.rescale_report",
+    "RollbackReport": "paimon.rollback.rollback_report",
+    "RowChangeReport": "paimon.row_changes.row_change_report",
     "Scan": "paimon.read.scan",
     "SchemaChange": "paimon.schema_changes.changes",
     "Snapshot": "paimon.metadata.snapshot",
+    "SnapshotChange": "paimon.read.changes.snapshot_change",
+    "StagedResult": "paimon.metadata.staged_result",
     "SystemScan": "paimon.system_tables",
     "SystemTable": "paimon.table",
     "Table": "paimon.table",
     "TableOptions": "paimon.options",
     "TableSchema": "paimon.schema",
     "TableWriter": "paimon.write.table_writer",
+    "TagReport": "paimon.tags.tag_report",
     "add_column": "paimon.schema_changes.changes",
     "clone_database": "catalog.transfer.database",
     "clone_table": "catalog.transfer.clone",

@@ -20,8 +20,7 @@ from spark_jobs.runtime.job import Job, JobResult, Outcome, newest_snapshot, ope
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from lakeformat import Catalog, CommitId, CommitMessage, Table
-    from lakeformat.paimon.metadata.staged_result import StagedResult
+    from lakeformat import Catalog, CommitId, CommitMessage, StagedResult, Table
     from spark_jobs.ingestion.row_sources import Columns
     from spark_jobs.runtime.spark_session import Sessions
 

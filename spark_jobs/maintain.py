@@ -26,9 +26,8 @@ from spark_jobs.runtime.tasks import executor_of
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from lakeformat import MaintainReport
+    from lakeformat import MaintainProgress, MaintainReport
     from lakeformat.executor import Executor
-    from lakeformat.paimon.maintain import MaintainProgress
     from lakeformat.tables.table_by_table import TableOutcome
 
 __all__ = ["JOB", "main", "run"]

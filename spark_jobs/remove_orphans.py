@@ -14,7 +14,7 @@ from spark_jobs.runtime.tasks import executor_of
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from lakeformat.paimon.staged import DiscardReport
+    from lakeformat import DiscardReport
 
 __all__ = ["JOB", "main", "run"]
 

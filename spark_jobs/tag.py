@@ -13,8 +13,7 @@ from spark_jobs.runtime.job import Job, JobResult, Outcome, newest_snapshot, wan
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from lakeformat import Table
-    from lakeformat.paimon.tags.tag_report import TagReport
+    from lakeformat import Table, TagReport
 
 __all__ = ["JOB", "main", "run"]
 

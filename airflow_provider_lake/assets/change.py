@@ -24,8 +24,7 @@ from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from lakeformat import Snapshot
-    from lakeformat.tables.position import Position
+    from lakeformat import Position, Snapshot
 
 __all__ = ["ALL_KINDS", "ROW_KINDS", "check_kinds", "counts", "describe_change"]
 

@@ -21,8 +21,7 @@ from airflow_provider_lake.triggers.cursor import read_cursor
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
-    from lakeformat import Table
-    from lakeformat.tables.position import Position
+    from lakeformat import Position, Table
 
 __all__ = ["SnapshotRange", "payload_of", "snapshot_range"]
 
@@ -70,7 +69,7 @@ class SnapshotRange:
     @classmethod
     def from_dict(cls, members: Mapping[str, Any]) -> SnapshotRange:
         """Build the range from the values that another task of the run pushed."""
-        from lakeformat.tables.position import Position
+        from lakeformat import Position
 
         ends = {key: Position.parse(members[key]) for key in ("after", "upto")}
         return cls(**{**members, **ends})

@@ -16,9 +16,8 @@ from airflow_provider_lake.identity import ONLY_COMMIT, commit_user, find_first_
 if TYPE_CHECKING:
     from airflow.sdk import Connection, Context
 
-    from lakeformat import Catalog, CommitId, HealthReport, Snapshot, Table
+    from lakeformat import Catalog, CommitId, CompactPlan, HealthReport, Snapshot, Table
     from lakeformat.doctor import Finding
-    from lakeformat.paimon.compact.unit import CompactPlan
 
 __all__ = ["LakeHook"]
 

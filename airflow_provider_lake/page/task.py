@@ -18,9 +18,7 @@ from airflow_provider_lake.links import TABLE_KEY
 from airflow_provider_lake.page.team_lake import lake_of_dag
 
 if TYPE_CHECKING:
-    from lakeformat import Table
-    from lakeformat.paimon.read.changes.snapshot_change import SnapshotChange
-    from lakeformat.tables.position import Position
+    from lakeformat import Position, SnapshotChange, Table
 
 __all__ = ["OneTask", "TaskChanges", "changes_of_task"]
 

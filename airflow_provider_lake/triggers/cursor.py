@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 from airflow_provider_lake.assets.change import counts, describe_change
 
 if TYPE_CHECKING:
-    from lakeformat import Snapshot, Table
-    from lakeformat.tables.position import Position
+    from lakeformat import Position, Snapshot, Table
 
 __all__ = ["Wanted", "advance", "at_no_snapshot", "read_cursor"]
 
@@ -26,8 +25,7 @@ class Wanted:
 
 def read_cursor(kept: Any) -> Position | None:
     """Return the position that was kept, also by an earlier version; None if there is none."""
-    from lakeformat import InvalidRequestError
-    from lakeformat.tables.position import Position
+    from lakeformat import InvalidRequestError, Position
 
     try:
         return Position.parse(kept)
@@ -40,7 +38,7 @@ def at_no_snapshot(cursor: Position | None) -> Position:
 
     The position of a snapshot is kept: new snapshots of that table are another history.
     """
-    from lakeformat.tables.position import Position
+    from lakeformat import Position
 
     return Position((0,)) if cursor is None or cursor.identity is None else cursor
 

@@ -23,7 +23,7 @@ from airflow_provider_lake.triggers.table import check_watched
 from airflow_provider_lake.triggers.watch import Tick, WatchKey, open_ticks, watch_of
 
 if TYPE_CHECKING:
-    from lakeformat.tables.position import Position
+    from lakeformat import Position
 
 __all__ = ["LakeSnapshotEventTrigger"]
 

@@ -22,9 +22,7 @@ from lakeformat.types.count_text import counted
 
 if TYPE_CHECKING:
     import lakeformat as lake
-    from lakeformat import CompactReport
-    from lakeformat.paimon.compact.compact_report import Progress
-    from lakeformat.paimon.compact.other_compactor import OtherCompactor
+    from lakeformat import CompactProgress, CompactReport, OtherCompactor
     from lakeformat.tables.table_by_table import TableOutcome
 
 __all__ = [
@@ -302,7 +300,7 @@ def _sentence(report: CompactReport) -> str:
 
 
 @contextmanager
-def progressing() -> Iterator[Callable[[Progress], None] | None]:
+def progressing() -> Iterator[Callable[[CompactProgress], None] | None]:
     """Yield a callback that moves a progress bar on stderr; None if stderr is not a terminal."""
     with progress_line("planning", bar=True) as update:
         if update is None:

@@ -14,7 +14,7 @@ from lakeformat.cli.warehouse import WarehouseOption, named_table
 from lakeformat.types.count_text import counted
 
 if TYPE_CHECKING:
-    from lakeformat.paimon.consumers import ConsumerReport
+    from lakeformat import ConsumerReport
 
 __all__ = ["register"]
 

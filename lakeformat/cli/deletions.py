@@ -15,8 +15,7 @@ from lakeformat.types.byte_size import size
 from lakeformat.types.count_text import counted
 
 if TYPE_CHECKING:
-    from lakeformat.paimon.deletion import Removal
-    from lakeformat.paimon.tags.exclusive_files import DeletionReport
+    from lakeformat import DeletionReport, Removal
 
 __all__ = ["delete_and_show"]
 

@@ -21,8 +21,7 @@ from lakeformat.types.count_text import counted
 
 if TYPE_CHECKING:
     import lakeformat as lake
-    from lakeformat.paimon.deletion import Removal
-    from lakeformat.paimon.expire import ExpireReport
+    from lakeformat import ExpireReport, Removal
 
 __all__ = ["register"]
 

@@ -18,7 +18,6 @@ from lakeformat.types.count_text import counted
 if TYPE_CHECKING:
     import lakeformat as lake
     from lakeformat import HealthReport
-    from lakeformat.paimon.health.health_report import SnapshotFacts
 
 __all__ = ["register"]
 
@@ -161,7 +160,7 @@ def _facts(report: HealthReport) -> list[tuple[str, str]]:
         found.append(("changelog", covered))
     deleted = f"{deletes.delete_rows + deletes.hidden_rows} of {files.rows} ({deletes.ratio:.1%})"
     found.append(("deleted rows", deleted))
-    found += _history(snapshots)
+    found += _history(report)
     held = f"{size(storage.live_bytes)} now"
     if storage.time_travel_bytes is not None:
         in_files = counted(storage.time_travel_files or 0, "file")
@@ -176,7 +175,8 @@ def _facts(report: HealthReport) -> list[tuple[str, str]]:
     return [*found, *(("note", note) for note in report.notes)]
 
 
-def _history(snapshots: SnapshotFacts) -> Iterator[tuple[str, str]]:
+def _history(report: HealthReport) -> Iterator[tuple[str, str]]:
+    snapshots = report.snapshots
     if snapshots.count:
         ages = f"newest {_age(snapshots.newest_age_seconds)}"
         if snapshots.count > 1:

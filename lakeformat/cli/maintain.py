@@ -29,8 +29,7 @@ from lakeformat.executor import require_executor
 from lakeformat.types.byte_size import size
 
 if TYPE_CHECKING:
-    from lakeformat import MaintainReport
-    from lakeformat.paimon.maintain import MaintainProgress
+    from lakeformat import MaintainProgress, MaintainReport
 
 __all__ = ["EXIT_NOT_HEALTHY", "register"]
 

@@ -14,7 +14,7 @@ from lakeformat.cli.warehouse import WarehouseOption, named_table
 from lakeformat.types.byte_size import size
 
 if TYPE_CHECKING:
-    from lakeformat.paimon.orphans.missing import MissingFilesReport
+    from lakeformat import MissingFilesReport
 
 __all__ = ["register"]
 

@@ -20,8 +20,7 @@ from lakeformat.types.byte_size import size
 
 if TYPE_CHECKING:
     import lakeformat as lake
-    from lakeformat.paimon.deletion import Removal
-    from lakeformat.paimon.orphans.orphan_report import OrphanReport
+    from lakeformat import OrphanReport, Removal
 
 __all__ = ["register"]
 

@@ -18,7 +18,7 @@ from lakeformat.types.count_text import counted
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from lakeformat.paimon.partitions.live import LivePartition
+    from lakeformat import LivePartition
 
 __all__ = ["register"]
 

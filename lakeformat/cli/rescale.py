@@ -14,7 +14,7 @@ from lakeformat.cli.wording import in_words_of_commands
 from lakeformat.types.byte_size import size
 
 if TYPE_CHECKING:
-    from lakeformat.paimon.compact.rescaling.rescale_report import RescaleReport
+    from lakeformat import RescaleReport
 
 __all__ = ["register"]
 

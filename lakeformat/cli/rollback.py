@@ -15,7 +15,7 @@ from lakeformat.cli.warehouse import WarehouseOption, named_table
 from lakeformat.types.count_text import counted
 
 if TYPE_CHECKING:
-    from lakeformat.paimon.rollback.rollback_report import RollbackReport
+    from lakeformat import RollbackReport
 
 __all__ = ["register"]
 

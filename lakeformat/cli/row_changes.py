@@ -15,7 +15,7 @@ from lakeformat.types.byte_size import size
 from lakeformat.types.count_text import counted
 
 if TYPE_CHECKING:
-    from lakeformat.paimon.row_changes.row_change_report import RowChangeReport
+    from lakeformat import RowChangeReport
 
 __all__ = ["register"]
 

@@ -19,7 +19,7 @@ from lakeformat.types.byte_size import size
 from lakeformat.types.count_text import counted
 
 if TYPE_CHECKING:
-    from lakeformat.catalog.transfer.transfer_reports import CloneReport
+    from lakeformat import CloneReport
     from lakeformat.tables.table_by_table import TableOutcome
 
 __all__ = ["register"]

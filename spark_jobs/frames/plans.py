@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 import lakeformat as lake
-from lakeformat.paimon.read.changes.changes import Changes
 from lakeformat.paimon.read.changes.rows import ROW_KIND
 from lakeformat.paimon.read.changes.window import WindowEnd
 from lakeformat.paimon.read.results import Results
@@ -81,7 +80,7 @@ def plan_changes(
     changes: Rows = table.changes(
         after, upto, mode, columns=columns, where=where, partitions=partitions
     )
-    if not isinstance(changes, Changes):  # $binlog: one reader joins pairs of rows
+    if not isinstance(changes, lake.Changes):  # $binlog: one reader joins pairs of rows
         return plan_results(changes)
     schema, skipped = _shape(changes.schema, with_kind)
     parts = pack_in_order(

@@ -16,7 +16,7 @@ from spark_jobs.ingestion.row_sources import Columns, FileRows, MessageRows, row
 from spark_jobs.runtime.tasks import ReportingExecutor
 
 if TYPE_CHECKING:
-    from lakeformat.paimon.read.changes.streaming import ChangeStream
+    from lakeformat import ChangeStream
     from spark_jobs.cdc.source import MessageFiles
     from spark_jobs.job_requests.ingest import IngestRequest
     from spark_jobs.runtime.spark_session import Sessions

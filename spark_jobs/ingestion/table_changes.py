@@ -27,7 +27,7 @@ from spark_jobs.ingestion.file_stream import rounds
 from spark_jobs.runtime.job import Outcome, newest_snapshot
 
 if TYPE_CHECKING:
-    from lakeformat.paimon.read.changes.streaming import ChangeStream
+    from lakeformat import ChangeStream
     from spark_jobs.job_requests.ingest import IngestRequest
     from spark_jobs.runtime.spark_session import Sessions
 

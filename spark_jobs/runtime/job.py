@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
+from lakeformat import Position
 from lakeformat.errors import LakeError
-from lakeformat.tables.position import Position
 from spark_jobs.job_requests.common import JobRequest, TableRequest
 from spark_jobs.job_requests.request import JsonObject, read_request
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 
 import lakeformat as lake
-from lakeformat.tables.position import Position
+from lakeformat import Position
 from spark_jobs.frames.parts import PartWork
 from spark_jobs.frames.plans import ReadPlan, plan_splits
 from spark_jobs.frames.tables import Warehouse

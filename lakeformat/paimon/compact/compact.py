@@ -12,7 +12,7 @@ from lakeformat.executor import Executor, has_idle_cores, where_to_work
 from lakeformat.paimon.commit.abort import delete_written
 from lakeformat.paimon.compact.changelogs.producers import guarantee
 from lakeformat.paimon.compact.commit import Groups, Made
-from lakeformat.paimon.compact.compact_report import BucketOutcome, CompactReport, Progress
+from lakeformat.paimon.compact.compact_report import BucketOutcome, CompactProgress, CompactReport
 from lakeformat.paimon.compact.identity import CompactIdentity, find_earlier_tries
 from lakeformat.paimon.compact.other_compactor import OtherCompactor, warn_of_other_compactor
 from lakeformat.paimon.compact.outcomes import compacted, failed, not_chosen, refused, report_of
@@ -30,7 +30,7 @@ __all__ = ["OnUnit", "compact", "run_plans"]
 
 _log = logging.getLogger(__name__)
 
-OnUnit = Callable[[Progress], None]
+OnUnit = Callable[[CompactProgress], None]
 """Is called after each unit with the progress of a compaction."""
 
 _ROUNDS = 100
@@ -259,7 +259,7 @@ class _Compaction:
         if self.on_progress is not None:
             units, units_done, size, size_done = progress
             self.on_progress(
-                Progress(
+                CompactProgress(
                     table=self.handle.uri,
                     units=units,
                     done=units_done,

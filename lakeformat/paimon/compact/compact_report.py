@@ -8,11 +8,11 @@ from typing import Any
 from lakeformat.paimon.compact.other_compactor import OtherCompactor
 from lakeformat.tables.report import Report
 
-__all__ = ["BucketOutcome", "CompactReport", "Progress"]
+__all__ = ["BucketOutcome", "CompactProgress", "CompactReport"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Progress:
+class CompactProgress:
     """The progress of a compaction."""
 
     table: str

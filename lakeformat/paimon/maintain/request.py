@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from lakeformat.errors import InvalidRequestError
 from lakeformat.executor import Executor, where_to_work
-from lakeformat.paimon.compact.compact_report import Progress
+from lakeformat.paimon.compact.compact_report import CompactProgress
 from lakeformat.paimon.deletion import Removal
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.maintain.maintain_report import MaintainProgress
@@ -49,12 +49,12 @@ class MaintainRequest:
         if self.on_progress is not None:
             self.on_progress(MaintainProgress(table=table, step=step))
 
-    def units(self, table: str, step: str) -> Callable[[Progress], None] | None:
+    def units(self, table: str, step: str) -> Callable[[CompactProgress], None] | None:
         """Return the function that reports each finished unit of a compaction, if asked for."""
         if (listener := self.on_progress) is None:
             return None
 
-        def heard(progress: Progress) -> None:
+        def heard(progress: CompactProgress) -> None:
             done, total = progress.done, progress.units
             listener(MaintainProgress(table=table, step=step, done=done, total=total, unit="units"))
 

@@ -18,7 +18,7 @@ from lakeformat.paimon.commit.abort import delete_written
 from lakeformat.paimon.commit.commit import CommitOptions, commit_messages
 from lakeformat.paimon.commit.commit_report import CommitReport, already_published
 from lakeformat.paimon.commit.identity import EarlierCommits, require_same
-from lakeformat.paimon.compact.compact_report import Progress
+from lakeformat.paimon.compact.compact_report import CompactProgress
 from lakeformat.paimon.compact.plan import newest_schema
 from lakeformat.paimon.expiry_race import head_of
 from lakeformat.paimon.handle import TableHandle, require_writable
@@ -48,7 +48,7 @@ __all__ = ["OnProgress", "delete_rows", "update_rows"]
 
 _log = logging.getLogger(__name__)
 
-OnProgress = Callable[[Progress], None]
+OnProgress = Callable[[CompactProgress], None]
 """Is called after each unit with the progress of the work."""
 
 
@@ -357,7 +357,7 @@ class _Attempt:
     def _report_progress(self) -> None:
         if self.request.on_progress is not None:
             self.request.on_progress(
-                Progress(
+                CompactProgress(
                     table=self.handle.uri,
                     units=len(self._units),
                     done=self._done,

@@ -16,7 +16,7 @@ from lakeformat.environment import Environment
 from lakeformat.errors import UnavailableError
 from lakeformat.paimon.compact import compact as compaction
 from lakeformat.paimon.compact.compact import compact
-from lakeformat.paimon.compact.compact_report import Progress
+from lakeformat.paimon.compact.compact_report import CompactProgress
 from lakeformat.paimon.compact.run import run_unit
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.metadata.manifest import ManifestEntry
@@ -200,7 +200,7 @@ def test_a_bucket_that_is_overtaken_again_and_again_is_left_and_said_to_be():
     for value in "xy":
         keyed.commit(("+I", 1, value))
 
-    def rival(progress: Progress) -> None:
+    def rival(progress: CompactProgress) -> None:
         if progress.done:  # a unit is written and waits for its commit
             compact(keyed.table._handle)
             keyed.commit(("+I", 1, "z"))

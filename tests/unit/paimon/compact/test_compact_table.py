@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import lakeformat as lake
-from lakeformat.paimon.compact.compact_report import Progress
+from lakeformat.paimon.compact.compact_report import CompactProgress
 from lakeformat.paimon.compact.plan import plan_compaction
 from lakeformat.paimon.compact.run import run_unit
 from lakeformat.paimon.metadata.data_file_meta import DataFileMeta, FileSource
@@ -336,7 +336,7 @@ def test_a_report_says_what_was_done_and_what_was_not():
     keyed.commit(("+I", "a", 1, "x"), ("+I", "b", 1, "x"))
     keyed.table.compact(where="p = 'b'")
     keyed.commit(("+I", "a", 1, "y"))
-    heard: list[Progress] = []
+    heard: list[CompactProgress] = []
     report = keyed.table.compact(on_progress=heard.append)
     assert [(each.partition, each.outcome) for each in report.buckets] == [
         ("p=b", "not chosen"),
