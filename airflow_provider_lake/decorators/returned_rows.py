@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from lakeformat import CommitId, CommitReport, Table
-    from lakeformat.paimon.table import Overwritten
+    from lakeformat.tables.arguments import Overwritten
 
 __all__ = ["columns_of", "readable_rows", "write"]
 
@@ -43,7 +43,7 @@ def columns_of(rows: Any, kinds: str | None) -> tuple[pa.Schema, Any]:
 
     if isinstance(rows, pa.Table | pa.RecordBatchReader):
         return _without(rows.schema, kinds), rows
-    from lakeformat.paimon.write.batches import to_batches
+    from lakeformat.rows.batches import to_batches
 
     batches = to_batches(rows)
     first = next(batches, None)

@@ -228,10 +228,10 @@ def _gate(name: str, given: dict[str, Any]) -> Gate:
 
 
 def _bytes(text: str) -> int:
-    from lakeformat.paimon.options.kinds import SIZE
+    from lakeformat.types.amounts import parse_size
 
     try:
-        return SIZE.parse(text)
+        return parse_size(text)
     except ValueError as reason:
         raise PolicyError(
             f"max_bytes must be a number of bytes, or a size such as '10 gb', got {text!r}: "

@@ -60,7 +60,7 @@ def list_consumers(
     An example: lake consumer list shop.orders
     """
     # Arrow takes a while to load, and `lake --help` does not need it.
-    from lakeformat.paimon.read.time_travel import moment_text
+    from lakeformat.tables.moment import moment_text
 
     states = named_table(context, table).consumers.list()
     if as_json:

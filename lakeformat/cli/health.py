@@ -114,12 +114,7 @@ def _show_table(context: typer.Context, report: HealthReport, *, as_json: bool) 
 
 
 def _facts(report: HealthReport) -> list[tuple[str, str]]:
-    files, deletes, storage, snapshots = (
-        report.files,
-        report.deletes,
-        report.storage,
-        report.snapshots,
-    )
+    files, deletes, storage = report.files, report.deletes, report.storage
     parts = report.score_parts
     found = [
         ("table", report.table),

@@ -138,7 +138,7 @@ def changes(
     """
     from lakeformat.cli.row_files import form_of
     from lakeformat.paimon.compact.changelogs.producers import makes_changelog
-    from lakeformat.paimon.read.rows import Rows
+    from lakeformat.tables.results import Rows
 
     chosen = form_of(form, output, as_json=as_json)
     opened = named_table(context, table)

@@ -19,14 +19,12 @@ from lakeformat.paimon.binary_row import FramedRows, decode_row, unframe_row
 from lakeformat.paimon.metadata.simple_stats import SimpleStats, may_contain_partition
 from lakeformat.paimon.partition import partition_fields
 from lakeformat.paimon.schema import TableSchema
+from lakeformat.tables.arguments import PartitionSpec
 from lakeformat.types.casts import cast_array
 from lakeformat.types.types import STRING, DataField, DataType
 from lakeformat.types.values import values_from_arrow
 
-__all__ = ["PartitionFilter", "PartitionSpec", "some_partitions", "these_partitions"]
-
-PartitionSpec: TypeAlias = Mapping[str, Any]
-"""Values of some partition columns, such as ``{"dt": "2024-01-01"}``; text is cast as in SQL."""
+__all__ = ["PartitionFilter", "some_partitions", "these_partitions"]
 
 _LOOKED_UP = 100
 """Above this number of partitions, a lookup of each costs more than it saves."""

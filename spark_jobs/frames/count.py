@@ -10,9 +10,9 @@ import pyarrow as pa
 
 import lakeformat as lake
 from lakeformat.paimon.read.splits import Split
-from lakeformat.paimon.read.time_travel import Moment
-from lakeformat.paimon.read.where import Partitions
 from lakeformat.rows.conditions.filter import Where
+from lakeformat.tables.arguments import Partitions
+from lakeformat.tables.moment import Moment
 from spark_jobs.frames.parts import spread, tasks_at_once
 from spark_jobs.frames.plans import pack_splits
 from spark_jobs.frames.tables import TableName, find_table

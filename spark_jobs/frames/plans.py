@@ -11,13 +11,11 @@ import pyarrow as pa
 
 import lakeformat as lake
 from lakeformat.paimon.read.changes.rows import ROW_KIND
-from lakeformat.paimon.read.changes.window import WindowEnd
-from lakeformat.paimon.read.results import Results
-from lakeformat.paimon.read.rows import Rows
 from lakeformat.paimon.read.splits import Split
-from lakeformat.paimon.read.where import Partitions
 from lakeformat.rows.conditions.filter import Where, as_predicate
 from lakeformat.rows.conditions.predicate import col
+from lakeformat.tables.arguments import Partitions, WindowEnd
+from lakeformat.tables.results import Results, Rows
 from lakeformat.types.arrow_types import from_arrow_type
 from lakeformat.types.types import DataField
 from spark_jobs.frames.columns import ToSpark, spark_schema

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Mapping
 
 import lakeformat as lake
-from lakeformat.paimon.table import Overwritten
+from lakeformat.tables.arguments import Overwritten
 from lakeformat.tables.position import AnyPosition
 
 __all__ = ["publish"]

@@ -8,11 +8,10 @@ from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 import lakeformat as lake
-from lakeformat.paimon.read.changes.window import WindowEnd
 from lakeformat.paimon.read.plain_files import PlainFile
-from lakeformat.paimon.read.time_travel import Moment
-from lakeformat.paimon.read.where import Partitions
 from lakeformat.rows.conditions.filter import Where
+from lakeformat.tables.arguments import Partitions, WindowEnd
+from lakeformat.tables.moment import Moment
 from lakeformat.types.types import DataField
 from spark_jobs.frames.columns import holds_what_spark_reads, spark_schema
 from spark_jobs.frames.conditions import column_named, spark_condition

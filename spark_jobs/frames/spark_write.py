@@ -15,8 +15,8 @@ from pyspark.accumulators import Accumulator, AccumulatorParam
 
 import lakeformat as lake
 from lakeformat.paimon.layout import POSTPONE_BUCKET
-from lakeformat.paimon.table import Overwritten
 from lakeformat.paimon.write.passthrough_columns import decimals_as_numbers
+from lakeformat.tables.arguments import Overwritten
 from spark_jobs.frames.fitting import require_fitting
 from spark_jobs.frames.jvm_batches import (
     WIDEST_BYTES,

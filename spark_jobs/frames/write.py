@@ -6,8 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Literal
 
 import lakeformat as lake
-from lakeformat.paimon.partition_filter import PartitionSpec
-from lakeformat.paimon.table import Overwritten
+from lakeformat.tables.arguments import Overwritten, PartitionSpec
 from lakeformat.tables.position import AnyPosition
 from spark_jobs.frames.parts import classic_context
 from spark_jobs.frames.publish import publish

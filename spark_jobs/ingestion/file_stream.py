@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 import lakeformat as lake
-from lakeformat.paimon.options.kinds import ASKED_DURATION
+from lakeformat.types.amounts import parse_asked_duration
 from spark_jobs.ingestion.file_checkpoint import Batch, Checkpoint
 from spark_jobs.ingestion.source_files import find_paths
 from spark_jobs.runtime.job import Outcome
@@ -58,7 +58,7 @@ def rounds(poll: str | None) -> Iterator[None]:
     yield
     if poll is None:
         return
-    seconds = ASKED_DURATION.parse(poll) / 1000
+    seconds = parse_asked_duration(poll) / 1000
     while True:
         time.sleep(seconds)
         yield

@@ -10,8 +10,8 @@ import pyarrow as pa
 
 import lakeformat as lake
 from lakeformat.paimon.read.changes.rows import ROW_KIND
-from lakeformat.paimon.read.results import Results
 from lakeformat.paimon.read.splits import Split
+from lakeformat.tables.results import Results
 from spark_jobs.ingestion.row_sources import Columns, FileRows, MessageRows, rows_of
 from spark_jobs.runtime.tasks import ReportingExecutor
 

@@ -46,9 +46,9 @@ _KEY_OPTIONS = ("primary-key", "partition")
 
 
 def _duration(value: str) -> int:
-    from lakeformat.paimon.options.kinds import ASKED_DURATION
+    from lakeformat.types.amounts import parse_asked_duration
 
-    return ASKED_DURATION.parse(value)
+    return parse_asked_duration(value)
 
 
 def _some_time(value: str) -> None:
@@ -106,14 +106,14 @@ def _share(value: float) -> None:
 
 
 def _tag_name(value: str) -> None:
-    from lakeformat.paimon.metadata.file_name_part import check_new_file_name_part
+    from lakeformat.tables.file_name_part import check_new_file_name_part
 
     check_new_file_name_part("tag name", value)
 
 
 def check_consumer_name(value: str) -> None:
     """Refuse an invalid name of a consumer."""
-    from lakeformat.paimon.metadata.file_name_part import check_new_file_name_part
+    from lakeformat.tables.file_name_part import check_new_file_name_part
 
     check_new_file_name_part("consumer id", value)
 
@@ -140,7 +140,7 @@ def _any_texts(value: object) -> None:
 
 
 def _time_formatter(value: str) -> None:
-    from lakeformat.paimon.partitions.time_format import time_format
+    from lakeformat.tables.time_format import time_format
 
     time_format(value)
 

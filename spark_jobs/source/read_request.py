@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import lakeformat as lake
-from lakeformat.paimon.read.changes.window import WindowEnd
+from lakeformat.tables.arguments import WindowEnd
 from spark_jobs.frames.plans import ReadPlan, plan_changes, plan_results, plan_splits
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
-    from lakeformat.paimon.read.results import Results
+    from lakeformat.tables.results import Results
 
 __all__ = ["Between", "ReadRequest", "request_of_options", "time_of", "truth", "whole_number"]
 
@@ -200,7 +200,7 @@ def _snapshot_or_tag(end: str) -> WindowEnd:
 def _moment(end: str) -> WindowEnd:
     from datetime import UTC, datetime
 
-    from lakeformat.paimon.read.time_travel import to_millis
+    from lakeformat.tables.moment import to_millis
 
     millis = to_millis(int(end) if end.isdecimal() else end)
     return datetime.fromtimestamp(millis / 1000, UTC)

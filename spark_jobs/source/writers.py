@@ -16,7 +16,7 @@ from pyspark.sql.datasource import (
 
 import lakeformat as lake
 from lakeformat.environment import SYSTEM
-from lakeformat.paimon.table import Overwritten
+from lakeformat.tables.arguments import Overwritten
 from spark_jobs.frames.publish import publish
 from spark_jobs.frames.spark_write import require_one_writer, write_in_task
 from spark_jobs.frames.worker import prepare_worker

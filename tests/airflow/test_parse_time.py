@@ -40,18 +40,15 @@ def test_parsing_all_templates_loads_few_modules_and_no_data_stack():
     )
     added, heavy = json.loads(done.stdout.splitlines()[-1])
     assert heavy == []
-    # Of the library only what refuses a wrong argument: errors, and the options' way with texts.
+    # Of the library only what refuses a wrong argument.
     library = [name for name in added if name.startswith("lakeformat")]
     assert {".".join(name.split(".")[1:3]) for name in library if "." in name} <= {
         "environment",
         "errors",
-        "files",
-        "files.codecs",  # names of compressions, which options hold
-        "paimon",
-        "paimon.options",
-        "paimon.partitions",  # its format of times
+        "tables",
+        "tables.time_format",  # of partitions
         "types",
-        "types.java_zones",  # names of time zones, which options hold
+        "types.amounts",  # sizes and durations
     }
     ours = [name for name in added if name.startswith("airflow_provider_lake")]
     assert 10 < len(ours) < BUDGET

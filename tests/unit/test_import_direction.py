@@ -213,7 +213,7 @@ def find_cycle(graph: Mapping[str, set[str]]) -> str | None:
         ("storage/local.py", "from lakeformat.paimon.commit import publish", "stands above"),
         ("storage/local.py", "from lakeformat.paimon import commit", "stands above"),
         ("storage/local.py", "from ..paimon.commit import publish", "stands above"),
-        ("paimon/read/scan.py", "import lakeformat.paimon.write.batches", "shares a step"),
+        ("paimon/read/scan.py", "import lakeformat.paimon.write.assign", "shares a step"),
         ("paimon/read/scan.py", "import lakeformat", "public API"),
         ("rows/keys.py", "from lakeformat.paimon import schema", "stands above"),
         ("types/types.py", "from lakeformat.types import casts", "stands above"),

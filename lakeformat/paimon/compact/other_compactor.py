@@ -14,7 +14,7 @@ from lakeformat.errors import CorruptTableError
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.metadata.snapshot import Snapshot, is_foreign_compaction
 from lakeformat.paimon.metadata.snapshot_directory import read_snapshot_if_present, snapshot_ids
-from lakeformat.paimon.read.time_travel import iso_text
+from lakeformat.tables.moment import iso_text
 from lakeformat.types.duration_text import duration
 
 __all__ = ["OtherCompactor", "find_other_compactor", "warn_of_other_compactor"]

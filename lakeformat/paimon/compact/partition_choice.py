@@ -15,12 +15,13 @@ from lakeformat.paimon.binary_row import FramedRows
 from lakeformat.paimon.handle import TableHandle, is_unaware
 from lakeformat.paimon.metadata.manifest import ManifestEntry
 from lakeformat.paimon.metadata.snapshot import Snapshot
-from lakeformat.paimon.options.kinds import ASKED_DURATION
 from lakeformat.paimon.partition import partition_fields
 from lakeformat.paimon.read.plan import plan_columns
-from lakeformat.paimon.read.where import Partitions, row_filter
+from lakeformat.paimon.read.where import row_filter
 from lakeformat.paimon.schema import TableSchema
 from lakeformat.rows.conditions.filter import Where
+from lakeformat.tables.arguments import Partitions
+from lakeformat.types.amounts import parse_asked_duration
 from lakeformat.types.arrow_types import to_arrow_schema
 
 __all__ = [
@@ -163,7 +164,7 @@ def idle_millis(idle: Idle) -> int:
         millis = (
             idle // timedelta(milliseconds=1)
             if isinstance(idle, timedelta)
-            else ASKED_DURATION.parse(idle)
+            else parse_asked_duration(idle)
         )
     except ValueError as reason:
         raise InvalidRequestError(f"idle is a time such as '1 h', got {idle!r}: {reason}") from None

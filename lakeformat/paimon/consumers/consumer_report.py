@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from lakeformat.paimon.read.time_travel import iso_text
+from lakeformat.tables.moment import iso_text
 from lakeformat.tables.position import Position
 from lakeformat.tables.report import Report
 

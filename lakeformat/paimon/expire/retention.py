@@ -10,7 +10,7 @@ from lakeformat.errors import InvalidRequestError
 from lakeformat.paimon.consumers import Guard
 from lakeformat.paimon.options import TableOptions
 from lakeformat.paimon.read.past_time import PastTime, past_millis
-from lakeformat.paimon.read.time_travel import moment_text
+from lakeformat.tables.moment import moment_text
 
 __all__ = [
     "Retention",

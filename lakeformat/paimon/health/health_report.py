@@ -8,7 +8,7 @@ from typing import Any
 
 from lakeformat.paimon.consumers import StalledConsumer
 from lakeformat.paimon.health.score import Score
-from lakeformat.paimon.read.time_travel import moment_text
+from lakeformat.tables.moment import moment_text
 from lakeformat.tables.report import Report
 
 __all__ = [

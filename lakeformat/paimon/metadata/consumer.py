@@ -14,7 +14,6 @@ from typing import Any
 from lakeformat.environment import Environment
 from lakeformat.errors import CorruptTableError, NotFoundError
 from lakeformat.paimon.layout import TableLayout, suffixed
-from lakeformat.paimon.metadata.file_name_part import check_file_name_part
 from lakeformat.paimon.metadata.json_file import (
     Member,
     Remedy,
@@ -23,6 +22,7 @@ from lakeformat.paimon.metadata.json_file import (
     write_members,
 )
 from lakeformat.storage import Storage
+from lakeformat.tables.file_name_part import check_file_name_part
 
 __all__ = [
     "Consumer",

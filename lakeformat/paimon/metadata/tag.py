@@ -12,10 +12,10 @@ from typing import Any
 
 from lakeformat.errors import NotFoundError
 from lakeformat.paimon.layout import TableLayout, suffixed
-from lakeformat.paimon.metadata.file_name_part import check_file_name_part
 from lakeformat.paimon.metadata.json_file import Remedy, decode_json_file
 from lakeformat.paimon.metadata.snapshot import Snapshot, snapshot_reader
 from lakeformat.storage import Storage
+from lakeformat.tables.file_name_part import check_file_name_part
 from lakeformat.types.type_rules import is_whole_number
 
 __all__ = [

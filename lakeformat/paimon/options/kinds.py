@@ -6,14 +6,13 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import tzinfo
-from fractions import Fraction
 from typing import Generic, TypeVar
 
+from lakeformat.types.amounts import parse_duration, parse_size
 from lakeformat.types.java_zones import find_zone
 
 __all__ = [
     "ADDRESSES",
-    "ASKED_DURATION",
     "BOOLEAN",
     "BUCKETS",
     "COLUMN_NAMES",
@@ -52,42 +51,11 @@ class Kind(Generic[T]):
 
 
 _MOST = 2**63 - 1
-"""The largest number of bytes and milliseconds: 64 bits in other engines."""
+"""The largest number of milliseconds: 64 bits in other engines."""
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 _LEVEL = re.compile(r"[0-9]{1,9}")
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/.*")
 _SCHEME_NAME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*")
-_SIZE = re.compile(r"([0-9]+)\s*([a-zµ]*)")
-_SIZE_UNITS: dict[str, int | Fraction] = {
-    **dict.fromkeys(("", "b", "bytes"), 1),
-    **dict.fromkeys(("k", "kb", "kibibytes"), 1 << 10),
-    **dict.fromkeys(("m", "mb", "mebibytes"), 1 << 20),
-    **dict.fromkeys(("g", "gb", "gibibytes"), 1 << 30),
-    **dict.fromkeys(("t", "tb", "tebibytes"), 1 << 40),
-}
-_DURATION_UNITS: dict[str, int | Fraction] = {
-    **dict.fromkeys(("", "ms", "milli", "millis", "millisecond", "milliseconds"), 1),
-    **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), 1_000),
-    **dict.fromkeys(("min", "m", "minute", "minutes"), 60_000),
-    **dict.fromkeys(("h", "hour", "hours"), 3_600_000),
-    **dict.fromkeys(("d", "day", "days"), 86_400_000),
-    **dict.fromkeys(("µs", "micro", "micros", "microsecond", "microseconds"), Fraction(1, 10**3)),
-    **dict.fromkeys(("ns", "nano", "nanos", "nanosecond", "nanoseconds"), Fraction(1, 10**6)),
-}
-
-
-def _with_unit(units: Mapping[str, int | Fraction]) -> Callable[[str], int]:
-    def parse(text: str) -> int:
-        found = _SIZE.fullmatch(text.strip().lower())
-        if found is None or found[2] not in units:
-            known = ", ".join(unit for unit in units if unit)
-            raise ValueError(f"write a number and a unit out of {known}")
-        value = int(int(found[1]) * units[found[2]])
-        if value > _MOST:
-            raise ValueError("it is larger than 64 bits")
-        return value
-
-    return parse
 
 
 def _integer(text: str) -> int:
@@ -165,19 +133,8 @@ def _buckets(text: str) -> int:
 
 UNAWARE, POSTPONE = -1, -2
 BUCKETS: Kind[int] = Kind("-1, -2 or a number of buckets", _buckets)
-SIZE: Kind[int] = Kind("a size such as '128 mb'", _with_unit(_SIZE_UNITS))
-DURATION: Kind[int] = Kind("a duration such as '10 s'", _with_unit(_DURATION_UNITS))
-
-
-def _asked_duration(text: str) -> int:
-    # As in Java, options without a unit are milliseconds; a person who types 7 does not mean that.
-    if text.strip().isdecimal():
-        raise ValueError(f"a number needs a unit, as in '{text.strip()} d'")
-    return DURATION.parse(text)
-
-
-ASKED_DURATION: Kind[int] = Kind("a duration such as '10 s'", _asked_duration)
-"""A duration in a call or a command."""
+SIZE: Kind[int] = Kind("a size such as '128 mb'", parse_size)
+DURATION: Kind[int] = Kind("a duration such as '10 s'", parse_duration)
 OPTIONAL_DURATION: Kind[int | None] = Kind(
     "a duration such as '10 s', or empty", lambda text: DURATION.parse(text) if text else None
 )

@@ -8,7 +8,7 @@ from datetime import timedelta
 
 from lakeformat.errors import InvalidRequestError
 from lakeformat.paimon.read.past_time import PastTime, past_millis, refuse_future
-from lakeformat.paimon.read.time_travel import Moment, moment_text, to_millis
+from lakeformat.tables.moment import Moment, moment_text, to_millis
 
 __all__ = ["AgeFloor", "find_floor"]
 

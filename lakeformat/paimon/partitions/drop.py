@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.metadata.snapshot_directory import latest_snapshot
-from lakeformat.paimon.partition_filter import PartitionSpec
 from lakeformat.paimon.partitions.live import chosen, live_partitions
 from lakeformat.paimon.partitions.partition_reports import DropPartitionsPlan
+from lakeformat.tables.arguments import PartitionSpec
 from lakeformat.types.type_rules import require_list
 
 __all__ = ["plan_drop_partitions"]

@@ -12,8 +12,8 @@ from lakeformat.paimon.binary_row import FramedRows
 from lakeformat.paimon.partition import partition_fields
 from lakeformat.paimon.partitions.live import LivePartition
 from lakeformat.paimon.partitions.partition_reports import ExpiredPartition
-from lakeformat.paimon.partitions.time_format import TimeFormat, fill_pattern
 from lakeformat.paimon.schema import TableSchema
+from lakeformat.tables.time_format import TimeFormat, fill_pattern
 from lakeformat.types.value_text import cast_text
 
 __all__ = ["ExpireRules", "Expiry", "pick_expired"]

@@ -13,9 +13,10 @@ import pyarrow as pa
 from lakeformat.paimon.handle import TableHandle, require_no_chain
 from lakeformat.paimon.metadata.snapshot import Snapshot
 from lakeformat.paimon.partition import partition_path
-from lakeformat.paimon.partition_filter import PartitionSpec, some_partitions
+from lakeformat.paimon.partition_filter import some_partitions
 from lakeformat.paimon.read.plan import plan_columns
 from lakeformat.paimon.read.row_ranges import rows_by_file
+from lakeformat.tables.arguments import PartitionSpec
 
 __all__ = ["LivePartition", "chosen", "live_partitions"]
 

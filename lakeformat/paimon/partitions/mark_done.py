@@ -20,11 +20,12 @@ from lakeformat.paimon.metadata.snapshot_directory import latest_snapshot
 from lakeformat.paimon.options import TableOptions
 from lakeformat.paimon.options.kinds import Kind
 from lakeformat.paimon.partition import partition_fields, partition_path
-from lakeformat.paimon.partition_filter import PartitionSpec, some_partitions
+from lakeformat.paimon.partition_filter import some_partitions
 from lakeformat.paimon.partitions.live import chosen, live_partitions
 from lakeformat.paimon.partitions.partition_reports import DonePartition, MarkDoneReport
 from lakeformat.storage.base import TooLargeError
 from lakeformat.storage.empty_directory import remove_empty_directory
+from lakeformat.tables.arguments import PartitionSpec
 from lakeformat.types.type_rules import is_list
 from lakeformat.types.values import values_from_arrow
 

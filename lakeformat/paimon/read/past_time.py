@@ -6,8 +6,8 @@ from datetime import timedelta
 from typing import TypeAlias
 
 from lakeformat.errors import InvalidRequestError
-from lakeformat.paimon.options.kinds import ASKED_DURATION
-from lakeformat.paimon.read.time_travel import Moment, moment_text, to_millis
+from lakeformat.tables.moment import Moment, moment_text, to_millis
+from lakeformat.types.amounts import parse_asked_duration
 
 __all__ = ["PastTime", "past_millis", "refuse_future"]
 
@@ -40,7 +40,7 @@ def _millis(name: str, asked: PastTime, now_millis: int) -> int:
         if not isinstance(asked, str):
             raise InvalidRequestError(f"{name}: {reason}") from None
     try:
-        return now_millis - ASKED_DURATION.parse(asked)
+        return now_millis - parse_asked_duration(asked)
     except ValueError as reason:
         raise InvalidRequestError(
             f"{name} must be a time such as '2024-01-31 10:00' (UTC unless it has a zone) or an "

@@ -29,7 +29,6 @@ from lakeformat.paimon.read.postponed_rows import (
     merges_postponed_rows,
     reports_postponed_rows,
 )
-from lakeformat.paimon.read.results import Results
 from lakeformat.paimon.read.row_ranges import deletions_of, range_rows, row_ranges
 from lakeformat.paimon.read.scan_report import ScanReport
 from lakeformat.paimon.read.split_reader import SplitReader
@@ -37,6 +36,7 @@ from lakeformat.paimon.read.splits import Split, bucket_splits
 from lakeformat.paimon.read.where import columns_named, row_filter
 from lakeformat.paimon.schema import TableSchema
 from lakeformat.rows.conditions.filter import PredicateFilter, Where
+from lakeformat.tables.results import Results
 from lakeformat.types.arrow_types import to_arrow_schema
 from lakeformat.types.types import DataField
 

@@ -11,8 +11,9 @@ from lakeformat.paimon.metadata.snapshot import Snapshot
 from lakeformat.paimon.metadata.snapshot_directory import latest_snapshot, read_snapshot_if_present
 from lakeformat.paimon.metadata.tag import read_tag_if_present
 from lakeformat.paimon.options import TableOptions
-from lakeformat.paimon.read.time_travel import find_snapshot, newest_at, newest_compacted, to_millis
+from lakeformat.paimon.read.time_travel import find_snapshot, newest_at, newest_compacted
 from lakeformat.paimon.schema_changes.time_travel_rules import INCREMENTAL, NamedState, named_state
+from lakeformat.tables.moment import to_millis
 
 __all__ = ["ShownState", "find_shown_state"]
 

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime, timedelta
 from functools import cache
-from typing import Any, TypeAlias
 
 from lakeformat.errors import InvalidRequestError, NotFoundError
 from lakeformat.paimon.handle import TableHandle
@@ -18,26 +16,19 @@ from lakeformat.paimon.metadata.snapshot_directory import (
 )
 from lakeformat.paimon.metadata.tag import read_tag
 from lakeformat.paimon.positions import require_number, snapshot_number
+from lakeformat.tables.moment import Moment, moment_text, to_millis
 from lakeformat.tables.position import AnyPosition
 
 __all__ = [
-    "Moment",
     "find_snapshot",
-    "iso_text",
-    "moment_text",
     "newest_at",
     "newest_compacted",
-    "to_millis",
     "watermark_text",
 ]
-
-Moment: TypeAlias = datetime | str | int
-"""A point in time: datetime or ISO text (UTC unless it has a zone), or epoch milliseconds."""
 
 _BEFORE_ALL = -(1 << 63)
 _LAST_IDENTIFIER = (1 << 63) - 1
 """Identifier of commits outside of streams."""
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def find_snapshot(
@@ -83,37 +74,6 @@ def newest_compacted(handle: TableHandle) -> Snapshot | None:
             if identifier % every == 0 or identifier == _LAST_IDENTIFIER:
                 return found
     return None
-
-
-def to_millis(moment: Moment) -> int:
-    """Return epoch milliseconds of a point in time, rounded down."""
-    if isinstance(moment, str):
-        try:
-            moment = datetime.fromisoformat(moment.strip())
-        except ValueError:
-            raise _no_moment(moment) from None
-    if isinstance(moment, datetime):
-        if moment != moment:  # NaT of pandas
-            raise _no_moment(moment)
-        zoned = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
-        return (zoned - _EPOCH) // timedelta(milliseconds=1)
-    if isinstance(moment, bool) or not isinstance(moment, int):
-        raise _no_moment(moment)
-    return moment
-
-
-def moment_text(millis: int) -> str:
-    """Format epoch milliseconds for people."""
-    try:
-        shown = _EPOCH + timedelta(milliseconds=millis)
-    except OverflowError:
-        return f"{millis}ms"
-    return shown.replace(tzinfo=None).isoformat(" ", "milliseconds") + "Z"
-
-
-def iso_text(millis: int) -> str:
-    """Format epoch milliseconds as system tables do: ISO 8601 in UTC without a zone."""
-    return moment_text(millis).removesuffix("Z").replace(" ", "T")
 
 
 def watermark_text(snapshot: Snapshot) -> str:
@@ -177,10 +137,3 @@ def _there(handle: TableHandle, show: Callable[[Snapshot], str]) -> str:
     if not there:
         return "it has no snapshot yet"
     return f"the oldest is {show(there[0])}, the newest {show(there[-1])}"
-
-
-def _no_moment(moment: Any) -> InvalidRequestError:
-    return InvalidRequestError(
-        "a time must be a datetime, a text such as '2024-01-31 10:00:00' (UTC unless it has a "
-        f"zone) or a number of milliseconds since 1970, got {moment!r}"
-    )

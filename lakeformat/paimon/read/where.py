@@ -9,7 +9,7 @@ import numpy as np
 
 from lakeformat.errors import InvalidRequestError
 from lakeformat.paimon.partition import partition_fields
-from lakeformat.paimon.partition_filter import PartitionSpec, some_partitions
+from lakeformat.paimon.partition_filter import some_partitions
 from lakeformat.paimon.schema import TableSchema
 from lakeformat.rows.conditions.filter import (
     PredicateFilter,
@@ -19,12 +19,10 @@ from lakeformat.rows.conditions.filter import (
 )
 from lakeformat.rows.conditions.predicate import And, Compare, Constant, IsNull, Or, Predicate
 from lakeformat.rows.prune import Op
+from lakeformat.tables.arguments import Partitions
 from lakeformat.types.types import DataField
 
-__all__ = ["Partitions", "check_limit", "columns_named", "row_filter"]
-
-Partitions = PartitionSpec | Sequence[PartitionSpec]
-"""Values of some partition columns, or a list of such: rows that match any of them."""
+__all__ = ["check_limit", "columns_named", "row_filter"]
 
 
 def row_filter(

@@ -13,7 +13,6 @@ from lakeformat.paimon.handle import TableHandle, require_allowed
 from lakeformat.paimon.metadata.snapshot import Snapshot
 from lakeformat.paimon.metadata.snapshot_directory import latest_snapshot
 from lakeformat.paimon.options.operation import Operation
-from lakeformat.paimon.read.time_travel import Moment
 from lakeformat.paimon.rollback.as_latest import (
     Return,
     plan_return,
@@ -32,6 +31,7 @@ from lakeformat.paimon.rollback.plan import (
 from lakeformat.paimon.rollback.rollback_report import RollbackReport
 from lakeformat.paimon.rollback.target import Target
 from lakeformat.tables.commit_id import CommitId, require_commit_id
+from lakeformat.tables.moment import Moment
 
 __all__ = ["rollback"]
 

@@ -9,8 +9,9 @@ from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.metadata.snapshot_directory import read_snapshot_if_present, snapshot_ids
 from lakeformat.paimon.positions import require_number
 from lakeformat.paimon.read.past_time import refuse_future
-from lakeformat.paimon.read.time_travel import Moment, moment_text, newest_at, to_millis
+from lakeformat.paimon.read.time_travel import newest_at
 from lakeformat.paimon.tags.source import Origin, find_origin
+from lakeformat.tables.moment import Moment, moment_text, to_millis
 
 __all__ = ["Target"]
 

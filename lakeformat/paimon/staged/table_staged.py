@@ -13,7 +13,6 @@ from lakeformat.paimon.commit.commit_report import CommitReport
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.layout import suffixed
 from lakeformat.paimon.metadata.commit_message import CommitMessage, check_messages
-from lakeformat.paimon.metadata.file_name_part import check_file_name_part
 from lakeformat.paimon.metadata.staged_result import (
     StagedResult,
     claim,
@@ -31,6 +30,7 @@ from lakeformat.paimon.staged.discard import DiscardReport, discard, where_publi
 from lakeformat.paimon.staged.order import require_order
 from lakeformat.storage import Storage, resolve
 from lakeformat.tables.commit_id import CommitId, require_commit_id
+from lakeformat.tables.file_name_part import check_file_name_part
 from lakeformat.tables.kept_files import kept_if_published
 from lakeformat.types.type_rules import require_list, require_text
 

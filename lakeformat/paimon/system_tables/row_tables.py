@@ -12,12 +12,13 @@ from lakeformat.paimon.read.changes.changes import Changes
 from lakeformat.paimon.read.changes.rows import ROW_KIND, ChangedRows, changed_rows
 from lakeformat.paimon.read.changes.state_rows import StateRows
 from lakeformat.paimon.read.changes.window import Window
-from lakeformat.paimon.read.rows import Rows
 from lakeformat.paimon.read.scan import Scan
-from lakeformat.paimon.read.where import Partitions, row_filter
+from lakeformat.paimon.read.where import row_filter
 from lakeformat.paimon.schema import TableSchema
 from lakeformat.paimon.system_tables.binlog import pack_updates, packed_schema
 from lakeformat.rows.conditions.filter import Where
+from lakeformat.tables.arguments import Partitions
+from lakeformat.tables.results import Rows
 from lakeformat.types.type_rules import require_text
 from lakeformat.types.types import ArrayType, DataField, with_nullability
 

@@ -1,11 +1,10 @@
 """The table that users hold (``table.py``), with its operations grouped by subject."""
 
 from lakeformat.paimon.table.table import (
-    Overwritten,
     ReadOnlyTable,
     SystemTable,
     Table,
     load_table,
 )
 
-__all__ = ["Overwritten", "ReadOnlyTable", "SystemTable", "Table", "load_table"]
+__all__ = ["ReadOnlyTable", "SystemTable", "Table", "load_table"]

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from lakeformat.paimon.orphans.missing_manifests import MissingManifestsReport
     from lakeformat.paimon.orphans.orphan_report import OrphanReport
     from lakeformat.paimon.read.past_time import PastTime
-    from lakeformat.paimon.read.time_travel import Moment
+    from lakeformat.tables.moment import Moment
 
 __all__ = ["TableOrphans"]
 

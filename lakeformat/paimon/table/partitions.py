@@ -17,15 +17,14 @@ if TYPE_CHECKING:
     from lakeformat.paimon.commit.compact_manifests import CompactManifestsReport
     from lakeformat.paimon.file_indexes.file_index_report import FileIndexReport
     from lakeformat.paimon.file_indexes.rewrite import OnFiles
-    from lakeformat.paimon.partition_filter import PartitionSpec
     from lakeformat.paimon.partitions.partition_reports import (
         DropPartitionsPlan,
         ExpirePartitionsReport,
         MarkDoneReport,
     )
     from lakeformat.paimon.read.past_time import PastTime
-    from lakeformat.paimon.read.where import Partitions
     from lakeformat.rows.conditions.filter import Where
+    from lakeformat.tables.arguments import Partitions, PartitionSpec
 
 __all__ = ["TablePartitions"]
 

@@ -26,12 +26,11 @@ if TYPE_CHECKING:
     from lakeformat.paimon.read.changes.changes import Changes
     from lakeformat.paimon.read.changes.snapshot_change import SnapshotChange
     from lakeformat.paimon.read.changes.streaming import ChangeStream
-    from lakeformat.paimon.read.changes.window import WindowEnd
     from lakeformat.paimon.read.scan import Scan
     from lakeformat.paimon.read.shown_state import ShownState
-    from lakeformat.paimon.read.time_travel import Moment
-    from lakeformat.paimon.read.where import Partitions
     from lakeformat.rows.conditions.filter import Where
+    from lakeformat.tables.arguments import Partitions, WindowEnd
+    from lakeformat.tables.moment import Moment
 
 __all__ = ["TableReads"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 from warnings import warn
 
 from lakeformat.environment import Environment
@@ -38,21 +38,16 @@ from lakeformat.types.type_rules import is_list
 if TYPE_CHECKING:
     from lakeformat.paimon.commit.commit_report import CommitReport
     from lakeformat.paimon.metadata.commit_message import CommitMessage
-    from lakeformat.paimon.partition_filter import PartitionSpec
-    from lakeformat.paimon.read.changes.window import WindowEnd
-    from lakeformat.paimon.read.rows import Rows
     from lakeformat.paimon.read.scan import Scan
-    from lakeformat.paimon.read.time_travel import Moment
-    from lakeformat.paimon.read.where import Partitions
     from lakeformat.paimon.staged import TableStaged
     from lakeformat.paimon.system_tables import RowTable, SystemScan, SystemTableDeclaration
     from lakeformat.paimon.write.table_writer import TableWriter
     from lakeformat.rows.conditions.filter import Where
+    from lakeformat.tables.arguments import Overwritten, Partitions, PartitionSpec, WindowEnd
+    from lakeformat.tables.moment import Moment
+    from lakeformat.tables.results import Rows
 
-__all__ = ["Overwritten", "ReadOnlyTable", "SystemTable", "Table", "load_table"]
-
-Overwritten: TypeAlias = "PartitionSpec | Literal['dynamic']"
-"""Partitions to replace; ``{}`` is the whole table."""
+__all__ = ["ReadOnlyTable", "SystemTable", "Table", "load_table"]
 
 _Shown = TypeVar("_Shown", bound="ReadOnlyTable")
 

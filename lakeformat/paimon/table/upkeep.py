@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from lakeformat.paimon.maintain import MaintainReport
     from lakeformat.paimon.maintain.request import OnProgress
     from lakeformat.paimon.read.past_time import PastTime
-    from lakeformat.paimon.read.where import Partitions
     from lakeformat.rows.conditions.filter import Where
+    from lakeformat.tables.arguments import Partitions
 
 __all__ = ["TableUpkeep"]
 

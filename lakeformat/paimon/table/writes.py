@@ -33,9 +33,10 @@ from lakeformat.paimon.commit.transaction import wait_to_retry
 from lakeformat.paimon.handle import TableHandle, crosses_partitions
 from lakeformat.paimon.metadata.commit_message import CommitMessage
 from lakeformat.paimon.metadata.snapshot import Snapshot
-from lakeformat.paimon.partition_filter import PartitionFilter, PartitionSpec, some_partitions
+from lakeformat.paimon.partition_filter import PartitionFilter, some_partitions
 from lakeformat.paimon.positions import snapshot_number
 from lakeformat.paimon.write.table_writer import TableWriter
+from lakeformat.tables.arguments import PartitionSpec
 from lakeformat.tables.commit_id import CommitId
 from lakeformat.tables.position import AnyPosition, Position
 from lakeformat.types.type_rules import is_whole_number

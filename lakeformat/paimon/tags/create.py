@@ -16,7 +16,6 @@ from lakeformat.errors import (
     UnavailableError,
 )
 from lakeformat.paimon.handle import TableHandle, require_allowed
-from lakeformat.paimon.metadata.file_name_part import check_new_file_name_part
 from lakeformat.paimon.metadata.tag import (
     Tag,
     create_tag,
@@ -26,13 +25,14 @@ from lakeformat.paimon.metadata.tag import (
     read_tags,
     replace_tag,
 )
-from lakeformat.paimon.options.kinds import ASKED_DURATION
 from lakeformat.paimon.options.operation import Operation
 from lakeformat.paimon.tags.in_use import require_found_again, require_unneeded
 from lakeformat.paimon.tags.period import period_of
 from lakeformat.paimon.tags.source import Origin
 from lakeformat.paimon.tags.success_file import remove_success_file, write_success_file
 from lakeformat.paimon.tags.tag_report import TagReport
+from lakeformat.tables.file_name_part import check_new_file_name_part
+from lakeformat.types.amounts import parse_asked_duration
 
 __all__ = [
     "Retain",
@@ -202,10 +202,10 @@ def retention(handle: TableHandle, retain: Retain | None) -> timedelta | None:
         return None if millis is None else timedelta(milliseconds=millis)
     if isinstance(retain, str):
         try:
-            found = timedelta(milliseconds=ASKED_DURATION.parse(retain))
+            found = timedelta(milliseconds=parse_asked_duration(retain))
         except (ValueError, OverflowError) as reason:
             raise InvalidRequestError(
-                f"retain is {retain!r}, but must be {ASKED_DURATION.name}: {reason}"
+                f"retain is {retain!r}, but must be a duration such as '10 s': {reason}"
             ) from None
     elif isinstance(retain, timedelta):
         found = retain

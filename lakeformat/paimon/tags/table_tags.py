@@ -10,7 +10,6 @@ from lakeformat.paimon.deletion import OnRemoval
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.metadata.tag import Tag, read_tags
 from lakeformat.paimon.read.past_time import PastTime
-from lakeformat.paimon.read.time_travel import Moment
 from lakeformat.paimon.tags.automatic import AutomaticTagsReport, create_due
 from lakeformat.paimon.tags.create import Retain, create, rename, replace_with
 from lakeformat.paimon.tags.delete import delete
@@ -18,6 +17,7 @@ from lakeformat.paimon.tags.exclusive_files import DeletionReport
 from lakeformat.paimon.tags.expire import expire, expires_at
 from lakeformat.paimon.tags.source import find_origin
 from lakeformat.paimon.tags.tag_report import TagInfo, TagReport
+from lakeformat.tables.moment import Moment
 from lakeformat.tables.position import AnyPosition
 
 __all__ = ["TableTags"]

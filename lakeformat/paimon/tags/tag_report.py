@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
-from lakeformat.paimon.read.time_travel import iso_text
 from lakeformat.paimon.system_tables.tags import duration_text
+from lakeformat.tables.moment import iso_text
 from lakeformat.tables.report import Report
 
 __all__ = ["TagInfo", "TagReport"]

@@ -21,11 +21,11 @@ from lakeformat.paimon.metadata.snapshot_directory import latest_snapshot
 from lakeformat.paimon.partition_filter import PartitionFilter
 from lakeformat.paimon.write.append_bucket import AppendBuckets
 from lakeformat.paimon.write.assign import NewFiles, PartitionNumbers
-from lakeformat.paimon.write.batches import to_batches
 from lakeformat.paimon.write.input_columns import input_columns_of
 from lakeformat.paimon.write.placement import FindExistingKeys, placement_of
 from lakeformat.paimon.write.row_kinds import RowKinds, written_rows
 from lakeformat.paimon.write.sequences import SequenceNumbers
+from lakeformat.rows.batches import to_batches
 from lakeformat.rows.groups import Positions
 from lakeformat.storage.creation_proof import ProvesCreation
 

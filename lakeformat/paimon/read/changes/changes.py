@@ -13,7 +13,7 @@ from lakeformat.paimon.read.changes.files import ChangedFiles, ChangeFiles
 from lakeformat.paimon.read.changes.rows import ChangedRows
 from lakeformat.paimon.read.changes.state_diff import StateDiff
 from lakeformat.paimon.read.changes.window import ChangeMode, Window, read_change
-from lakeformat.paimon.read.rows import Rows
+from lakeformat.tables.results import Rows
 
 __all__ = ["Changes", "ChangesPart"]
 

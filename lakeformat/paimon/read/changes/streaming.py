@@ -33,7 +33,8 @@ from lakeformat.paimon.read.changes.files import (
 )
 from lakeformat.paimon.read.changes.rows import ChangedRows
 from lakeformat.paimon.read.changes.state_rows import StateRows
-from lakeformat.paimon.read.time_travel import Moment, newest_at, newest_compacted, to_millis
+from lakeformat.paimon.read.time_travel import newest_at, newest_compacted
+from lakeformat.tables.moment import Moment, to_millis
 from lakeformat.tables.position import Position
 
 if TYPE_CHECKING:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import TypeAlias
 
 from lakeformat.errors import InvalidRequestError, NotFoundError
 from lakeformat.paimon.handle import TableHandle
@@ -19,20 +18,18 @@ from lakeformat.paimon.metadata.snapshot_directory import (
 from lakeformat.paimon.metadata.tag import read_tag
 from lakeformat.paimon.positions import snapshot_number
 from lakeformat.paimon.read.changes.files import NO_PRODUCER, changelog_producer
-from lakeformat.paimon.read.time_travel import newest_at, to_millis
+from lakeformat.paimon.read.time_travel import newest_at
+from lakeformat.tables.arguments import WindowEnd
+from lakeformat.tables.moment import to_millis
 from lakeformat.tables.position import Position
 from lakeformat.types.type_rules import is_whole_number
 
 __all__ = [
     "ChangeMode",
     "Window",
-    "WindowEnd",
     "find_window",
     "read_change",
 ]
-
-WindowEnd: TypeAlias = Position | int | str | datetime
-"""Position, snapshot number, tag name, or time (UTC unless it has a zone)."""
 
 
 class ChangeMode(StrEnum):

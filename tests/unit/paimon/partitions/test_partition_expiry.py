@@ -15,8 +15,8 @@ from lakeformat.environment import SYSTEM
 from lakeformat.paimon.metadata.data_file_meta import local_wall_clock
 from lakeformat.paimon.partitions.expired import ExpireRules, pick_expired
 from lakeformat.paimon.partitions.live import LivePartition, live_partitions
-from lakeformat.paimon.partitions.time_format import time_format
 from lakeformat.paimon.schema import new_schema
+from lakeformat.tables.time_format import time_format
 
 NOW = 1_700_000_000_000
 TODAY = local_wall_clock(NOW)

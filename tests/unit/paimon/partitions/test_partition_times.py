@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import lakeformat as lake
-from lakeformat.paimon.partitions.time_format import fill_pattern, time_format
+from lakeformat.tables.time_format import fill_pattern, time_format
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,9 @@
-"""Conversions of streamed rows to Arrow, pandas and polars."""
+"""Rows that are read only when a result is requested: as Arrow, pandas or polars."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import pandas
     import polars
 
-__all__ = ["Results"]
+__all__ = ["Results", "Rows"]
 
 
 class Results(ABC):
@@ -48,3 +48,36 @@ class Results(ABC):
         found = pl.from_arrow(self.to_arrow())
         assert isinstance(found, pl.DataFrame)
         return found
+
+
+class Rows(Results):
+    """A stream of batches that restarts for every result."""
+
+    def __init__(
+        self,
+        schema: pa.Schema,
+        read: Callable[[], Iterator[pa.RecordBatch]],
+        limit: int | None = None,
+    ) -> None:
+        self._schema = schema
+        self._read = read
+        self._limit = limit
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns of the rows."""
+        return self._schema
+
+    def to_batches(self) -> Iterator[pa.RecordBatch]:
+        """Stream the rows."""
+        left = self._limit
+        for batch in self._read() if left != 0 else ():
+            if left is not None and batch.num_rows >= left:
+                yield batch.slice(0, left)
+                return
+            left = None if left is None else left - batch.num_rows
+            yield batch
+
+    def count(self) -> int:
+        """Read all rows and return their number."""
+        return sum(batch.num_rows for batch in self.to_batches())

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from lakeformat.errors import InvalidRequestError
-from lakeformat.paimon.layout import DOTS
 
-__all__ = ["check_file_name_part", "check_new_file_name_part"]
+__all__ = ["DOTS", "check_file_name_part", "check_new_file_name_part"]
+
+DOTS = frozenset({".", ".."})
+"""Directory names with a meaning of their own; no file, branch, tag or consumer may have one."""
 
 # Of 255 bytes, as a file has in most systems; the longest is a consumer's while it is written.
 _LONGEST_BYTES = 255 - len(".consumer-") - len(".") - 36 - len(".tmp")

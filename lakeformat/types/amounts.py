@@ -1,0 +1,61 @@
+"""Reads sizes and durations from text, with the units that options accept."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from fractions import Fraction
+
+__all__ = ["parse_asked_duration", "parse_duration", "parse_size"]
+
+_MOST = 2**63 - 1
+"""The largest number of bytes and milliseconds: 64 bits in other engines."""
+_AMOUNT = re.compile(r"([0-9]+)\s*([a-zµ]*)")
+_SIZE_UNITS: dict[str, int | Fraction] = {
+    **dict.fromkeys(("", "b", "bytes"), 1),
+    **dict.fromkeys(("k", "kb", "kibibytes"), 1 << 10),
+    **dict.fromkeys(("m", "mb", "mebibytes"), 1 << 20),
+    **dict.fromkeys(("g", "gb", "gibibytes"), 1 << 30),
+    **dict.fromkeys(("t", "tb", "tebibytes"), 1 << 40),
+}
+_DURATION_UNITS: dict[str, int | Fraction] = {
+    **dict.fromkeys(("", "ms", "milli", "millis", "millisecond", "milliseconds"), 1),
+    **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), 1_000),
+    **dict.fromkeys(("min", "m", "minute", "minutes"), 60_000),
+    **dict.fromkeys(("h", "hour", "hours"), 3_600_000),
+    **dict.fromkeys(("d", "day", "days"), 86_400_000),
+    **dict.fromkeys(("µs", "micro", "micros", "microsecond", "microseconds"), Fraction(1, 10**3)),
+    **dict.fromkeys(("ns", "nano", "nanos", "nanosecond", "nanoseconds"), Fraction(1, 10**6)),
+}
+
+
+def parse_size(text: str) -> int:
+    """Return the bytes of a size such as ``128 mb``; raise ValueError for any other text."""
+    return _parse(text, _SIZE_UNITS)
+
+
+def parse_duration(text: str) -> int:
+    """Return the milliseconds of a duration such as ``10 s``; raise ValueError for another text.
+
+    As in Java, a number without a unit is milliseconds.
+    """
+    return _parse(text, _DURATION_UNITS)
+
+
+def parse_asked_duration(text: str) -> int:
+    """Do the same for a call or a command, where a number needs a unit."""
+    # A person who types 7 does not mean milliseconds.
+    if text.strip().isdecimal():
+        raise ValueError(f"a number needs a unit, as in '{text.strip()} d'")
+    return parse_duration(text)
+
+
+def _parse(text: str, units: Mapping[str, int | Fraction]) -> int:
+    found = _AMOUNT.fullmatch(text.strip().lower())
+    if found is None or found[2] not in units:
+        known = ", ".join(unit for unit in units if unit)
+        raise ValueError(f"write a number and a unit out of {known}")
+    value = int(int(found[1]) * units[found[2]])
+    if value > _MOST:
+        raise ValueError("it is larger than 64 bits")
+    return value
