@@ -68,7 +68,4 @@ class LakeTableJobMixin(LakeLineageMixin, LakeJobMixin):
 def _check_partitions(table: Table, request: PartitionsRequest) -> None:
     """Refuse an invalid SQL condition, and columns or values that the table does not have."""
     if request.where is not None or request.partitions is not None:
-        from lakeformat.paimon.compact.partition_choice import Chosen, chosen_partitions
-
-        chosen = Chosen(where=request.where, partitions=request.partitions)
-        chosen_partitions(table.schema, chosen)
+        table.check_partition_choice(where=request.where, partitions=request.partitions)

@@ -34,10 +34,8 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _changelog(wanted: ChangelogRequest, spark: SparkSession | None) -> Outcome:
-    from lakeformat.paimon.compact.changelogs.producers import strategy_of_changelog
-
     table = wanted_table(wanted)
-    strategy = strategy_of_changelog(table.options)
+    strategy = table.options.strategy_of_changelog()
     with compacting_executor(wanted, spark, wanted.table) as executor:
         return compact_table(table, wanted, executor, strategy=strategy)
 

@@ -180,9 +180,7 @@ def _failures(report: MaintainReport) -> str:
 
 def _heard(progress: MaintainProgress) -> None:
     """Log each step as it begins, and the units of a compaction; single files would be too many."""
-    from lakeformat.paimon.maintain.steps import STEPS
-
-    names, more = [*STEPS], {"table": progress.table, "step": progress.step}
+    names, more = progress.steps, {"table": progress.table, "step": progress.step}
     if progress.total is not None:
         report_progress(progress.done, progress.total, progress.unit, **more)
     elif not progress.done and progress.step in names:

@@ -27,16 +27,9 @@ def to_dataset(asset: Asset, lineage_context: Any) -> Dataset:
 
 def location_of(address: TableAddress) -> str:
     """Return the location of a table, which need not exist."""
-    from lakeformat import NotFoundError
-    from lakeformat.paimon.layout import database_directory
-
     catalog = LakeHook(address.lake_conn_id).get_conn()
     table = address.table.partition("$")[0]
-    try:
-        storage, layout = catalog.place_of_new_table(f"{address.database}.{table}")
-    except NotFoundError:  # its database does not exist either
-        return f"{database_directory(catalog.location, address.database)}/{table}"
-    return storage.uri(layout.root)
+    return catalog.location_of(f"{address.database}.{table}")
 
 
 def dataset_name(location: str) -> tuple[str, str]:

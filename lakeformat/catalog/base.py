@@ -247,6 +247,15 @@ class Catalog(ABC):
         self._check_new("table", parsed.table)
         return self._storage_of(parsed.database), self._layout(parsed)
 
+    def location_of(self, name: str) -> str:
+        """Return the URI of a table ``database.table``; it and its database need not exist."""
+        try:
+            storage, layout = self.place_of_new_table(name)
+        except NotFoundError:
+            parsed = parse_plain_name(name)
+            return f"{database_directory(self.location, parsed.database)}/{parsed.table}"
+        return storage.uri(layout.root)
+
     def check_external_paths(self, name: str, addresses: Sequence[str]) -> None:
         """Refuse external paths that ``external-roots`` does not allow, or that overlap with
         tables.

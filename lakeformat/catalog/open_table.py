@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
+from lakeformat.catalog.outside import external_paths_in
 from lakeformat.catalog.table_format import explain_missing
 from lakeformat.environment import SYSTEM, Environment
-from lakeformat.errors import NotFoundError
+from lakeformat.errors import InvalidRequestError, NotFoundError
 from lakeformat.paimon.layout import TableLayout
+from lakeformat.paimon.metadata.schema_file import alter_schema
+from lakeformat.paimon.schema import TableSchema
+from lakeformat.paimon.schema_changes.changes import SchemaChange
 from lakeformat.paimon.table import Table, load_table
 from lakeformat.storage import ExternalRoots, open_storage
 from lakeformat.storage.links import within
 from lakeformat.tables.position import MAIN_BRANCH
 
-__all__ = ["open_table"]
+__all__ = ["alter_table_at", "open_table"]
 
 
 def open_table(
@@ -37,3 +41,21 @@ def open_table(
         return load_table(storage, TableLayout(root, branch), environment, roots)
     except NotFoundError as missing:
         raise explain_missing(within(storage, root), root, missing) from None
+
+
+def alter_table_at(
+    location: str,
+    changes: Sequence[SchemaChange],
+    *,
+    options: Mapping[str, str] | None = None,
+    branch: str = MAIN_BRANCH,
+    environment: Environment = SYSTEM,
+) -> TableSchema:
+    """Change the schema of the table at a path or URI; no lock of a catalog is used."""
+    if external_paths_in(changes):
+        raise InvalidRequestError(
+            f"external paths of {location} cannot be set by its directory, because only a catalog "
+            "knows the other tables: name the table 'database.table' with --warehouse"
+        )
+    storage, root = open_storage(location, options)
+    return alter_schema(within(storage, root), TableLayout(root, branch), changes, environment)

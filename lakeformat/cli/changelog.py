@@ -45,11 +45,8 @@ def changelog(
 
     An example: lake changelog shop.orders --where "dt >= '2024-01-31'"
     """
-    # Arrow takes a while to load, and `lake --help` does not need it.
-    from lakeformat.paimon.compact.changelogs.producers import strategy_of_changelog
-
     found = named_table(context, table)
-    strategy = strategy_of_changelog(found.options)
+    strategy = found.options.strategy_of_changelog()
     if not goes_on_beside(context, [found.other_compactor()], yes=yes):
         return
     with progressing() as on_progress:

@@ -137,7 +137,6 @@ def changes(
     An example: lake changes shop.orders --after 3
     """
     from lakeformat.cli.row_files import form_of
-    from lakeformat.paimon.compact.changelogs.producers import makes_changelog
     from lakeformat.tables.results import Rows
 
     chosen = form_of(form, output, as_json=as_json)
@@ -151,7 +150,7 @@ def changes(
     )
     limited = Rows(found.schema, found.to_batches, _asked(limit, chosen))
     is_empty = _emit(limited, chosen, output, limit) == 0
-    if is_empty and found.mode == "changelog" and makes_changelog(opened.options):
+    if is_empty and found.mode == "changelog" and opened.options.makes_changelog:
         typer.echo(
             "the changelog does not cover writes since the last compaction; to bring it up to "
             f"date: lake changelog {table}",

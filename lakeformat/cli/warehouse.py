@@ -16,7 +16,7 @@ import typer
 import lakeformat as lake
 from lakeformat.cli.metadata_commands import METADATA_COMMANDS
 from lakeformat.errors import InvalidRequestError, NotFoundError
-from lakeformat.paimon.layout import MAIN_BRANCH
+from lakeformat.tables.position import MAIN_BRANCH
 
 if TYPE_CHECKING:
     from lakeformat import SchemaChange
@@ -186,21 +186,10 @@ def altered_table_at(
     context: typer.Context, name: str, changes: Sequence[SchemaChange]
 ) -> lake.TableSchema:
     """Change the schema of the table in a directory; no catalog lock is used."""
-    from lakeformat.catalog.outside import external_paths_in
-    from lakeformat.environment import SYSTEM
-    from lakeformat.paimon.layout import TableLayout
-    from lakeformat.paimon.metadata.schema_file import alter_schema
-    from lakeformat.storage import open_storage
-    from lakeformat.storage.links import within
+    from lakeformat.catalog.open_table import alter_table_at
 
     location, branch = _address(context, name)
-    if external_paths_in(changes):
-        raise InvalidRequestError(
-            f"external paths of {name} cannot be set by its directory, because only a catalog "
-            "knows the other tables: name the table 'database.table' with --warehouse"
-        )
-    storage, root = open_storage(location, _storage_options(context))
-    return alter_schema(within(storage, root), TableLayout(root, branch), changes, SYSTEM)
+    return alter_table_at(location, changes, options=_storage_options(context), branch=branch)
 
 
 def _address(context: typer.Context, name: str) -> tuple[str, str]:

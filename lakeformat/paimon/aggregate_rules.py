@@ -31,7 +31,6 @@ __all__ = [
     "check_aggregation",
     "check_function",
     "counted_columns",
-    "function_of_column",
     "timestamp_member",
 ]
 
@@ -132,15 +131,6 @@ def canonical_name(name: str, column: str) -> str:
     return name
 
 
-def function_of_column(options: TableOptions, column: str) -> str | None:
-    """Return the function that the options give a column outside key and sequence, if any."""
-    return (
-        options.of_column(TableOptions.aggregate_function, column)
-        or options.default_aggregate_function
-        or None
-    )
-
-
 def counted_columns(schema: TableSchema) -> list[str]:
     """Return the columns that count the values written to them."""
     options = schema.table_options
@@ -148,7 +138,7 @@ def counted_columns(schema: TableSchema) -> list[str]:
         return []
     others = {*schema.primary_keys, *(name.strip() for name in options.sequence_field)}
     names = [name for name in schema.column_names if name not in others]
-    return [name for name in names if function_of_column(options, name) == COUNT]
+    return [name for name in names if options.aggregate_function_of(name) == COUNT]
 
 
 def check_aggregation(schema: TableSchema) -> None:
@@ -163,7 +153,7 @@ def check_aggregation(schema: TableSchema) -> None:
                     f"value: leave out {_key(TableOptions.aggregate_function, field)!r}"
                 )
         elif field.name not in schema.primary_keys:
-            name = function_of_column(options, field.name) or DEFAULT_FUNCTION
+            name = options.aggregate_function_of(field.name) or DEFAULT_FUNCTION
             check_function(name, field, options)
         if options.remove_record_on_delete_of_aggregation and options.of_column(
             TableOptions.ignore_retract, field.name

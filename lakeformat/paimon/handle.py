@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from lakeformat.environment import Environment
 from lakeformat.errors import InvalidRequestError, UnsupportedError
+from lakeformat.paimon.bucket_numbers import UNAWARE_BUCKET
 from lakeformat.paimon.layout import DATABASE_SUFFIX, MAIN_BRANCH, TableLayout
 from lakeformat.paimon.options import TableOptions
 from lakeformat.paimon.options.foreign import Trait
@@ -26,8 +27,6 @@ __all__ = [
     "require_writable",
     "traits_of",
 ]
-
-UNAWARE_BUCKET = -1
 
 CHAIN_TABLE = "chain-table.enabled"
 _CHAIN = ("scan.fallback-snapshot-branch", "scan.fallback-delta-branch")

@@ -24,6 +24,7 @@ from itertools import count
 from lakeformat.errors import CorruptTableError
 from lakeformat.files.changelog_packs import packed_part
 from lakeformat.files.file_format import FileFormat, file_extension
+from lakeformat.paimon.bucket_numbers import POSTPONE_BUCKET
 from lakeformat.paimon.options import TableOptions
 from lakeformat.tables.file_name_part import DOTS
 from lakeformat.tables.position import MAIN_BRANCH
@@ -32,7 +33,6 @@ __all__ = [
     "DATABASE_SUFFIX",
     "EXPIRY_INTENT",
     "MAIN_BRANCH",
-    "POSTPONE_BUCKET",
     "REGISTERED_MARK",
     "UNFINISHED_BRANCH",
     "DataFileNames",
@@ -61,9 +61,6 @@ EXPIRY_INTENT = ".expire-"
 
 FENCE = ".fence-"
 """Prefix of the file that lists the snapshots a rollback removed."""
-
-POSTPONE_BUCKET = -2
-"""The bucket of rows that get their bucket at the next compaction."""
 
 REGISTERED_MARK = "_registered_in_lake_table"
 """The file in a directory of plain files that names the table which registered them."""

@@ -18,7 +18,6 @@ from lakeformat.executor import Executor, in_order
 from lakeformat.files.foreign.dialect import CSV_AND_PLAIN, TextDialect
 from lakeformat.files.foreign.plain_copy import plain_copy
 from lakeformat.files.foreign.rows import naming
-from lakeformat.paimon.aggregate_rules import function_of_column
 from lakeformat.types.arrow_types import to_arrow_type
 from lakeformat.types.types import AtomicType
 from spark_jobs.cdc.canal import Canal
@@ -205,5 +204,5 @@ def _aggregates(table: lake.Table) -> bool:
         return True
     keys = table.schema.primary_keys
     values = [each.name for each in table.schema.fields if each.name not in keys]
-    functions = {function_of_column(table.options, name) for name in values}
+    functions = {table.options.aggregate_function_of(name) for name in values}
     return table.options.merge_engine == "partial-update" and not functions <= _REPLACING

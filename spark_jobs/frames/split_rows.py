@@ -20,9 +20,9 @@ import lakeformat as lake
 from lakeformat.paimon.write.assign import Assigner, PartitionNumbers, Place, Places, rows_by_place
 from lakeformat.paimon.write.checked_rows import CheckedRows
 from lakeformat.paimon.write.passthrough_columns import decimals_as_numbers, texts_as_numbers
-from lakeformat.paimon.write.repeated_values import with_dictionaries
 from lakeformat.rows.groups import Positions
 from lakeformat.rows.key_words import column_words
+from lakeformat.rows.repeated_values import with_dictionaries
 from lakeformat.rows.take_rows import take_rows
 from lakeformat.rows.word_order import sort_roughly
 from spark_jobs.frames.jvm_batches import in_tasks

@@ -6,7 +6,6 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from lakeformat.paimon.system_tables.registry import system_table_names
 from spark_jobs.frames.read import read_changes, read_table
 from spark_jobs.frames.tables import place_of
 
@@ -39,7 +38,7 @@ def create_views(
         name: read_table(spark, opened),
         f"{name}_changes": read_changes(spark, opened, before),
     }
-    for system_table in system_table_names():
+    for system_table in opened.system_tables:
         frames[f"{name}_{system_table}"] = read_table(spark, opened.system_table(system_table))
     for view, frame in frames.items():
         frame.createOrReplaceTempView(view)

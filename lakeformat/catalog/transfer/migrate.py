@@ -39,6 +39,7 @@ from lakeformat.errors import (
     NotFoundError,
 )
 from lakeformat.paimon.binary_row import encode_row, frame_row
+from lakeformat.paimon.bucket_numbers import UNAWARE_BUCKET
 from lakeformat.paimon.commit.commit import CommitOptions, commit_messages
 from lakeformat.paimon.commit.commit_report import CommitReport
 from lakeformat.paimon.datafile.file_statistics import encode_value_statistics
@@ -64,8 +65,7 @@ __all__ = ["migrate_directory"]
 
 _log = logging.getLogger(__name__)
 _CHUNK = 8 << 20
-_UNAWARE = {"bucket": "-1"}
-_UNAWARE_BUCKET = -1
+_UNAWARE = {"bucket": str(UNAWARE_BUCKET)}
 
 
 def migrate_directory(
@@ -90,7 +90,7 @@ def migrate_directory(
     columns = columns_of(directory, partition_types or {})
     settings = {**_UNAWARE, **(options or {})}
     schema = new_schema(columns, partition_by=directory.keys, options=settings, time_millis=0)
-    if schema.table_options.bucket != _UNAWARE_BUCKET:
+    if schema.table_options.bucket != UNAWARE_BUCKET:
         raise InvalidRequestError(
             "plain files have no buckets: leave out the option 'bucket', or write the rows into a "
             "table with buckets"
@@ -245,7 +245,7 @@ class _Migration:
                 table=self._handle.uri,
                 partition=partition,
                 bucket=0,
-                total_buckets=_UNAWARE_BUCKET,
+                total_buckets=UNAWARE_BUCKET,
                 base_snapshot=0,
                 branch=self._handle.layout.branch,
                 new_files=tuple(files),

@@ -12,11 +12,11 @@ import numpy as np
 import pyarrow as pa
 
 from lakeformat.errors import InvalidRequestError
+from lakeformat.paimon.bucket_numbers import POSTPONE_BUCKET
 from lakeformat.paimon.commit.base_files import BaseFiles
 from lakeformat.paimon.commit.changes import Changes, as_deletes
 from lakeformat.paimon.commit.key_ranges import first_overlap
 from lakeformat.paimon.handle import TableHandle
-from lakeformat.paimon.layout import POSTPONE_BUCKET
 from lakeformat.paimon.metadata.index_manifest import IndexManifestEntry, read_index_manifest
 from lakeformat.paimon.metadata.manifest import ManifestColumns
 from lakeformat.paimon.metadata.manifest_columns.columns import Mask, NumberColumn

@@ -5,7 +5,6 @@ from __future__ import annotations
 from itertools import chain
 
 from lakeformat.files.file_format import FileFormat
-from lakeformat.paimon.compact.changelogs.producers import makes_changelog
 from lakeformat.paimon.merge.deduplicate import Deduplicate
 from lakeformat.paimon.merge.of_table import merge_engine, merge_order
 from lakeformat.paimon.options import TableOptions
@@ -30,6 +29,6 @@ def carried_columns(schema: TableSchema, output_level: int) -> frozenset[str]:
 def _formats(options: TableOptions, output_level: int) -> set[str]:
     """Return the formats of all files that are written."""
     written = [options.of_level(output_level)]
-    if makes_changelog(options):
+    if options.makes_changelog:
         written.append(options.of_changelog(output_level))
     return {each.file_format for each in written}

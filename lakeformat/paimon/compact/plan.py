@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
+from lakeformat.paimon.bucket_numbers import POSTPONE_BUCKET
 from lakeformat.paimon.commit.same_table import require_same_table
 from lakeformat.paimon.compact.append_pick import (
     AppendPick,
@@ -27,7 +28,6 @@ from lakeformat.paimon.compact.steps import Rewrite
 from lakeformat.paimon.compact.supported import require_supported, require_whole_rows
 from lakeformat.paimon.compact.unit import CompactPlan, CompactUnit, NotChosen
 from lakeformat.paimon.handle import TableHandle, is_unaware
-from lakeformat.paimon.layout import POSTPONE_BUCKET
 from lakeformat.paimon.metadata.data_file_meta import local_wall_clock
 from lakeformat.paimon.metadata.index_manifest import IndexManifestEntry
 from lakeformat.paimon.metadata.manifest import ManifestEntry

@@ -10,11 +10,10 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakeformat.paimon.compact.changelogs.producers import makes_changelog, strategy_of_changelog
+from lakeformat.paimon.bucket_numbers import POSTPONE_BUCKET
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.health.health_report import BucketFacts, DeleteFacts, FileFacts
 from lakeformat.paimon.health.score import BYTES_PART, ENOUGH_FILES, Pending
-from lakeformat.paimon.layout import POSTPONE_BUCKET
 from lakeformat.paimon.metadata.index_manifest import DELETION_VECTORS, IndexManifestEntry
 from lakeformat.paimon.metadata.manifest import ManifestColumns
 from lakeformat.paimon.partition import partition_name
@@ -224,11 +223,10 @@ class FileState:
     def _lacks_changelog(self) -> Mask | None:
         """Mask the files whose rows a compaction has still to write to the changelog, else None."""
         options = self._handle.options
-        if not self.is_keyed or not makes_changelog(options):
+        if not self.is_keyed or not options.makes_changelog:
             return None
-        if (
-            strategy_of_changelog(options) == "full"
-        ):  # the changelog gets only rows that reach the last level
+        if options.strategy_of_changelog() == "full":
+            # The changelog gets only rows that reach the last level.
             return self._levels < options.level_count - 1
         return self._is_fresh | self._is_postponed
 

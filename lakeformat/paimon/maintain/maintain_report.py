@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from enum import StrEnum
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from lakeformat.errors import InvalidRequestError, LakeError, Reported
 from lakeformat.paimon.health.health_report import Reason, Verdict
@@ -39,6 +39,9 @@ class MaintainProgress:
     total: int | None = None
     """None where the step does not know it beforehand."""
     unit: str = "files"
+
+    steps: ClassVar[tuple[str, ...]] = (PARTITIONS, COMPACT, EXPIRE, ORPHANS)
+    """The names of the steps, in the order they run."""
 
 
 class StepOutcome(StrEnum):

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lakeformat.errors import InvalidRequestError
-from lakeformat.paimon.aggregate_rules import DEFAULT_FUNCTION, function_of_column
+from lakeformat.paimon.aggregate_rules import DEFAULT_FUNCTION
 from lakeformat.paimon.datafile.system_fields import SEQUENCE_NUMBER, VALUE_KIND
 from lakeformat.paimon.merge.functions.function import AggregateFunction, ReducesChanges, RefusedRow
 from lakeformat.paimon.merge.functions.positions import PositionFunction
@@ -48,7 +48,7 @@ class Aggregation:
             elif field.name in schema.primary_keys:
                 functions[field.name] = kept_key(field.name)
             else:
-                name = function_of_column(options, field.name) or DEFAULT_FUNCTION
+                name = options.aggregate_function_of(field.name) or DEFAULT_FUNCTION
                 functions[field.name] = aggregate_function(name, field, options)
         keys = tuple(field.name for field in schema.key_fields)
         return cls(keys, functions, options.remove_record_on_delete_of_aggregation)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lakeformat.paimon.aggregate_rules import function_of_column
 from lakeformat.paimon.merge.deduplicate import Deduplicate
 from lakeformat.paimon.merge.engine import MergeEngine
 from lakeformat.paimon.merge.looked_up import LookedUp, supersedes
@@ -71,7 +70,7 @@ def _partial_update_rules(schema: TableSchema) -> PartialUpdateRules:
     functions = {
         field.name: aggregate_function(name, field, options)
         for field in schema.fields
-        if field.name in protected and (name := function_of_column(options, field.name))
+        if field.name in protected and (name := options.aggregate_function_of(field.name))
     }
     return PartialUpdateRules(
         columns=tuple(schema.column_names),

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import tzinfo
 from typing import Generic, TypeVar
 
+from lakeformat.paimon.bucket_numbers import POSTPONE_BUCKET, UNAWARE_BUCKET
 from lakeformat.types.amounts import parse_duration, parse_size
 from lakeformat.types.java_zones import find_zone
 
@@ -126,12 +127,11 @@ def _file_name_part(text: str) -> str:
 
 def _buckets(text: str) -> int:
     value = _integer(text)
-    if value not in (UNAWARE, POSTPONE) and not 1 <= value < 2**31:
+    if value not in (UNAWARE_BUCKET, POSTPONE_BUCKET) and not 1 <= value < 2**31:
         raise ValueError("there is no such number of buckets")
     return value
 
 
-UNAWARE, POSTPONE = -1, -2
 BUCKETS: Kind[int] = Kind("-1, -2 or a number of buckets", _buckets)
 SIZE: Kind[int] = Kind("a size such as '128 mb'", parse_size)
 DURATION: Kind[int] = Kind("a duration such as '10 s'", parse_duration)

@@ -308,6 +308,26 @@ class TableOptions(
         )
 
     @property
+    def makes_changelog(self) -> bool:
+        """True if compactions of the table make its changelog."""
+        return self.changelog_producer in ("lookup", "full-compaction")
+
+    def strategy_of_changelog(self) -> str:
+        """Return the cheapest strategy of a compaction that completes the changelog."""
+        if not self.makes_changelog:
+            raise InvalidRequestError(
+                f"option 'changelog-producer' is {self.changelog_producer!r}: no compaction makes "
+                "a changelog of this table. Use `lake compact`; docs/changelog.md lists the "
+                "tables that may get another producer"
+            )
+        return "minor" if self.changelog_producer == "lookup" else "full"
+
+    def aggregate_function_of(self, column: str) -> str | None:
+        """Return the function of a column outside key and sequence; None if it has none."""
+        named = self.of_column(TableOptions.aggregate_function, column)
+        return named or self.default_aggregate_function or None
+
+    @property
     def asks_for_file_indexes(self) -> bool:
         """True if the table sets any option about the index that each data file may have."""
         return any(key.startswith("file-index.") for key in self._raw)

@@ -9,15 +9,13 @@ import pyarrow.compute as pc
 
 from lakeformat.errors import CorruptTableError
 from lakeformat.paimon.binary_row import decode_columns
+from lakeformat.paimon.bucket_numbers import POSTPONE_BUCKET
 from lakeformat.paimon.key_order import orderable
 from lakeformat.paimon.metadata.manifest import ManifestEntry
 from lakeformat.paimon.partition import partition_fields
 from lakeformat.paimon.schema import TableSchema
 
-__all__ = ["POSTPONE_BUCKET", "has_unique_rows", "skips_level_zero", "visible_buckets"]
-
-POSTPONE_BUCKET = -2
-"""Bucket of postponed rows: the writer stored them before a real bucket was assigned."""
+__all__ = ["has_unique_rows", "skips_level_zero", "visible_buckets"]
 
 _FIRST_ROW = "first-row"
 

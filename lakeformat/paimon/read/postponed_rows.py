@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 import pyarrow as pa
 
+from lakeformat.paimon.bucket_numbers import POSTPONE_BUCKET
 from lakeformat.paimon.datafile.system_fields import SEQUENCE_NUMBER
-from lakeformat.paimon.layout import POSTPONE_BUCKET
 from lakeformat.paimon.merge.engine import MergeEngine
 from lakeformat.paimon.merge.looked_up import with_level
 from lakeformat.paimon.merge.order import MergeOrder

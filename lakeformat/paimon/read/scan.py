@@ -10,9 +10,9 @@ from typing import Any
 import pyarrow as pa
 
 from lakeformat.errors import InvalidRequestError
+from lakeformat.paimon.bucket_numbers import POSTPONE_BUCKET
 from lakeformat.paimon.expiry_race import explaining_expiry
 from lakeformat.paimon.handle import TableHandle, require_allowed
-from lakeformat.paimon.layout import POSTPONE_BUCKET
 from lakeformat.paimon.metadata.data_file_meta import DataFileMeta, written_millis
 from lakeformat.paimon.metadata.index_manifest import IndexManifestEntry
 from lakeformat.paimon.metadata.manifest import ManifestEntry

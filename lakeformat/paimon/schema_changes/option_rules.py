@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from lakeformat.errors import InvalidRequestError
+from lakeformat.paimon.bucket_numbers import UNAWARE_BUCKET
 from lakeformat.paimon.options import TableOptions, declared_options
 from lakeformat.paimon.options.kinds import BOOLEAN
 from lakeformat.paimon.options.option import Option
@@ -43,7 +44,6 @@ NEVER = frozenset({"type", "path"})
 """Fixed from the start."""
 
 ONLY_TO_TRUE = frozenset({"ignore-delete", "ignore-update-before"})
-UNAWARE_BUCKET = -1
 
 _NEWER_KEY = {older: option.key for option in declared_options() for older in option.older_keys}
 # Read here even if this version does not declare them for its own tables.

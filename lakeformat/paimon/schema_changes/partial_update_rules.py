@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lakeformat.errors import InvalidRequestError
-from lakeformat.paimon.aggregate_rules import check_function, function_of_column
+from lakeformat.paimon.aggregate_rules import check_function
 from lakeformat.paimon.options import TableOptions
 from lakeformat.paimon.schema import TableSchema
 from lakeformat.paimon.schema_changes.sequence_groups import SequenceGroup, sequence_groups
@@ -90,7 +90,7 @@ def _check_functions(schema: TableSchema, groups: tuple[SequenceGroup, ...]) -> 
     protected = {name for group in groups for name in group.protected}
     never = {*schema.primary_keys, *(name for group in groups for name in group.sequence)}
     for field in schema.fields:
-        function = function_of_column(options, field.name)
+        function = options.aggregate_function_of(field.name)
         if function is None or field.name in never:
             continue
         if field.name in protected:

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from lakeformat.errors import InvalidRequestError
+from lakeformat.paimon.bucket_numbers import POSTPONE_BUCKET, UNAWARE_BUCKET
 from lakeformat.paimon.options import TableOptions
-from lakeformat.paimon.options.kinds import POSTPONE, UNAWARE
 from lakeformat.paimon.options.option import Option
 from lakeformat.paimon.schema import TableSchema
 from lakeformat.paimon.schema_changes.file_index_rules import check_file_indexes
@@ -82,13 +82,13 @@ def _has_order(field: DataField) -> bool:
 def _check_buckets(schema: TableSchema) -> None:
     options = schema.table_options
     bucket, keys = options.bucket, options.bucket_key
-    if bucket == UNAWARE:
+    if bucket == UNAWARE_BUCKET:
         if keys:
             raise InvalidRequestError(
                 "option 'bucket-key' needs a number of buckets; set 'bucket' too, or remove it"
             )
         return
-    if bucket == POSTPONE and not schema.primary_keys:
+    if bucket == POSTPONE_BUCKET and not schema.primary_keys:
         raise InvalidRequestError(
             "option 'bucket' is '-2', which postpones rows of primary-key tables; give the table "
             "a primary key or another number of buckets"
@@ -110,7 +110,7 @@ def _check_row_numbers(schema: TableSchema) -> None:
             "option 'data-evolution.enabled' joins files by the numbers of their rows: set "
             "'row-tracking.enabled' = 'true' too"
         )
-    if options.data_evolution_enabled and (schema.primary_keys or options.bucket != UNAWARE):
+    if options.data_evolution_enabled and (schema.primary_keys or options.bucket != UNAWARE_BUCKET):
         raise InvalidRequestError(
             "option 'data-evolution.enabled' is for tables without primary key and with "
             "'bucket' = '-1'"

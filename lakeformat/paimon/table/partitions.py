@@ -32,6 +32,14 @@ __all__ = ["TablePartitions"]
 class TablePartitions(TableReads):
     """The part of a table that maintains partitions, statistics, indexes and manifests."""
 
+    def check_partition_choice(
+        self, *, where: Where | None = None, partitions: Partitions | None = None
+    ) -> None:
+        """Raise InvalidRequestError unless both choose by partition columns and their values."""
+        from lakeformat.paimon.compact.partition_choice import Chosen, chosen_partitions
+
+        chosen_partitions(self.schema, Chosen(where=where, partitions=partitions))
+
     def expire_partitions(
         self,
         *,

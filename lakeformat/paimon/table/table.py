@@ -243,6 +243,13 @@ class Table(
             return RowSystemTable(self._handle, rows)
         return SystemTable(self._handle, find_system_table(name))
 
+    @property
+    def system_tables(self) -> Sequence[str]:
+        """The names of the system tables with metadata."""
+        from lakeformat.paimon.system_tables import system_table_names
+
+        return system_table_names()
+
     def _delete(
         self,
         partitions: Collection[PartitionSpec],

@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 
 from lakeformat.paimon.write.assign import Places
-from lakeformat.paimon.write.repeated_values import in_full_columns
 from lakeformat.paimon.write.row_kinds import Kinds
+from lakeformat.rows.repeated_values import in_full_columns
 
 __all__ = ["BufferedRows", "RowBuffer"]
 

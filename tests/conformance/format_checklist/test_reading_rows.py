@@ -19,6 +19,7 @@ import pytest
 
 import lakeformat as lake
 from lakeformat.environment import SYSTEM
+from lakeformat.paimon.bucket_numbers import POSTPONE_BUCKET
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.index.deletion_vector import DeletionVector
 from lakeformat.paimon.index.deletion_vector_file import VectorForm, encode_deletion_vectors
@@ -30,7 +31,6 @@ from lakeformat.paimon.index.file_index import (
     open_column_index,
     read_file_index,
 )
-from lakeformat.paimon.layout import POSTPONE_BUCKET
 from lakeformat.paimon.metadata.branch_directory import branches
 from lakeformat.paimon.metadata.changelog_directory import (
     changelog_ids,

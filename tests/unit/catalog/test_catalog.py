@@ -195,3 +195,10 @@ def test_a_row_without_fields_makes_no_table(catalog):
     empty = pa.schema([("r", pa.list_(pa.struct([])))])
     with pytest.raises(lake.InvalidRequestError, match="'r' has a ROW without fields"):
         catalog.create_table("shop.orders", empty)
+
+
+def test_the_location_of_a_table_is_known_before_it_and_its_database_exist(catalog):
+    before = catalog.location_of("shop.orders")
+    catalog.create_database("shop")
+    assert catalog.location_of("shop.orders") == before
+    assert catalog.create_table("shop.orders", COLUMNS).location == before

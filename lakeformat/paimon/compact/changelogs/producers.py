@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from lakeformat.errors import InvalidRequestError
 from lakeformat.paimon.compact.changelogs.changelog import ChangelogMerge, Unchanged
 from lakeformat.paimon.compact.changelogs.first_row import FirstRowMerge
 from lakeformat.paimon.compact.changelogs.full import FullChangelogMerge
@@ -14,31 +13,15 @@ from lakeformat.paimon.merge.of_table import merge_engine
 from lakeformat.paimon.options import TableOptions
 from lakeformat.paimon.schema import TableSchema
 
-__all__ = ["changelog_merge", "guarantee", "makes_changelog", "strategy_of_changelog"]
+__all__ = ["changelog_merge", "guarantee"]
 
 _LOOKUP, _FULL = "lookup", "full-compaction"
 _GUARANTEES = {"none": "none", "input": "as written", _LOOKUP: "complete", _FULL: "net"}
 
 
-def makes_changelog(options: TableOptions) -> bool:
-    """Return whether compactions of a table make its changelog."""
-    return options.changelog_producer in (_LOOKUP, _FULL)
-
-
 def guarantee(options: TableOptions) -> str:
     """Return the guarantee of a table's changelog in one word; see docs/changelog.md."""
     return _GUARANTEES[options.changelog_producer]
-
-
-def strategy_of_changelog(options: TableOptions) -> str:
-    """Return the cheapest strategy that completes the changelog."""
-    if not makes_changelog(options):
-        raise InvalidRequestError(
-            f"option 'changelog-producer' is {options.changelog_producer!r}: no compaction makes "
-            "a changelog of this table. Use `lake compact`; docs/changelog.md lists the "
-            "tables that may get another producer"
-        )
-    return "minor" if options.changelog_producer == _LOOKUP else "full"
 
 
 def changelog_merge(schema: TableSchema, unit: CompactUnit) -> ChangelogMerge | None:
@@ -52,5 +35,5 @@ def changelog_merge(schema: TableSchema, unit: CompactUnit) -> ChangelogMerge | 
     if isinstance(engine, FirstRow):
         return FirstRowMerge(engine, unit.output_level)
     return LookupMerge(
-        engine, unit.output_level, unchanged, makes_changelog=makes_changelog(options)
+        engine, unit.output_level, unchanged, makes_changelog=options.makes_changelog
     )

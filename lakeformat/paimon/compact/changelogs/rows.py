@@ -8,7 +8,6 @@ import pyarrow as pa
 
 from lakeformat.paimon.compact.carried_columns import carried_columns
 from lakeformat.paimon.compact.changelogs.changelog import ChangelogMerge
-from lakeformat.paimon.compact.changelogs.producers import makes_changelog
 from lakeformat.paimon.compact.row_positions import (
     PLACE_COLUMNS,
     MarkedRows,
@@ -50,7 +49,7 @@ class ChangelogRows:
         self._entries = {entry.file.file_name: entry for entry in unit.files}
         self._looked_up = {entry.file.file_name: entry for entry in unit.looked_up}
         self._order = merge_order(handle.schema)
-        self._makes_changelog = makes_changelog(handle.options)
+        self._makes_changelog = handle.options.makes_changelog
         self._marks = handle.options.deletion_vectors_enabled
         self._output_level = unit.output_level
         self._carried = carried_columns(handle.schema, unit.output_level)

@@ -14,9 +14,9 @@ import pyarrow as pa
 
 from lakeformat.errors import InvalidRequestError, LakeError, UnsupportedError
 from lakeformat.executor import Executor, where_to_work
+from lakeformat.paimon.bucket_numbers import POSTPONE_BUCKET
 from lakeformat.paimon.commit.abort import delete_written
 from lakeformat.paimon.commit.commit import CommitOptions, commit_messages
-from lakeformat.paimon.compact.changelogs.producers import makes_changelog
 from lakeformat.paimon.compact.partition_choice import WHOLE_TABLE, Chosen, chosen_partitions
 from lakeformat.paimon.compact.plan import newest_schema
 from lakeformat.paimon.compact.postponed import with_buckets
@@ -31,7 +31,6 @@ from lakeformat.paimon.compact.rescaling.rescale_report import RescaledPartition
 from lakeformat.paimon.compact.supported import require_whole_rows
 from lakeformat.paimon.expiry_race import again_if_overtaken, head_of
 from lakeformat.paimon.handle import TableHandle, require_allowed, require_writable
-from lakeformat.paimon.layout import POSTPONE_BUCKET
 from lakeformat.paimon.metadata.commit_message import CommitMessage
 from lakeformat.paimon.metadata.manifest import ManifestEntry
 from lakeformat.paimon.metadata.snapshot import Snapshot
@@ -280,7 +279,7 @@ def _require_seen(unit: _Unit) -> None:
     waiting = None
     if skips_level_zero(unit.handle.schema) and 0 in levels:
         waiting = "rows on level 0, which only a compaction makes visible"
-    elif makes_changelog(options) and min(levels) <= _level_without_changelog(options, levels):
+    elif options.makes_changelog and min(levels) <= _level_without_changelog(options, levels):
         waiting = f"rows that its changelog ({options.changelog_producer!r}) does not contain yet"
     if waiting is not None:
         place = partition_path(unit.handle.schema, unit.partition)

@@ -10,9 +10,9 @@ import numpy as np
 import pyarrow as pa
 
 from lakeformat.errors import CorruptTableError, NotFoundError
+from lakeformat.paimon.bucket_numbers import POSTPONE_BUCKET
 from lakeformat.paimon.expiry_race import explaining_expiry
 from lakeformat.paimon.handle import TableHandle, require_allowed
-from lakeformat.paimon.layout import POSTPONE_BUCKET
 from lakeformat.paimon.metadata.changelog_directory import changelog_ids
 from lakeformat.paimon.metadata.expired_changes import has_expired_changes
 from lakeformat.paimon.metadata.manifest import (

@@ -14,6 +14,7 @@ import pytest
 
 import lakeformat as lake
 from lakeformat.paimon.maintain.maintain_report import StepOutcome
+from lakeformat.paimon.maintain.steps import STEPS
 from lakeformat.paimon.table import Table
 from tests.crashed_writer import BUCKETS, crashed_table
 from tests.expired import missing, unneeded
@@ -407,6 +408,13 @@ def test_a_wrong_choice_is_refused_before_the_first_step(catalog):
 
 class Interrupted(BaseException):
     """The process was asked to end."""
+
+
+def test_progress_knows_the_order_of_the_steps(catalog):
+    heard = []
+    crashed_table(catalog, commits=2, consumer=None).maintain(on_progress=heard.append)
+    begun = dict.fromkeys(each.step for each in heard if each.step in each.steps)
+    assert lake.MaintainProgress.steps == (*STEPS,) == (*begun,)
 
 
 def test_an_interrupted_run_is_repeated_to_its_end(catalog):
