@@ -13,6 +13,7 @@ from lakeformat.paimon.read.splits import Split
 from lakeformat.rows.conditions.filter import Where
 from lakeformat.tables.arguments import Partitions
 from lakeformat.tables.moment import Moment
+from lakeformat.tables.position import AnyPosition
 from spark_jobs.frames.parts import spread, tasks_at_once
 from spark_jobs.frames.plans import pack_splits
 from spark_jobs.frames.tables import TableName, find_table
@@ -29,7 +30,7 @@ def count_table(
     *,
     where: Where | None = None,
     partitions: Partitions | None = None,
-    snapshot: int | None = None,
+    snapshot: AnyPosition | None = None,
     tag: str | None = None,
     as_of: Moment | None = None,
     watermark: int | None = None,

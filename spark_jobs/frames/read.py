@@ -12,6 +12,7 @@ from lakeformat.paimon.read.plain_files import PlainFile
 from lakeformat.rows.conditions.filter import Where
 from lakeformat.tables.arguments import Partitions, WindowEnd
 from lakeformat.tables.moment import Moment
+from lakeformat.tables.position import AnyPosition
 from lakeformat.types.types import DataField
 from spark_jobs.frames.columns import holds_what_spark_reads, spark_schema
 from spark_jobs.frames.conditions import column_named, spark_condition
@@ -35,7 +36,7 @@ def read_table(
     columns: Sequence[str] | None = None,
     where: Where | None = None,
     partitions: Partitions | None = None,
-    snapshot: int | None = None,
+    snapshot: AnyPosition | None = None,
     tag: str | None = None,
     as_of: Moment | None = None,
     watermark: int | None = None,
