@@ -88,8 +88,8 @@ class LakeJobMixin(CheckedArguments):
             counting_failures(self.job, self._subject),
         ):
             self._take_rendered()
-            said = {**self._subject(), "lake_conn_id": self.lake_conn_id}
-            context["ti"].xcom_push(key=TABLE_KEY, value=said)
+            subject = {**self._subject(), "lake_conn_id": self.lake_conn_id}
+            context["ti"].xcom_push(key=TABLE_KEY, value=subject)
             result = self._run(self._request(context), context)
         return self._finish(result, context)
 
@@ -152,8 +152,8 @@ class LakeJobMixin(CheckedArguments):
         """Return the engines that may do the work; connections, which may decide, are not read
         yet.
         """
-        said = getattr(self, "engine", "python")
-        return get_args(Engine) if said == "auto" or is_open(said) else (said,)
+        engine = getattr(self, "engine", "python")
+        return get_args(Engine) if engine == "auto" or is_open(engine) else (engine,)
 
     def _given(self) -> dict[str, Any]:
         """Return the arguments that are keys of the request; None means the default."""

@@ -74,8 +74,8 @@ class LakeSparkLink(BaseOperatorLink):
 
 
 def _xcom_of(ti_key: TaskInstanceKey, key: str) -> Mapping[str, Any]:
-    said = XCom.get_value(ti_key=ti_key, key=key)
-    return said if isinstance(said, Mapping) else {}
+    value = XCom.get_value(ti_key=ti_key, key=key)
+    return value if isinstance(value, Mapping) else {}
 
 
 def _tab_of(ti_key: TaskInstanceKey) -> str:

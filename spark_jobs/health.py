@@ -44,11 +44,11 @@ def _act(wanted: HealthRequest) -> Outcome:
     report = table.health(time_travel=wanted.time_travel, unknown=wanted.unknown)
     reasons = "; ".join(str(reason) for reason in report.reasons) or "no problems found"
     why = f" ({report.why_they_differ})" if report.why_they_differ else ""
-    said = f"{report.verdict}, score {report.score}{why}: {reasons}"
+    verdict = f"{report.verdict}, score {report.score}{why}: {reasons}"
     if wanted.fail_when is not None and report.verdict in AS_BAD[wanted.fail_when]:
-        raise UnhealthyTableError(f"{wanted.table} is {said}")
+        raise UnhealthyTableError(f"{wanted.table} is {verdict}")
     return Outcome(
-        reason=said,
+        reason=verdict,
         report=report.to_dict(),
         newest_before=report.snapshot_id,
     )

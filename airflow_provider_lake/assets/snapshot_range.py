@@ -122,9 +122,9 @@ def _begin(payload: Mapping[str, Any]) -> str | int:
     return payload.get("previous_position") or payload.get("previous_snapshot_id") or 0
 
 
-def _names_snapshots(said: Mapping[str, Any]) -> bool:
+def _names_snapshots(payload: Mapping[str, Any]) -> bool:
     """Return True for a payload of ours; events sent by hand may hold anything."""
-    ids = said.get("snapshot_id"), said.get("previous_snapshot_id")
+    ids = payload.get("snapshot_id"), payload.get("previous_snapshot_id")
     return type(ids[0]) is int and (ids[1] is None or type(ids[1]) is int)
 
 

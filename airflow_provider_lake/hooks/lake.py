@@ -152,8 +152,8 @@ def _verdict(location: str, databases: list[str], findings: list[Finding]) -> tu
     warehouse = next(finding for finding in findings if finding.name == "warehouse")
     if warehouse.status == "fail":
         return False, f"{warehouse.found}: set 'warehouse' to a folder that is writable here"
-    said = f"{location} has {len(databases)} database{'' if len(databases) == 1 else 's'}"
+    message = f"{location} has {len(databases)} database{'' if len(databases) == 1 else 's'}"
     problems = [f for f in findings if f.status == "fail"]
     if problems:
-        said += "; on this machine: " + ", ".join(f"{f.name}: {f.found}" for f in problems)
-    return True, said
+        message += "; on this machine: " + ", ".join(f"{f.name}: {f.found}" for f in problems)
+    return True, message

@@ -121,8 +121,8 @@ async def _show_refusal(request: Request, error: HTTPException) -> Response:
 
 @app.exception_handler(RequestValidationError)
 async def _show_wrong_request(request: Request, error: RequestValidationError) -> Response:
-    said = "; ".join(f"{each['loc'][-1]}: {each['msg']}" for each in error.errors())
-    return _trouble_page(request, of_access(422, said), "")
+    problems = "; ".join(f"{each['loc'][-1]}: {each['msg']}" for each in error.errors())
+    return _trouble_page(request, of_access(422, problems), "")
 
 
 def _trouble_page(request: Request, trouble: Trouble, where: str) -> Response:

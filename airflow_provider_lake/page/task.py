@@ -59,14 +59,14 @@ class TaskChanges:
 
 def changes_of_task(task: OneTask) -> TaskChanges:
     """Read the task's XComs from the metadata database, and its snapshots from the table."""
-    said = _xcom_of(task, TABLE_KEY)
+    subject = _xcom_of(task, TABLE_KEY)
     result = _xcom_of(task, _RESULT_KEY)
-    connection_id = str(said.get("lake_conn_id") or LakeHook.default_conn_name)
+    connection_id = str(subject.get("lake_conn_id") or LakeHook.default_conn_name)
     known = TaskChanges(task=task, result=result, connection_id=connection_id)
-    if "table" not in said:
-        database = said.get("database")
+    if "table" not in subject:
+        database = subject.get("database")
         return replace(known, database=None if database is None else str(database))
-    name = str(said["table"])
+    name = str(subject["table"])
     user = commit_user(task, name)
     table = lake_of_dag(connection_id, task.dag_id).table(name)
     positions = _candidates(table, result)

@@ -30,21 +30,21 @@ class JobOutput:
         for line in lines:
             yield self._read(line)
 
-    def report_spark(self, said: dict[str, Any]) -> None:
+    def report_spark(self, application: dict[str, Any]) -> None:
         """Pass on the Spark application that the driver, or the hook, reports."""
         if self._on_spark is not None:
-            self._on_spark(said)
+            self._on_spark(application)
 
     def _read(self, line: str) -> str:
-        if (said := _marked(REPORT, line)) is not None:
-            self.result = said
-            return f"result: {said.get('reason') or said.get('message') or said}"
-        if (said := _marked(SPARK, line)) is not None:
-            self.report_spark(said)
-            where = f" at {said['ui']}" if said.get("ui") else ""
-            return f"Spark application {said.get('application_id')}{where}"
-        if (said := _marked(PROGRESS, line)) is not None:
-            return _progress_text(said)
+        if (found := _marked(REPORT, line)) is not None:
+            self.result = found
+            return f"result: {found.get('reason') or found.get('message') or found}"
+        if (found := _marked(SPARK, line)) is not None:
+            self.report_spark(found)
+            where = f" at {found['ui']}" if found.get("ui") else ""
+            return f"Spark application {found.get('application_id')}{where}"
+        if (found := _marked(PROGRESS, line)) is not None:
+            return _progress_text(found)
         return line
 
 
@@ -64,10 +64,10 @@ def progress_as_sentences() -> Iterator[None]:
         log.removeFilter(reworded)
 
 
-def _progress_text(said: Mapping[str, Any]) -> str:
+def _progress_text(progress: Mapping[str, Any]) -> str:
     """Return a sentence such as ``shop.orders, compact: 3 of 6 units done``."""
-    about = ", ".join(str(said[name]) for name in ("table", "step") if said.get(name))
-    done = f"{said.get('done')} of {said.get('total')} {said.get('unit', '')}".rstrip()
+    about = ", ".join(str(progress[name]) for name in ("table", "step") if progress.get(name))
+    done = f"{progress.get('done')} of {progress.get('total')} {progress.get('unit', '')}".rstrip()
     return f"{about}: {done} done" if about else done
 
 
@@ -79,8 +79,8 @@ def _marked(marker: str, line: str) -> dict[str, Any] | None:
     if at < 0:
         return None
     try:
-        said = json.loads(line[at + len(marker) :])
+        found = json.loads(line[at + len(marker) :])
     except ValueError:
         _log.warning("ignored an incomplete line with %s", marker.strip())
         return None
-    return said if isinstance(said, dict) else None
+    return found if isinstance(found, dict) else None

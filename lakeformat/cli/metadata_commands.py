@@ -78,10 +78,10 @@ def _column_statistics(statistics: str) -> str:
     lines = []
     for name, found in json.loads(statistics).items():
         counts = [("distinctCount", "distinct"), ("nullCount", "null")]
-        said = [f"{found[key]} {word}" for key, word in counts if key in found]
+        parts = [f"{found[key]} {word}" for key, word in counts if key in found]
         if "min" in found and "max" in found:
-            said.append(f"{found['min']} … {found['max']}")
-        lines.append(f"{name}: {', '.join(said)}")
+            parts.append(f"{found['min']} … {found['max']}")
+        lines.append(f"{name}: {', '.join(parts)}")
     return "\n".join(lines)
 
 

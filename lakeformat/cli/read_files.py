@@ -32,13 +32,13 @@ def read_rows(
         yield from checked_rows(path, each, schema, dialect, kinds)
 
 
-def _format(path: str, said: str | None) -> SourceFormat:
+def _format(path: str, given: str | None) -> SourceFormat:
     for known in get_args(SourceFormat):
-        if said == known:
+        if given == known:
             return known  # type: ignore[no-any-return]
-    if said is not None:
+    if given is not None:
         known = ", ".join(get_args(SourceFormat))
-        raise InvalidRequestError(f"--format is one of {known}, got {said!r}")
+        raise InvalidRequestError(f"--format is one of {known}, got {given!r}")
     return format_of(path)
 
 

@@ -43,23 +43,23 @@ _BY_SUFFIX = {
 }
 
 
-def form_of(said: str | None, output: str | None, *, as_json: bool) -> Form:
+def form_of(given: str | None, output: str | None, *, as_json: bool) -> Form:
     """Return the form given by --json, --format or the name of the file; default is a table."""
     if as_json:
-        if said not in (None, Form.JSON):
+        if given not in (None, Form.JSON):
             raise InvalidRequestError(
-                f"--json and --format {said} exclude each other: leave one of them out"
+                f"--json and --format {given} exclude each other: leave one of them out"
             )
         return Form.JSON
-    if said is None:
+    if given is None:
         return Form.TABLE if output is None else form_of_file(output)
-    if said not in [*Form]:
-        raise InvalidRequestError(f"--format {said!r} is unknown: use one of {', '.join(Form)}")
-    if said == Form.PARQUET and output is None:
+    if given not in [*Form]:
+        raise InvalidRequestError(f"--format {given!r} is unknown: use one of {', '.join(Form)}")
+    if given == Form.PARQUET and output is None:
         raise InvalidRequestError(
             "--format parquet cannot be printed: add --output FILE, or choose another format"
         )
-    return Form(said)
+    return Form(given)
 
 
 def print_table(rows: pa.Table) -> None:

@@ -82,9 +82,9 @@ class MessageColumn:
         if other.declared is not None:
             self.declare(other.declared)
 
-    def declare(self, said: Declared) -> None:
+    def declare(self, given: Declared) -> None:
         """Add a type that the messages declare."""
-        self.declared = said if self.declared is None else _both(self, said)
+        self.declared = given if self.declared is None else _both(self, given)
 
     def _note_type(self, met: pa.DataType) -> None:
         try:
@@ -121,8 +121,8 @@ class MessageColumns:
 
     def declare(self, declared: Mapping[str, Declared]) -> None:
         """Add the types of one schema in the messages."""
-        for name, said in declared.items():
-            self._column(name).declare(said)
+        for name, given in declared.items():
+            self._column(name).declare(given)
 
     def merge(self, other: MessageColumns) -> None:
         """Add the columns of later messages."""
@@ -150,19 +150,19 @@ def _shown(values: pa.DataType) -> pa.DataType | None:
     return values
 
 
-def _both(column: MessageColumn, said: Declared) -> Declared:
+def _both(column: MessageColumn, given: Declared) -> Declared:
     """Return the wider of two declarations in one batch, if there is one."""
     before = column.declared
     assert before is not None
-    if before == said or said.type is None:
+    if before == given or given.type is None:
         return before
     if before.type is None:
-        return said
-    type = widest(before.type, said.type)
-    if type is None or (before.decoding, before.scale) != (said.decoding, said.scale):
+        return given
+    type = widest(before.type, given.type)
+    if type is None or (before.decoding, before.scale) != (given.decoding, given.scale):
         raise lake.InvalidRequestError(
             f"column {column.name!r} changes from {type_text(before.type)} to "
-            f"{type_text(said.type)} within one batch: ingest only the messages before that, "
+            f"{type_text(given.type)} within one batch: ingest only the messages before that, "
             "change the table, then ingest the rest"
         )
     return Declared(type, before.decoding, before.scale)

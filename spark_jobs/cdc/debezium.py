@@ -171,8 +171,8 @@ def _declared(field: dict[str, object]) -> Declared:
     if isinstance(name, str) and name in _BY_NAME:
         return _BY_NAME[name]
     if name == _DECIMAL:
-        said = field.get("parameters")
-        parameters = said if isinstance(said, dict) else {}
+        found = field.get("parameters")
+        parameters = found if isinstance(found, dict) else {}
         digits = int(parameters.get("connect.decimal.precision", _MOST_DIGITS))
         scale = int(parameters.get("scale", 0))
         return Declared(atomic(T.DECIMAL, digits, scale), Decoding.BASE64_DECIMAL, scale)

@@ -36,8 +36,8 @@ class Declared:
 
 def type_text(type: DataType) -> str:
     """Return a type as text for people; only the kind of a nested type."""
-    said = type_to_json(with_nullability(type, nullable=True))
-    return said if isinstance(said, str) else str(said["type"])
+    described = type_to_json(with_nullability(type, nullable=True))
+    return described if isinstance(described, str) else str(described["type"])
 
 
 def declared_of(type: DataType | None) -> Declared:

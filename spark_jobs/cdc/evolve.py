@@ -165,12 +165,12 @@ def _by_values(
 
 
 def _differs(column: MessageColumn, name: str, there: DataType, found: DataType) -> _Difference:
-    said = "declared as" if column.is_declared else "written as"
+    origin = "declared as" if column.is_declared else "written as"
     is_time = isinstance(there, AtomicType) and there.name in _TIMES
     hint = " (a number is a time only if the messages have a schema)" if is_time else ""
     return _Difference(
         f"column {name!r} is {type_text(there)} in the table and "
-        f"{said} {type_text(found)} in the messages{hint}"
+        f"{origin} {type_text(found)} in the messages{hint}"
     )
 
 

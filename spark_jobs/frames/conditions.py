@@ -52,10 +52,10 @@ def spark_condition(condition: Predicate, fields: Mapping[str, DataField]) -> Co
     match condition:
         case And(parts) | Or(parts):
             found = [spark_condition(part, fields) for part in parts]
-            said = [each for each in found if each is not None]
-            if len(said) < len(found) or not said:
+            known = [each for each in found if each is not None]
+            if len(known) < len(found) or not known:
                 return None
-            return reduce(and_ if isinstance(condition, And) else or_, said)
+            return reduce(and_ if isinstance(condition, And) else or_, known)
         case Not(part):
             inner = spark_condition(part, fields)
             return None if inner is None else ~inner

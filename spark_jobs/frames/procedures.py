@@ -31,16 +31,16 @@ class Procedure:
     @property
     def arguments(self) -> list[str]:
         """The names of its arguments: ``table`` first, then those without a default."""
-        said = inspect.signature(self.does).parameters.values()
-        own = [p for p in said if p.kind is p.KEYWORD_ONLY]
+        parameters = inspect.signature(self.does).parameters.values()
+        own = [p for p in parameters if p.kind is p.KEYWORD_ONLY]
         own.sort(key=lambda p: p.default is not p.empty)
         return [*(["table"] if self.of_table else []), *(p.name for p in own)]
 
     @property
     def needed(self) -> list[str]:
         """The arguments without a default."""
-        said = inspect.signature(self.does).parameters
-        return [n for n in self.arguments if n not in said or said[n].default is said[n].empty]
+        known = inspect.signature(self.does).parameters
+        return [n for n in self.arguments if n not in known or known[n].default is known[n].empty]
 
     @property
     def meaning(self) -> str:

@@ -136,10 +136,10 @@ def _native_condition(scan: lake.Scan) -> tuple[Column, ...] | None:
         return None
     conditions: list[Column] = []
     for each in scan.conditions:
-        said = spark_condition(each.predicate, by_name)
-        if said is None:
+        condition = spark_condition(each.predicate, by_name)
+        if condition is None:
             return None
-        conditions.append(said)
+        conditions.append(condition)
     return tuple(conditions)
 
 

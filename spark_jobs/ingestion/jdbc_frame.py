@@ -102,10 +102,10 @@ def _refusal(name: str, reason: Exception) -> lake.LakeError:
     """Return the reason Spark cannot read a table, without the driver's message: it may hold a
     password.
     """
-    said = str(reason)
-    if _NO_TABLE.search(said):
+    message = str(reason)
+    if _NO_TABLE.search(message):
         return no_table(name)
-    if _NO_DRIVER.search(said):
+    if _NO_DRIVER.search(message):
         return lake.InvalidRequestError(
             f"Spark cannot read {name!r}: it has no JDBC driver for the address. Add the driver's "
             "jar to spark.jars, and its class to source_options, such as "

@@ -170,8 +170,8 @@ def _position(source: lake.Table, consumer: str) -> int:
 
 
 def _user(source: lake.Table, consumer: str) -> str:
-    said = json.dumps([source.location, consumer])
-    return f"changes-{hashlib.blake2b(said.encode(), digest_size=16).hexdigest()}"
+    identity = json.dumps([source.location, consumer])
+    return f"changes-{hashlib.blake2b(identity.encode(), digest_size=16).hexdigest()}"
 
 
 def _run_of(wanted: IngestRequest) -> str | None:

@@ -147,8 +147,8 @@ class IngestRequest(CommitRequest):
         CommitRequest.__post_init__(self)
         given = [name for name in _SOURCES if getattr(self, name) is not None]
         if len(given) != 1:
-            said = f"got {' and '.join(given)}" if given else "got none"
-            raise refusal(f"give exactly one of the keys {', '.join(_SOURCES)}: {said}")
+            got = f"got {' and '.join(given)}" if given else "got none"
+            raise refusal(f"give exactly one of the keys {', '.join(_SOURCES)}: {got}")
         self._require_belonging(given[0])
         if self.source_table == self.table:
             raise refusal(
@@ -170,9 +170,9 @@ class IngestRequest(CommitRequest):
         is_of_spark = self.engine == "spark"
         if url.startswith("jdbc:") != is_of_spark:
             raise refusal(_ADDRESS_FOR_SPARK if is_of_spark else _ADDRESS_FOR_PYTHON)
-        if is_of_spark and (said := [name for name in _OF_THE_KEYS if name in options]):
+        if is_of_spark and (keys := [name for name in _OF_THE_KEYS if name in options]):
             raise refusal(
-                f"source_options has {said[0]!r}: use the keys 'jdbc_url' and 'jdbc_table' instead"
+                f"source_options has {keys[0]!r}: use the keys 'jdbc_url' and 'jdbc_table' instead"
             )
         if not is_of_spark and (strange := sorted(options.keys() - {"user", "password"})):
             raise refusal(

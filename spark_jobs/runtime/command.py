@@ -148,8 +148,8 @@ def _explain(name: str, error: Exception) -> int:
 def _failure(name: str, error: Exception, code: int) -> JobResult:
     """Return the result of a job that failed."""
     done = getattr(error, "result", None) or {"job": name}
-    said = {"error": type(error).__name__, "message": failure_text(error), "exit_code": code}
-    return {**done, **said}
+    failed = {"error": type(error).__name__, "message": failure_text(error), "exit_code": code}
+    return {**done, **failed}
 
 
 class _Parser(argparse.ArgumentParser):

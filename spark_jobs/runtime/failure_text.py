@@ -27,11 +27,11 @@ def failure_text(error: BaseException) -> str:
         return _one_line(text)
     causes = [_PACKAGES.sub("", each) for each in _OF_JAVA.findall(text)]
     if _OF_PYTHON in text:
-        said, where = _raised(text.rpartition(_OF_PYTHON)[2])
+        message, where = _raised(text.rpartition(_OF_PYTHON)[2])
     else:
-        said = causes[-1] if causes else text.partition("\n\tat ")[0]
+        message = causes[-1] if causes else text.partition("\n\tat ")[0]
         where = causes[0] if len(causes) > 1 else ""
-    found = _one_line(said) + (f" ({_one_line(where)})" if where else "")
+    found = _one_line(message) + (f" ({_one_line(where)})" if where else "")
     return found + (_DISK_ADVICE if _DISK.search(found) else "")
 
 
@@ -41,8 +41,8 @@ def _raised(trace: str) -> tuple[str, str]:
     """
     lines = trace.partition("\n\n")[0].partition("\n\tat ")[0].splitlines()
     places = [line.strip() for line in lines if line.startswith("  File ")]
-    said = [line for line in lines if line and not line[0].isspace()]
-    return " ".join(said), places[-1] if places else ""
+    messages = [line for line in lines if line and not line[0].isspace()]
+    return " ".join(messages), places[-1] if places else ""
 
 
 def _one_line(text: str) -> str:

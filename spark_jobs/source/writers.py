@@ -57,19 +57,19 @@ class TaskAnswer(WriterCommitMessage):
         """The id of the streaming query, which only tasks know, not the driver's writer."""
 
 
-def written_as(said: Mapping[str, str], *, overwrite: bool) -> Written:
+def written_as(options: Mapping[str, str], *, overwrite: bool) -> Written:
     """Return the settings that the options of a write make."""
-    user = said.get("commit-user")
-    identifier = whole_number("commit-identifier", said.get("commit-identifier"))
+    user = options.get("commit-user")
+    identifier = whole_number("commit-identifier", options.get("commit-identifier"))
     if (user is None) != (identifier is None):
         raise lake.InvalidRequestError(
             "commit-user and commit-identifier belong together: give both, or neither"
         )
-    replaced = _overwritten(said) if overwrite else None
-    given = [name for name in ("overwrite-mode", "overwrite-partition") if name in said]
+    replaced = _overwritten(options) if overwrite else None
+    given = [name for name in ("overwrite-mode", "overwrite-partition") if name in options]
     if given and not overwrite:
         raise lake.InvalidRequestError(f"option {given[0]!r} needs mode('overwrite')")
-    how = Written(said.get("kinds"), replaced, said.get("query"))
+    how = Written(options.get("kinds"), replaced, options.get("query"))
     if user is None or identifier is None:
         return how
     return Written(how.kinds, replaced, how.query, lake.CommitId(user, identifier))
@@ -197,8 +197,9 @@ def _messages(answers: Sequence[WriterCommitMessage | None]) -> list[lake.Commit
     ]
 
 
-def _overwritten(said: Mapping[str, str]) -> Overwritten:
-    mode, partition = said.get("overwrite-mode", "static").lower(), said.get("overwrite-partition")
+def _overwritten(options: Mapping[str, str]) -> Overwritten:
+    mode = options.get("overwrite-mode", "static").lower()
+    partition = options.get("overwrite-partition")
     if mode not in ("static", "dynamic"):
         raise lake.InvalidRequestError(f"overwrite-mode must be static or dynamic, got {mode!r}")
     if partition is None:
