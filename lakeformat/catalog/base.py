@@ -302,7 +302,10 @@ class Catalog(ABC):
             raise self._not_listed(name)
 
     def _not_listed(self, name: TableName) -> NotFoundError:
-        return NotFoundError(f"table '{name}' does not exist in {self.location}")
+        return NotFoundError(
+            f"table '{name}' does not exist in {self.location}: list_tables({name.database!r}) "
+            "returns the names of the existing ones"
+        )
 
     def _require_droppable(self, name: TableName) -> None:
         """Accept also a table without files, and files that are not a table any more."""

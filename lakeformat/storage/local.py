@@ -352,7 +352,10 @@ def make_durable_directory(path: str, *, levels: int | None = None) -> None:
     ``FileNotFoundError``, and nothing is created, if more than ``levels`` of them are missing.
     """
     if not path.startswith("/"):
-        raise InvalidRequestError("local paths must be absolute: open the path with open_storage")
+        raise InvalidRequestError(
+            f"local paths must be absolute, got {path!r}: pass it to open_storage, which makes it "
+            "absolute"
+        )
     missing: list[str] = []
     while not os.path.isdir(path):
         if len(missing) == levels and not os.path.lexists(path):

@@ -85,8 +85,8 @@ class Canal:
         truncated = pc.equal(kind, "TRUNCATE")
         if pc.any(truncated if meant is None else pc.and_(truncated, meant)).as_py():
             raise lake.InvalidRequestError(
-                f"{path} has a message that its table was truncated: empty the table here "
-                "(Table.truncate), and leave out the messages up to that one"
+                f"{path} has a TRUNCATE message, which an ingest does not apply: call "
+                "Table.truncate, and remove this message and all before it from the source"
             )
         mask = pc.is_in(kind, pa.array(_KINDS))
         if (is_ddl := field_of(messages, "isDdl")) is not None:

@@ -29,8 +29,8 @@ _SOURCE_FIELD = ("source", pa.struct([(name, pa.string()) for name in _SOURCE]))
 _MARK = b"__debezium_unavailable_value"
 _NOT_SENT = pa.array([_MARK.decode(), base64.b64encode(_MARK).decode()])
 _TRUNCATED = (
-    "{path} has a message that its table was truncated: empty the table here (Table.truncate), and "
-    "leave out the messages up to that one"
+    "{path} has a truncate message, which an ingest does not apply: call Table.truncate, and "
+    "remove this message and all before it from the source"
 )
 
 T = TypeName

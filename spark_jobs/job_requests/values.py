@@ -132,7 +132,7 @@ def _encoding(value: str) -> None:
 def _dialect_character(value: str) -> None:
     """Refuse longer texts; ``TextDialect`` checks the characters together."""
     if len(value) > 1 and value != r"\t":
-        raise ValueError(f"it has {len(value)}")
+        raise ValueError(f"it has {len(value)} characters")
 
 
 def _any_texts(value: object) -> None:

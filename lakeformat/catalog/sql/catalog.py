@@ -278,7 +278,7 @@ class SqlCatalog(Catalog):
         table = parse_plain_name(name)
         report = self._repair([table.database], table.table)
         if not any(report.to_dict().values()) and not self._is_listed(table):
-            raise NotFoundError(f"table '{table}' does not exist in {self.location}")
+            raise self._not_listed(table)
         return report
 
     def _check_database_name(self, name: str) -> None:

@@ -156,7 +156,9 @@ class _Unpacked:
 def _read_header(content: bytes) -> tuple[dict[str, bytes], int]:
     if content[: len(MAGIC)] != MAGIC:
         start = content[: len(MAGIC)]
-        raise NotPlainError(f"it starts with {start!r}, an Avro file with {MAGIC!r}")
+        raise NotPlainError(
+            f"it is not an Avro file: it starts with {start!r} instead of {MAGIC!r}"
+        )
     metadata: dict[str, bytes] = {}
     count, at = _read_number(content, len(MAGIC))
     while count:

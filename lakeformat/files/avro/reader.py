@@ -39,7 +39,7 @@ def read_avro(
     source = _Counted(stream)
     start = source.read(len(MAGIC))
     if start != MAGIC:
-        raise ValueError(f"it starts with {start!r}, an Avro file with {MAGIC!r}")
+        raise ValueError(f"it is not an Avro file: it starts with {start!r} instead of {MAGIC!r}")
     stream.seek(0)
     try:
         for position, values, kind in _batches(source, columns, batch_rows):

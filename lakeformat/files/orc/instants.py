@@ -110,7 +110,10 @@ def _shifted(array: pa.Array, offsets: ZoneOffsets) -> pa.Array:
         return array
     stored = np.asarray(array.view(pa.int64()).fill_null(0))
     if len(stored) and (stored.min() < -_FARTHEST or stored.max() > _FARTHEST):
-        raise UnsupportedError("it holds timestamps before 1677 or after 2262")
+        raise UnsupportedError(
+            "a TIMESTAMP_LTZ column holds times before 1677 or after 2262, too far for a change of "
+            "time zone: name the other columns, or use another engine"
+        )
     nulls = np.asarray(array.is_null()) if array.null_count else None
     return pa.array(stored + offsets.at(stored), mask=nulls).view(kind)
 

@@ -31,29 +31,29 @@ class ByteCursor:
 
     @property
     def end(self) -> int:
-        """The number of bytes."""
+        """The position after the last byte."""
         return len(self._content)
 
     def at(self, position: int) -> ByteCursor:
-        """Another cursor over the same bytes."""
+        """Return another cursor over the same bytes, at this position."""
         twin = ByteCursor(self._content, self._source, remedy=self._remedy, base=self._base)
         if not 0 <= position <= self.end:
-            raise self.error(f"it refers to byte {self._base + position}, outside of its bytes")
+            raise self.error(f"a reference to byte {self._base + position} is out of bounds")
         twin.position = position
         return twin
 
     def part(self, start: int, length: int) -> ByteCursor:
-        """A cursor that sees ``length`` bytes only, from its own position 0 on."""
+        """Return a cursor over ``length`` bytes from ``start`` on."""
         inner = self.at(start)
         content = inner.take(length)
         return ByteCursor(content, self._source, remedy=self._remedy, base=self._base + start)
 
     def take(self, length: int) -> memoryview:
-        """The next bytes, without a copy."""
+        """Return the next bytes, without a copy."""
         start, end = self.position, self.position + length
         if length < 0 or end > self.end:
             left = self.end - start
-            raise self.error(f"it announces {length} bytes where {left} are left")
+            raise self.error(f"{length} bytes are announced, but {left} are left")
         self.position = end
         return self._content[start:end]
 
@@ -61,7 +61,7 @@ class ByteCursor:
         return int.from_bytes(self.take(1), "big", signed=True)
 
     def flag(self) -> bool:
-        """A Java boolean."""
+        """Read a Java boolean."""
         return self.int8() != 0
 
     def int16(self) -> int:
@@ -83,18 +83,18 @@ class ByteCursor:
         return int(_LITTLE_UINT64.unpack(self.take(8))[0])
 
     def count(self, what: str, *, at_most: int | None = None) -> int:
-        """An int32 that counts something, so it is not negative."""
+        """Read an int32 that is a number of things, so it is not negative."""
         value = self.int32()
         if value < 0 or (at_most is not None and value > at_most):
-            raise self.error(f"it has {value} {what}")
+            raise self.error(f"the number of {what} cannot be {value}")
         return value
 
     def version(self, *supported: int) -> int:
-        """A byte that must be one of the versions this library knows."""
+        """Read a byte that must be one of the supported versions."""
         value = self.int8()
         if value not in supported:
             known = " or ".join(map(str, supported))
-            raise self.error(f"it has version {value}, this library reads {known}")
+            raise self.error(f"its format version is {value}, but this library reads {known}")
         return value
 
     def error(self, found: str) -> CorruptTableError:

@@ -111,8 +111,9 @@ def _ranks(
     if (least > most).any():
         file = files[int(np.flatnonzero(least > most)[0])]
         raise CorruptTableError(
-            f"the keys of data file {file.file_name} end before they start in its manifest; "
-            "restore the manifest from a backup or roll the table back to an earlier snapshot"
+            f"the manifest entry of data file {file.file_name} is damaged: its first key is "
+            "greater than its last key; restore the manifest from a backup, or roll the table back "
+            "to an earlier snapshot"
         )
     return least, most
 

@@ -110,9 +110,10 @@ class _UnmergedRun:
     def _add(self, batch: _Batch) -> None:
         if self._newest is not None and batch.first_key <= self._newest:
             raise CorruptTableError(
-                f"a sorted run has the key {_shown(batch.first_key)} after {_shown(self._newest)}: "
-                "one of its files is not in the order of its keys; restore it from a backup or "
-                "write it again with the engine that made it"
+                f"a sorted run has the key {_shown(batch.first_key)} after {_shown(self._newest)}, "
+                "but keys of a run must rise: the rows of a data file, or two files of one level, "
+                "are out of order; restore the files from a backup, or overwrite the partition "
+                "with the engine that made them"
             )
         self._newest = batch.last_key
         self._waiting.append(batch)

@@ -27,24 +27,25 @@ NO_JSON = (ValueError, RecursionError)
 
 
 class Remedy(StrEnum):
-    """The remedy for a broken file: a rollback repairs one kind only."""
+    """The next steps after a damaged metadata file, by its kind."""
 
     RESTORE = "restore the file from a backup"
     SNAPSHOT = (
-        "restore the file from a backup. Without one, and if it is the newest: stop all writers "
-        "and move it out of the directory, and the table is at the snapshot before it again; no "
-        "rollback does that, as it reads what it takes away"
+        "restore the file from a backup. Without a backup, if it is the newest snapshot: stop all "
+        "writers and move the file out of the directory, so that the snapshot before it is the "
+        "newest again. A rollback cannot do that, because it reads the file"
     )
-    SCHEMA = "restore the file from a backup: data written under it cannot be read without it"
+    SCHEMA = "restore the file from a backup: data of this schema cannot be read without it"
     TAG = (
-        "restore the file from a backup. Without one: move it out of the directory, and create the "
-        "tag again if its snapshot is there still; else what only the tag kept is an orphan then"
+        "restore the file from a backup. Without a backup: move the file out of the directory, and "
+        "create the tag again if its snapshot still exists. If not, the files that only the tag "
+        "kept are orphans"
     )
-    CHANGELOG = "restore the file from a backup, or delete it and lose the changes it leads to"
-    CONSUMER = "delete the file, or set the consumer to the snapshot it shall read next"
-    STREAM = "delete the file: a batch is looked for among the snapshots alone then"
+    CHANGELOG = "restore the file from a backup, or delete it: its changes are then lost"
+    CONSUMER = "delete the file, or set the consumer to the snapshot that it should read next"
+    STREAM = "delete the file: a batch is then searched among the snapshots alone"
     STATISTICS = "restore the file from a backup, or run ANALYZE again"
-    INTENT = "an expiry left it behind: delete it, and remove orphan files afterwards"
+    INTENT = "it is left from an interrupted expiry: delete it, and remove orphan files afterwards"
 
 
 def decode_json_file(
@@ -62,7 +63,7 @@ def decode_json_file(
         ) from None
     if not isinstance(members, dict):
         raise CorruptTableError(
-            f"{uri} holds {type(members).__name__} where an object belongs; {remedy}"
+            f"{uri} holds a {type(members).__name__} instead of a JSON object; {remedy}"
         )
     try:
         return build(members)
@@ -77,10 +78,10 @@ def decode_json_file(
 
 
 def newer_version(kind: str, found: int, known: int) -> UnsupportedError:
-    """The error about a file whose members may mean what this version does not know."""
+    """Return the error about a file of a newer format version."""
     return UnsupportedError(
-        f"its {kind} version is {found}, this version reads up to {known}: "
-        "it was written by a newer version; upgrade this one"
+        f"its {kind} version is {found}, but this library reads up to {known}: a newer version "
+        "wrote it; upgrade this library"
     )
 
 
@@ -97,7 +98,7 @@ class Member:
     required: bool = False
 
     def checked(self, value: Any) -> Any:
-        """The value, or ``ValueError`` when no writer can have meant it."""
+        """Return the value; ``ValueError`` if it has another type or is out of range."""
         if not isinstance(value, self.type) or isinstance(value, bool):
             raise ValueError(f"{self.key} is {value!r}, not {self.type.__name__}")
         if isinstance(value, int) and value not in _LONG:

@@ -161,10 +161,10 @@ def check_version(record: Mapping[str, Any], version: int, uri: str) -> None:
         return
     if isinstance(found, int) and found > version:
         raise CorruptTableError(
-            f"{uri} has format version {found}, this version reads {version}: it was written by a "
-            "newer version; upgrade this one"
+            f"{uri} has format version {found}, but this library reads {version}: it was written "
+            "by a newer version; upgrade this library"
         )
     raise CorruptTableError(
-        f"{uri} has format version {found}, this version reads {version}; "
+        f"{uri} has format version {found}, but this library reads {version}; "
         "restore the file from a backup or roll the table back to an earlier snapshot"
     )

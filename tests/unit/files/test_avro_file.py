@@ -77,7 +77,9 @@ def test_a_few_bytes_of_a_data_file_do_not_take_the_memory(bomb):
 
 def test_the_version_is_checked_before_the_next_record_is_read():
     content = container(NUMBER, 3, avro_number(2) + avro_number(3) + b"\xff")
-    with pytest.raises(CorruptTableError, match=r"format version 3, this version reads 2: .*newer"):
+    with pytest.raises(
+        CorruptTableError, match=r"format version 3, but this library reads 2: .*newer"
+    ):
         decode_avro_file(content, "f", version=2)
 
 
@@ -101,7 +103,7 @@ START = len(WHOLE) - 3 * (1 + 1 + 9 + 16)
 @pytest.mark.parametrize(
     ("content", "told"),
     [
-        (b"PAR1" + WHOLE[4:], r"it starts with b'PAR1', an Avro file with b'Obj\x01'"),
+        (b"PAR1" + WHOLE[4:], r"not an Avro file: it starts with b'PAR1' instead of b'Obj\x01'"),
         (b"", r"it starts with b''"),
         (WHOLE[:-1], f"block 2 at byte {START + 54}"),
         (WHOLE[: START + 30], f"block 1 at byte {START + 27}"),

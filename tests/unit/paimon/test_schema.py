@@ -98,7 +98,7 @@ def test_a_schema_that_cannot_be_is_refused(columns, reason):
         (b'{"id": 0', "is not JSON"),
         (b"\xff\xfe", "is not JSON"),
         (b"[" * 100_000, "is not JSON"),
-        (b"[]", "holds list where an object belongs"),
+        (b"[]", "holds a list instead of a JSON object"),
         (b"{}", "lacks the member"),
         (b'{"fields": 3, "id": 0}', "a value that is not allowed"),
     ],

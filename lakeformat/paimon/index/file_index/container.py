@@ -100,13 +100,15 @@ def _read_prefix(cursor: ByteCursor, size: int) -> int:
     """Return the length of the head after checking its magic."""
     magic = cursor.int64()
     if magic != _MAGIC:
-        raise cursor.error(f"{magic:#x} does not begin a file index")
+        raise cursor.error(f"a file index cannot start with {magic:#x}")
     version = cursor.int32()
     if version != FORMAT_VERSION:
-        raise cursor.error(f"it has version {version}, this library reads {FORMAT_VERSION}")
+        raise cursor.error(
+            f"its format version is {version}, but this library reads {FORMAT_VERSION}"
+        )
     head_length = cursor.int32()
     if not _PREFIX_BYTES <= head_length <= size:
-        raise cursor.error(f"its head has {head_length} bytes of {size}")
+        raise cursor.error(f"the length of its head is {head_length}, in a file of {size} bytes")
     return head_length
 
 
@@ -128,5 +130,5 @@ def _read_places(cursor: ByteCursor, size: int) -> _Places:
             places.append((column, index_type, start, length))
     # Bodies that overlap would let a small file ask for any amount of memory.
     if sum(length for *_, start, length in places if start != _EMPTY) > size - cursor.end:
-        raise cursor.error("its indexes are longer than the file together")
+        raise cursor.error("its indexes together are longer than the file")
     return places

@@ -153,7 +153,7 @@ def _read_slices(cursor: ByteCursor, row_count: int) -> BitSlices:
     head = _read_head(cursor)
     count = head.int8()
     if not 0 <= count <= _MOST_SLICES:
-        raise head.error(f"it has {count} bit slices")
+        raise head.error(f"the number of bit slices cannot be {count}")
     existing_length = head.count("bytes of existing rows")
     head.count("bytes of offsets")
     existing = read_rows(cursor.part(cursor.position, existing_length), row_count)

@@ -93,7 +93,7 @@ def read_dictionary(cursor: ByteCursor, data_type: AtomicType, size: int) -> Val
     chunk_count = head.count("chunks")
     starts_length = head.count("bytes of offsets")
     if starts_length != _INT_BYTES * chunk_count:
-        raise head.error(f"it has {starts_length} bytes of offsets for {chunk_count} chunks")
+        raise head.error(f"{starts_length} bytes of offsets do not fit {chunk_count} chunks")
     starts = cursor.part(cursor.position, starts_length)
     cursor.take(starts_length)
     headers_length = head.count("bytes of chunk headers")

@@ -136,16 +136,16 @@ def _from_record(record: Mapping[str, Any]) -> ManifestEntry:
 
 
 def _check_fields(found: Mapping[str, FieldShape]) -> None:
-    """Fields are matched by name; those of newer writers are passed over."""
+    """Refuse a schema without the fields of a manifest; fields of newer writers are ignored."""
     for path, ours in MANIFEST_SHAPE.items():
         theirs = found.get(path)
         if theirs is None:
             if path in _ALWAYS_THERE:
-                raise NotPlainError(f"it has no field {path}")
+                raise NotPlainError(f"its schema lacks the field {path}")
         elif theirs.contents != ours.contents:
-            raise NotPlainError(f"its field {path} is of another type")
+            raise NotPlainError(f"its field {path} has another type than in a manifest")
         elif ours.null_branch is None and theirs.null_branch is not None:
-            raise NotPlainError(f"its field {path} may be null")
+            raise NotPlainError(f"its field {path} may be null, but must not")
 
 
 def _check_values(columns: ManifestColumns) -> None:
@@ -155,7 +155,7 @@ def _check_values(columns: ManifestColumns) -> None:
             raise NotPlainError(f"its field {path} is not UTF-8")
     times = columns.creation_time.numbers
     if (times < _FIRST_MILLI).any() or (times > _LAST_MILLI).any():
-        raise NotPlainError("it has a creation time that no calendar has")
+        raise NotPlainError("the creation time of a file is outside of the years 1 to 9999")
 
 
 def _is_text(column: Column) -> bool:

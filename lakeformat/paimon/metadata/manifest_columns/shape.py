@@ -42,7 +42,7 @@ class FieldShape:
 
 @lru_cache(maxsize=64)
 def parse_shape(schema: bytes) -> tuple[FieldShape, ...]:
-    """The shape of a writer's schema; ``NotPlainError`` if it has parts manifests never have."""
+    """Return the fields of an Avro schema; ``NotPlainError`` if it is not one of a manifest."""
     try:
         return shape_of(json.loads(schema))
     except (ValueError, RecursionError) as reason:
@@ -50,7 +50,7 @@ def parse_shape(schema: bytes) -> tuple[FieldShape, ...]:
 
 
 def shape_of(schema: Any) -> tuple[FieldShape, ...]:
-    """The shape of a schema."""
+    """Return the fields of a parsed Avro schema."""
     try:
         fields = tuple(_record_fields(schema, "", {}))
     except (KeyError, TypeError, AttributeError) as reason:
@@ -64,7 +64,7 @@ def _record_fields(schema: Any, prefix: str, named: dict[str, Any]) -> Iterator[
     if isinstance(schema, str):
         schema = named[schema]
     if schema["type"] != "record":
-        raise NotPlainError(f"its schema has {schema['type']!r} where a record belongs")
+        raise NotPlainError(f"its schema has the type {schema['type']!r} instead of a record")
     named[schema["name"]] = schema
     for field in schema["fields"]:
         path, field_type = prefix + field["name"], field["type"]
@@ -93,7 +93,9 @@ def _without_null(union: Any) -> tuple[int | None, Any]:
     if not isinstance(union, list):
         return None, union
     if len(union) != 2 or union.count("null") != 1:
-        raise NotPlainError(f"its schema has the union {union}")
+        raise NotPlainError(
+            f"its schema has the union {union}, but only a type and null are supported"
+        )
     null_branch = union.index("null")
     return null_branch, union[1 - null_branch]
 
@@ -105,4 +107,4 @@ def _atom(avro_type: Any) -> tuple[str, str | None]:
         return "number", logical_type
     if name in _BYTES:
         return name, logical_type
-    raise NotPlainError(f"its schema has the type {avro_type}")
+    raise NotPlainError(f"its schema has the unsupported type {avro_type}")

@@ -100,14 +100,18 @@ def test_a_name_longer_than_its_length_can_say_is_refused():
 @pytest.mark.parametrize(
     ("start", "change", "reason"),
     [
-        (7, b"\0", "does not begin a file index"),
-        (11, b"\2", "has version 2, this library reads 1"),
-        (12, b"\x7f\xff\xff\xff", "its head has 2147483647 bytes"),
-        (12, b"\0\0\0\0", "its head has 0 bytes"),
-        (16, b"\xff\xff\xff\xff", "has -1 columns"),
+        (7, b"\0", "a file index cannot start with 0x"),
+        (11, b"\2", "its format version is 2, but this library reads 1"),
+        (12, b"\x7f\xff\xff\xff", "the length of its head is 2147483647"),
+        (12, b"\0\0\0\0", "the length of its head is 0"),
+        (16, b"\xff\xff\xff\xff", "the number of columns cannot be -1"),
         (GOOD.index(b"bloom-filter") + 12, b"\0\0\0\0", "bloom-filter index of column a is"),
         (GOOD.index(b"bloom-filter") + 16, b"\0\1\0\0", "bloom-filter index of column a is 65536"),
-        (GOOD.index(b"bloom-filter") + 16, b"\0\0\0\x0a", "longer than the file together"),
+        (
+            GOOD.index(b"bloom-filter") + 16,
+            b"\0\0\0\x0a",
+            "its indexes together are longer than the file",
+        ),
     ],
 )
 def test_a_damaged_head_is_named_with_what_to_do(start, change, reason):
@@ -150,7 +154,7 @@ def test_indexes_that_share_their_bytes_ask_for_no_memory():
         for number, part in enumerate(split_at_places(content, start))
     )
     tracemalloc.start()
-    with pytest.raises(CorruptTableError, match="longer than the file together"):
+    with pytest.raises(CorruptTableError, match="its indexes together are longer than the file"):
         decode_file_index(shared + body, "index")
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()

@@ -111,19 +111,19 @@ def test_announced_lengths_ask_for_no_memory(sample):
 @pytest.mark.parametrize(
     ("index_type", "body", "reason"),
     [
-        (IndexType.BITMAP, "03", "1: it has version 3, this library reads 1 or 2"),
-        (IndexType.BITMAP, "02 ffffffff", "it has -1 rows"),
-        (IndexType.BITMAP, "02 00000005 00000000 00 0000", "it announces 4 bytes where 2 are left"),
-        (IndexType.BSI, "02", "it has version 2, this library reads 1"),
+        (IndexType.BITMAP, "03", "1: its format version is 3, but this library reads 1 or 2"),
+        (IndexType.BITMAP, "02 ffffffff", "the number of rows cannot be -1"),
+        (IndexType.BITMAP, "02 00000005 00000000 00 0000", "4 bytes are announced, but 2 are left"),
+        (IndexType.BSI, "02", "its format version is 2, but this library reads 1"),
         (
             IndexType.BSI,
             "01 00000005 01 01 0000000000000000 0000000000000001 3a30000000000000 00000041",
-            "it has 65 bit slices",
+            "the number of bit slices cannot be 65",
         ),
         (
             IndexType.BSI,
             "01 00000005 01 01 0000000000000000 0000000000000001 3a300000 01000000 00000000 10",
-            "it announces",
+            "bytes are announced",
         ),
         (
             IndexType.BSI,
@@ -147,8 +147,12 @@ def test_announced_lengths_ask_for_no_memory(sample):
             "01 00000005 01 01 0000000000000000 0000000000000001 3a300000 01000100",
             "a bitmap with 65537 containers, more than 65536, cannot exist",
         ),
-        (IndexType.RANGE_BITMAP, "00000001 07", "it has version 7, this library reads 1"),
-        (IndexType.RANGE_BITMAP, "7fffffff", "it announces 2147483647 bytes where 0 are left"),
+        (
+            IndexType.RANGE_BITMAP,
+            "00000001 07",
+            "its format version is 7, but this library reads 1",
+        ),
+        (IndexType.RANGE_BITMAP, "7fffffff", "2147483647 bytes are announced, but 0 are left"),
     ],
 )
 def test_what_is_wrong_is_named_with_its_place(index_type, body, reason):

@@ -67,7 +67,7 @@ def test_no_files_are_no_sections():
 
 
 def test_a_file_that_ends_before_it_starts_is_damage():
-    with pytest.raises(CorruptTableError, match="data file f end before they start"):
+    with pytest.raises(CorruptTableError, match="data file f is damaged: its first key is greater"):
         sections((9, 0))
 
 

@@ -147,7 +147,7 @@ def test_fields_of_newer_writers_do_not_matter():
 @pytest.mark.parametrize(
     ("field", "value", "reason"),
     [
-        ("_VERSION", 2, r"manifest/i has format version 2, this version reads 1"),
+        ("_VERSION", 2, r"manifest/i has format version 2, but this library reads 1"),
         ("_KIND", 7, "manifest/i is not an index manifest"),
         ("_DELETIONS_VECTORS_RANGES", [None], "manifest/i is not an index manifest"),
     ],

@@ -89,10 +89,14 @@ def test_a_schema_of_a_newer_version_is_refused_by_name():
 
 
 READERS = {
-    "snapshot": (LAYOUT.snapshot(1), lambda s: read_snapshot(s, LAYOUT, 1), "move it out"),
+    "snapshot": (LAYOUT.snapshot(1), lambda s: read_snapshot(s, LAYOUT, 1), "move the file out"),
     "schema": (LAYOUT.schema(1), lambda s: read_schema(s, LAYOUT, 1), "without it"),
     "tag": (LAYOUT.tag("v"), lambda s: read_tag(s, LAYOUT, "v"), "create the tag again"),
-    "changelog": (LAYOUT.changelog(1), lambda s: read_changelog(s, LAYOUT, 1), "lose the changes"),
+    "changelog": (
+        LAYOUT.changelog(1),
+        lambda s: read_changelog(s, LAYOUT, 1),
+        "its changes are then lost",
+    ),
     "consumer": (
         LAYOUT.consumer("me"),
         lambda s: read_consumer(s, LAYOUT, "me", PATIENT),

@@ -481,7 +481,9 @@ def test_what_is_advised_for_a_damaged_tag_lets_it_be_created_again():
     table.tags.create("first", snapshot=3)
     storage.overwrite(layout.tag("first"), storage.read(layout.tag("first"))[:20])
 
-    with pytest.raises(lake.CorruptTableError, match=r"tag-first .*: move it out of the directory"):
+    with pytest.raises(
+        lake.CorruptTableError, match=r"tag-first .*: move the file out of the directory"
+    ):
         table.tags.delete("first")
     storage.delete(layout.tag("first"))
     table.tags.create("first", snapshot=3)
