@@ -20,7 +20,7 @@ from airflow_provider_lake.page.access import (
     may_see_task,
 )
 from airflow_provider_lake.page.bounded import beside_the_loop
-from airflow_provider_lake.page.tables import look_at_table, names_of_tables
+from airflow_provider_lake.page.table_facts import look_at_table, names_of_tables
 from airflow_provider_lake.page.task import OneTask, changes_of_task
 from airflow_provider_lake.page.team_lake import has_teams
 from airflow_provider_lake.page.trouble import Trouble, of_access, trouble_of

@@ -17,7 +17,7 @@ from lakeformat.types.count_text import counted
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from lakeformat.cli.row_files import Form
+    from lakeformat.cli.write_row_files import Form
 
 __all__ = ["register"]
 
@@ -93,7 +93,7 @@ def scan(
 
     An example: lake scan shop.orders --where "amount > 10" --limit 5
     """
-    from lakeformat.cli.row_files import form_of
+    from lakeformat.cli.write_row_files import form_of
 
     chosen = form_of(form, output, as_json=as_json)
     found = named_table(context, table).scan(
@@ -136,7 +136,7 @@ def changes(
 
     An example: lake changes shop.orders --after 3
     """
-    from lakeformat.cli.row_files import form_of
+    from lakeformat.cli.write_row_files import form_of
     from lakeformat.tables.results import Rows
 
     chosen = form_of(form, output, as_json=as_json)
@@ -223,7 +223,7 @@ def write(
     An example: lake write shop.orders new.csv more.parquet --delimiter ";"
     """
     from lakeformat.cli.progress import progressing
-    from lakeformat.cli.read_files import read_rows
+    from lakeformat.cli.read_row_files import read_rows
     from lakeformat.files.foreign.dialect import TextDialect
 
     dialect = TextDialect.of({**locals(), "null_values": null_values or None})
@@ -265,7 +265,7 @@ def _emit(rows: Any, form: Form, output: str | None, limit: int | None) -> int |
     form.
     """
     from lakeformat.cli.progress import progressing
-    from lakeformat.cli.row_files import Form, print_table, write_rows
+    from lakeformat.cli.write_row_files import Form, print_table, write_rows
 
     if form is not Form.TABLE:
         batches: Iterator[pa.RecordBatch] = progressing(rows.to_batches(), "reading")

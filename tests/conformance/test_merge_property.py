@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 import lakeformat as lake
 from lakeformat.paimon.datafile.system_fields import SEQUENCE_NUMBER, VALUE_KIND
 from lakeformat.paimon.merge import streams
-from lakeformat.paimon.merge.of_table import merge_engine, merge_order
+from lakeformat.paimon.merge.merge_setup import merge_engine, merge_order
 from tests.golden.values import assert_same_rows, rows_of
 from tests.merge_model import MergeModel, ModelError, Record
 from tests.merge_scenarios import ENGINES, KINDS, Change, Scenario, loosened, scenarios

@@ -30,7 +30,7 @@ _BAD_WIDTH = re.compile(r"Expected (\d+) columns, got (\d+)")
 
 
 def read_csv(path: str, columns: pa.Schema, dialect: TextDialect) -> Iterator[pa.RecordBatch]:
-    """Give the rows of a file; columns that are not among ``columns`` come as Arrow infers them.
+    """Yield the rows of a file; Arrow infers the types of columns that are not in ``columns``.
 
     Without a header the file has all of the columns, in their order.
     """

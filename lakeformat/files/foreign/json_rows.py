@@ -32,7 +32,7 @@ _SHOWN = 80
 
 
 def read_json(path: str, columns: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """Give the rows of a file, with all of the columns; a name that is none of them is refused."""
+    """Yield the rows of a file with all of ``columns``; any other name in the file is refused."""
     require_objects(path)
     if is_blank(path):
         return

@@ -28,10 +28,10 @@ _CHUNK_BYTES = 4 << 20
 def plain_copy(
     path: str, source_format: SourceFormat, dialect: TextDialect, opener: Opener | None = None
 ) -> Iterator[str]:
-    """Give the path of a local, unpacked file, and of UTF-8 if it is text.
+    """Yield the path of a local, unpacked copy of a file, in UTF-8 if it is text.
 
-    A file that is so already is given itself; else a copy lives until the block ends, and errors
-    name the original.
+    It is the file itself if no copy is needed. A copy is deleted when the block ends; errors name
+    the original.
     """
     dialect.require_fits(path, source_format)
     compression = dialect.compression_of(path)

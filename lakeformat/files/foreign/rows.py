@@ -42,9 +42,9 @@ def read_rows(
     opener: Opener | None = None,
     encoded: Collection[str] = (),
 ) -> Iterator[pa.RecordBatch]:
-    """Give the rows of a file; text is parsed as ``columns`` want it.
+    """Yield the rows of a file; text is parsed by the types of ``columns``.
 
-    Columns ``encoded`` may come as dictionaries.
+    The columns ``encoded`` may be dictionary-encoded.
     """
     with naming(path), plain_copy(path, source_format, dialect, opener) as local:
         if source_format == "csv":

@@ -113,7 +113,7 @@ def require_closed_quotes(path: str, dialect: TextDialect) -> None:
 
 
 def read_growing(open_reader: OpenReader) -> Batches:
-    """Give the batches of a file; if a record is longer than a block, again with larger blocks."""
+    """Yield the batches of a file, with larger blocks once a record is longer than a block."""
     size, given = BLOCK_BYTES, 0
     while True:
         try:

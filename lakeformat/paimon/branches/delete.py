@@ -9,7 +9,7 @@ from lakeformat.errors import CommitConflictError, InvalidRequestError
 from lakeformat.paimon.branches.create import refuse_inside_branch
 from lakeformat.paimon.branches.marker import Creation, Deletion, Move, clear, mark, read_mark
 from lakeformat.paimon.deletion import Deleter, OnRemoval, find_protection
-from lakeformat.paimon.deletion.again import look_again
+from lakeformat.paimon.deletion.retried_reads import look_again
 from lakeformat.paimon.handle import READ_THROUGH, TableHandle
 from lakeformat.paimon.layout import MAIN_BRANCH, TableLayout
 from lakeformat.paimon.metadata.branch_directory import branches, check_branch_name, require_branch

@@ -1,4 +1,7 @@
-"""Choose the files of an append table that are written together: pure functions of the files."""
+"""Choose the files of an append table that are written together: pure functions of the files.
+
+``keyed_pick`` does it for tables with a primary key.
+"""
 
 from __future__ import annotations
 

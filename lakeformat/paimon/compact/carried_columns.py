@@ -6,7 +6,7 @@ from itertools import chain
 
 from lakeformat.files.file_format import FileFormat
 from lakeformat.paimon.merge.deduplicate import Deduplicate
-from lakeformat.paimon.merge.of_table import merge_engine, merge_order
+from lakeformat.paimon.merge.merge_setup import merge_engine, merge_order
 from lakeformat.paimon.options import TableOptions
 from lakeformat.paimon.schema import TableSchema
 from lakeformat.paimon.schema_changes.file_index_rules import indexed_columns

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from lakeformat.files.file_format import format_of
+from lakeformat.paimon.compact.keyed_pick import Pick, pick_all, pick_level_0, pick_universal
 from lakeformat.paimon.compact.levels import Levels
-from lakeformat.paimon.compact.pick import Pick, pick_all, pick_level_0, pick_universal
 from lakeformat.paimon.compact.settings import PickSettings
 from lakeformat.paimon.compact.steps import Rewrite, Step, Upgrade, steps_of
 from lakeformat.paimon.compact.unit import CompactUnit

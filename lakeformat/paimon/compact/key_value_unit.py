@@ -20,7 +20,7 @@ from lakeformat.paimon.datafile.key_value_files import KeyValueFiles
 from lakeformat.paimon.datafile.key_value_writer import KeyValueWriter
 from lakeformat.paimon.datafile.reader import BATCH_ROWS
 from lakeformat.paimon.handle import TableHandle
-from lakeformat.paimon.merge.of_table import merge_engine, merge_order
+from lakeformat.paimon.merge.merge_setup import merge_engine, merge_order
 from lakeformat.paimon.merge.row_kinds import without_retracts
 from lakeformat.paimon.merge.sections import is_interleaved
 from lakeformat.paimon.merge.streams import batch_rows_of, merge_runs

@@ -7,15 +7,15 @@ from functools import partial
 
 from lakeformat.paimon.consumers import Guard
 from lakeformat.paimon.deletion import announce, find_protection, protection, read_intents, withdraw
-from lakeformat.paimon.deletion.again import look_again
 from lakeformat.paimon.deletion.parallel import in_parallel
+from lakeformat.paimon.deletion.retried_reads import look_again
+from lakeformat.paimon.expire.delete_expired import Account, hide_changelogs, remove_files
 from lakeformat.paimon.expire.plan import Plan, plan_changelogs
 from lakeformat.paimon.expire.retention import (
     Retention,
     Selection,
     select_changelogs,
 )
-from lakeformat.paimon.expire.rounds import Account, hide_changelogs, remove_files
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.metadata.changelog_directory import changelog_ids, read_changelog_if_present
 from lakeformat.paimon.metadata.snapshot import Snapshot

@@ -28,12 +28,13 @@ from lakeformat.paimon.deletion import (
     read_intents,
     withdraw,
 )
-from lakeformat.paimon.deletion.again import look_again
 from lakeformat.paimon.deletion.changelog_ownership import NO_PRODUCER
 from lakeformat.paimon.deletion.intent import STALE_MILLIS
 from lakeformat.paimon.deletion.parallel import in_parallel
+from lakeformat.paimon.deletion.retried_reads import look_again
 from lakeformat.paimon.expire.changelogs import ROUND, expire_changelogs, finish_changelogs
 from lakeformat.paimon.expire.changelogs import select as select_old_changelogs
+from lakeformat.paimon.expire.delete_expired import Account, hide_snapshots, remove_files
 from lakeformat.paimon.expire.expire_report import ExpireReport
 from lakeformat.paimon.expire.plan import Plan, deltas_of, plan_snapshots
 from lakeformat.paimon.expire.retention import (
@@ -45,7 +46,6 @@ from lakeformat.paimon.expire.retention import (
     select_snapshots,
     snapshot_retention,
 )
-from lakeformat.paimon.expire.rounds import Account, hide_snapshots, remove_files
 from lakeformat.paimon.handle import TableHandle, require_allowed
 from lakeformat.paimon.metadata.changelog_directory import changelog_ids, read_changelog_if_present
 from lakeformat.paimon.metadata.fence import ABANDONED_MILLIS, is_fenced, remove_old_fences

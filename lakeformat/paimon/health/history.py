@@ -12,7 +12,7 @@ from typing import TypeAlias, TypeVar
 import numpy as np
 import pyarrow as pa
 
-from lakeformat.paimon.deletion.again import look_again
+from lakeformat.paimon.deletion.retried_reads import look_again
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.health.health_report import Holder
 from lakeformat.paimon.health.overdue import Overdue

@@ -10,7 +10,7 @@ import pyarrow as pa
 from lakeformat.errors import InvalidRequestError
 from lakeformat.files.changelog_packs import real_name
 from lakeformat.paimon.datafile.file_presence import what_is_left
-from lakeformat.paimon.deletion.again import look_again
+from lakeformat.paimon.deletion.retried_reads import look_again
 from lakeformat.paimon.file_places import data_file_place
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.health.lost import LOOKS_AT_ONCE, not_seen_whole

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from lakeformat.errors import CorruptTableError, NotFoundError
-from lakeformat.paimon.deletion.again import changed_too_often
 from lakeformat.paimon.deletion.changelog_ownership import NO_PRODUCER, ChangelogOwnership
+from lakeformat.paimon.deletion.retried_reads import changed_too_often
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.layout import MAIN_BRANCH, TableLayout, suffixed
 from lakeformat.paimon.metadata.branch_directory import branches, unfinished_branches

@@ -11,7 +11,7 @@ import pyarrow as pa
 from lakeformat.paimon.datafile.reader import BATCH_ROWS
 from lakeformat.paimon.datafile.system_fields import VALUE_KIND
 from lakeformat.paimon.merge.looked_up import supersedes, with_level
-from lakeformat.paimon.merge.of_table import merge_engine, merge_order, read_engine
+from lakeformat.paimon.merge.merge_setup import merge_engine, merge_order, read_engine
 from lakeformat.paimon.merge.row_kinds import without_retracts
 from lakeformat.paimon.merge.streams import merge_runs
 from lakeformat.paimon.metadata.manifest import ManifestEntry

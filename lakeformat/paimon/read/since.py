@@ -5,7 +5,7 @@ from __future__ import annotations
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.metadata.snapshot import Snapshot
 from lakeformat.paimon.metadata.snapshot_directory import read_snapshot_if_present, snapshot_ids
-from lakeformat.paimon.positions import snapshot_number
+from lakeformat.paimon.snapshot_positions import snapshot_number
 from lakeformat.tables.position import AnyPosition, Position
 from lakeformat.tables.since import Since
 

@@ -12,7 +12,7 @@ from lakeformat.paimon.datafile.system_fields import VALUE_KIND
 from lakeformat.paimon.merge.deduplicate import Deduplicate
 from lakeformat.paimon.merge.engine import MergeEngine
 from lakeformat.paimon.merge.looked_up import supersedes
-from lakeformat.paimon.merge.of_table import merge_engine, merge_order, read_engine
+from lakeformat.paimon.merge.merge_setup import merge_engine, merge_order, read_engine
 from lakeformat.paimon.merge.order import MergeOrder
 from lakeformat.paimon.merge.row_kinds import is_retract
 from lakeformat.paimon.merge.streams import batch_rows_of, merge_runs

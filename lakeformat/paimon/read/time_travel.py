@@ -15,7 +15,7 @@ from lakeformat.paimon.metadata.snapshot_directory import (
     snapshot_ids,
 )
 from lakeformat.paimon.metadata.tag import read_tag
-from lakeformat.paimon.positions import require_number, snapshot_number
+from lakeformat.paimon.snapshot_positions import require_number, snapshot_number
 from lakeformat.tables.moment import Moment, moment_text, to_millis
 from lakeformat.tables.position import AnyPosition
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from lakeformat.deprecation import renamed_argument
-from lakeformat.paimon.positions import snapshot_number
+from lakeformat.paimon.snapshot_positions import snapshot_number
 from lakeformat.paimon.table.reads import TableReads
 from lakeformat.tables.commit_id import CommitId
 from lakeformat.tables.position import AnyPosition

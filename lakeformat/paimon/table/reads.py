@@ -17,8 +17,8 @@ from lakeformat.paimon.metadata.snapshot_directory import (
     read_snapshot_if_present,
 )
 from lakeformat.paimon.options import TableOptions
-from lakeformat.paimon.positions import position_at, snapshot_number
 from lakeformat.paimon.schema import TableSchema
+from lakeformat.paimon.snapshot_positions import position_at, snapshot_number
 from lakeformat.tables.position import AnyPosition, Position
 from lakeformat.tables.since import Since
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lakeformat.paimon.positions import snapshot_number
+from lakeformat.paimon.snapshot_positions import snapshot_number
 from lakeformat.paimon.table.reads import TableReads
 from lakeformat.tables.commit_id import CommitId
 from lakeformat.tables.position import AnyPosition, Position

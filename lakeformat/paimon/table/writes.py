@@ -34,7 +34,7 @@ from lakeformat.paimon.handle import TableHandle, crosses_partitions
 from lakeformat.paimon.metadata.commit_message import CommitMessage
 from lakeformat.paimon.metadata.snapshot import Snapshot
 from lakeformat.paimon.partition_filter import PartitionFilter, some_partitions
-from lakeformat.paimon.positions import snapshot_number
+from lakeformat.paimon.snapshot_positions import snapshot_number
 from lakeformat.paimon.write.table_writer import TableWriter
 from lakeformat.tables.arguments import PartitionSpec
 from lakeformat.tables.commit_id import CommitId

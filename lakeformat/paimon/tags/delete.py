@@ -9,7 +9,7 @@ from functools import partial
 
 from lakeformat.errors import InvalidRequestError, NotFoundError
 from lakeformat.paimon.deletion import Deleter, OnRemoval, find_protection
-from lakeformat.paimon.deletion.again import look_again
+from lakeformat.paimon.deletion.retried_reads import look_again
 from lakeformat.paimon.handle import TableHandle, require_allowed
 from lakeformat.paimon.layout import suffixed
 from lakeformat.paimon.metadata.changelog_directory import changelog_ids, read_changelog

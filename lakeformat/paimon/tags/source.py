@@ -16,8 +16,8 @@ from lakeformat.paimon.metadata.snapshot_directory import (
     snapshot_ids,
 )
 from lakeformat.paimon.metadata.tag import Tag, read_tag, read_tag_if_present, read_tags
-from lakeformat.paimon.positions import require_number, snapshot_number
 from lakeformat.paimon.read.time_travel import watermark_text
+from lakeformat.paimon.snapshot_positions import require_number, snapshot_number
 from lakeformat.tables.moment import Moment, moment_text, to_millis
 from lakeformat.tables.position import AnyPosition
 

@@ -60,9 +60,9 @@ def checked_rows(
     kinds: str | None = None,
     opener: Opener | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    """Give the rows of a file of another program, in the table's columns.
+    """Yield the rows of a file of another program, in the table's columns.
 
-    A refusal names the file, and the row as people count it, from 1.
+    An error names the file, and the number of the row, from 1.
     """
     columns = schema.arrow_schema()
     if kinds is not None and kinds not in columns.names:

@@ -15,7 +15,7 @@ from lakeformat.paimon.datafile.key_value_writer import KeyValueWriter
 from lakeformat.paimon.datafile.rolling_writer import ROW_GROUP_ROWS
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.merge.deduplicate import Deduplicate
-from lakeformat.paimon.merge.of_table import merge_engine, merge_order
+from lakeformat.paimon.merge.merge_setup import merge_engine, merge_order
 from lakeformat.paimon.metadata.data_file_meta import DataFileMeta
 from lakeformat.paimon.write.assign import NewFiles, Place, Places, bucket_places, rows_by_place
 from lakeformat.paimon.write.group_runs import group_runs

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from lakeformat.files.file_format import FileFormat
 from lakeformat.paimon.merge.deduplicate import Deduplicate
-from lakeformat.paimon.merge.of_table import merge_engine, merge_order
+from lakeformat.paimon.merge.merge_setup import merge_engine, merge_order
 from lakeformat.paimon.schema import TableSchema
 from lakeformat.paimon.schema_changes.file_index_rules import indexed_columns
 from lakeformat.paimon.write.lossless_cast import short_type

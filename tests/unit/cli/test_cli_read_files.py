@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import pytest
 
 import lakeformat as lake
-from lakeformat.cli.read_files import read_rows
+from lakeformat.cli.read_row_files import read_rows
 
 COLUMNS = [
     ("k", "BIGINT"),

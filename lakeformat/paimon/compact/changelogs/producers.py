@@ -9,7 +9,7 @@ from lakeformat.paimon.compact.changelogs.lookup import LookupMerge
 from lakeformat.paimon.compact.unit import CompactUnit
 from lakeformat.paimon.merge.first_row import FirstRow
 from lakeformat.paimon.merge.looked_up import looks_up
-from lakeformat.paimon.merge.of_table import merge_engine
+from lakeformat.paimon.merge.merge_setup import merge_engine
 from lakeformat.paimon.options import TableOptions
 from lakeformat.paimon.schema import TableSchema
 

@@ -20,7 +20,7 @@ from lakeformat.paimon.datafile.key_value_writer import KeyValueWriter
 from lakeformat.paimon.datafile.reader import BATCH_ROWS
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.merge.looked_up import with_level
-from lakeformat.paimon.merge.of_table import merge_order
+from lakeformat.paimon.merge.merge_setup import merge_order
 from lakeformat.paimon.merge.sections import is_interleaved, overlapping
 from lakeformat.paimon.merge.streams import batch_rows_of, rounds_of
 from lakeformat.paimon.metadata.data_file_meta import DataFileMeta

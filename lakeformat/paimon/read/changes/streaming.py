@@ -24,7 +24,6 @@ from lakeformat.paimon.metadata.snapshot_directory import (
     read_snapshot_if_present,
     snapshot_ids,
 )
-from lakeformat.paimon.positions import position_at, require_number
 from lakeformat.paimon.read.changes.files import (
     NO_PRODUCER,
     ChangedFiles,
@@ -34,6 +33,7 @@ from lakeformat.paimon.read.changes.files import (
 from lakeformat.paimon.read.changes.rows import ChangedRows
 from lakeformat.paimon.read.changes.state_rows import StateRows
 from lakeformat.paimon.read.time_travel import newest_at, newest_compacted
+from lakeformat.paimon.snapshot_positions import position_at, require_number
 from lakeformat.tables.moment import Moment, to_millis
 from lakeformat.tables.position import Position
 

@@ -16,9 +16,9 @@ from lakeformat.paimon.metadata.snapshot_directory import (
     snapshot_ids,
 )
 from lakeformat.paimon.metadata.tag import read_tag
-from lakeformat.paimon.positions import snapshot_number
 from lakeformat.paimon.read.changes.files import NO_PRODUCER, changelog_producer
 from lakeformat.paimon.read.time_travel import newest_at
+from lakeformat.paimon.snapshot_positions import snapshot_number
 from lakeformat.tables.arguments import WindowEnd
 from lakeformat.tables.moment import to_millis
 from lakeformat.tables.position import Position

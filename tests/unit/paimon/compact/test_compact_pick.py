@@ -6,8 +6,8 @@ from datetime import datetime, timedelta
 
 import pytest
 
+from lakeformat.paimon.compact.keyed_pick import Pick, pick_all, pick_level_0, pick_universal
 from lakeformat.paimon.compact.levels import Levels
-from lakeformat.paimon.compact.pick import Pick, pick_all, pick_level_0, pick_universal
 from lakeformat.paimon.compact.settings import PickSettings
 from lakeformat.paimon.metadata.data_file_meta import DataFileMeta
 from lakeformat.paimon.options import TableOptions

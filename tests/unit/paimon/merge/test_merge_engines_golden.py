@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import lakeformat as lake
-from lakeformat.paimon.merge.of_table import merge_engine, merge_order
+from lakeformat.paimon.merge.merge_setup import merge_engine, merge_order
 from lakeformat.paimon.schema import TableSchema, new_schema
 from lakeformat.paimon.schema_changes.table_rules import check_table
 from tests.golden_cases import GoldenCase, golden_cases

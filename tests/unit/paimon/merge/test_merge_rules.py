@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 import lakeformat as lake
-from lakeformat.paimon.merge.of_table import merge_engine, merge_order
+from lakeformat.paimon.merge.merge_setup import merge_engine, merge_order
 from lakeformat.paimon.schema_changes.option_rules import check_setting
 from lakeformat.storage import open_storage
 

@@ -1,4 +1,4 @@
-"""Carries out an expiry, some snapshots at a time: first unreachable, then removed.
+"""Deletes expired snapshots, some at a time: makes them unreachable, then deletes their files.
 
 The next run can finish an interrupted round: the snapshots are announced, then made unreachable,
 then their files are removed, and only then the intent is withdrawn.

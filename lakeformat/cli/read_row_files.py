@@ -1,4 +1,4 @@
-"""Rows in files of other programs, streamed in as a table's types."""
+"""Reads rows from files of other programs, with the types of a table."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def read_rows(
     form: str | None = None,
     dialect: TextDialect = CSV_AND_PLAIN,
 ) -> Iterator[pa.RecordBatch]:
-    """Give the rows of files, one after the other; values are read as the table's types."""
+    """Yield the rows of files, one after the other; values are read as the table's types."""
     forms = [_format(path, form) for path in inputs]  # before anything is read
     for path, each in zip(inputs, forms, strict=True):
         _require_file(path)

@@ -1,4 +1,4 @@
-"""Rows streamed out as CSV, JSON lines or Parquet for programs, and as columns for people."""
+"""Writes rows as CSV, JSON lines or Parquet for programs, or as a table for people."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Choose the runs of a bucket that are compacted together: pure functions of runs and options."""
+"""Choose the runs of a bucket that are compacted together: pure functions of runs and options.
+
+For tables with a primary key; ``append_pick`` does it for append tables.
+"""
 
 from __future__ import annotations
 
