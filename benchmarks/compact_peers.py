@@ -35,7 +35,7 @@ UPSERTS = 10
 SEED = 20_261_122
 
 Timings: TypeAlias = Mapping[str, Sequence[float]]
-"""Of each phase CPU seconds and wall seconds."""
+"""CPU seconds and wall seconds of each phase."""
 
 
 def write_batches(folder: Path, rows: int) -> None:

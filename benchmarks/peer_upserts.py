@@ -117,7 +117,7 @@ def main(name, batches, place):
 
 
 def lengths(rows):
-    """Of the texts together: which of a key's rows is there shows in them."""
+    """Return the length of each text, which shows the row that was kept of a key."""
     return pc.binary_length(pc.cast(rows["s"], pa.string()))
 
 

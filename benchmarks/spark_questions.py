@@ -103,7 +103,7 @@ def merge(data: Data) -> Iterator[Candidate]:
 
 
 def newest(data: Data, paths: list[str]) -> DataFrame:
-    """Of each key the row that was written last, found by Spark alone."""
+    """Return the newest row of each key, found by Spark alone."""
     from pyspark.sql import functions as sql
 
     row = sql.struct(*(sql.col(name) for name in COLUMNS))

@@ -51,7 +51,7 @@ class GoldenCase:
 
     @property
     def options(self) -> dict[str, str]:
-        """Of the table."""
+        """The options of the table."""
         return dict(self.content["options"])
 
     @property

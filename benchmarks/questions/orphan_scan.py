@@ -46,7 +46,7 @@ __all__ = ["QUESTION"]
 PER_BUCKET = 1_000
 PER_MANIFEST = 10_000
 ONE_IN = 10
-"""Of so many objects nothing leads to one."""
+"""One of this many objects is unreferenced."""
 OLD_MILLIS = 1_700_000_000_000
 COMMIT_MILLIS = OLD_MILLIS + 2 * 86_400_000
 """Files of the day before the newest commit are left to writes under way."""

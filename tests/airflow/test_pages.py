@@ -38,7 +38,7 @@ def test_who_is_not_signed_in_sees_nothing(ask, orders, address):
 
 @pytest.mark.parametrize("address", ADDRESSES)
 def test_a_user_without_any_right_is_refused(ask, orders, address):
-    """Of the start page and the form nothing can be learnt."""
+    """The start page and the form show nothing about tables."""
     answer = ask(address, role="")
 
     expected = {"/lake/": 200, ADDRESSES[1]: 303}.get(address, 403)

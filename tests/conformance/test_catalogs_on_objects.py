@@ -29,7 +29,7 @@ def bucket(monkeypatch):
 
 @pytest.fixture
 def options(bucket) -> dict[str, str]:
-    """Of the storage."""
+    """Options of the storage."""
     return {
         "s3.endpoint": bucket.endpoint,
         "s3.access-key": "key-id",
@@ -40,7 +40,7 @@ def options(bucket) -> dict[str, str]:
 
 @pytest.fixture
 def jdbc(options, tmp_path) -> dict[str, str]:
-    """Of the storage and of a metastore."""
+    """Options of the storage and of a metastore."""
     return options | {"metastore": "jdbc", "uri": f"jdbc:sqlite:{tmp_path}/catalog.db"}
 
 

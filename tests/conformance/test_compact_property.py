@@ -73,7 +73,7 @@ def test_a_full_compaction_changes_no_row_and_leaves_nothing_to_do(engine: str):
 
 
 def test_a_minor_compaction_changes_no_row_and_leaves_nothing_to_do():
-    """Of whole rows: other engines forget what a retract took back, as Java does."""
+    """Whole rows only: other engines forget the values of a retract, as Java does."""
 
     @examples(TABLES)
     @given(

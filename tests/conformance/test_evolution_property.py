@@ -38,7 +38,7 @@ FILES: dict[str, dict[str, str]] = {
 }
 OPERATORS: list[Callable[[Any, Any], Any]] = [eq, ge, le]
 UNASKED = ("ARRAY", "MAP", "FLOAT", "DOUBLE")
-"""Of other types conditions are asked: what a float is equal to is asked elsewhere."""
+"""Types without conditions here: another test compares floats."""
 
 
 @pytest.mark.parametrize("engine", ENGINES)

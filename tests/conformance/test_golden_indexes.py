@@ -55,7 +55,7 @@ FORMS = {
 }
 HASHED = ["format/pk_dynamic_bucket", "format-java/pk_dynamic_bucket"]
 ROW_HASHES = {1: 1465514398, 2: 1340390384, 3: -771300025}
-"""Of the INT keys, by the examples of the format."""
+"""Hashes of the INT keys, from the examples of the format."""
 
 
 def each(names: list[str]) -> pytest.MarkDecorator:

@@ -344,7 +344,7 @@ class History:
         return "remove orphans"
 
     def clone(self) -> str:
-        """Of everything, of a snapshot or of a tag."""
+        """Clone everything, a snapshot or a tag."""
         numbers = self.numbers(self.main)
         tags = [tag.name for tag in self.main.tags.list()]
         whats: list[dict] = [{"full": True}, *[{"snapshot": each} for each in numbers[-1:]]]

@@ -63,7 +63,7 @@ class KeyedActor(Actor):
 
 
 def upserted(state: State, rows: list[Row]) -> State:
-    """Of two versions of a row the later one counts, in any order of commits."""
+    """Return the state with these rows: the newer version counts, in any order of commits."""
     changed = dict(state)
     for row in rows:
         key = (row.dt, row.id)

@@ -41,7 +41,7 @@ class Peer:
     warehouse: Path
     exchange: Path
     options: dict[str, str] = field(default_factory=dict)
-    """Of the catalog, besides the warehouse."""
+    """Options of the catalog, besides the warehouse."""
 
     def create_table(
         self,

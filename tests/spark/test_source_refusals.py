@@ -38,7 +38,7 @@ def source(catalog, orders):
     ],
 )
 def test_columns_that_do_not_fit_are_refused_before_any_row_is_made(source, way, columns, said):
-    """Of rows there may be none, and where there are, making them may take hours."""
+    """There may be no rows, and computing them may take hours."""
     given = from_arrow_schema(pa.table(columns).schema)
 
     with pytest.raises(lake.InvalidRequestError, match=said):

@@ -80,7 +80,7 @@ class Streamed:
             self.table(name).compact(strategy="full")
 
     def expire(self, _: None) -> None:
-        """Of the source: its consumer keeps what is not read, once it has begun."""
+        """Expire the copy, and the source once its consumer keeps unread snapshots."""
         for name in ("events", "copy") if self.checkpoint.done else ("copy",):
             with suppress(lake.CorruptTableError):  # a consumer that was cut short
                 self.table(name).expire_snapshots(retain_max=1, retain_min=1)

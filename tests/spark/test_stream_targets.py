@@ -20,7 +20,7 @@ def copy(catalog):
 
 @pytest.fixture
 def writer(catalog, copy):
-    """Of a stream that has written a batch, as Spark keeps it."""
+    """Return the writer of a stream that has written a batch, pickled as Spark does."""
     source = source_in(Warehouse(catalog.location), at_once=1)({"path": "shop.copy", "query": "q"})
     made = pickle.loads(cloudpickle.dumps(source.streamWriter(source.schema(), False)))
     batch(made, 0)

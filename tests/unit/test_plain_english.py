@@ -1,8 +1,8 @@
 """Docs, docstrings, messages and help texts keep to plain English.
 
-A docstring starts with a verb or with a noun of the format, never with a question word. No text
-uses the vague actors and the figurative verbs below: name the writer, the reader or the job, and
-use the words of the field.
+A docstring starts with a verb or with a noun of the format, never with a question word or 'Of'. No
+text uses the vague actors and the figurative verbs below: name the writer, the reader or the job,
+and use the words of the field.
 """
 
 import ast
@@ -25,7 +25,13 @@ CODE = (
 QUOTED = ("docs/licences.md",)
 """Pages that quote texts of other projects."""
 
-OPENING = re.compile(r"(What|Whether|Which|Where|How|Whose|Who|Why)\b")
+OPENING = re.compile(r"(What|Whether|Which|Where|How|Whose|Who|Why|Of)\b")
+IS_NO = re.compile(
+    r"(?<!there )(?<!this )\b(?:is|are|was|were) no (?:\w+ )?(?:column|directory|file|JSON|message"
+    r"|number|object|partition|snapshot|string|table|text|type|value)s?\b"
+)
+"""Write "is not a table" instead of "is no table"."""
+
 WORD = re.compile(
     r"\b(nobody|somebody|whoever|whatever|others|we|tells?|told|telling|unsay|unsaid|riddles?"
     r"|says?|said|saying|goes|gone|went|stays?|stayed|staying|comes? back|came back"
@@ -63,7 +69,7 @@ def _findings(path: Path) -> Iterator[str]:
     for line, text, is_docstring in _texts(path):
         if is_docstring and (opening := OPENING.match(text)):
             yield f"{name}:{line}: starts with {opening[0]!r}: {text[:80]}"
-        for match in WORD.finditer(text):
+        for match in (*WORD.finditer(text), *IS_NO.finditer(text)):
             around = " ".join(text[max(0, match.start() - 40) : match.end() + 40].split())
             yield f"{name}:{line}: {match[0]!r} in: {around}"
 

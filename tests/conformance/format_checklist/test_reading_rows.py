@@ -89,7 +89,7 @@ def rows_in(golden: GoldenTable, **scan: Any) -> list[dict[str, Any]]:
 
 
 def physical_types(golden: GoldenTable) -> dict[str, str]:
-    """Of the columns of one Parquet file."""
+    """Return the physical types of the columns of one Parquet file."""
     [path, *_] = Path(golden.location).rglob("data-*.parquet")
     schema = pq.ParquetFile(path).schema
     return {

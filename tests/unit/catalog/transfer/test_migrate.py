@@ -292,7 +292,7 @@ def test_files_of_another_table_are_not_registered(catalog, tmp_path):
 def test_files_of_a_table_of_another_kind_are_not_taken_for_its_rows(
     catalog, source, sign, place, how
 ):
-    """Of what lies there, some was deleted or replaced: only the table knows."""
+    """Old files of the table may be deleted or replaced: only the table knows its rows."""
     put(source / "t" / "data" / "p=1" / "a.parquet")
     (source / "t" / sign).parent.mkdir()
     (source / "t" / sign).write_text("{}")

@@ -30,7 +30,7 @@ def at(text: str) -> int:
 
 
 def test_the_example_of_the_documentation_by_the_time_of_the_next_snapshot():
-    """Of 2 to 5 snapshots and an hour; 1 is kept at 11:20: 2 is not more than an hour old."""
+    """Keep 2 to 5 snapshots and an hour; 1 is kept at 11:20: 2 is not more than an hour old."""
     times = ["10:00", "10:20", "10:40", "11:00", "11:20", "11:30", "11:35", "11:36"]
     kept: list[int] = []
     history = []

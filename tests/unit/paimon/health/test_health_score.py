@@ -69,7 +69,7 @@ def test_files_without_rows_delete_nothing():
 
 
 def test_how_many_files_are_too_many_may_be_said():
-    """Of 24 files, 12 are half as bad: f is 0.5, and 40 - 20 * (1 - 8 / 96) is 21.67."""
+    """12 of 24 files are half as bad: f is 0.5, and 40 - 20 * (1 - 8 / 96) is 21.67."""
     half = (12, 96 * MIB, 1000, 0, 0)
     assert score(pending(half, enough_files=24)).small_files == 22
     assert score(pending(half)).small_files == 4

@@ -248,7 +248,7 @@ def test_what_a_rollback_has_brought_back_is_a_difference(table):
 
 
 def test_rows_that_are_marked_otherwise_are_a_difference():
-    """Of both states the file is the same, and one of its rows is deleted."""
+    """Both states have the same file, and one of its rows is deleted."""
     table = KeyedRows({"deletion-vectors.enabled": "true"})
     table.commit(A, B)
     table.table.compact()

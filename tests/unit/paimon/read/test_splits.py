@@ -33,7 +33,7 @@ def rows(*keys, value="a", **more):
 
 
 def shapes(scan: Scan) -> list[tuple[int, bool]]:
-    """Of each split how many files it has, and whether they are read as they are."""
+    """Return the number of files of each split, and True if no merge is needed."""
     return [(len(split.files), split.raw_convertible) for split in scan.splits()]
 
 
