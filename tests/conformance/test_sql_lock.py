@@ -265,8 +265,9 @@ def test_a_lock_that_is_kept_back_is_nobodys_until_it_expires(database):
 
 def test_a_lock_that_is_kept_back_is_not_renewed(database):
     lock = World().lock(database, replace(SETTINGS, acquire_timeout_seconds=2)).row(KEY)
+    before = {*threading.enumerate()}
     lock.acquire()
-    renewing = next(thread for thread in threading.enumerate() if thread.name == "lake-lock")
+    [renewing] = {*threading.enumerate()} - before
     lock.keep()
     renewing.join(timeout=30)
     assert not renewing.is_alive()

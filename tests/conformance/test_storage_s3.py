@@ -16,6 +16,7 @@ from lakeformat.storage.object_output import PART_BYTES
 from lakeformat.testing.storage_suite import StorageSuite
 from tests.conformance.processes import processes
 from tests.conformance.s3_server import ACCESS_KEY, SECRET_KEY
+from tests.sampling import count
 
 
 class TestS3Storage(StorageSuite):
@@ -80,13 +81,13 @@ from lakeformat.environment import SYSTEM
 from lakeformat.paimon.layout import TableLayout
 from lakeformat.storage import open_storage
 from lakeformat.paimon.table import load_table
-root, writer, options = sys.argv[1:]
+root, writer, times, options = sys.argv[1:]
 storage, path = open_storage(root, json.loads(options))
 table = load_table(storage, TableLayout(path), SYSTEM)
 print("ready", flush=True)
 sys.stdin.readline()
-for n in range(10):
-    table.write(pa.table({"id": pa.array([int(writer) * 10 + n], pa.int64())}))
+for n in range(int(times)):
+    table.write(pa.table({"id": pa.array([int(writer) * int(times) + n], pa.int64())}))
 print(json.dumps([]))
 """
 
@@ -99,11 +100,12 @@ def test_eight_processes_append_to_one_table(s3_bucket, s3_options):
         "shop.orders", [("id", "BIGINT")], options={"commit.max-retries": "100"}
     )
     location = f"s3://{s3_bucket}/wh/shop.db/orders"
-    commands = [[APPEND, location, str(n), json.dumps(s3_options)] for n in range(8)]
+    times = count(4, whole=10)
+    commands = [[APPEND, location, str(n), str(times), json.dumps(s3_options)] for n in range(8)]
     with processes(commands) as running:
         race(running)
-    assert sorted(table.scan().to_arrow()["id"].to_pylist()) == list(range(80))
-    assert [snapshot.id for snapshot in table.snapshots()] == list(range(1, 81))
+    assert sorted(table.scan().to_arrow()["id"].to_pylist()) == list(range(8 * times))
+    assert [snapshot.id for snapshot in table.snapshots()] == list(range(1, 8 * times + 1))
 
 
 # Files of any size
