@@ -48,7 +48,7 @@ class Cluster:
 
 
 @contextmanager
-def standalone_cluster(home: Path, *, is_one_host: bool = True) -> Iterator[Cluster]:
+def standalone_cluster(home: Path) -> Iterator[Cluster]:
     """Start it, wait until both workers are there, and end its processes by their ids."""
     port, web = _free_port(), _free_port()
     cluster = Cluster(f"spark://127.0.0.1:{port}", f"http://127.0.0.1:{web}", home)
@@ -57,7 +57,7 @@ def standalone_cluster(home: Path, *, is_one_host: bool = True) -> Iterator[Clus
         where = ["--host", "127.0.0.1", "--port", str(port), "--webui-port", str(web)]
         started.append(_start(home, "master", f"{_DEPLOY}.master.Master", *where))
         for number in range(_WORKERS):
-            host = "127.0.0.1" if is_one_host else f"127.0.0.{number + 1}"
+            host = f"127.0.0.{number + 1}"
             words = ["--host", host, "--webui-port", str(_free_port()), "-c", "1"]
             words += ["-m", "1g", "-d", str(home / f"work-{number}"), cluster.url]
             worker = _start(home, f"worker-{number}", f"{_DEPLOY}.worker.Worker", *words, host=host)

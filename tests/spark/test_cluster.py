@@ -22,7 +22,10 @@ pytestmark = pytest.mark.cluster
 
 @pytest.fixture(scope="module")
 def cluster(spark, tmp_path_factory):
-    """``spark`` skips where there is no Java."""
+    """Two hosts, since Spark starts no double of a task on the host it is on.
+
+    ``spark`` skips where there is no Java.
+    """
     with standalone_cluster(tmp_path_factory.mktemp("cluster")) as started:
         yield started
 
@@ -135,14 +138,7 @@ def test_rows_of_each_source_come_in_and_tables_are_looked_after(
 
 
 @pytest.fixture(scope="module")
-def two_hosts(spark, tmp_path_factory):
-    """Spark starts no double of a task on the host it is on."""
-    with standalone_cluster(tmp_path_factory.mktemp("hosts"), is_one_host=False) as started:
-        yield started
-
-
-@pytest.fixture(scope="module")
-def attempts(two_hosts, tmp_path_factory):
+def attempts(cluster, tmp_path_factory):
     """Return the results of tables whose tasks were speculative or cancelled, from one driver."""
     folder = tmp_path_factory.mktemp("attempts")
     catalog = lake.open_catalog(str(folder / "warehouse"))
@@ -151,7 +147,7 @@ def attempts(two_hosts, tmp_path_factory):
     for name in ("events", "copy"):
         columns = [("id", "BIGINT"), ("note", "STRING")]
         catalog.create_table(f"shop.{name}", columns, options=file_by_file)
-    driver = two_hosts.driver(DRIVERS / "speculate.py", str(folder / "warehouse"), str(folder))
+    driver = cluster.driver(DRIVERS / "speculate.py", str(folder / "warehouse"), str(folder))
     try:
         out, err = driver.communicate(timeout=_PATIENCE_SECONDS)
     finally:
