@@ -100,6 +100,6 @@ def _text(value: Value, field: DataField, *, legacy: bool) -> str:
         shown = internal_text(column, field.type) if legacy else cast_text(column, field.type)
     except InvalidRequestError as reason:
         raise CorruptTableError(
-            f"the value of partition column {field.name!r} is none of its type: {reason}"
+            f"the value of partition column {field.name!r} does not fit its type: {reason}"
         ) from None
     return str(shown[0].as_py())

@@ -38,7 +38,7 @@ _WORD_BITS = 64
 _DIGIT_BITS = 0x0F0F0F0F0F0F0F0F
 """The bits in which one digit as text can differ from another."""
 _WIDE = 20
-"""For words with more bits it is worth checking which bits differ."""
+"""Words with more bits than this are checked for bits that do not differ."""
 MOST_FALLS = 64
 """Numbers with at most so many falls are in sorted runs, which are merged."""
 _SAMPLE = 256

@@ -44,7 +44,7 @@ class LockedCreation:
         self._key = key
 
     def around(self, inner: Storage) -> LockedCreation:
-        """Return the same lock around another storage."""
+        """Return a storage that publishes on ``inner`` under the same lock."""
         return LockedCreation(inner, self._lock, self._key)
 
     def __repr__(self) -> str:

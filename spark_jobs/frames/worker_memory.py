@@ -18,7 +18,7 @@ from lakeformat.rows.memory import merge_memory
 __all__ = ["give_back_too_much", "keep_memory"]
 
 _KEPT_BYTES = 512 << 20
-"""The most free memory that a worker keeps when a task begins: more than most tasks free."""
+"""The most free memory that a worker keeps at the start of a task; most tasks free less."""
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
 """The options of glibc's ``mallopt`` for the kept memory and its largest pieces."""
 _LARGEST_BYTES = 32 << 20

@@ -19,7 +19,7 @@ _ROWS_AT_A_TIME = 65_536
 
 
 class SqlRows:
-    """All rows of one table at the time the reading starts."""
+    """All rows that a SQL table has when the read starts."""
 
     kinds: str | None = None
 

@@ -164,7 +164,7 @@ class LakeStreamReader(DataSourceStreamReader):
         return plans
 
     def _beginning(self) -> dict[str, Any]:
-        """Return the start of the stream, found once: Spark may ask for the first end before."""
+        """Return the start of the stream; found once, because Spark may ask for an end first."""
         if self._found is None:
             options = self._options
             stream = self._asked.table.stream(

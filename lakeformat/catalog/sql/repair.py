@@ -45,7 +45,7 @@ class Repair:
         self._covers = covers
         self._damaged: dict[TableName, None] = {}
         self._stuck: set[TableName] = set()
-        """Names whose place still holds the files of a table that is called otherwise."""
+        """Names whose directory still holds the files of a table with another name."""
 
     def run(self, databases: Iterable[str]) -> RepairReport:
         """Repair everything in these databases, which are listed."""

@@ -64,7 +64,7 @@ class TextDialect:
         object.__setattr__(self, "encoding", _encoding(self.encoding))
         self._check_characters()
         if not isinstance(self.header, bool):
-            raise InvalidRequestError(f"header is true or false, got {self.header!r}")
+            raise InvalidRequestError(f"header must be true or false, got {self.header!r}")
         if self.compression is not None and self.compression not in get_args(Compression):
             raise InvalidRequestError(
                 f"compression is one of {', '.join(get_args(Compression))}, "
@@ -128,7 +128,7 @@ class TextDialect:
 
 
 def format_of(path: str) -> SourceFormat:
-    """Return the format by the ending of a file's name, ``.gz`` and the like apart."""
+    """Return the format by the ending of a file's name, without ``.gz`` and similar endings."""
     ending = PurePath(unpacked_name(path)).suffix.lower()
     if ending not in _ENDINGS:
         raise InvalidRequestError(

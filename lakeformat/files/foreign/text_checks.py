@@ -91,8 +91,8 @@ def require_objects(path: str) -> None:
             if text and not (text.startswith(b"{") and text.endswith(b"}")):
                 shown = text[:40].decode(errors="replace")
                 raise InvalidRequestError(
-                    f"line {number} of {path} is {shown!r}: each line is one JSON object, "
-                    'as {"k": 1}'
+                    f"line {number} of {path} is {shown!r}: each line must be one JSON object, "
+                    'such as {"k": 1}'
                 )
 
 

@@ -16,7 +16,7 @@ __all__ = ["pick_dictionary_columns", "repeating_texts", "repeats_itself"]
 
 SAMPLE_ROWS = 8 * 1024
 FIRST_LOOK = 1024
-"""If so many values are all different, a row group has far more different ones."""
+"""The size of a first sample: if all its values differ, most values of a row group do."""
 MAX_DISTINCT_FRACTION = 0.85
 """The limit in the sample: about 25 thousand values in a row group of 128 thousand rows."""
 MOST_BYTES_PER_VALUE = 2

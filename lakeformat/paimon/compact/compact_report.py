@@ -41,7 +41,7 @@ class BucketOutcome:
     files_moved: int = 0
     """Files that only changed their level."""
     changelog_rows: int = 0
-    """The rows of the changelog files written beside them."""
+    """The rows in the written changelog files."""
     changelog_files: int = 0
     changelog_bytes: int = 0
     fresh_bytes_in: int = 0

@@ -52,7 +52,7 @@ class Chosen:
     """A condition on partition columns."""
     partitions: Partitions | None = None
     idle: Idle | None = None
-    """Only partitions without a new file for so long."""
+    """The least time since the newest file of a partition was added."""
     buckets: Collection[int] | None = None
     places: Places | None = None
     """Exactly these buckets."""

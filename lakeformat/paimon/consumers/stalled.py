@@ -20,9 +20,9 @@ __all__ = ["Rules", "StalledConsumer", "find_stalled"]
 
 _DAY = 24 * 60 * 60 * 1000
 _LONG_FOR_A_STREAM = _DAY
-"""A stream's own consumer exists for seconds, or until the stream is restarted."""
+"""A day: a running stream keeps its own consumer for seconds, a stopped one until its restart."""
 _LONG = 7 * _DAY
-"""A reader may run once a week."""
+"""A week, because a reader may run once a week."""
 
 
 class Rules(Protocol):

@@ -143,8 +143,8 @@ class TableConsumers:
     def _require_available(self, consumer_id: str, number: int) -> None:
         if number < FIRST_SNAPSHOT_ID:
             raise InvalidRequestError(
-                f"next_snapshot is from {FIRST_SNAPSHOT_ID}, got {number}: no snapshot has a lower "
-                "number"
+                f"next_snapshot must be at least {FIRST_SNAPSHOT_ID}, the lowest number of a "
+                f"snapshot, got {number}"
             )
         ids = available_ids(self._handle)
         earliest, following = min(ids, default=FIRST_SNAPSHOT_ID), max(ids, default=0) + 1
@@ -157,7 +157,7 @@ class TableConsumers:
         if number > following:
             raise InvalidRequestError(
                 f"consumer {consumer_id!r} cannot read snapshot {number} of {self._handle.uri} "
-                f"next: the next one to come is {following}"
+                f"next: the next snapshot will be {following}"
             )
 
     def _require_kept(self, consumer_id: str, number: int) -> None:

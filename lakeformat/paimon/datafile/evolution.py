@@ -37,13 +37,13 @@ __all__ = ["evolve_array", "find_sources"]
 def find_sources(
     stored: Sequence[DataField], wanted: Sequence[DataField]
 ) -> list[DataField | None]:
-    """For each field wanted the stored one with its id; None if it was added later."""
+    """Return for each wanted field the stored field of the same id; None if it was added later."""
     by_id = {field.id: field for field in stored}
     return [by_id.get(field.id) for field in wanted]
 
 
 def evolve_array(array: pa.Array, stored: DataType, wanted: DataType) -> pa.Array:
-    """Values of one type as values of another; Arrow types are those of ``to_arrow_type``."""
+    """Convert values of one type to another; the Arrow types are those of ``to_arrow_type``."""
     if stored == wanted:
         return array
     target = to_arrow_type(wanted)

@@ -25,9 +25,9 @@ class ChangelogOwnership:
     def needs_files(self, changelog: Snapshot) -> bool:
         """Return True if a changelog needs files.
 
-        A changelog without its own files consists of what its commit added, but only if the table
-        had no producer then or has none now. Otherwise another snapshot holds those changes, or
-        none does. Its lists may exist all the same, if a tag kept them when the snapshot expired.
+        A changelog without its own files consists of the files its commit added, but only if the
+        table had no producer then or has none now. Otherwise another snapshot holds those changes,
+        or none does. Its lists may still exist, if a tag kept them when the snapshot expired.
         """
         if changelog.changelog_manifest_list is not None:
             return True

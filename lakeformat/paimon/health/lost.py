@@ -31,7 +31,10 @@ def find_lost(
     live: ManifestColumns,
     index_files: Sequence[IndexManifestEntry],
 ) -> tuple[str, ...]:
-    """Their addresses. What the listing has not seen whole is looked for by its name."""
+    """Return the addresses of missing and truncated files.
+
+    Files that the listing lacks, or that are too short there, are checked by name.
+    """
     deleted = deleted_rows_of(handle, snapshot, ())
     files = DataFiles(handle, snapshot, deleted)
     names = numbers_of(name or b"" for name in live.file_name.values())

@@ -17,7 +17,7 @@ __all__ = ["outside_reasons"]
 
 
 def outside_reasons(handle: TableHandle, live: ManifestColumns) -> tuple[Reason, ...]:
-    """A reason with the first refusal; one file of each directory outside is looked at."""
+    """Return a reason about the first external directory that no external root allows."""
     for error in _refusals(handle, live):
         said, _, advice = str(error).rpartition(". ")
         return (Reason(f"reads fail: {said}", advice, is_severe=True),)

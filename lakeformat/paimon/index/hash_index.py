@@ -48,7 +48,7 @@ def decode_hash_index(content: bytes, source: str, *, count: int) -> npt.NDArray
     """The hashes, in the order of the file; ``count`` is the row count of its manifest entry."""
     if len(content) != _HASH_BYTES * count:
         raise CorruptTableError(
-            f"{source} has {len(content)} bytes where {count} hashes have {_HASH_BYTES * count}; "
+            f"{source} has {len(content)} bytes, but {count} hashes need {_HASH_BYTES * count}; "
             f"{_WRITE_ANEW}"
         )
     return np.frombuffer(content, ">i4").astype(np.int32)

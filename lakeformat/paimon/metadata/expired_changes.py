@@ -17,13 +17,13 @@ __all__ = ["has_expired_changes", "without_expired_changes"]
 
 
 def has_expired_changes(storage: Storage, layout: TableLayout, snapshot: Snapshot) -> bool:
-    """Return True if its changelog list is missing; for first snapshots of branches, and tags."""
+    """Return True if the changelog list of a tag, or of a branch's first snapshot, is missing."""
     name = snapshot.changelog_manifest_list
     return name is not None and not storage.exists(layout.manifest(name))
 
 
 def without_expired_changes(storage: Storage, layout: TableLayout, snapshot: Snapshot) -> Snapshot:
-    """A snapshot that names its changelog list only if that is there."""
+    """Return the snapshot without the name of its changelog list if that is missing."""
     if not has_expired_changes(storage, layout, snapshot):
         return snapshot
     return replace(snapshot, changelog_manifest_list=None, changelog_manifest_list_size=None)

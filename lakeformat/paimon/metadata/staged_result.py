@@ -141,7 +141,7 @@ def write_staged(
 
 
 def restore_staged(storage: Storage, layout: TableLayout, result: StagedResult) -> None:
-    """Write one again as it was."""
+    """Write a deleted staged result again, unchanged."""
     storage.create(layout.staged(result.name), _content(result.created_millis, result.messages))
 
 

@@ -19,7 +19,7 @@ _MOST_SHOWN = 200
 
 
 class Group(StrEnum):
-    """The purpose of an option."""
+    """The group of an option in the documentation."""
 
     BEHAVIOUR = "behaviour"
     PERFORMANCE = "performance"

@@ -88,7 +88,7 @@ def properties_of(
 
 @dataclass(frozen=True, slots=True)
 class StartedCut:
-    """A rollback that cuts history, as far as earlier tries have come."""
+    """The progress of earlier tries of a rollback that cuts history."""
 
     handle: TableHandle
     commit: CommitId
@@ -199,6 +199,6 @@ def _require_same_target(
 
 def _other(handle: TableHandle, commit: CommitId, what: str) -> InvalidRequestError:
     return InvalidRequestError(
-        f"{commit} of {handle.uri} is {what}. One identity names one commit: nothing was changed "
-        "now; give this rollback another"
+        f"{commit} of {handle.uri} is {what}. One identity names one commit: nothing was changed; "
+        "pass another identity for this rollback"
     )

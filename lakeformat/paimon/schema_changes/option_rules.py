@@ -38,10 +38,10 @@ IMMUTABLE = frozenset(
         "pk-clustering-override",
     }
 )
-"""Fixed by the first snapshot."""
+"""Options that cannot change once the table has a snapshot."""
 
 NEVER = frozenset({"type", "path"})
-"""Fixed from the start."""
+"""Options that can never change."""
 
 ONLY_TO_TRUE = frozenset({"ignore-delete", "ignore-update-before"})
 

@@ -35,7 +35,7 @@ class TablePartitions(TableReads):
     def check_partition_choice(
         self, *, where: Where | None = None, partitions: Partitions | None = None
     ) -> None:
-        """Raise InvalidRequestError unless both choose by partition columns and their values."""
+        """Raise InvalidRequestError if an argument does not choose partitions by their columns."""
         from lakeformat.paimon.compact.partition_choice import Chosen, chosen_partitions
 
         chosen_partitions(self.schema, Chosen(where=where, partitions=partitions))

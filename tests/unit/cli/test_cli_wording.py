@@ -32,7 +32,7 @@ from lakeformat.types.duration_text import duration
         ("create it with create_database('nodb')", "create it with `lake create-database nodb`"),
         ("dry_run=False takes them out", "--remove takes them out"),
         ("more than max_share=50%: is it", "more than --max-share 50%: is it"),
-        ("next_snapshot is from 1, got 0", "--next is from 1, got 0"),
+        ("next_snapshot must be at least 1, got 0", "--next must be at least 1, got 0"),
         (
             "say alter_table(…, set_option('bucket', '4')) first",
             "say `lake set-option TABLE bucket='4'` first",

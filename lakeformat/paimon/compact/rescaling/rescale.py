@@ -57,7 +57,7 @@ def rescale(
     dry_run: bool = False,
     executor: str | Executor | None = None,
 ) -> RescaleReport:
-    """Rewrite partitions with a number of buckets, that of the table's options unless given."""
+    """Rewrite partitions with ``bucket`` buckets; default: the number in the table's options."""
     where = where_to_work("serial" if executor is None else executor)
     handle = newest_schema(handle)
     count = _require_count(handle, bucket)

@@ -169,7 +169,7 @@ def _read_whole_list(cursor: ByteCursor, data_type: AtomicType, count: int) -> _
 
 
 def _read_block_list(cursor: ByteCursor, data_type: AtomicType, count: int) -> _BlockList:
-    """The blocks of ``count`` values; the cursor then stands at the bitmaps."""
+    """Read the blocks of ``count`` values; the cursor is then at the bitmaps."""
     first_keys, starts = [], []
     for _ in range(cursor.count("blocks", at_most=count)):
         first_keys.append(read_key(cursor, data_type))

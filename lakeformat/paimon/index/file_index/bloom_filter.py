@@ -53,7 +53,7 @@ def encode_bloom_filter(
     items: int = DEFAULT_ITEMS,
     false_positives: float = DEFAULT_FALSE_POSITIVES,
 ) -> bytes:
-    """The filter of a column that is there as a whole."""
+    """Return the filter of a whole column."""
     writer = BloomFilterWriter(data_type, items=items, false_positives=false_positives)
     writer.add(column)
     return writer.encode()
@@ -124,7 +124,7 @@ def _size(items: int, false_positives: float) -> tuple[int, int]:
     if items < 1 or not 0 < false_positives < 1:
         raise InvalidRequestError(
             f"a bloom filter for {items} items with a rate of {false_positives} false positives "
-            "cannot be; give at least one item and a rate between 0 and 1"
+            "cannot exist; give at least one item and a rate between 0 and 1"
         )
     needed = -items * math.log(false_positives) / (math.log(2) * math.log(2))
     if needed > _MOST_BITS:

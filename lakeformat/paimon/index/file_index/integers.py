@@ -83,7 +83,7 @@ def as_literals(values: Sequence[object], data_type: AtomicType) -> pa.Array:
 
 
 def _refuse_rounding(values: Sequence[object], literals: pa.Array) -> None:
-    """Arrow cuts 1.5 to an integer and 0.1 to a FLOAT, which would be another predicate."""
+    """Refuse values that Arrow has changed, such as 1.5 to 1: the predicate would differ."""
     if literals.type in _EVERY_DATETIME_FITS:
         return
     for value, literal in zip(values, literals, strict=True):

@@ -35,7 +35,7 @@ Rows: TypeAlias = Positions | slice
 _WORD_BYTES = 8
 _READABLE_AFTER = 8
 _MASKS = np.array([(1 << 8 * size) - 1 for size in range(9)], np.uint64)
-"""By size, the bits of a word that belong to so many bytes."""
+"""Masks of the lowest 0 to 8 bytes of a word."""
 _FEW = 32
 """Copying fewer values one by one takes less time than views of them."""
 _LARGEST_VIEWED = (1 << 31) - 1

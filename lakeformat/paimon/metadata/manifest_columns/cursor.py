@@ -183,7 +183,7 @@ class Cursor:
         return column
 
     def keep(self, rows: Positions) -> None:
-        """Go on with some of the records."""
+        """Continue with these records only."""
         self.places = self.places[rows]
         self.sound = self.sound[rows]
 

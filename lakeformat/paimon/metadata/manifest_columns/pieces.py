@@ -142,7 +142,7 @@ def _long_numbers(numbers: Numbers, present: Mask | None) -> BytesPiece:
 def _write_words(
     data: NDArray[np.uint8], places: Positions, piece: WordPiece, *, may_spill: bool
 ) -> None:
-    """Bytes after the word belong to the same record and are written later, or are kept."""
+    """Write words; with ``may_spill`` also over the bytes after them, which are written later."""
     if may_spill:
         at_every_byte(data, "u8")[places] = piece.words
         return

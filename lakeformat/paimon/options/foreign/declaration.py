@@ -45,7 +45,7 @@ class ForeignOption:
     only: Trait | None = None
     """It has no effect on tables without this trait."""
     apart: bool = False
-    """Other options count, too: a check of its own refuses the operations."""
+    """True if a separate check refuses the operations, because it depends on other options too."""
 
     def is_harmless(self, value: str) -> bool:
         """Return True if it refuses nothing with this value."""
