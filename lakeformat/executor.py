@@ -142,7 +142,7 @@ def in_order(
 
 @dataclass(frozen=True, slots=True)
 class _Unit(Generic[T]):
-    """A thing with its position among all things, and its size."""
+    """A unit of work with its position among all units, and its size."""
 
     number: int
     thing: T

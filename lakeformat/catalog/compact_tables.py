@@ -115,5 +115,5 @@ def _pattern(name: str, text: str) -> re.Pattern[str]:
         return re.compile(text)
     except re.error as reason:
         raise InvalidRequestError(
-            f"{name} is a regular expression, got {text!r}: {reason}"
+            f"{name} must be a regular expression, got {text!r}: {reason}"
         ) from None

@@ -38,7 +38,7 @@ def _format(path: str, given: str | None) -> SourceFormat:
             return known  # type: ignore[no-any-return]
     if given is not None:
         known = ", ".join(get_args(SourceFormat))
-        raise InvalidRequestError(f"--format is one of {known}, got {given!r}")
+        raise InvalidRequestError(f"--format must be one of {known}, got {given!r}")
     return format_of(path)
 
 

@@ -181,9 +181,9 @@ def _keys(
 def _column_list(argument: str, given: object) -> tuple[str, ...]:
     """Return the list of columns; refuse other types, such as a single name."""
     if isinstance(given, str) or not isinstance(given, Sequence):
-        raise InvalidRequestError(f"{argument} is a list of columns, got {given!r}")
+        raise InvalidRequestError(f"{argument} must be a list of columns, got {given!r}")
     if not all(isinstance(name, str) for name in given):
-        raise InvalidRequestError(f"{argument} is a list of names, got {given!r}")
+        raise InvalidRequestError(f"{argument} must be a list of names, got {given!r}")
     return tuple(given)
 
 
@@ -204,7 +204,7 @@ def _named_types(columns: ColumnList) -> list[tuple[str, DataType]]:
         return [(name, parse_type(text)) for name, text in columns]
     except (TypeError, ValueError):
         raise InvalidRequestError(
-            "a schema is a pyarrow.Schema or a list of (name, type) pairs such as "
+            "a schema must be a pyarrow.Schema or a list of (name, type) pairs such as "
             f"[('id', 'BIGINT NOT NULL')], got {columns!r}"
         ) from None
 

@@ -240,7 +240,7 @@ NO_LISTS = ["x", b"x", {"x": 1}, 3, None]
         (lambda table, name: table.branches.rename("b", name), "a branch is named by a text"),
         (lambda table, name: table.branches.fast_forward(name), "a branch is named by a text"),
         (lambda table, name: table.consumers.clear(including=name), "must be a regular expression"),
-        (lambda table, name: table.staged.address(name), "a staged result is a text"),
+        (lambda table, name: table.staged.address(name), "a staged result must be a text"),
         (lambda table, name: table.system_table(name), "must be text"),
         (lambda table, name: table.rollback(tag=name or 0), "tag must be a str"),
     ],

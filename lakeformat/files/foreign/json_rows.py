@@ -72,7 +72,7 @@ def _typed(batch: pa.RecordBatch, columns: pa.Schema) -> pa.RecordBatch:
 
 
 def _is_readable(kind: pa.DataType) -> bool:
-    """JSON has no bytes, and Arrow reads no maps."""
+    """Return True if JSON can hold a type, and Arrow can read it."""
     if pa.types.is_binary(kind) or pa.types.is_map(kind):
         return False
     parts = [kind.field(number).type for number in range(kind.num_fields)]

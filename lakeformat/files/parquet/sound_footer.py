@@ -30,7 +30,9 @@ def require_sound_footer(metadata: pq.FileMetaData, size: int) -> None:
     for group in groups:
         for number, expected in enumerate(leaves):
             if (found := group.column(number).physical_type) != expected:
-                raise OSError(f"column {number} is {expected} in its footer, and {found} as well")
+                raise OSError(
+                    f"column {number} is {expected} in its schema, but {found} in a row group"
+                )
 
 
 def _require_sound_chunks(metadata: pq.FileMetaData, size: int) -> None:

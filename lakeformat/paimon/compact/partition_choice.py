@@ -159,7 +159,7 @@ def _require_buckets(
 def idle_millis(idle: Idle) -> int:
     """Return a duration in milliseconds."""
     if not isinstance(idle, timedelta | str):
-        raise InvalidRequestError(f"idle is a timedelta or a text such as '1 h', got {idle!r}")
+        raise InvalidRequestError(f"idle must be a timedelta or a text such as '1 h', got {idle!r}")
     try:
         millis = (
             idle // timedelta(milliseconds=1)
@@ -167,7 +167,9 @@ def idle_millis(idle: Idle) -> int:
             else parse_asked_duration(idle)
         )
     except ValueError as reason:
-        raise InvalidRequestError(f"idle is a time such as '1 h', got {idle!r}: {reason}") from None
+        raise InvalidRequestError(
+            f"idle must be a time such as '1 h', got {idle!r}: {reason}"
+        ) from None
     if millis < 0:
         raise InvalidRequestError(f"idle must not be negative, got {idle!r}")
     return millis

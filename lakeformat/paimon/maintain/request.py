@@ -37,7 +37,7 @@ class MaintainRequest:
         where_to_work(self.executor)
         if self.on_progress is not None and not callable(self.on_progress):
             raise InvalidRequestError(
-                "on_progress is a function that takes a MaintainProgress, got "
+                f"on_progress must be a function that takes a MaintainProgress, got "
                 f"{self.on_progress!r}: pass a function, or leave it out"
             )
         if self.expire_consumers is not None:

@@ -56,7 +56,7 @@ def row_order(schema: TableSchema, order_by: Sequence[str], strategy: str) -> Ro
     """Check the columns and the strategy of an order."""
     if strategy not in ORDER_STRATEGIES:
         raise InvalidRequestError(
-            f"order_strategy is one of {', '.join(ORDER_STRATEGIES)}, got {strategy!r}"
+            f"order_strategy must be one of {', '.join(ORDER_STRATEGIES)}, got {strategy!r}"
         )
     if not isinstance(order_by, str):
         require_list("order_by", order_by, "['id', 'day']")

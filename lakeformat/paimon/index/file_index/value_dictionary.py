@@ -20,12 +20,12 @@ __all__ = ["ValueDictionary", "encode_dictionary", "read_dictionary", "require_c
 FORMAT_VERSION = 1
 DEFAULT_CHUNK_SIZE = 16 * 1024
 _SMALL_TYPES = frozenset({TypeName.BOOLEAN, TypeName.TINYINT, TypeName.SMALLINT})
-"""By default one value per chunk: their dictionaries are small anyway."""
+"""Types with few distinct values, which by default get chunks of a single value."""
 _INT_BYTES = 4
 
 
 def require_coded_type(data_type: DataType, index_type: str) -> AtomicType:
-    """The type itself; one whose values do not fit is refused by name."""
+    """Return the type; refuse one whose values do not fit the index."""
     found = require_type(data_type, INDEXABLE[index_type], index_type)
     if is_too_fine(found):
         raise UnsupportedError(

@@ -116,7 +116,7 @@ class Cursor:
         return BytesColumn(self._data, starts, sizes)
 
     def _read_size(self) -> Numbers:
-        """A number of bytes or items that the rest has room for; records with another are none."""
+        """Read a size in bytes or items; a record without room for it is marked as unsound."""
         sizes = self._read_number()
         np.minimum(self.places, self._end, out=self.places)
         room = self._end - self.places

@@ -376,11 +376,15 @@ def test_requests_that_cannot_be_right_are_refused():
         keyed.table.compact(on_progress=5)
     with pytest.raises(lake.InvalidRequestError, match="executor must be one of serial, threads"):
         keyed.table.compact(executor="spark")
-    with pytest.raises(lake.InvalidRequestError, match="idle is a time such as '1 h', got 'soon'"):
+    with pytest.raises(
+        lake.InvalidRequestError, match="idle must be a time such as '1 h', got 'soon'"
+    ):
         keyed.table.compact(idle="soon")
     with pytest.raises(lake.InvalidRequestError, match="larger than 64 bits"):
         keyed.table.compact(idle="99999999999999999 d")
-    with pytest.raises(lake.InvalidRequestError, match=r"idle is a timedelta or a text .* got 5$"):
+    with pytest.raises(
+        lake.InvalidRequestError, match=r"idle must be a timedelta or a text .* got 5$"
+    ):
         keyed.table.compact(idle=5)
     with pytest.raises(lake.InvalidRequestError, match="idle must not be negative"):
         keyed.table.compact(idle=timedelta(hours=-1))
