@@ -247,7 +247,7 @@ def _declared(constructor: Any) -> Iterator[tuple[str, Any]]:
 
 
 def check_arguments(task_id: str, wanted: Mapping[str, Any], given: Mapping[str, Any]) -> None:
-    """Refuse the first argument whose value is wrong, as far as it is known now."""
+    """Refuse the first argument whose value is already known and wrong."""
     for name, hint in wanted.items():
         if not _may_become(hint, given[name]):
             raise LakeArgumentError(_refusal(task_id, name, hint, given[name]))

@@ -1,4 +1,4 @@
-"""Conditions that a sensor can wait for: each checks a table once and returns what it has found.
+"""Conditions that a sensor can wait for: each checks a table once and returns its findings.
 
 A condition is a frozen dataclass of JSON values, so that a trigger can carry it. ``check`` returns
 None while the condition is not met. It blocks, so an event loop calls it in a thread.
@@ -36,9 +36,7 @@ class Condition(Protocol):
     """A condition that a table meets or does not meet yet."""
 
     def check(self, name: str, table: Table) -> dict[str, Any] | None:
-        """Return what was found of the table with that name; None while the condition is not
-        met.
-        """
+        """Return the findings about a table; None while the condition is not met."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

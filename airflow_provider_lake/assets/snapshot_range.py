@@ -123,7 +123,7 @@ def _begin(payload: Mapping[str, Any]) -> str | int:
 
 
 def _names_snapshots(payload: Mapping[str, Any]) -> bool:
-    """Return True for a payload of ours; events sent by hand may hold anything."""
+    """Return True for a payload of this provider; events sent by hand may hold anything."""
     ids = payload.get("snapshot_id"), payload.get("previous_snapshot_id")
     return type(ids[0]) is int and (ids[1] is None or type(ids[1]) is int)
 

@@ -54,7 +54,7 @@ def trouble_of(error: Exception) -> Trouble:
             503,
             "The server is busy",
             f"{AT_ONCE} pages are already waiting for a storage, which is the limit of this server",
-            "try again in a minute; if this does not end, a storage does not answer at all",
+            "try again in a minute; if the error remains, a storage does not answer",
         )
     if isinstance(error, AirflowNotFoundException):
         return Trouble(

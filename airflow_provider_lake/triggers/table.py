@@ -65,7 +65,7 @@ def _as_given(value: object) -> object:
 
 
 class LakeConditionTrigger(BaseTrigger):
-    """Fires once, with what a condition has found of a table.
+    """Fires once, with the findings of a condition about a table.
 
     The payload is ``{"status": "met", "found": {…}}``. If the condition can never be met, such as
     for a damaged table, it is ``{"status": "refused", "reason": "…"}``.

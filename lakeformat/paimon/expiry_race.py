@@ -56,7 +56,7 @@ def explaining_expiry(
             raise
         raise SnapshotExpiredError(
             f"snapshot {expired.id} of {handle.uri} has expired while it was read, and its files "
-            "with it: read a newer one, and tag what is read for long. This was met first: "
+            "with it: read a newer one, and tag snapshots that are read for long. The first error: "
             f"{missing}"
         ) from missing
 

@@ -40,7 +40,7 @@ _DIGIT_BITS = 0x0F0F0F0F0F0F0F0F
 _WIDE = 20
 """Words with more bits than this are checked for bits that do not differ."""
 MOST_FALLS = 64
-"""Numbers with at most so many falls are in sorted runs, which are merged."""
+"""With at most this number of falls, numbers consist of sorted runs, which are merged."""
 _SAMPLE = 256
 """The size of a sample that mostly shows all the bits that differ."""
 

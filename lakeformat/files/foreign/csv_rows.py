@@ -109,7 +109,7 @@ def _require_readable(names: Sequence[str], columns: pa.Schema, dialect: TextDia
 def _named(
     path: str, said: str, columns: pa.Schema, dialect: TextDialect
 ) -> InvalidRequestError | None:
-    """Return the refusal with row, column and value, as far as they are found again."""
+    """Return the error with row, column and value, if they can be found again."""
     if width := _BAD_WIDTH.search(said):
         row = _row_of_width(path, int(width[1]), dialect)
         where = "a row" if row is None else f"row {row}"
@@ -167,7 +167,7 @@ def _found_again(
 ) -> tuple[int | None, str | None]:
     """Return the first row with a refused value, from 1, and the value.
 
-    Arrow names a text that it cannot parse; one that does not fit is looked for by casting.
+    Arrow names a text that it cannot parse; casting finds one that does not fit.
     """
     row = 1
     with suppress(pa.ArrowInvalid):

@@ -34,7 +34,7 @@ _MOST_BLOCK_BYTES = (1 << 31) - 1
 
 Batches: TypeAlias = Iterator[pa.RecordBatch]
 OpenReader: TypeAlias = Callable[[int], AbstractContextManager[Batches]]
-"""Opens a file from its start, with blocks of so many bytes."""
+"""Opens a file from its start, with blocks of this number of bytes."""
 
 _MARK = b"\xef\xbb\xbf"
 

@@ -24,7 +24,7 @@ _LONG_REPEATS_FROM = 8
 """Below it, the first byte of a run is only the repetition count of the next one."""
 _LITERALS_FROM = 128
 _MOST_BITS = 62
-"""The sum of a base and numbers of so many bits fits in 64: no length and no scale has more."""
+"""The most bits of numbers whose sum with a base fits in 64 bits; lengths and scales have fewer."""
 
 Numbers = npt.NDArray[np.int64]
 

@@ -24,10 +24,10 @@ from lakeformat.types.casts.floor_division import floor_divide
 __all__ = ["read_parquet"]
 
 FEW_ROWS = 32 * 1024
-"""In a file with at most so many rows, decoding is faster than starting a thread."""
+"""Up to this number of rows, decoding a file is faster than starting a thread."""
 NANOS_PER_SECOND = 1_000_000_000
 SECONDS_OF_A_ROUND = 2**64 // NANOS_PER_SECOND
-"""After so many seconds, 64-bit nanoseconds wrap around."""
+"""The number of seconds after which 64-bit nanoseconds wrap around."""
 
 
 def read_parquet(

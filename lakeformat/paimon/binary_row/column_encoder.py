@@ -62,7 +62,7 @@ class _Target:
     is_regular: bool
 
     def put(self, offset: Offset, words: Slot) -> None:
-        """Write one number into each row, so many bytes after its start."""
+        """Write one number into each row, at an offset from its start."""
         code = words.dtype.str
         if self.is_regular and isinstance(offset, int):
             # Rows of one size make a table, whose columns numpy writes much faster.

@@ -57,7 +57,7 @@ def find_lost(
 
 
 def not_seen_whole(names: Numbers, sizes: Numbers, listed: pa.Table) -> Positions:
-    """Return the positions of files that a listing has not seen, or only shorter.
+    """Return the positions of files that a listing lacks or has with a smaller size.
 
     Of a name that was seen in several places the smallest file counts: it is looked at again.
     """

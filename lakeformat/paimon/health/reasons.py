@@ -123,7 +123,7 @@ def _of_lost_files(table: str, storage: StorageFacts, snapshots: SnapshotFacts) 
         yield Reason(
             f"{_many(len(lost), 'file')} of the newest snapshot cannot be found, or not to the "
             f"end: {_some(lost)}; reads that need them fail",
-            "put them back from a copy, or write their partitions anew from the source",
+            "restore them from a copy, or write their partitions again from the source",
             is_severe=True,
         )
     if lost := storage.lost_changelog_files:

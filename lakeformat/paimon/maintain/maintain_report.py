@@ -1,4 +1,4 @@
-"""The outcome of a maintenance: figures of before and after, each step, and what it met."""
+"""The outcome of a maintenance: figures before and after, each step, and the obstacles."""
 
 from __future__ import annotations
 

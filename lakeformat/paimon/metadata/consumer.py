@@ -74,7 +74,7 @@ def read_consumers(
 def read_consumer(
     storage: Storage, layout: TableLayout, consumer_id: str, environment: Environment
 ) -> Consumer | None:
-    """One consumer; None when there is none with that id."""
+    """Return a consumer; None if no consumer has this id."""
     path = layout.consumer(_checked(consumer_id))
     for remaining in reversed(range(TRIES)):
         try:

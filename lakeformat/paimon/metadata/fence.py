@@ -31,7 +31,7 @@ __all__ = [
 ]
 
 ABANDONED_MILLIS = 24 * 60 * 60 * 1000
-"""A rollback that has not taken out what it fenced after so long has died."""
+"""The time after which an unfinished rollback counts as crashed."""
 KEPT_MILLIS = 7 * 24 * 60 * 60 * 1000
 """Longer than any commit is under way."""
 
@@ -60,7 +60,7 @@ def create_fence(
     removed: Iterable[Snapshot],
     note: Mapping[str, Any],
 ) -> bool:
-    """Write a fence once for good, with a note for a repetition; False if it is there already."""
+    """Create a fence with a note for retries; return False if it exists. It is never changed."""
     return storage.create(layout.fence(unique), _content(removed, note))
 
 

@@ -60,7 +60,7 @@ _READERS = 4
 
 
 def live_files(entries: Iterable[ManifestEntry], source: str) -> list[ManifestEntry]:
-    """The files left once every DELETE has met its ADD; ``source`` names the table in errors."""
+    """Return the files that remain after each DELETE; ``source`` names the table in errors."""
     added: dict[tuple[object, ...], ManifestEntry] = {}
     unmatched: list[ManifestEntry] = []
     for entry in entries:

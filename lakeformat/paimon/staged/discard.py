@@ -41,8 +41,8 @@ class DiscardReport(Report):
 def discard(handle: TableHandle, result: StagedResult, *, dry_run: bool) -> DiscardReport:
     """Delete one staged result with its files.
 
-    Its note is deleted first, then a claim is looked for. A publisher claims first and reads the
-    note then, so one of both sides sees the other.
+    The note is deleted first, then a claim is searched. A publisher claims first and reads the
+    note then, so at least one of both notices the other.
     """
     storage, layout = handle.storage, handle.layout
     for _ in written_paths(handle, result.messages):

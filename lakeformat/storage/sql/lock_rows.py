@@ -102,7 +102,7 @@ class LockRows:
         return connection.execute(text(statement), values).rowcount == 1
 
     def renew(self, connection: Connection, tokens: Sequence[str], fresh: str) -> bool:
-        """Give a row of ours a new time; return False if it is missing."""
+        """Set a new time in the row of this holder; return False if the row is missing."""
         statement = text(
             f"UPDATE {LOCKS_NAME} SET acquired_at = {self._sql.token}"
             f" WHERE lock_id = :id AND {self._sql.shown} IN :tokens"

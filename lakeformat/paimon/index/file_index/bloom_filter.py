@@ -1,4 +1,4 @@
-"""``bloom-filter``: whether a column may have a value at all.
+"""``bloom-filter``: decides if a column may have a value.
 
 An int32 with the number of hash functions, then the bits: bit i is in byte i / 8, lowest first.
 """

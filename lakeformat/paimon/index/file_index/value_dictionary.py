@@ -85,7 +85,7 @@ def _encode_chunk(
 
 
 def read_dictionary(cursor: ByteCursor, data_type: AtomicType, size: int) -> ValueDictionary:
-    """A dictionary of so many values; chunks are read when they are asked for."""
+    """A dictionary of ``size`` values; a chunk is read when it is needed."""
     length = cursor.count("bytes of head")
     head = cursor.part(cursor.position, length)
     cursor.take(length)

@@ -98,7 +98,7 @@ class BytesColumn:
         return _with_nulls([bytes(whole[start:end]) for start, end in pairs], self.present)
 
     def texts(self) -> list[str | None]:
-        """Every value as text; ``UnicodeDecodeError`` where it is none."""
+        """Return every value as text; ``UnicodeDecodeError`` if one is not UTF-8."""
         whole = self.data.data
         ends = self.starts + self.sizes
         pairs = zip(self.starts.tolist(), ends.tolist(), strict=True)
@@ -188,7 +188,7 @@ class ListColumn:
         return self._tuples(as_text=False)
 
     def texts(self) -> list[tuple[Any, ...] | None]:
-        """Every list as a tuple of texts; ``UnicodeDecodeError`` where one is none."""
+        """Return every list as a tuple of texts; ``UnicodeDecodeError`` if one is not UTF-8."""
         return self._tuples(as_text=True)
 
     def item_rows(self) -> Positions:

@@ -52,7 +52,7 @@ def decode_manifest(content: bytes, uri: str) -> ManifestColumns:
 
 @dataclass(frozen=True, slots=True)
 class OpenManifest:
-    """A manifest whose blocks are unpacked, as far as it is built like those of known writers."""
+    """A manifest with its unpacked blocks, which are None if its structure is unusual."""
 
     content: bytes
     uri: str
