@@ -199,7 +199,7 @@ CASES = {
     "an unknown column in JSON": Case(
         "a.json", '{"id": 1}\n{"sum": 1}\n', "row 2 has .*no column 'sum'; its columns are id, s"
     ),
-    "a column twice": Case("a.csv", "id,id\n1,2\n", "twice: id"),
+    "a column twice": Case("a.csv", "id,id\n1,2\n", "columns appear twice in the rows: id"),
     "too few values": Case(
         "a.csv", 'id,s\n1,"a\nb"\n\n2\n', "row 2 has 1 values, the columns are 2: quote"
     ),

@@ -50,7 +50,7 @@ def test_an_append_of_three_rows_passes_few_modules_in_few_calls(tmp_path):
         table.write(rows)
     calls = calls_of(lambda: table.write(rows))
     assert len(calls) <= 70, sorted(calls)
-    assert calls.total() <= 1_440, calls.most_common(10)
+    assert calls.total() <= 1_500, calls.most_common(10)
 
 
 def test_opening_a_table_loads_neither_its_writers_nor_its_readers(tmp_path):
@@ -61,8 +61,8 @@ def test_opening_a_table_loads_neither_its_writers_nor_its_readers(tmp_path):
     packages = ("commit", "write", "read", "merge", "compact")
     unwanted = tuple(f"lakeformat.paimon.{name}." for name in packages)
     assert not {name for name in loaded if name.startswith(unwanted)}
-    assert len(modules_after(opened)) <= 118
+    assert len(modules_after(opened)) <= 125
 
 
 def test_the_class_of_tables_is_imported_with_few_modules():
-    assert len(modules_after("import lakeformat.paimon.table")) <= 88
+    assert len(modules_after("import lakeformat.paimon.table")) <= 95

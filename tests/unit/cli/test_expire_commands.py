@@ -7,6 +7,7 @@ import os
 import pty
 import subprocess
 import sys
+from contextlib import suppress
 
 import pyarrow as pa
 import pytest
@@ -149,7 +150,7 @@ def test_a_long_list_is_cut_and_the_sum_comes_last(catalog, monkeypatch):
 
 def test_a_consumer_reads_no_snapshot_before_the_first(catalog):
     said = lake_refuses(catalog, "consumer", "set", "shop.orders", "job", "--next", "0")
-    assert "is from 1, got 0" in said
+    assert "must be at least 1" in said
 
 
 @pytest.fixture
@@ -221,5 +222,8 @@ def test_a_terminal_sees_how_far_work_on_many_rows_has_come(catalog, command, sa
                 env={**os.environ, "TERM": "xterm"},
                 check=True,
             )
-        seen = terminal.read(1 << 16).decode()
-    assert said in seen
+        seen = b""
+        with suppress(OSError):  # a terminal without a writer
+            while part := terminal.read(1 << 16):
+                seen += part
+    assert said in seen.decode()
