@@ -19,7 +19,7 @@ from lakeformat.errors import InvalidRequestError
 from lakeformat.files.changelog_packs import packed_address, packed_part
 from lakeformat.paimon.datafile.entropy import entropy_directories
 from lakeformat.paimon.handle import TableHandle, is_unaware
-from lakeformat.paimon.layout import plain_name
+from lakeformat.paimon.layout import DOTS, plain_name
 from lakeformat.paimon.metadata.data_file_meta import DataFileMeta
 from lakeformat.paimon.metadata.index_manifest import IndexManifestEntry
 from lakeformat.paimon.metadata.referrer import naming
@@ -28,7 +28,6 @@ from lakeformat.paimon.options import TableOptions
 from lakeformat.paimon.partition import partition_path
 from lakeformat.storage import Storage
 from lakeformat.storage.location import Location, location_of
-from lakeformat.tables.file_name_part import DOTS
 
 __all__ = ["beside", "data_file_place", "external_place", "index_file_place"]
 

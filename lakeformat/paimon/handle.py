@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 
 from lakeformat.environment import Environment
 from lakeformat.errors import InvalidRequestError, UnsupportedError
-from lakeformat.paimon.bucket_numbers import UNAWARE_BUCKET
 from lakeformat.paimon.layout import DATABASE_SUFFIX, MAIN_BRANCH, TableLayout
 from lakeformat.paimon.options import TableOptions
 from lakeformat.paimon.options.foreign import Trait
+from lakeformat.paimon.options.kinds import UNAWARE_BUCKET
 from lakeformat.paimon.options.operation import Operation
 from lakeformat.paimon.schema import TableSchema
 from lakeformat.storage import NO_ROOTS, ExternalRoots, Storage

@@ -24,13 +24,13 @@ from itertools import count
 from lakeformat.errors import CorruptTableError
 from lakeformat.files.changelog_packs import packed_part
 from lakeformat.files.file_format import FileFormat, file_extension
-from lakeformat.paimon.bucket_numbers import POSTPONE_BUCKET
 from lakeformat.paimon.options import TableOptions
-from lakeformat.tables.file_name_part import DOTS
+from lakeformat.paimon.options.kinds import POSTPONE_BUCKET
 from lakeformat.tables.position import MAIN_BRANCH
 
 __all__ = [
     "DATABASE_SUFFIX",
+    "DOTS",
     "EXPIRY_INTENT",
     "MAIN_BRANCH",
     "REGISTERED_MARK",
@@ -52,6 +52,8 @@ __all__ = [
 ]
 
 DATABASE_SUFFIX = ".db"
+DOTS = frozenset({".", ".."})
+"""Directory names with a meaning of their own; no file, branch, tag or consumer may have one."""
 
 UNFINISHED_BRANCH = ".unfinished-"
 """Prefix of the file that marks a branch under creation or deletion."""

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from lakeformat.errors import InvalidRequestError
 
-__all__ = ["DOTS", "check_file_name_part", "check_new_file_name_part"]
-
-DOTS = frozenset({".", ".."})
-"""Directory names with a meaning of their own; no file, branch, tag or consumer may have one."""
+__all__ = ["check_file_name_part", "check_new_file_name_part"]
 
 # Of 255 bytes, as a file has in most systems; the longest is a consumer's while it is written.
 _LONGEST_BYTES = 255 - len(".consumer-") - len(".") - 36 - len(".tmp")
@@ -27,7 +24,7 @@ def check_file_name_part(what: str, name: object) -> None:
     """Refuse a name that no file can have; ``what`` describes it in the error."""
     if not isinstance(name, str):
         raise InvalidRequestError(f"a {what} must be a text, got {name!r}")
-    if not name.strip() or name in DOTS or "/" in name or "\0" in name:
+    if not name.strip() or name in (".", "..") or "/" in name or "\0" in name:
         raise InvalidRequestError(
             f"{what} {name!r} is not allowed: it becomes part of a file name, so it must not "
             "be blank, . or .., or hold a slash"

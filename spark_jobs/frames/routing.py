@@ -13,7 +13,7 @@ from pyspark.sql import types as spark_types
 
 import lakeformat as lake
 from lakeformat import TableSchema
-from lakeformat.paimon.bucket_numbers import POSTPONE_BUCKET, UNAWARE_BUCKET
+from lakeformat.paimon.options.kinds import POSTPONE_BUCKET, UNAWARE_BUCKET
 from lakeformat.types.types import DataField
 from spark_jobs.frames.bucket_column import bucket_key, with_bucket
 from spark_jobs.frames.columns import spark_type

@@ -14,7 +14,7 @@ import pyarrow as pa
 from pyspark.accumulators import Accumulator, AccumulatorParam
 
 import lakeformat as lake
-from lakeformat.paimon.bucket_numbers import POSTPONE_BUCKET
+from lakeformat.paimon.options.kinds import POSTPONE_BUCKET
 from lakeformat.paimon.write.passthrough_columns import decimals_as_numbers
 from lakeformat.tables.arguments import Overwritten
 from spark_jobs.frames.fitting import require_fitting

@@ -12,8 +12,8 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 import lakeformat as lake
-from lakeformat.paimon.bucket_numbers import POSTPONE_BUCKET
 from lakeformat.paimon.compact.compact_report import CompactReport
+from lakeformat.paimon.options.kinds import POSTPONE_BUCKET
 from lakeformat.paimon.read.plan import plan_files
 from tests.golden.values import assert_same_rows, rows_of
 from tests.merge_scenarios import ENGINES, Change, Scenario, loosened, scenarios

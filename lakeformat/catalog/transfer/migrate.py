@@ -39,7 +39,6 @@ from lakeformat.errors import (
     NotFoundError,
 )
 from lakeformat.paimon.binary_row import encode_row, frame_row
-from lakeformat.paimon.bucket_numbers import UNAWARE_BUCKET
 from lakeformat.paimon.commit.commit import CommitOptions, commit_messages
 from lakeformat.paimon.commit.commit_report import CommitReport
 from lakeformat.paimon.datafile.file_statistics import encode_value_statistics
@@ -48,6 +47,7 @@ from lakeformat.paimon.layout import data_file_name, partition_directory
 from lakeformat.paimon.metadata.commit_message import CommitMessage
 from lakeformat.paimon.metadata.data_file_meta import DataFileMeta, FileSource, local_wall_clock
 from lakeformat.paimon.options import TableOptions
+from lakeformat.paimon.options.kinds import UNAWARE_BUCKET
 from lakeformat.paimon.partition import partition_fields, partition_path
 from lakeformat.paimon.schema import TableSchema, new_schema
 from lakeformat.paimon.table import Table

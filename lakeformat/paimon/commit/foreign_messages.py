@@ -11,13 +11,13 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 from lakeformat.errors import InvalidRequestError, LakeError
-from lakeformat.paimon.bucket_numbers import POSTPONE_BUCKET, UNAWARE_BUCKET
 from lakeformat.paimon.commit.hash_conflicts import require_distinct_keys, require_one_writer
 from lakeformat.paimon.commit.same_table import require_there
 from lakeformat.paimon.commit.written_paths import written_paths
 from lakeformat.paimon.handle import TableHandle, is_unaware
 from lakeformat.paimon.metadata.commit_message import CommitMessage
 from lakeformat.paimon.metadata.schema_file import read_schema
+from lakeformat.paimon.options.kinds import POSTPONE_BUCKET, UNAWARE_BUCKET
 from lakeformat.storage import Storage
 
 __all__ = ["are_there", "check_foreign_messages", "check_origin"]

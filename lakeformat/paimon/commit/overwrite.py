@@ -12,7 +12,6 @@ import numpy as np
 import pyarrow as pa
 
 from lakeformat.errors import InvalidRequestError
-from lakeformat.paimon.bucket_numbers import POSTPONE_BUCKET
 from lakeformat.paimon.commit.base_files import BaseFiles
 from lakeformat.paimon.commit.changes import Changes, as_deletes
 from lakeformat.paimon.commit.key_ranges import first_overlap
@@ -21,6 +20,7 @@ from lakeformat.paimon.metadata.index_manifest import IndexManifestEntry, read_i
 from lakeformat.paimon.metadata.manifest import ManifestColumns
 from lakeformat.paimon.metadata.manifest_columns.columns import Mask, NumberColumn
 from lakeformat.paimon.metadata.snapshot import Snapshot
+from lakeformat.paimon.options.kinds import POSTPONE_BUCKET
 from lakeformat.paimon.partition import partition_path
 from lakeformat.paimon.partition_filter import PartitionFilter
 

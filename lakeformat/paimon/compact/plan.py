@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from lakeformat.paimon.bucket_numbers import POSTPONE_BUCKET
 from lakeformat.paimon.commit.same_table import require_same_table
 from lakeformat.paimon.compact.append_pick import (
     AppendPick,
@@ -34,6 +33,7 @@ from lakeformat.paimon.metadata.manifest import ManifestEntry
 from lakeformat.paimon.metadata.schema_file import read_schema
 from lakeformat.paimon.metadata.snapshot import Snapshot
 from lakeformat.paimon.metadata.snapshot_directory import latest_snapshot
+from lakeformat.paimon.options.kinds import POSTPONE_BUCKET
 from lakeformat.paimon.partition import partition_name
 from lakeformat.paimon.read.deletions import deleted_rows_of, find_vectors
 from lakeformat.paimon.read.plan import plan_columns

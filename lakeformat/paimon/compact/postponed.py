@@ -12,13 +12,13 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
-from lakeformat.paimon.bucket_numbers import POSTPONE_BUCKET
 from lakeformat.paimon.compact.steps import Rewrite
 from lakeformat.paimon.compact.unit import CompactUnit
 from lakeformat.paimon.datafile.system_fields import VALUE_KIND
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.metadata.commit_message import CommitMessage
 from lakeformat.paimon.metadata.manifest import ManifestEntry
+from lakeformat.paimon.options.kinds import POSTPONE_BUCKET
 from lakeformat.paimon.read.data_files import DataFiles
 from lakeformat.paimon.read.deletions import DeletedRows
 from lakeformat.paimon.write.assign import Assigner, NewFiles, PartitionNumbers

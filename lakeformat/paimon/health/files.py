@@ -10,12 +10,12 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakeformat.paimon.bucket_numbers import POSTPONE_BUCKET
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.health.health_report import BucketFacts, DeleteFacts, FileFacts
 from lakeformat.paimon.health.score import BYTES_PART, ENOUGH_FILES, Pending
 from lakeformat.paimon.metadata.index_manifest import DELETION_VECTORS, IndexManifestEntry
 from lakeformat.paimon.metadata.manifest import ManifestColumns
+from lakeformat.paimon.options.kinds import POSTPONE_BUCKET
 from lakeformat.paimon.partition import partition_name
 from lakeformat.paimon.read.buckets import skips_level_zero
 from lakeformat.paimon.read.row_ranges import rows_by_file

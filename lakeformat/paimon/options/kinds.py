@@ -8,9 +8,7 @@ from dataclasses import dataclass
 from datetime import tzinfo
 from typing import Generic, TypeVar
 
-from lakeformat.paimon.bucket_numbers import POSTPONE_BUCKET, UNAWARE_BUCKET
 from lakeformat.types.amounts import parse_duration, parse_size
-from lakeformat.types.java_zones import find_zone
 
 __all__ = [
     "ADDRESSES",
@@ -24,6 +22,7 @@ __all__ = [
     "OPTIONAL_NUMBER",
     "OPTIONAL_SIZE",
     "OPTIONAL_SNAPSHOT",
+    "POSTPONE_BUCKET",
     "RATIO",
     "RELATIVE_PATH",
     "SCHEME",
@@ -32,6 +31,7 @@ __all__ = [
     "TEXT",
     "TIME_ZONE",
     "TIME_ZONE_NAME",
+    "UNAWARE_BUCKET",
     "WEIGHTS",
     "Kind",
     "one_of",
@@ -132,6 +132,12 @@ def _buckets(text: str) -> int:
     return value
 
 
+UNAWARE_BUCKET = -1
+"""An append table without buckets, or a keyed table that gets as many as its keys need."""
+
+POSTPONE_BUCKET = -2
+"""The bucket of rows that get their bucket at the next compaction."""
+
 BUCKETS: Kind[int] = Kind("-1, -2 or a number of buckets", _buckets)
 SIZE: Kind[int] = Kind("a size such as '128 mb'", parse_size)
 DURATION: Kind[int] = Kind("a duration such as '10 s'", parse_duration)
@@ -154,11 +160,20 @@ OPTIONAL_SNAPSHOT: Kind[int | None] = Kind(
     lambda text: whole_number(0, 2**63 - 1).parse(text) if text else None,
 )
 TEXT: Kind[str] = Kind("a text", str)
-TIME_ZONE: Kind[tzinfo] = Kind("a time zone such as 'UTC' or 'Europe/Berlin'", find_zone)
+
+
+def _zone(text: str) -> tzinfo:
+    # Few tables name a time zone.
+    from lakeformat.types.java_zones import find_zone
+
+    return find_zone(text)
+
+
+TIME_ZONE: Kind[tzinfo] = Kind("a time zone such as 'UTC' or 'Europe/Berlin'", _zone)
 
 
 def _zone_name(text: str) -> str:
-    find_zone(text)
+    _zone(text)
     return text.strip()
 
 

@@ -9,9 +9,9 @@ import pyarrow.compute as pc
 
 from lakeformat.errors import CorruptTableError
 from lakeformat.paimon.binary_row import decode_columns
-from lakeformat.paimon.bucket_numbers import POSTPONE_BUCKET
 from lakeformat.paimon.key_order import orderable
 from lakeformat.paimon.metadata.manifest import ManifestEntry
+from lakeformat.paimon.options.kinds import POSTPONE_BUCKET
 from lakeformat.paimon.partition import partition_fields
 from lakeformat.paimon.schema import TableSchema
 

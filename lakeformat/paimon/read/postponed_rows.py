@@ -11,12 +11,12 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 import pyarrow as pa
 
-from lakeformat.paimon.bucket_numbers import POSTPONE_BUCKET
 from lakeformat.paimon.datafile.system_fields import SEQUENCE_NUMBER
 from lakeformat.paimon.merge.engine import MergeEngine
 from lakeformat.paimon.merge.looked_up import with_level
 from lakeformat.paimon.merge.order import MergeOrder
 from lakeformat.paimon.metadata.manifest import ManifestEntry
+from lakeformat.paimon.options.kinds import POSTPONE_BUCKET
 from lakeformat.paimon.read.buckets import visible_buckets
 from lakeformat.paimon.schema import TableSchema
 from lakeformat.rows.take_rows import take_rows

@@ -10,13 +10,13 @@ from typing import Any
 import pyarrow as pa
 
 from lakeformat.errors import InvalidRequestError
-from lakeformat.paimon.bucket_numbers import POSTPONE_BUCKET
 from lakeformat.paimon.expiry_race import explaining_expiry
 from lakeformat.paimon.handle import TableHandle, require_allowed
 from lakeformat.paimon.metadata.data_file_meta import DataFileMeta, written_millis
 from lakeformat.paimon.metadata.index_manifest import IndexManifestEntry
 from lakeformat.paimon.metadata.manifest import ManifestEntry
 from lakeformat.paimon.metadata.snapshot import Snapshot
+from lakeformat.paimon.options.kinds import POSTPONE_BUCKET
 from lakeformat.paimon.options.operation import Operation
 from lakeformat.paimon.read.buckets import skips_level_zero, visible_buckets
 from lakeformat.paimon.read.data_files import DataFiles

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from lakeformat.errors import InvalidRequestError
-from lakeformat.paimon.bucket_numbers import UNAWARE_BUCKET
 from lakeformat.paimon.options import TableOptions, declared_options
-from lakeformat.paimon.options.kinds import BOOLEAN
+from lakeformat.paimon.options.kinds import BOOLEAN, UNAWARE_BUCKET
 from lakeformat.paimon.options.option import Option
 
 __all__ = ["check_removal", "check_setting"]

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from lakeformat.errors import InvalidRequestError
-from lakeformat.paimon.bucket_numbers import POSTPONE_BUCKET, UNAWARE_BUCKET
 from lakeformat.paimon.options import TableOptions
+from lakeformat.paimon.options.kinds import POSTPONE_BUCKET, UNAWARE_BUCKET
 from lakeformat.paimon.options.option import Option
 from lakeformat.paimon.schema import TableSchema
 from lakeformat.paimon.schema_changes.file_index_rules import check_file_indexes

@@ -12,11 +12,11 @@ import pyarrow as pa
 
 from lakeformat.errors import InvalidRequestError
 from lakeformat.paimon.binary_row import encode_columns
-from lakeformat.paimon.bucket_numbers import POSTPONE_BUCKET, UNAWARE_BUCKET
 from lakeformat.paimon.datafile.external_paths import ExternalPaths, TablePlace, external_paths
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.metadata.data_file_meta import DataFileMeta
 from lakeformat.paimon.metadata.simple_stats import EMPTY_ROW
+from lakeformat.paimon.options.kinds import POSTPONE_BUCKET, UNAWARE_BUCKET
 from lakeformat.paimon.partition import partition_fields, partition_path
 from lakeformat.paimon.partition_filter import PartitionFilter
 from lakeformat.paimon.schema import TableSchema

@@ -11,13 +11,13 @@ import numpy as np
 import pyarrow as pa
 
 from lakeformat.errors import InvalidRequestError, NotFoundError
-from lakeformat.paimon.bucket_numbers import POSTPONE_BUCKET
 from lakeformat.paimon.datafile.instant_format import keeping_instants
 from lakeformat.paimon.expiry_race import rewriting_if_overtaken
 from lakeformat.paimon.handle import TableHandle, is_unaware, require_writable
 from lakeformat.paimon.metadata.commit_message import CommitMessage
 from lakeformat.paimon.metadata.schema_file import latest_schema_id
 from lakeformat.paimon.metadata.snapshot_directory import latest_snapshot
+from lakeformat.paimon.options.kinds import POSTPONE_BUCKET
 from lakeformat.paimon.partition_filter import PartitionFilter
 from lakeformat.paimon.write.append_bucket import AppendBuckets
 from lakeformat.paimon.write.assign import NewFiles, PartitionNumbers

@@ -19,7 +19,6 @@ import pytest
 
 import lakeformat as lake
 from lakeformat.environment import SYSTEM
-from lakeformat.paimon.bucket_numbers import POSTPONE_BUCKET
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.index.deletion_vector import DeletionVector
 from lakeformat.paimon.index.deletion_vector_file import VectorForm, encode_deletion_vectors
@@ -47,6 +46,7 @@ from lakeformat.paimon.metadata.manifest_list import read_manifest_list
 from lakeformat.paimon.metadata.schema_file import read_schema
 from lakeformat.paimon.metadata.simple_stats import EMPTY_ROW
 from lakeformat.paimon.metadata.tag import read_tag, read_tags
+from lakeformat.paimon.options.kinds import POSTPONE_BUCKET
 from lakeformat.paimon.read.plan import plan_files
 from lakeformat.storage import LocalStorage
 from lakeformat.types.type_text import parse_type

@@ -14,7 +14,6 @@ import pyarrow as pa
 
 from lakeformat.errors import InvalidRequestError, LakeError, UnsupportedError
 from lakeformat.executor import Executor, where_to_work
-from lakeformat.paimon.bucket_numbers import POSTPONE_BUCKET
 from lakeformat.paimon.commit.abort import delete_written
 from lakeformat.paimon.commit.commit import CommitOptions, commit_messages
 from lakeformat.paimon.compact.partition_choice import WHOLE_TABLE, Chosen, chosen_partitions
@@ -36,6 +35,7 @@ from lakeformat.paimon.metadata.manifest import ManifestEntry
 from lakeformat.paimon.metadata.snapshot import Snapshot
 from lakeformat.paimon.metadata.snapshot_directory import latest_snapshot
 from lakeformat.paimon.options import TableOptions
+from lakeformat.paimon.options.kinds import POSTPONE_BUCKET
 from lakeformat.paimon.options.operation import Operation
 from lakeformat.paimon.partition import partition_path
 from lakeformat.paimon.partition_filter import these_partitions

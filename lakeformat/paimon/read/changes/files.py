@@ -10,7 +10,6 @@ import numpy as np
 import pyarrow as pa
 
 from lakeformat.errors import CorruptTableError, NotFoundError
-from lakeformat.paimon.bucket_numbers import POSTPONE_BUCKET
 from lakeformat.paimon.expiry_race import explaining_expiry
 from lakeformat.paimon.handle import TableHandle, require_allowed
 from lakeformat.paimon.metadata.changelog_directory import changelog_ids
@@ -25,6 +24,7 @@ from lakeformat.paimon.metadata.manifest_list import ListKind, ManifestMeta, man
 from lakeformat.paimon.metadata.schema_file import read_schema, require_schema_of
 from lakeformat.paimon.metadata.snapshot import CommitKind, Snapshot
 from lakeformat.paimon.metadata.snapshot_directory import snapshot_ids
+from lakeformat.paimon.options.kinds import POSTPONE_BUCKET
 from lakeformat.paimon.options.operation import Operation
 from lakeformat.paimon.read.changes.column_updates import require_new_rows
 from lakeformat.paimon.read.changes.overwritten import (
