@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import javapeer
@@ -78,23 +80,51 @@ def run_gate() -> list[StepResult]:
     types += [] if is_writable() else [f"--cache-dir={os.devnull}"]
     types += [word for name in packages for word in ("--package", name)]
     structure = [str(path) for name in STRUCTURE if (path := ROOT / "tests/unit" / name).exists()]
-    return [
-        run_check(
-            "format", [ruff, "format", "--check", *uncached, "."], mend=".venv/bin/ruff format ."
-        ),
-        run_check("lint", [ruff, "check", *uncached, "."], mend=".venv/bin/ruff check --fix ."),
-        run_check("types", types),
-        run_check("structure", [*pytest(), *structure]),
-    ]
+    with beside("types", types) as checked_types:
+        return [
+            run_check(
+                "format",
+                [ruff, "format", "--check", *uncached, "."],
+                mend=".venv/bin/ruff format .",
+            ),
+            run_check("lint", [ruff, "check", *uncached, "."], mend=".venv/bin/ruff check --fix ."),
+            run_check("structure", [*pytest(), *structure]),
+            checked_types(),
+        ]
 
 
 def run_check(name: str, command: list[str], *, mend: str = "") -> StepResult:
     """Run one step of the gate; ``mend`` is the command that may repair it."""
     code, seconds = stream(name, command)
+    return check_result(name, code, seconds, mend=mend)
+
+
+def check_result(name: str, code: int, seconds: float, *, mend: str = "") -> StepResult:
+    """Return the result of a step of the gate that has ended."""
     if code == 0:
         return StepResult(name, seconds, passed=1, failed=0, is_test=False)
     again = f"bin/test {GATE.name}"
     return StepResult(name, seconds, passed=0, failed=1, rerun=again, mend=mend, is_test=False)
+
+
+@contextmanager
+def beside(name: str, command: list[str]) -> Iterator[Callable[[], StepResult]]:
+    """Run a step beside the next ones; the returned function waits for it and prints its output."""
+    began = time.monotonic()
+    with tempfile.TemporaryFile("w+") as told:
+        process = subprocess.Popen(command, cwd=ROOT, stdout=told, stderr=subprocess.STDOUT)
+
+        def finished() -> StepResult:
+            code = process.wait()
+            told.seek(0)
+            print(f"\n== {name} ==\n{told.read()}", end="", flush=True)
+            return check_result(name, code, time.monotonic() - began)
+
+        try:
+            yield finished
+        finally:
+            process.kill()
+            process.wait()
 
 
 def run_tests(group: Group, request: Request, report: Path) -> StepResult:

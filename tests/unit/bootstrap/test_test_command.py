@@ -3,39 +3,72 @@
 from __future__ import annotations
 
 import os
+import sys
+import time
+from contextlib import contextmanager
 
 import pytest
 
 from tests.unit.bootstrap.machine import ROOT
 
 
-@pytest.mark.parametrize("writable", [True, False])
-def test_no_tool_keeps_a_cache_in_a_folder_it_cannot_write(bin_modules, monkeypatch, writable):
-    commands: dict[str, list[str]] = {}
+@pytest.fixture
+def gate_of(bin_modules, monkeypatch):
+    """Return the commands of the gate by name, without running them."""
+    test, commands = bin_modules["test"], {}
 
     def record(name: str, command: list[str]) -> tuple[int, float]:
         commands[name] = command
         return 0, 0.0
 
-    test = bin_modules["test"]
+    @contextmanager
+    def record_beside(name, command):
+        yield lambda: test.check_result(name, *record(name, command))
+
+    def gate() -> dict[str, list[str]]:
+        results = test.run_gate()
+        assert [result.name for result in results] == [*commands]
+        return commands
+
     monkeypatch.setattr(test, "stream", record)
-    monkeypatch.setattr(test.os, "access", lambda *_: writable)
-    test.run_gate()
+    monkeypatch.setattr(test, "beside", record_beside)
+    return gate
+
+
+@pytest.mark.parametrize("writable", [True, False])
+def test_no_tool_keeps_a_cache_in_a_folder_it_cannot_write(
+    bin_modules, gate_of, monkeypatch, writable
+):
+    monkeypatch.setattr(bin_modules["test"].os, "access", lambda *_: writable)
+    commands = gate_of()
     assert ("no:cacheprovider" in commands["structure"]) != writable
     assert ("--no-cache" in commands["lint"]) != writable
     assert (f"--cache-dir={os.devnull}" in commands["types"]) != writable
 
 
-def test_the_gate_holds_imports_names_and_generated_pages(bin_modules, monkeypatch):
-    commands: dict[str, list[str]] = {}
-    test = bin_modules["test"]
-    monkeypatch.setattr(
-        test, "stream", lambda name, command: (commands.setdefault(name, command) and 0, 0.0)
-    )
-    test.run_gate()
-    assert list(commands) == ["format", "lint", "types", "structure"]
-    for name in test.STRUCTURE:
+def test_the_gate_holds_imports_names_and_generated_pages(bin_modules, gate_of):
+    commands = gate_of()
+    assert list(commands) == ["format", "lint", "structure", "types"]
+    for name in bin_modules["test"].STRUCTURE:
         assert str(ROOT / "tests" / "unit" / name) in commands["structure"]
+
+
+@pytest.mark.parametrize(("code", "failed"), [(0, 0), (3, 1)])
+def test_a_step_beside_others_is_printed_once_it_has_ended(bin_modules, capsys, code, failed):
+    command = [sys.executable, "-c", f"print('all types'); raise SystemExit({code})"]
+    with bin_modules["test"].beside("types", command) as finished:
+        assert capsys.readouterr().out == ""
+        result = finished()
+    assert (result.name, result.failed, bool(result.rerun)) == ("types", failed, bool(failed))
+    assert capsys.readouterr().out == "\n== types ==\nall types\n"
+
+
+def test_a_step_beside_others_ends_with_an_interrupted_run(bin_modules):
+    command = [sys.executable, "-c", "import time; time.sleep(600)"]
+    began = time.monotonic()
+    with pytest.raises(KeyboardInterrupt), bin_modules["test"].beside("types", command):
+        raise KeyboardInterrupt
+    assert time.monotonic() - began < 60
 
 
 def test_every_folder_of_tests_is_a_group_of_the_command(bin_modules):
