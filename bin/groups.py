@@ -38,7 +38,7 @@ class Group:
 
 
 GATE = Group("gate", "Formatting, lint, strict types and structure.")
-INTEROP = Group("interop", "pypaimon reads tables written here, and the reverse.")
+INTEROP = Group("interop", "pypaimon reads tables written here, and the reverse.", is_parallel=True)
 JAVA = Group(
     "java",
     "The released Java Paimon reads tables written here, and the reverse.",
