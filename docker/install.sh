@@ -12,12 +12,12 @@ project=$(dirname -- "$(dirname -- "$(readlink -f -- "$0")")")
 
 "${PYTHON:-python3.11}" -m venv "$target"
 install() {
-    "$target/bin/python" -m pip install --quiet --disable-pip-version-check --no-cache-dir "$@"
+    "$target/bin/python" -m pip install --quiet --disable-pip-version-check --no-compile "$@"
 }
 # The versions every test runs with, as files with the hashes in there. The project comes after them:
 # pip takes no folder where it checks hashes.
 install --require-hashes --requirement "$project/requirements/image.txt"
 install --no-deps --no-build-isolation "$project"
-# Bytecode once, not at the start of every task.
-"$target/bin/python" -m compileall -q "$target/lib" >/dev/null || true
+# Bytecode once, on all cores, not at the start of every task.
+"$target/bin/python" -m compileall -q -j 0 "$target/lib" >/dev/null || true
 "$target/bin/python" -c "import lakeformat, spark_jobs, airflow_provider_lake, pyspark"
