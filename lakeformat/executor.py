@@ -120,7 +120,7 @@ def in_order(
 
     An error of a table or of its storage is raised as the worker raised it.
     """
-    units = [_Unit(at, thing, size_of(thing)) for at, thing in enumerate(things)]
+    units = [_SizedUnit(at, thing, size_of(thing)) for at, thing in enumerate(things)]
     units.sort(key=lambda unit: -unit.bytes)
     stop = Event()
     outcomes = executor.outcomes(_Reading(read), units, stop)
@@ -141,7 +141,7 @@ def in_order(
 
 
 @dataclass(frozen=True, slots=True)
-class _Unit(Generic[T]):
+class _SizedUnit(Generic[T]):
     """A unit of work with its position among all units, and its size."""
 
     number: int
@@ -155,7 +155,7 @@ class _Reading(Generic[T, R]):
 
     read: Callable[[T], R]
 
-    def __call__(self, unit: _Unit[T]) -> tuple[int, list[R], Exception | None]:
+    def __call__(self, unit: _SizedUnit[T]) -> tuple[int, list[R], Exception | None]:
         try:
             return unit.number, [self.read(unit.thing)], None
         except (LakeError, OSError) as error:

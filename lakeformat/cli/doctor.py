@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from lakeformat.cli.grid import Column, print_grid
+from lakeformat.cli.grid import GridColumn, print_grid
 from lakeformat.cli.output import AsJson, print_json
 from lakeformat.cli.warehouse import WarehouseOption, named_warehouse
 from lakeformat.doctor import Finding, Status, diagnose
@@ -35,10 +35,10 @@ def show(findings: list[Finding]) -> None:
     """Print the findings as a table and the verdict as one line."""
     print_grid(
         [
-            Column("", [str(finding.status) for finding in findings], styles=STYLE),
-            Column("check", [finding.name for finding in findings]),
-            Column("found", [finding.found for finding in findings]),
-            Column("what to do", [finding.advice for finding in findings]),
+            GridColumn("", [str(finding.status) for finding in findings], styles=STYLE),
+            GridColumn("check", [finding.name for finding in findings]),
+            GridColumn("found", [finding.found for finding in findings]),
+            GridColumn("what to do", [finding.advice for finding in findings]),
         ]
     )
     failed = sum(finding.status is Status.FAIL for finding in findings)

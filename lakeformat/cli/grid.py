@@ -17,7 +17,7 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-__all__ = ["Column", "print_grid"]
+__all__ = ["GridColumn", "print_grid"]
 
 UNBOUNDED_WIDTH: Final = 10_000
 """The width for files and pipes: a line that wraps cannot be searched."""
@@ -33,7 +33,7 @@ _CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]")
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class GridColumn:
     """A heading and the text of each row."""
 
     heading: str
@@ -43,7 +43,7 @@ class Column:
     """The style of some of the texts, where the terminal has colour."""
 
 
-def print_grid(columns: Sequence[Column]) -> None:
+def print_grid(columns: Sequence[GridColumn]) -> None:
     """Print rows under headings, or row by row where the terminal is too narrow for all columns."""
     console = Console(
         highlight=False, width=None if sys.stdout.isatty() else UNBOUNDED_WIDTH, soft_wrap=True
@@ -60,7 +60,7 @@ def print_grid(columns: Sequence[Column]) -> None:
 class _Cells:
     """The texts of one column, with the width and the style they are printed in."""
 
-    def __init__(self, column: Column, console: Console) -> None:
+    def __init__(self, column: GridColumn, console: Console) -> None:
         self.heading = column.heading
         self.is_number = column.is_number
         self.texts = [text if text.isprintable() else _spelled(text) for text in column.texts]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from lakeformat.cli.copyable import copyable
-from lakeformat.cli.grid import Column, print_grid
+from lakeformat.cli.grid import GridColumn, print_grid
 from lakeformat.cli.output import AsJson, Shown, print_json, print_rows
 from lakeformat.cli.warehouse import WarehouseOption, existing_catalog, named_table
 from lakeformat.errors import LakeError
@@ -91,8 +91,8 @@ def _show_table(context: typer.Context, report: HealthReport, *, as_json: bool) 
     facts = [(what, worded(found)) for what, found in _facts(report)]
     print_grid(
         [
-            Column("fact", [what for what, _ in facts]),
-            Column("found", [found for _, found in facts], styles=STYLE),
+            GridColumn("fact", [what for what, _ in facts]),
+            GridColumn("found", [found for _, found in facts], styles=STYLE),
         ]
     )
     if report.worst_buckets:
@@ -107,8 +107,8 @@ def _show_table(context: typer.Context, report: HealthReport, *, as_json: bool) 
         typer.echo()
         print_grid(
             [
-                Column("why", [worded(reason.finding) for reason in report.reasons]),
-                Column("what to do", [worded(reason.advice) for reason in report.reasons]),
+                GridColumn("why", [worded(reason.finding) for reason in report.reasons]),
+                GridColumn("what to do", [worded(reason.advice) for reason in report.reasons]),
             ]
         )
 

@@ -12,7 +12,7 @@ import typer
 from lakeformat.cli.arguments import DryRun
 from lakeformat.cli.compact import ExecutorOption, YesOption, goes_on_beside, other_compactors
 from lakeformat.cli.copyable import copyable
-from lakeformat.cli.grid import Column, print_grid
+from lakeformat.cli.grid import GridColumn, print_grid
 from lakeformat.cli.health import STYLE
 from lakeformat.cli.many_tables import (
     NameArgument,
@@ -167,9 +167,11 @@ def _show(context: typer.Context, report: MaintainReport) -> None:
     typer.echo()
     print_grid(
         [
-            Column("step", [step.step for step in report.steps]),
-            Column("outcome", [str(step.outcome) for step in report.steps]),
-            Column("what it does" if report.dry_run else "what it did", _reasons(context, report)),
+            GridColumn("step", [step.step for step in report.steps]),
+            GridColumn("outcome", [str(step.outcome) for step in report.steps]),
+            GridColumn(
+                "what it does" if report.dry_run else "what it did", _reasons(context, report)
+            ),
         ]
     )
     if report.note is not None:
@@ -211,9 +213,9 @@ def _show_figures(report: MaintainReport) -> None:
     headings, before_texts, after_texts = zip(*rows, strict=True)
     print_grid(
         [
-            Column(report.table, headings),
-            Column("before", before_texts, styles=STYLE),
-            Column("expected" if report.dry_run else "now", after_texts, styles=STYLE),
+            GridColumn(report.table, headings),
+            GridColumn("before", before_texts, styles=STYLE),
+            GridColumn("expected" if report.dry_run else "now", after_texts, styles=STYLE),
         ]
     )
 
@@ -224,14 +226,14 @@ def _show_obstacles(context: typer.Context, reports: Sequence[MaintainReport]) -
         return
     typer.echo()
     columns = [
-        Column(
+        GridColumn(
             "obstacle",
             [_worded(context, each.finding, table) for table, each in found],
         ),
-        Column("what to do", [_worded(context, each.advice, table) for table, each in found]),
+        GridColumn("what to do", [_worded(context, each.advice, table) for table, each in found]),
     ]
     if len(reports) > 1:
-        columns.insert(0, Column("table", [table for table, _ in found]))
+        columns.insert(0, GridColumn("table", [table for table, _ in found]))
     print_grid(columns)
 
 

@@ -10,11 +10,11 @@ from typing import Annotated, Any, Protocol
 
 import typer
 
-from lakeformat.cli.grid import Column, print_grid
+from lakeformat.cli.grid import GridColumn, print_grid
 
 __all__ = [
     "AsJson",
-    "Report",
+    "PrintedReport",
     "Shown",
     "listed",
     "print_json",
@@ -37,7 +37,7 @@ class Shown:
     """Format a value that is not None."""
 
 
-class Report(Protocol):
+class PrintedReport(Protocol):
     """The part of an operation's report that a command prints."""
 
     @property
@@ -50,7 +50,7 @@ class Report(Protocol):
         ...
 
 
-def print_report(report: Report, *, as_json: bool) -> None:
+def print_report(report: PrintedReport, *, as_json: bool) -> None:
     """Print the sentence of a report, or the report as JSON."""
     if as_json:
         print_json([report.to_dict()])
@@ -71,7 +71,7 @@ def print_rows(
         texts = ["" if value is None else column.show(value) for value in found]
         if any(texts):  # a column without any value only takes space
             is_number = all(value is None or isinstance(value, int) for value in found)
-            grid.append(Column(column.heading, texts, is_number))
+            grid.append(GridColumn(column.heading, texts, is_number))
     print_grid(grid)
 
 

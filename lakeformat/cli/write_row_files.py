@@ -17,7 +17,7 @@ import pyarrow as pa
 import typer
 from pyarrow import csv, parquet
 
-from lakeformat.cli.grid import Column, print_grid
+from lakeformat.cli.grid import GridColumn, print_grid
 from lakeformat.errors import InvalidRequestError
 
 __all__ = ["Form", "form_of", "form_of_file", "print_table", "write_rows"]
@@ -73,7 +73,7 @@ def print_table(rows: pa.Table) -> None:
             kind(column.type)
             for kind in (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
         )
-        grid.append(Column(name, [_shown(value) for value in _values(column)], is_number))
+        grid.append(GridColumn(name, [_shown(value) for value in _values(column)], is_number))
     print_grid(grid)
 
 

@@ -15,7 +15,7 @@ from lakeformat.storage.lock import Held
 __all__ = ["ProcessLock"]
 
 
-class _Held:
+class _HeldLock:
     def require_time(self, seconds: float = 0.0) -> None:
         """Return: a lock in memory lasts as long as its holder."""
 
@@ -34,4 +34,4 @@ class ProcessLock:
         """Hold the mutex of ``key``; it is not re-entrant, like the lock of a database."""
         # setdefault is atomic, so two threads never get two mutexes for one key.
         with self._mutexes.setdefault(key, threading.Lock()):
-            yield _Held()
+            yield _HeldLock()

@@ -49,7 +49,7 @@ def parse_type(text: str) -> DataType:
     """Parse a type in SQL or schema file form; letter case and spaces do not matter."""
     if not isinstance(text, str):
         raise InvalidRequestError(f"a type must be text such as 'BIGINT NOT NULL', got {text!r}")
-    parser = _Parser(text)
+    parser = _TypeParser(text)
     try:
         parsed = parser.type()
     except RecursionError:
@@ -158,7 +158,7 @@ def _atomic_text(data_type: AtomicType) -> str:
     return f"{name}({', '.join(map(str, parameters))})" if parameters else str(name)
 
 
-class _Parser:
+class _TypeParser:
     """Parses one type from tokens; ROW fields get ids in the order of the text."""
 
     def __init__(self, text: str) -> None:

@@ -55,7 +55,7 @@ def contents_of_snapshot(
     handle: TableHandle, snapshot: Snapshot | None, *, all_schemas: bool
 ) -> Contents:
     """Return one state of a table, without its history and without tags."""
-    reader = _Reader(handle, handle.layout, Contents())
+    reader = _BranchFiles(handle, handle.layout, Contents())
     if snapshot is not None:
         storage, layout = handle.storage, handle.layout
         there = read_snapshot_if_present(storage, layout, snapshot.id)
@@ -81,7 +81,7 @@ def contents_of_table(handle: TableHandle) -> Contents:
     main = handle.layout.on_branch(MAIN_BRANCH)
     for name in [MAIN_BRANCH, *(branch.name for branch in branches(handle.storage, main))]:
         layout = main.on_branch(name)
-        reader = _Reader(replace(handle, layout=layout), layout, found)
+        reader = _BranchFiles(replace(handle, layout=layout), layout, found)
         reader.add_everything()
         if name == MAIN_BRANCH:
             reader.add_schemas(None)
@@ -91,7 +91,7 @@ def contents_of_table(handle: TableHandle) -> Contents:
 
 
 @dataclass(slots=True)
-class _Reader:
+class _BranchFiles:
     """Collects the files that one branch references."""
 
     handle: TableHandle

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from lakeformat.catalog.transfer.plain_files import PlainDirectory, PlainFile
+from lakeformat.catalog.transfer.plain_files import MigratedFile, PlainDirectory
 from lakeformat.errors import InvalidRequestError, LakeError
 from lakeformat.files.file_format import FileFormat
 from lakeformat.paimon.schema import TableSchema
@@ -37,7 +37,7 @@ REGISTERED, COPIED, CONVERTED = "registered", "copied", "converted"
 class SourceFile:
     """A file, the action for it and the reason."""
 
-    file: PlainFile
+    file: MigratedFile
     how: str
     reason: str
 
@@ -88,7 +88,7 @@ def _partition_type(key: str, text: str) -> pa.DataType:
     return found
 
 
-def partition_columns(schema: TableSchema, file: PlainFile) -> dict[str, pa.Array]:
+def partition_columns(schema: TableSchema, file: MigratedFile) -> dict[str, pa.Array]:
     """Return the value of each partition column of a file, as an array of length one."""
     by_name = {field.name: field for field in schema.fields}
     found = {}
@@ -106,7 +106,7 @@ def partition_columns(schema: TableSchema, file: PlainFile) -> dict[str, pa.Arra
 
 
 def choose(
-    storage: Storage, root: str, schema: TableSchema, files: Sequence[PlainFile], *, copy: bool
+    storage: Storage, root: str, schema: TableSchema, files: Sequence[MigratedFile], *, copy: bool
 ) -> list[SourceFile]:
     """Return the action for each file below ``root``.
 
@@ -150,7 +150,7 @@ def _has_address(storage: Storage, path: str) -> bool:
         return False
 
 
-def _unfit(file: PlainFile, fields: Sequence[DataField]) -> str | None:
+def _unfit(file: MigratedFile, fields: Sequence[DataField]) -> str | None:
     """Return the reason the rows of a file must be rewritten; None if the file can be used."""
     wanted = to_arrow_schema(tuple(fields))
     for field in wanted:

@@ -22,7 +22,7 @@ from lakeformat.files.parquet.sound_statistics import SoundStatistics, read_foot
 from lakeformat.storage import Storage
 from lakeformat.storage.base import FileInfo
 
-__all__ = ["PlainDirectory", "PlainFile", "find_plain_files"]
+__all__ = ["MigratedFile", "PlainDirectory", "find_plain_files"]
 
 _OF_A_TABLE = "schema/schema-0"
 _SIGNS_BEGIN = {path.partition("/")[0] for path in (_OF_A_TABLE, *SIGNS_OF_ANOTHER_KIND)}
@@ -31,7 +31,7 @@ _LONGEST_MAGIC = 4
 
 
 @dataclass(frozen=True, slots=True)
-class PlainFile:
+class MigratedFile:
     """One file and the content of its footer."""
 
     info: FileInfo
@@ -51,7 +51,7 @@ class PlainFile:
 class PlainDirectory:
     """The files of a directory."""
 
-    files: tuple[PlainFile, ...]
+    files: tuple[MigratedFile, ...]
     keys: tuple[str, ...]
     """The partition columns, from the outermost directory to the innermost."""
     skipped: tuple[str, ...]
@@ -133,7 +133,7 @@ def _walk(
             yield info, partition
 
 
-def _opened(storage: Storage, info: FileInfo, values: tuple[str, ...]) -> PlainFile:
+def _opened(storage: Storage, info: FileInfo, values: tuple[str, ...]) -> MigratedFile:
     uri = storage.uri(info.path)
     try:
         with storage.open_input(info.path) as stream:
@@ -159,7 +159,7 @@ def _opened(storage: Storage, info: FileInfo, values: tuple[str, ...]) -> PlainF
         raise InvalidRequestError(
             f"{uri} cannot be read: {reason}. Restore it, or move it out of the directory"
         ) from reason
-    return PlainFile(
+    return MigratedFile(
         info=info,
         uri=uri,
         values=values,

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.orc as orc
 import pyarrow.parquet as pq
 
-from lakeformat.catalog.transfer.plain_files import PlainFile
+from lakeformat.catalog.transfer.plain_files import MigratedFile
 from lakeformat.errors import InvalidRequestError
 from lakeformat.files.file_format import FileFormat
 from lakeformat.storage import Storage
@@ -17,7 +17,7 @@ __all__ = ["read_plain_rows"]
 
 
 def read_plain_rows(
-    storage: Storage, file: PlainFile, schema: pa.Schema, partition: Mapping[str, pa.Array]
+    storage: Storage, file: MigratedFile, schema: pa.Schema, partition: Mapping[str, pa.Array]
 ) -> Iterator[pa.RecordBatch]:
     """Yield batches with the columns of the file and of its partition; the writer checks them."""
     try:
@@ -30,7 +30,7 @@ def read_plain_rows(
         ) from reason
 
 
-def _batches(stream: object, file: PlainFile) -> Iterator[pa.RecordBatch]:
+def _batches(stream: object, file: MigratedFile) -> Iterator[pa.RecordBatch]:
     if file.format is FileFormat.PARQUET:
         yield from pq.ParquetFile(stream).iter_batches()
         return

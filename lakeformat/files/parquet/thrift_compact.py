@@ -71,7 +71,7 @@ def structs_in(members: Struct, number: int) -> list[Struct]:
 
 def parse_struct(content: bytes) -> Struct:
     """Parse ``content`` as one struct; ValueError or IndexError if it is invalid."""
-    reader = _Reader(content)
+    reader = _ThriftReader(content)
     found = reader.struct()
     if reader.place != len(content):
         raise ValueError(f"{len(content) - reader.place} bytes follow a struct")
@@ -85,7 +85,7 @@ def serialize_struct(members: Struct) -> bytes:
     return bytes(out)
 
 
-class _Reader:
+class _ThriftReader:
     def __init__(self, content: bytes) -> None:
         self._content = content
         self.place = 0

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from lakeformat.errors import InvalidRequestError, LakeError
 from lakeformat.paimon.commit.foreign_messages import are_there, check_origin
-from lakeformat.paimon.commit.new_files import NewFiles
+from lakeformat.paimon.commit.new_files import NewFileCheck
 from lakeformat.paimon.commit.written_paths import written_paths
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.metadata.commit_message import CommitMessage
@@ -29,7 +29,7 @@ def abort_messages(handle: TableHandle, messages: Sequence[CommitMessage]) -> li
     """
     try:
         check_origin(handle, messages)
-        check = NewFiles(handle, messages, _PUBLISHED)
+        check = NewFileCheck(handle, messages, _PUBLISHED)
         check.check(latest_snapshot(handle.storage, handle.layout))
     except InvalidRequestError as reason:
         raise InvalidRequestError(f"these messages cannot be aborted: {reason}") from None

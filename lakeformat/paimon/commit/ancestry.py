@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow.compute as pc
 
 from lakeformat.errors import CorruptTableError, NotFoundError
-from lakeformat.paimon.commit.changes import Changes
+from lakeformat.paimon.commit.snapshot_delta import SnapshotDelta
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.metadata.manifest import read_manifests
 from lakeformat.paimon.metadata.manifest_list import ListKind, ManifestMeta, manifests_of
@@ -16,7 +16,7 @@ __all__ = ["is_built_on"]
 
 
 def is_built_on(
-    handle: TableHandle, later: int, snapshot: Snapshot, changes: Changes
+    handle: TableHandle, later: int, snapshot: Snapshot, changes: SnapshotDelta
 ) -> bool | None:
     """Return True or False if manifests or file times decide it, else None.
 
@@ -30,7 +30,7 @@ def is_built_on(
 
 
 def _decided_by_manifests(
-    handle: TableHandle, later: int, snapshot: Snapshot, changes: Changes
+    handle: TableHandle, later: int, snapshot: Snapshot, changes: SnapshotDelta
 ) -> bool | None:
     storage, layout = handle.storage, handle.layout
     try:

@@ -16,15 +16,15 @@ from lakeformat.paimon.commit.attempt_files import (
     WrittenList,
 )
 from lakeformat.paimon.commit.bucket_counts import require_current_counts
-from lakeformat.paimon.commit.changes import Changes, Provider
 from lakeformat.paimon.commit.commit_report import CommitReport
 from lakeformat.paimon.commit.conflict_text import Committer
 from lakeformat.paimon.commit.conflicts import without_duplicates
-from lakeformat.paimon.commit.new_files import NewFiles
-from lakeformat.paimon.commit.publish import Outcome, check_place, publish
+from lakeformat.paimon.commit.new_files import NewFileCheck
+from lakeformat.paimon.commit.publish import PublishOutcome, check_place, publish
 from lakeformat.paimon.commit.read_snapshot_check import ReadSnapshotCheck, Touches
 from lakeformat.paimon.commit.row_tracking import number_rows
 from lakeformat.paimon.commit.same_table import SameTable
+from lakeformat.paimon.commit.snapshot_delta import Provider, SnapshotDelta
 from lakeformat.paimon.handle import TableHandle, is_unaware
 from lakeformat.paimon.index.combination import VectorFiles, combine
 from lakeformat.paimon.metadata.index_manifest import read_index_manifest
@@ -47,7 +47,7 @@ NO_WATERMARK = -(2**63)
 class Check(Protocol):
     """A check that changes fit a head."""
 
-    def check(self, head: Snapshot | None, changes: Changes) -> None:
+    def check(self, head: Snapshot | None, changes: SnapshotDelta) -> None:
         """Raise CommitConflictError if the changes do not fit."""
         ...
 
@@ -73,7 +73,7 @@ class CommitIntent:
     pin: ReadSnapshotCheck | None = None
     replaced: PartitionFilter | None = None
     """Partitions that an overwrite replaces."""
-    new_files: NewFiles | None = None
+    new_files: NewFileCheck | None = None
     """For messages of other writers: the check that they are committed for the first time."""
     merge: PickManifests | None = None
     """Chooses the manifests to merge; None to follow the table options."""
@@ -94,7 +94,7 @@ class Attempts:
 
     handle: TableHandle
     intent: CommitIntent
-    changes: Changes = field(default_factory=Changes)
+    changes: SnapshotDelta = field(default_factory=SnapshotDelta)
     """Changes of the last attempt."""
     began_on: int | None = None
     """Head of the first attempt, 0 for none."""
@@ -130,7 +130,7 @@ class Attempts:
         """True if an attempt may have been published; then no file may be removed."""
         return bool(self._doubtful)
 
-    def publish(self, snapshot: Snapshot) -> Outcome:
+    def publish(self, snapshot: Snapshot) -> PublishOutcome:
         """Publish the snapshot; it is in doubt until the storage answers."""
         assert snapshot.uuid is not None
         self._doubtful[snapshot.uuid] = snapshot.id
@@ -139,11 +139,11 @@ class Attempts:
         except LakeError:  # certainly not published: an unknown result is returned as an outcome
             del self._doubtful[snapshot.uuid]
             raise
-        if outcome is Outcome.COMMITTED:
+        if outcome is PublishOutcome.COMMITTED:
             outcome = check_place(self.handle, snapshot, self.changes, self._head)
-            if outcome is Outcome.UNKNOWN:
+            if outcome is PublishOutcome.UNKNOWN:
                 raise _place_unknown(self.handle, snapshot, self.intent.commit)
-        if outcome is Outcome.LOST:
+        if outcome is PublishOutcome.LOST:
             del self._doubtful[snapshot.uuid]
             self._files.delete(self._of_attempt)
         return outcome
@@ -192,7 +192,7 @@ class Attempts:
         self._of_attempt = [name for name in self._files.since(mark) if name not in merged]
         return self._snapshot(head, number, base, index_manifest, next_row_id)
 
-    def _checked(self, head: Snapshot | None, changes: Changes) -> Changes:
+    def _checked(self, head: Snapshot | None, changes: SnapshotDelta) -> SnapshotDelta:
         """Return the changes after all checks passed."""
         intent = self.intent
         if intent.new_files is not None:
@@ -205,14 +205,14 @@ class Attempts:
             intent.check.check(head, changes)
         return changes
 
-    def _touches(self, changes: Changes) -> Touches:
+    def _touches(self, changes: SnapshotDelta) -> Touches:
         """Mask the replaced partitions, even empty ones, or the changed partitions."""
         if self.intent.replaced is not None:
             return self.intent.replaced.mask
         partitions = changes.partitions()
         return lambda rows: pc.is_in(rows, partitions).to_numpy(zero_copy_only=False)
 
-    def _write_changes(self, changes: Changes) -> None:
+    def _write_changes(self, changes: SnapshotDelta) -> None:
         """Write the manifests of the changes, unless the last attempt wrote the same."""
         if self._delta is not None and changes is self.changes:
             return
@@ -225,7 +225,7 @@ class Attempts:
         self._changelog = self._files.write_entries(changes.changelog) if has_changelog else None
         self._of_changes = self._files.since(mark)
 
-    def _index_manifest(self, head: Snapshot | None, changes: Changes) -> str | None:
+    def _index_manifest(self, head: Snapshot | None, changes: SnapshotDelta) -> str | None:
         """Return the name of the index manifest; it is unchanged if no index file changes."""
         name = head.index_manifest if head else None
         if not changes.has_index_changes:

@@ -10,10 +10,10 @@ import pyarrow as pa
 
 from lakeformat.errors import CommitConflictError
 from lakeformat.paimon.commit.base_files import in_partitions
-from lakeformat.paimon.commit.changes import Changes
 from lakeformat.paimon.commit.conflict_text import Committer, place
 from lakeformat.paimon.commit.conflicts import check_buckets
 from lakeformat.paimon.commit.hash_conflicts import require_nobody_wrote, require_same_index
+from lakeformat.paimon.commit.snapshot_delta import SnapshotDelta
 from lakeformat.paimon.handle import crosses_partitions, has_hash_index
 from lakeformat.paimon.metadata.commit_message import CommitMessage
 from lakeformat.paimon.metadata.manifest import ManifestColumns, read_manifests
@@ -42,7 +42,7 @@ class BucketCounts:
     _read: dict[str, dict[bytes, int]] = field(default_factory=dict)
     """Bucket counts by manifest and partition."""
 
-    def check(self, head: Snapshot | None, changes: Changes) -> None:
+    def check(self, head: Snapshot | None, changes: SnapshotDelta) -> None:
         """Raise CommitConflictError if a partition of ``head`` has another bucket count."""
         if has_hash_index(self.who.handle):
             require_same_index(self.who, head, self.messages)
@@ -82,13 +82,13 @@ class BucketCounts:
             self._read[name] = _totals(columns)
         return self._read[name]
 
-    def _check_all(self, head: Snapshot, changes: Changes) -> None:
+    def _check_all(self, head: Snapshot, changes: SnapshotDelta) -> None:
         """Raise CommitConflictError if files with other counts are still live."""
         live = in_partitions(self.who.handle, changes.partitions()).at(head)
         check_buckets(self.who, head, ManifestColumns.concat([live, changes.table]))
 
 
-def require_current_counts(who: Committer, head: Snapshot | None, changes: Changes) -> None:
+def require_current_counts(who: Committer, head: Snapshot | None, changes: SnapshotDelta) -> None:
     """Raise if a count is neither that of the table nor that of the partition's live files.
 
     A partition keeps its count while it has files; an empty one takes the count of the table.

@@ -22,16 +22,16 @@ from lakeformat.paimon.commit.abort import delete_written
 from lakeformat.paimon.commit.attempt import CommitIntent
 from lakeformat.paimon.commit.attempt_files import PickManifests
 from lakeformat.paimon.commit.bucket_counts import BucketCounts
-from lakeformat.paimon.commit.changes import Changes, append_changes, compact_changes
 from lakeformat.paimon.commit.commit_report import CommitReport, nothing_to_commit
 from lakeformat.paimon.commit.conflict_text import Committer
 from lakeformat.paimon.commit.conflicts import ConflictCheck, check_within
 from lakeformat.paimon.commit.earlier_commit_report import EarlierCommitReport
 from lakeformat.paimon.commit.foreign_messages import are_there
 from lakeformat.paimon.commit.identity import EarlierCommits, require_same
-from lakeformat.paimon.commit.new_files import NewFiles
+from lakeformat.paimon.commit.new_files import NewFileCheck
 from lakeformat.paimon.commit.overwrite import Overwrite, require_within, upgraded
 from lakeformat.paimon.commit.read_snapshot_check import ReadSnapshotCheck
+from lakeformat.paimon.commit.snapshot_delta import SnapshotDelta, append_changes, compact_changes
 from lakeformat.paimon.commit.transaction import publish_once
 from lakeformat.paimon.commit.written_paths import written_paths
 from lakeformat.paimon.handle import TableHandle, require_allowed
@@ -115,7 +115,7 @@ Replacement: TypeAlias = PartitionFilter | Dynamic | None
 def find_commit(handle: TableHandle, commit: CommitId) -> CommitReport | None:
     """Return the result of an earlier commit of any kind with this identity, or None."""
     found = EarlierCommits(handle, commit, tuple(CommitKind)).find(_head(handle))
-    return None if found is None else EarlierCommitReport(handle, Changes())(found)
+    return None if found is None else EarlierCommitReport(handle, SnapshotDelta())(found)
 
 
 def commit_messages(
@@ -149,7 +149,7 @@ def commit_messages(
     return commits.compaction_after(done, compaction, messages)
 
 
-def _operations(data: Changes, compaction: Changes) -> list[Operation]:
+def _operations(data: SnapshotDelta, compaction: SnapshotDelta) -> list[Operation]:
     """Return the operations of the messages; a commit that only deletes has none."""
     found = [] if data.is_empty else [Operation.WRITE]
     return [*found, *([] if compaction.is_empty else [Operation.COMPACT])] or [Operation.COMMIT]
@@ -204,7 +204,7 @@ def _with_second_half(
     handle: TableHandle,
     commit: CommitId,
     rows: CommitReport,
-    compaction: Changes,
+    compaction: SnapshotDelta,
     messages: Sequence[CommitMessage],
 ) -> CommitReport | None:
     """Return the report on both snapshots; None if the second one has yet to be published.
@@ -275,7 +275,9 @@ class _Commits:
         self._commit = options.commit or _new_identity(handle)
         self._planned_on = planned_on
 
-    def data(self, new: Changes, overwrite: Replacement, *, can_upgrade: bool) -> CommitReport:
+    def data(
+        self, new: SnapshotDelta, overwrite: Replacement, *, can_upgrade: bool
+    ) -> CommitReport:
         """Publish written files, as an append or an overwrite."""
         handle = self._handle
         if isinstance(overwrite, Dynamic):
@@ -290,12 +292,12 @@ class _Commits:
             return self._publish(self._intent(CommitKind.OVERWRITE, new))
         return self._append(new)
 
-    def compaction(self, changes: Changes) -> CommitReport:
+    def compaction(self, changes: SnapshotDelta) -> CommitReport:
         """Publish compacted files; the rows do not change."""
         return self._publish(self._intent(CommitKind.COMPACT, changes))
 
     def compaction_after(
-        self, done: CommitReport, changes: Changes, messages: Sequence[CommitMessage]
+        self, done: CommitReport, changes: SnapshotDelta, messages: Sequence[CommitMessage]
     ) -> CommitReport:
         """Publish the compaction of a call whose rows are published; a conflict keeps the rows."""
         try:
@@ -314,11 +316,11 @@ class _Commits:
 
     def statistics(self, name: str) -> CommitReport:
         """Publish a statistics file."""
-        intent = self._intent(CommitKind.ANALYZE, Changes())
+        intent = self._intent(CommitKind.ANALYZE, SnapshotDelta())
         return self._publish(replace(intent, statistics=name))
 
     def _overwrite(
-        self, new: Changes, partitions: PartitionFilter, *, can_upgrade: bool
+        self, new: SnapshotDelta, partitions: PartitionFilter, *, can_upgrade: bool
     ) -> CommitReport:
         handle = self._handle
         require_within(handle, partitions, new)
@@ -343,7 +345,7 @@ class _Commits:
         )
         return self._publish(intent)
 
-    def _append(self, new: Changes) -> CommitReport:
+    def _append(self, new: SnapshotDelta) -> CommitReport:
         """Publish added rows; they conflict with nothing but another bucket count."""
         handle = self._handle
         intent = self._intent(CommitKind.APPEND, new)
@@ -360,7 +362,7 @@ class _Commits:
         kinds = _DATA if intent.kind in _DATA else (intent.kind,)
         return publish_once(self._handle, intent, self._earlier(kinds))
 
-    def _intent(self, kind: CommitKind, changes: Changes) -> CommitIntent:
+    def _intent(self, kind: CommitKind, changes: SnapshotDelta) -> CommitIntent:
         options, who = self._options, self._who(kind)
         is_analyze = kind is CommitKind.ANALYZE
         return CommitIntent(
@@ -380,9 +382,9 @@ class _Commits:
     def _who(self, kind: CommitKind) -> Committer:
         return Committer(self._handle, kind, self._commit.user, self._planned_on)
 
-    def _new_files(self, kind: CommitKind) -> NewFiles:
+    def _new_files(self, kind: CommitKind) -> NewFileCheck:
         is_compaction = kind is CommitKind.COMPACT
-        return NewFiles(
+        return NewFileCheck(
             self._handle,
             [
                 message.compaction_alone() if is_compaction else message.append_alone()
@@ -438,7 +440,7 @@ def _head(handle: TableHandle) -> Snapshot | None:
 
 
 def _refuse_untracked(
-    handle: TableHandle, data: Changes, compaction: Changes, *, is_overwrite: bool
+    handle: TableHandle, data: SnapshotDelta, compaction: SnapshotDelta, *, is_overwrite: bool
 ) -> None:
     """Raise for a row-tracking table if files are rewritten, because row ids would be lost."""
     if not handle.options.row_tracking_enabled or is_overwrite:
@@ -460,12 +462,12 @@ def _wants_empty(handle: TableHandle) -> bool:
     return options.commit_force_create_snapshot or not options.snapshot_ignore_empty_commit
 
 
-def _has_buckets(handle: TableHandle, new: Changes) -> bool:
+def _has_buckets(handle: TableHandle, new: SnapshotDelta) -> bool:
     """Return True if the new files have keys or a bucket count, which another commit may change."""
     return bool(handle.schema.primary_keys) or bool((new.table.total_buckets.numbers > 0).any())
 
 
-def _changes_rows(new: Changes) -> bool:
+def _changes_rows(new: SnapshotDelta) -> bool:
     """Return True if existing rows are deleted: then the commit is not an append."""
     return bool(new.table.is_delete.any()) or any(
         entry.index_type == DELETION_VECTORS for entry in new.index_added

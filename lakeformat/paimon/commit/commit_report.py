@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from lakeformat.paimon.commit.changes import Changes
+from lakeformat.paimon.commit.snapshot_delta import SnapshotDelta
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.metadata.manifest import ManifestColumns
 from lakeformat.paimon.metadata.snapshot import Snapshot
@@ -54,7 +54,7 @@ class CommitReport(Report):
 
 
 def committed(
-    handle: TableHandle, snapshot: Snapshot, changes: Changes, attempts: int
+    handle: TableHandle, snapshot: Snapshot, changes: SnapshotDelta, attempts: int
 ) -> CommitReport:
     """Report a snapshot that this call published."""
     added = changes.added
@@ -74,7 +74,7 @@ def committed(
 
 def replayed(handle: TableHandle, snapshot: Snapshot, delta: ManifestColumns) -> CommitReport:
     """Report a commit that was published before, by the delta it published then."""
-    report = committed(handle, snapshot, Changes(table=delta), 0)
+    report = committed(handle, snapshot, SnapshotDelta(table=delta), 0)
     return replace(
         report,
         replayed=True,

@@ -12,11 +12,11 @@ from dataclasses import dataclass, field, replace
 
 from lakeformat.errors import LakeError, SnapshotExpiredError
 from lakeformat.paimon.commit.attempt import CommitIntent
-from lakeformat.paimon.commit.changes import Changes
 from lakeformat.paimon.commit.conflict_text import Committer
 from lakeformat.paimon.commit.earlier_commit_report import EarlierCommitReport
 from lakeformat.paimon.commit.identity import EarlierCommits
 from lakeformat.paimon.commit.manifest_merge import ManifestMerge, MergeLimits
+from lakeformat.paimon.commit.snapshot_delta import SnapshotDelta
 from lakeformat.paimon.commit.transaction import publish_once
 from lakeformat.paimon.expiry_race import again_if_overtaken, explaining_expiry
 from lakeformat.paimon.handle import TableHandle, require_allowed
@@ -130,12 +130,12 @@ class _Merging:
         head = latest_snapshot(storage, layout)
         return None if head is None else self.pick(manifests_of(storage, layout, head))
 
-    def changes(self, head: Snapshot | None) -> Changes:
+    def changes(self, head: Snapshot | None) -> SnapshotDelta:
         """Return no changes; raise if there is nothing to merge, so that nothing is published."""
         storage, layout = self.handle.storage, self.handle.layout
         if head is None or self.pick(manifests_of(storage, layout, head)) is None:
             raise _NothingToMerge(f"the manifests of {self.handle.uri} are merged already")
-        return Changes()
+        return SnapshotDelta()
 
     def report(self) -> CompactManifestsReport:
         """Report the state before merging."""
@@ -160,7 +160,7 @@ def _publish(handle: TableHandle, merging: _Merging) -> CompactManifestsReport:
         who=Committer(handle, CommitKind.COMPACT, commit.user),
         provider=merging.changes,
         commit=commit,
-        replay=EarlierCommitReport(handle, Changes()),
+        replay=EarlierCommitReport(handle, SnapshotDelta()),
         merge=merging.pick,
     )
     earlier = EarlierCommits(handle, commit, (CommitKind.COMPACT,), is_new=True)

@@ -14,10 +14,10 @@ import pyarrow as pa
 
 from lakeformat.errors import CommitConflictError, InvalidRequestError
 from lakeformat.paimon.commit.base_files import BaseFiles, in_partitions
-from lakeformat.paimon.commit.changes import Changes
 from lakeformat.paimon.commit.conflict_text import Committer, described, place
 from lakeformat.paimon.commit.conflicting_snapshot import against_index_files, against_last_change
 from lakeformat.paimon.commit.key_ranges import first_overlap
+from lakeformat.paimon.commit.snapshot_delta import SnapshotDelta
 from lakeformat.paimon.commit.vector_conflicts import find_vector_conflict
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.metadata.manifest import ManifestColumns, meet
@@ -43,7 +43,7 @@ class ConflictCheck:
     _base: BaseFiles | None = None
     _partitions: pa.Array | None = None
 
-    def check(self, head: Snapshot | None, changes: Changes) -> None:
+    def check(self, head: Snapshot | None, changes: SnapshotDelta) -> None:
         """Raise CommitConflictError if the changes do not fit ``head``."""
         live = self._live_files(head, changes)
         everything = ManifestColumns.concat([live, changes.table])
@@ -64,7 +64,7 @@ class ConflictCheck:
             sides = search(self.who, head, conflict.files)
             raise CommitConflictError(f"{sides} {conflict.why}. Nothing was published. {_REMEDY}")
 
-    def _live_files(self, head: Snapshot | None, changes: Changes) -> ManifestColumns:
+    def _live_files(self, head: Snapshot | None, changes: SnapshotDelta) -> ManifestColumns:
         """Return the live files of the changed partitions."""
         if head is None:
             return columns_of([])
@@ -93,7 +93,9 @@ class ConflictCheck:
         )
 
 
-def without_duplicates(handle: TableHandle, head: Snapshot, changes: Changes) -> Changes:
+def without_duplicates(
+    handle: TableHandle, head: Snapshot, changes: SnapshotDelta
+) -> SnapshotDelta:
     """Return the changes without files that are already in the table."""
     live = in_partitions(handle, changes.partitions()).at(head)
     again = meet(ManifestColumns.concat([live, changes.table])).added_again - len(live)
@@ -104,7 +106,7 @@ def without_duplicates(handle: TableHandle, head: Snapshot, changes: Changes) ->
     return replace(changes, table=changes.table.filter(new))
 
 
-def check_within(handle: TableHandle, changes: Changes) -> None:
+def check_within(handle: TableHandle, changes: SnapshotDelta) -> None:
     """Raise InvalidRequestError for a commit that contains a file twice."""
     outcome = meet(changes.table)
     if len(outcome.added_again):

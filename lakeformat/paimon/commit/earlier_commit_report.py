@@ -8,10 +8,10 @@ from typing import NoReturn
 import pyarrow.compute as pc
 
 from lakeformat.errors import InvalidRequestError
-from lakeformat.paimon.commit.changes import Changes
 from lakeformat.paimon.commit.commit_report import CommitReport, replayed
 from lakeformat.paimon.commit.conflict_text import described
 from lakeformat.paimon.commit.deltas import delta_of
+from lakeformat.paimon.commit.snapshot_delta import SnapshotDelta
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.metadata.manifest import ManifestColumns
 from lakeformat.paimon.metadata.snapshot import CommitKind, Snapshot
@@ -29,7 +29,7 @@ class EarlierCommitReport(Report):
     """
 
     handle: TableHandle
-    given: Changes
+    given: SnapshotDelta
     from_elsewhere: bool = False
     """True if the caller keeps the files when they are not published."""
     rows: int | None = None

@@ -18,7 +18,7 @@ from lakeformat.paimon.metadata.manifest import ManifestColumns
 from lakeformat.paimon.metadata.snapshot import Snapshot
 from lakeformat.paimon.metadata.tag import read_tags
 
-__all__ = ["NewFiles"]
+__all__ = ["NewFileCheck"]
 
 _COMMITTED_ONCE = (
     "each message may be committed only once. To make a retry harmless, use the same CommitId in "
@@ -27,7 +27,7 @@ _COMMITTED_ONCE = (
 
 
 @dataclass(slots=True)
-class NewFiles:
+class NewFileCheck:
     """Searches the commits since the writers started; reads every snapshot once.
 
     A file can only be committed after its writer started. If that time is unknown, or the history

@@ -13,8 +13,8 @@ import pyarrow as pa
 
 from lakeformat.errors import InvalidRequestError
 from lakeformat.paimon.commit.base_files import BaseFiles
-from lakeformat.paimon.commit.changes import Changes, as_deletes
 from lakeformat.paimon.commit.key_ranges import first_overlap
+from lakeformat.paimon.commit.snapshot_delta import SnapshotDelta, as_deletes
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.metadata.index_manifest import IndexManifestEntry, read_index_manifest
 from lakeformat.paimon.metadata.manifest import ManifestColumns
@@ -33,20 +33,20 @@ class Overwrite:
 
     handle: TableHandle
     partitions: PartitionFilter
-    new: Changes
+    new: SnapshotDelta
     _base: BaseFiles | None = None
 
-    def __call__(self, head: Snapshot | None) -> Changes:
+    def __call__(self, head: Snapshot | None) -> SnapshotDelta:
         """Return the changes on top of ``head``."""
         if head is None:
-            return replace(self.new, changelog=Changes().changelog)
+            return replace(self.new, changelog=SnapshotDelta().changelog)
         if self._base is None:
             may_hold = self.partitions.may_hold
             self._base = BaseFiles(
                 self.handle, self._is_replaced, lambda meta: may_hold(meta.partition_stats)
             )
         gone = as_deletes(self._base.at(head))
-        return Changes(
+        return SnapshotDelta(
             table=ManifestColumns.concat([gone, self.new.table]),
             index_removed=self._index_files(head),
             index_added=self.new.index_added,
@@ -69,7 +69,7 @@ class Overwrite:
         return tuple(entry for entry, gone in zip(entries, mask.tolist(), strict=True) if gone)
 
 
-def require_within(handle: TableHandle, partitions: PartitionFilter, new: Changes) -> None:
+def require_within(handle: TableHandle, partitions: PartitionFilter, new: SnapshotDelta) -> None:
     """Raise for new files outside of the overwritten partitions: older rows there would double."""
     outside = new.table.filter(~partitions.mask(new.table.partition.to_arrow()))
     if len(outside):
@@ -81,7 +81,7 @@ def require_within(handle: TableHandle, partitions: PartitionFilter, new: Change
         )
 
 
-def upgraded(handle: TableHandle, new: Changes) -> Changes:
+def upgraded(handle: TableHandle, new: SnapshotDelta) -> SnapshotDelta:
     """Put new files of a primary-key table on the highest level, if the table option allows it.
 
     They replace everything, so without overlapping keys there is nothing to merge.

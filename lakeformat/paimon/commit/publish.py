@@ -7,8 +7,8 @@ from enum import Enum
 
 from lakeformat.errors import CorruptTableError, LakeError, UnavailableError
 from lakeformat.paimon.commit.ancestry import is_built_on
-from lakeformat.paimon.commit.changes import Changes
 from lakeformat.paimon.commit.same_table import is_same_table
+from lakeformat.paimon.commit.snapshot_delta import SnapshotDelta
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.metadata.fence import is_fenced, write_fence
 from lakeformat.paimon.metadata.snapshot import Snapshot
@@ -18,13 +18,13 @@ from lakeformat.paimon.metadata.snapshot_directory import (
     snapshot_ids,
 )
 
-__all__ = ["Outcome", "check_place", "publish"]
+__all__ = ["PublishOutcome", "check_place", "publish"]
 
 _log = logging.getLogger(__name__)
 _TRIES = 3
 
 
-class Outcome(Enum):
+class PublishOutcome(Enum):
     """The result of an attempt to publish a snapshot."""
 
     COMMITTED = "our snapshot is published"
@@ -32,7 +32,7 @@ class Outcome(Enum):
     UNKNOWN = "the storage gave no answer"
 
 
-def publish(handle: TableHandle, snapshot: Snapshot) -> Outcome:
+def publish(handle: TableHandle, snapshot: Snapshot) -> PublishOutcome:
     """Publish a snapshot; a lost answer is resolved by reading the file back.
 
     If this raises, nothing was published.
@@ -41,23 +41,23 @@ def publish(handle: TableHandle, snapshot: Snapshot) -> Outcome:
     for _ in range(_TRIES):
         try:
             if publish_snapshot(handle.storage, handle.layout, snapshot):
-                return Outcome.COMMITTED
+                return PublishOutcome.COMMITTED
         except LakeError as error:
             if not isinstance(error, UnavailableError) or error.nothing_was_written:
                 if is_open:
-                    return Outcome.UNKNOWN
+                    return PublishOutcome.UNKNOWN
                 raise  # certainly nothing was written
             is_open = True
             _log.warning("publishing snapshot %d of %s: %s", snapshot.id, handle.uri, error)
         outcome = _read_back(handle, snapshot)
-        if outcome is not Outcome.UNKNOWN:
+        if outcome is not PublishOutcome.UNKNOWN:
             return outcome
-    return Outcome.UNKNOWN
+    return PublishOutcome.UNKNOWN
 
 
 def check_place(
-    handle: TableHandle, snapshot: Snapshot, changes: Changes, head: Snapshot | None
-) -> Outcome:
+    handle: TableHandle, snapshot: Snapshot, changes: SnapshotDelta, head: Snapshot | None
+) -> PublishOutcome:
     """Check that a published snapshot follows ``head``, on which it was built.
 
     A number becomes free again when its snapshot expires. A writer that paused until then publishes
@@ -69,29 +69,29 @@ def check_place(
     storage, layout = handle.storage, handle.layout
     before = None if head is None else _read_or_damaged(handle, head)
     if head is not None and before == head:
-        return Outcome.COMMITTED
+        return PublishOutcome.COMMITTED
     if not is_same_table(handle):
         storage.delete(layout.snapshot(snapshot.id))
-        return Outcome.LOST
+        return PublishOutcome.LOST
     if head is None:
-        return Outcome.COMMITTED
+        return PublishOutcome.COMMITTED
     there = snapshot_ids(storage, layout)
     is_rolled_back = before is not None or is_fenced(storage, layout, head)
     if max(there, default=snapshot.id) <= snapshot.id and not is_rolled_back:
-        return Outcome.COMMITTED  # the predecessor has expired since
+        return PublishOutcome.COMMITTED  # the predecessor has expired since
     if snapshot.id + 1 not in there and snapshot.id in there:
         if is_rolled_back:  # another commit may be building on ours
             write_fence(storage, layout, handle.environment.new_id(), [snapshot])
         storage.delete(layout.snapshot(snapshot.id))
-        return Outcome.LOST
+        return PublishOutcome.LOST
     following = min((number for number in there if number > snapshot.id), default=None)
     if following is None:
-        return Outcome.LOST  # the rollback has removed ours already
+        return PublishOutcome.LOST  # the rollback has removed ours already
     built_on = is_built_on(handle, following, snapshot, changes)
     if built_on is False:  # the next snapshot is older: no reader has seen ours
         storage.delete(layout.snapshot(snapshot.id))
-        return Outcome.LOST
-    return Outcome.COMMITTED if built_on else Outcome.UNKNOWN
+        return PublishOutcome.LOST
+    return PublishOutcome.COMMITTED if built_on else PublishOutcome.UNKNOWN
 
 
 def _read_or_damaged(handle: TableHandle, head: Snapshot) -> Snapshot | None:
@@ -102,11 +102,11 @@ def _read_or_damaged(handle: TableHandle, head: Snapshot) -> Snapshot | None:
         return head
 
 
-def _read_back(handle: TableHandle, snapshot: Snapshot) -> Outcome:
+def _read_back(handle: TableHandle, snapshot: Snapshot) -> PublishOutcome:
     try:
         found = read_snapshot_if_present(handle.storage, handle.layout, snapshot.id)
     except LakeError:
-        return Outcome.UNKNOWN
+        return PublishOutcome.UNKNOWN
     if found is None:
-        return Outcome.UNKNOWN  # the same content may be tried again
-    return Outcome.COMMITTED if found.uuid == snapshot.uuid else Outcome.LOST
+        return PublishOutcome.UNKNOWN  # the same content may be tried again
+    return PublishOutcome.COMMITTED if found.uuid == snapshot.uuid else PublishOutcome.LOST

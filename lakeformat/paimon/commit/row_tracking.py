@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from lakeformat.paimon.commit.changes import Changes
+from lakeformat.paimon.commit.snapshot_delta import SnapshotDelta
 from lakeformat.paimon.metadata.data_file_meta import FileSource
 from lakeformat.paimon.metadata.manifest import ManifestColumns
 from lakeformat.paimon.metadata.manifest_columns.columns import NumberColumn
@@ -15,8 +15,8 @@ __all__ = ["number_rows"]
 
 
 def number_rows(
-    changes: Changes, snapshot_id: int, first: int, *, by_partition: bool
-) -> tuple[Changes, int]:
+    changes: SnapshotDelta, snapshot_id: int, first: int, *, by_partition: bool
+) -> tuple[SnapshotDelta, int]:
     """Assign row ids to new files from ``first`` on; return the changes and the next free id.
 
     With ``by_partition`` the files of a partition get consecutive ids. Sequence numbers that a

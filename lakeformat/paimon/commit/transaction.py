@@ -22,7 +22,7 @@ from lakeformat.paimon.commit.attempt import Attempts, CommitIntent
 from lakeformat.paimon.commit.commit_report import CommitReport, committed
 from lakeformat.paimon.commit.conflict_text import described, named
 from lakeformat.paimon.commit.identity import EarlierCommits, require_same
-from lakeformat.paimon.commit.publish import Outcome
+from lakeformat.paimon.commit.publish import PublishOutcome
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.metadata.snapshot import Snapshot
 from lakeformat.paimon.metadata.snapshot_directory import (
@@ -94,7 +94,7 @@ def _try_on(
     if (found := earlier.find(head)) is not None:
         return _found(attempts, found, number)
     snapshot = attempts.snapshot_on(head)
-    if attempts.publish(snapshot) is Outcome.COMMITTED:
+    if attempts.publish(snapshot) is PublishOutcome.COMMITTED:
         return _committed(attempts, snapshot, number)
     return None
 

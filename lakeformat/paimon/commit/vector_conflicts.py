@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from lakeformat.paimon.commit.changes import Changes
+from lakeformat.paimon.commit.snapshot_delta import SnapshotDelta
 from lakeformat.paimon.handle import TableHandle, is_unaware
 from lakeformat.paimon.metadata.index_manifest import (
     DELETION_VECTORS,
@@ -30,7 +30,7 @@ class VectorConflict:
 
 
 def find_vector_conflict(
-    handle: TableHandle, head: Snapshot | None, changes: Changes, left: ManifestColumns
+    handle: TableHandle, head: Snapshot | None, changes: SnapshotDelta, left: ManifestColumns
 ) -> VectorConflict | None:
     """Return the conflict of the commit's deletion vectors, or None.
 
@@ -55,7 +55,7 @@ class _Marks:
     added: list[IndexManifestEntry]
     removed: list[IndexManifestEntry]
 
-    def conflict(self, changes: Changes, left: ManifestColumns) -> VectorConflict | None:
+    def conflict(self, changes: SnapshotDelta, left: ManifestColumns) -> VectorConflict | None:
         there = {entry.file_name for entry in self.state}
         gone = sorted(entry.file_name for entry in self.removed if entry.file_name not in there)
         if gone:
@@ -82,7 +82,7 @@ class _Marks:
                 return VectorConflict(why, (entry.file_name,))
         return None
 
-    def _unread_marks(self, changes: Changes) -> VectorConflict | None:
+    def _unread_marks(self, changes: SnapshotDelta) -> VectorConflict | None:
         """Find a file that the commit deletes without having read its deletion vectors.
 
         A file that is added again at once, with another index, keeps its vectors. Tables with a

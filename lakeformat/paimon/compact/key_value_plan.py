@@ -26,7 +26,7 @@ def plan_bucket(
 ) -> list[CompactUnit] | str:
     """Return the unit of a bucket, given with all its files; or the reason why it has none."""
     levels = Levels.of_files((entry.file for entry in bucket.files), handle.options.level_count)
-    planner = _Bucket(bucket, handle, levels)
+    planner = _BucketSteps(bucket, handle, levels)
     pick = _pick(levels, handle, settings, full=full)
     if pick is not None:
         return [planner.unit(planner.steps(pick), pick.output_level, pick.reason)]
@@ -43,7 +43,7 @@ def plan_bucket(
     return f"{runs}{others}, {settings.trigger} start a compaction"
 
 
-class _Bucket:
+class _BucketSteps:
     """The files of a bucket, and the step that each of them needs."""
 
     def __init__(self, bucket: CompactUnit, handle: TableHandle, levels: Levels) -> None:

@@ -41,7 +41,7 @@ def compact_key_values(handle: TableHandle, unit: CompactUnit) -> CommitMessage:
     made: list[DataFileMeta] = []
     changelog = files.new_changelog(unit.output_level)
     rows = _rows(handle, unit, changelog)
-    joiner = FileJoiner(handle, unit, files) if isinstance(rows, _Rows) else None
+    joiner = FileJoiner(handle, unit, files) if isinstance(rows, _MergedUnitRows) else None
     writers: list[KeyValueWriter | FileJoiner] = [changelog, *([joiner] if joiner else [])]
     try:
         for step in unit.steps:
@@ -73,7 +73,7 @@ def compact_key_values(handle: TableHandle, unit: CompactUnit) -> CommitMessage:
 def _rows(handle: TableHandle, unit: CompactUnit, changelog: KeyValueWriter) -> _UnitRows:
     merge = changelog_merge(handle.schema, unit)
     if merge is None:
-        return _Rows(handle, unit)
+        return _MergedUnitRows(handle, unit)
     return ChangelogRows(handle, unit, merge, changelog)
 
 
@@ -94,7 +94,7 @@ class _UnitRows(Protocol):
         ...
 
 
-class _Rows:
+class _MergedUnitRows:
     """The rows of a unit that needs neither changelog nor lookups."""
 
     def __init__(self, handle: TableHandle, unit: CompactUnit) -> None:

@@ -85,7 +85,9 @@ def plan_compaction(
     if snapshot is None:
         return nothing
     now = local_wall_clock(handle.environment.now_millis())
-    planner = _Planner(handle, snapshot, strategy == "full" or chosen.idle is not None, now)
+    planner = _CompactionPlanner(
+        handle, snapshot, strategy == "full" or chosen.idle is not None, now
+    )
     by_place = files.by_bucket(snapshot)
     # The number of buckets of a partition is found in any file of it, also in other buckets.
     entries = files.all_live(snapshot) if _waiting(by_place) else []
@@ -99,7 +101,7 @@ def plan_compaction(
 
 
 def _planned(
-    planner: _Planner,
+    planner: _CompactionPlanner,
     by_place: Mapping[tuple[bytes, int], list[ManifestEntry]],
     live: list[ManifestEntry],
     fresh: Mapping[bytes, str],
@@ -152,7 +154,7 @@ def _written_since(
 
 
 @dataclass(slots=True)
-class _Planner:
+class _CompactionPlanner:
     """Plans one bucket after the other."""
 
     handle: TableHandle

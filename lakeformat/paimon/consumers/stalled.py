@@ -120,7 +120,7 @@ def find_stalled(
     }
     if not old:
         return ()
-    held = _Held(handle, snapshots, changelogs)
+    held = _KeptSnapshots(handle, snapshots, changelogs)
     found = []
     for name, unmoved in old.items():
         state = _state_of(handle, name, unmoved)
@@ -150,7 +150,7 @@ def _state_of(handle: TableHandle, name: str, unmoved: int) -> StalledConsumer |
     return StalledConsumer(name, consumer.next_snapshot, unmoved, is_of_stream)
 
 
-class _Held:
+class _KeptSnapshots:
     """Finds consumers that keep history; lists the directories once for all of them."""
 
     def __init__(

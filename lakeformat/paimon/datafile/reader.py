@@ -77,7 +77,7 @@ def read_batches(
     if write_cols is not None:
         stored = tuple(field for field in file_fields if field.name in write_cols)
     columns = [
-        _Column(source, field)
+        _ColumnSource(source, field)
         for source, field in zip(find_sources(stored, wanted), wanted, strict=True)
     ]
     names = [column.source.name for column in columns if column.source is not None]
@@ -164,7 +164,7 @@ def _section(file: IO[bytes], section: PackedPart) -> IO[bytes]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Column:
+class _ColumnSource:
     """A column of the result, and the column of the file it comes from."""
 
     source: DataField | None
@@ -216,7 +216,7 @@ class _Shape:
     Mostly all that there is to do is to pick columns: that is found out once for batches alike.
     """
 
-    def __init__(self, columns: list[_Column], schema: pa.Schema, uri: str) -> None:
+    def __init__(self, columns: list[_ColumnSource], schema: pa.Schema, uri: str) -> None:
         self._columns, self._schema, self._uri = columns, schema, uri
         self._seen: pa.Schema | None = None
         self._picked: list[int] | None = None
@@ -250,7 +250,7 @@ class _Shape:
         fields = zip(self._schema, kinds, strict=True)
         return pa.schema([field.with_type(kind) for field, kind in fields])
 
-    def _read(self, column: _Column, batch: pa.RecordBatch, field: pa.Field) -> pa.Array:
+    def _read(self, column: _ColumnSource, batch: pa.RecordBatch, field: pa.Field) -> pa.Array:
         try:
             return column.read(batch, field.type)
         except InvalidRequestError as reason:

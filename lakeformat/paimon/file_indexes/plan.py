@@ -65,11 +65,11 @@ def plan_units(
     entries = plan_columns(handle, snapshot).columns.entries()
     asked = meant({entry.partition for entry in entries})
     entries = [entry for entry in entries if entry.partition in asked]
-    plan = _Planner(handle, snapshot, force)
+    plan = _IndexPlanner(handle, snapshot, force)
     return len(entries), [unit for entry in entries if (unit := plan.unit(entry)) is not None]
 
 
-class _Planner:
+class _IndexPlanner:
     """Plans one file after the other."""
 
     def __init__(self, handle: TableHandle, snapshot: Snapshot, force: bool) -> None:

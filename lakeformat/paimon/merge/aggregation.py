@@ -57,11 +57,11 @@ class Aggregation:
         return tuple(columns)
 
     def merge(self, rows: pa.Table, groups: KeyGroups) -> pa.Table:
-        return _Merge(self, rows, groups).result()
+        return _Aggregation(self, rows, groups).result()
 
 
 @dataclass(frozen=True)
-class _Merge:
+class _Aggregation:
     """One merge: keys with adds alone are reduced at once, the rest row by row."""
 
     engine: Aggregation

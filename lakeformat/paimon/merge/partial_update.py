@@ -41,10 +41,10 @@ class PartialUpdate:
     def merge(self, rows: pa.Table, groups: KeyGroups) -> pa.Table:
         if not groups.meets.any():
             return take_rows(rows, groups.order)
-        return _Merge(self.rules, rows, groups).result()
+        return _PartialUpdate(self.rules, rows, groups).result()
 
 
-class _Merge:
+class _PartialUpdate:
     """One merge: the source row of each set of columns that change together."""
 
     def __init__(self, rules: PartialUpdateRules, rows: pa.Table, groups: KeyGroups) -> None:

@@ -88,7 +88,7 @@ class _UnmergedRun:
     def __init__(self, number: int, batches: Iterator[pa.RecordBatch], keys: Sequence[str]) -> None:
         self.number = number
         self._batches, self._keys = batches, keys
-        self._waiting: list[_Batch] = []
+        self._waiting: list[_RunBatch] = []
         self._newest: Key | None = None
         self.rows = 0
         self.is_complete = False
@@ -105,9 +105,9 @@ class _UnmergedRun:
             if batch is None:
                 self.is_complete = True
             elif batch.num_rows:
-                self._add(_Batch(batch, self._keys))
+                self._add(_RunBatch(batch, self._keys))
 
-    def _add(self, batch: _Batch) -> None:
+    def _add(self, batch: _RunBatch) -> None:
         if self._newest is not None and batch.first_key <= self._newest:
             raise CorruptTableError(
                 f"a sorted run has the key {_shown(batch.first_key)} after {_shown(self._newest)}, "
@@ -134,7 +134,7 @@ class _UnmergedRun:
         return parts
 
 
-class _Batch:
+class _RunBatch:
     """Rows in key order, from a first row on."""
 
     def __init__(self, batch: pa.RecordBatch, keys: Sequence[str]) -> None:

@@ -19,7 +19,7 @@ from lakeformat.paimon.orphans.readers import Readers, readers_of
 from lakeformat.paimon.schema import TableSchema
 from lakeformat.storage import FileInfo, Storage
 
-__all__ = ["Area", "Listing", "TableDirectories", "find_directories"]
+__all__ = ["Area", "DirectoryListing", "TableDirectories", "find_directories"]
 
 _BUCKET = re.compile(r"bucket-(\d+|postpone)")
 _AT_A_TIME = 64
@@ -41,7 +41,7 @@ class Area(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Listing:
+class DirectoryListing:
     """The files of one directory."""
 
     area: Area
@@ -64,7 +64,7 @@ class TableDirectories:
     """External paths that a schema of the table names."""
     readers: Readers = field(default_factory=Readers)
 
-    def listings(self, files_in: Mapping[str, int] | None = None) -> Iterator[Listing]:
+    def listings(self, files_in: Mapping[str, int] | None = None) -> Iterator[DirectoryListing]:
         """List each directory once, a few at a time to limit memory.
 
         ``files_in`` estimates the number of files per partition directory: when tasks of an
@@ -74,12 +74,12 @@ class TableDirectories:
         for area, directories in ((Area.BRANCH, self.of_branches), (Area.SHARED, self.shared)):
             found_in = here.each(self.storage.list, directories, _AT_A_TIME)
             for directory, found in zip(directories, found_in, strict=True):
-                yield Listing(area, self.storage, directory, _files(found))
+                yield DirectoryListing(area, self.storage, directory, _files(found))
         prefixes = _prefixes(self.partition_keys)
         for storage, root in self.roots:
             tree = _Tree(storage, prefixes, here)
             for directory, found in self._buckets(tree, root, files_in or {}):
-                yield Listing(Area.BUCKET, storage, directory, found)
+                yield DirectoryListing(Area.BUCKET, storage, directory, found)
 
     def _buckets(
         self, tree: _Tree, root: str, files_in: Mapping[str, int]

@@ -16,8 +16,8 @@ from lakeformat.errors import (
     LakeError,
 )
 from lakeformat.paimon.commit.attempt_files import AttemptFiles
-from lakeformat.paimon.commit.changes import Changes
-from lakeformat.paimon.commit.publish import Outcome, check_place, publish
+from lakeformat.paimon.commit.publish import PublishOutcome, check_place, publish
+from lakeformat.paimon.commit.snapshot_delta import SnapshotDelta
 from lakeformat.paimon.deletion.parallel import in_parallel
 from lakeformat.paimon.expiry_race import again_if_overtaken, is_overtaken
 from lakeformat.paimon.handle import TableHandle, require_allowed
@@ -142,17 +142,17 @@ def _publish(handle: TableHandle, head: Snapshot, live: ManifestColumns) -> int:
     try:
         snapshot = _build(handle, head, live, files)
         outcome = publish(handle, snapshot)
-        if outcome is Outcome.COMMITTED:
-            outcome = check_place(handle, snapshot, Changes(), head)
+        if outcome is PublishOutcome.COMMITTED:
+            outcome = check_place(handle, snapshot, SnapshotDelta(), head)
     except LakeError:
         files.delete_all()
         raise
-    if outcome is Outcome.UNKNOWN:
+    if outcome is PublishOutcome.UNKNOWN:
         raise CommitOutcomeUnknownError(
             f"the storage gave no answer when snapshot {snapshot.id} of {handle.uri} was published "
             "without the missing manifests: check if it exists before you try again"
         )
-    if outcome is Outcome.LOST:
+    if outcome is PublishOutcome.LOST:
         files.delete_all()
         raise CommitConflictError(
             f"another commit to {handle.uri} was made since snapshot {head.id}, so nothing was "

@@ -37,7 +37,7 @@ _SNAPSHOTS_AT_A_TIME = 16
 
 
 @dataclass(frozen=True, slots=True)
-class _State:
+class _BranchReferences:
     """Snapshots and changelogs of a branch by number, tags with their times, staged results by
     name.
     """
@@ -105,7 +105,7 @@ class References:
     """The newest snapshot of each branch."""
     times: dict[int, int] = field(default_factory=dict)
     """Commit times of the main branch's snapshots, by number."""
-    _seen: dict[str, _State] = field(default_factory=dict)
+    _seen: dict[str, _BranchReferences] = field(default_factory=dict)
     read: set[str] = field(default_factory=set)
     """Manifests and index manifests whose entries are known."""
     files_of: Counter[bytes] = field(default_factory=Counter)
@@ -134,10 +134,10 @@ class References:
                 changelogs=sum(len(each.changelogs) for each in state.values()),
             )
 
-    def _read_branch(self, name: str, state: _State) -> None:
+    def _read_branch(self, name: str, state: _BranchReferences) -> None:
         branch = _Branch(self, name, is_first=name not in self._seen)
         try:
-            branch.read(state, self._seen.get(name, _State()))
+            branch.read(state, self._seen.get(name, _BranchReferences()))
         except CorruptTableError:
             # After an interrupted branch deletion some files are missing; the rest still counts.
             if name not in unfinished_branches(self.handle.storage, self.handle.layout):
@@ -167,7 +167,7 @@ class _Branch:
         self._first = 0
         self._ownership = ChangelogOwnership(self._storage, self._layout)
 
-    def read(self, state: _State, known: _State) -> None:
+    def read(self, state: _BranchReferences, known: _BranchReferences) -> None:
         """Read the snapshots, changelogs and tags that are not known yet."""
         self._first = min(state.snapshots, default=0)
         self._add_snapshots(sorted(state.snapshots - known.snapshots))
@@ -335,7 +335,7 @@ class _Branch:
             yield named
 
 
-def _state(handle: TableHandle) -> dict[str, _State]:
+def _state(handle: TableHandle) -> dict[str, _BranchReferences]:
     storage, layout = handle.storage, handle.layout
     names = [
         MAIN_BRANCH,
@@ -345,7 +345,7 @@ def _state(handle: TableHandle) -> dict[str, _State]:
     return {name: _state_of(handle, layout.on_branch(name)) for name in names}
 
 
-def _state_of(handle: TableHandle, layout: TableLayout) -> _State:
+def _state_of(handle: TableHandle, layout: TableLayout) -> _BranchReferences:
     storage = handle.storage
     # Read before the snapshots: a result published in between is then found in one of both.
     staged = frozenset(staged_names(storage, layout))
@@ -354,7 +354,7 @@ def _state_of(handle: TableHandle, layout: TableLayout) -> _State:
         for info in storage.list(layout.tag_directory)
         if not info.is_directory
     ]
-    return _State(
+    return _BranchReferences(
         frozenset(snapshot_ids(storage, layout)),
         frozenset(changelog_ids(storage, layout)),
         frozenset((name, changed) for name, changed in tags if name is not None),

@@ -25,7 +25,7 @@ from lakeformat.paimon.orphans.floor import AgeFloor, find_floor
 from lakeformat.paimon.orphans.orphan_report import OrphanFile, OrphanReport
 from lakeformat.paimon.orphans.readers import readers_of
 from lakeformat.paimon.orphans.references import find_references
-from lakeformat.paimon.orphans.scan import Candidate, Scan, newest_number_at, scan_table
+from lakeformat.paimon.orphans.scan import Candidate, OrphanScan, newest_number_at, scan_table
 from lakeformat.paimon.read.past_time import PastTime
 from lakeformat.tables.moment import Moment, moment_text
 from lakeformat.types.count_text import counted
@@ -102,7 +102,7 @@ def remove_orphans(
         may_write=not dry_run,
     )
     directories = find_directories(handle, external_paths=options.external_paths, readers=readers)
-    with closing(Scan(references)) as scan:
+    with closing(OrphanScan(references)) as scan:
         scan_table(scan, handle, directories, floor.millis)
         plan = _plan(scan, floor)
         objection = _objection(handle, scan, plan, options.max_share)
@@ -144,7 +144,7 @@ class _Plan:
         return Removal(candidate.storage, candidate.path, candidate.kind, reason, candidate.size)
 
 
-def _plan(scan: Scan, floor: AgeFloor) -> _Plan:
+def _plan(scan: OrphanScan, floor: AgeFloor) -> _Plan:
     references = scan.references
     times = sorted((time, number) for number, time in references.times.items())
     plan = _Plan(floor, times, str(references.looked_through))
@@ -166,7 +166,7 @@ def _plan(scan: Scan, floor: AgeFloor) -> _Plan:
     return plan
 
 
-def _remove(handle: TableHandle, plan: _Plan, scan: Scan, deleter: Deleter) -> set[str]:
+def _remove(handle: TableHandle, plan: _Plan, scan: OrphanScan, deleter: Deleter) -> set[str]:
     """Check again, then delete, some files at a time; return the directories that lost files."""
     emptied: set[str] = set()
     for candidates in scan.candidates():
@@ -176,7 +176,7 @@ def _remove(handle: TableHandle, plan: _Plan, scan: Scan, deleter: Deleter) -> s
     return emptied
 
 
-def _objection(handle: TableHandle, scan: Scan, plan: _Plan, max_share: float) -> str | None:
+def _objection(handle: TableHandle, scan: OrphanScan, plan: _Plan, max_share: float) -> str | None:
     """Return the reason to refuse so large a removal, or None."""
     if not plan.files or max_share == 1:
         return None
@@ -199,7 +199,7 @@ def _objection(handle: TableHandle, scan: Scan, plan: _Plan, max_share: float) -
 def _report(
     handle: TableHandle,
     plan: _Plan,
-    scan: Scan,
+    scan: OrphanScan,
     deleter: Deleter,
     *,
     dry_run: bool,
@@ -235,7 +235,7 @@ def _report(
     )
 
 
-def _reason(plan: _Plan, scan: Scan, deleter: Deleter, *, dry_run: bool) -> str:
+def _reason(plan: _Plan, scan: OrphanScan, deleter: Deleter, *, dry_run: bool) -> str:
     files = counted(scan.files, "file")
     if not plan.files:
         return f"no orphans: each of {files} is referenced or newer than the age limit"

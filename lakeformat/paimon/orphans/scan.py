@@ -15,7 +15,7 @@ from lakeformat.errors import LakeError
 from lakeformat.files.changelog_packs import PACK_PREFIX
 from lakeformat.paimon.deletion import FileClass
 from lakeformat.paimon.handle import TableHandle
-from lakeformat.paimon.orphans.directories import Area, Listing, TableDirectories
+from lakeformat.paimon.orphans.directories import Area, DirectoryListing, TableDirectories
 from lakeformat.paimon.orphans.file_names import is_known, is_temporary, writer_of
 from lakeformat.paimon.orphans.manifest_names import encoded
 from lakeformat.paimon.orphans.name_set import numbers_of
@@ -23,7 +23,7 @@ from lakeformat.paimon.orphans.references import References
 from lakeformat.paimon.partition import partition_path
 from lakeformat.storage import FileInfo, Storage
 
-__all__ = ["Candidate", "Scan", "scan_table"]
+__all__ = ["Candidate", "OrphanScan", "scan_table"]
 
 _IN_MEMORY_BYTES = 8 << 20
 _AT_A_TIME = 1_000
@@ -46,7 +46,7 @@ class Candidate:
 
 
 @dataclass(slots=True)
-class Scan:
+class OrphanScan:
     """The result of a scan; many candidates are kept on disk."""
 
     references: References
@@ -105,9 +105,9 @@ def _spooled() -> IO[str]:
 
 
 def scan_table(
-    scan: Scan, handle: TableHandle, directories: TableDirectories, floor_millis: int
+    scan: OrphanScan, handle: TableHandle, directories: TableDirectories, floor_millis: int
 ) -> None:
-    """Check every file once; ``Scan.candidates`` then excludes files committed meanwhile."""
+    """Check every file once; ``OrphanScan.candidates`` then excludes files committed meanwhile."""
     for listing in directories.listings(_files_in(scan.references)):
         if listing.area is Area.BRANCH:
             _look_at_branch(scan, listing, floor_millis)
@@ -129,7 +129,7 @@ def _files_in(references: References) -> dict[str, int]:
     return found
 
 
-def _look_at_branch(scan: Scan, listing: Listing, floor_millis: int) -> None:
+def _look_at_branch(scan: OrphanScan, listing: DirectoryListing, floor_millis: int) -> None:
     for info in listing.files:
         if is_temporary(info.name):
             scan.files += 1
@@ -137,7 +137,9 @@ def _look_at_branch(scan: Scan, listing: Listing, floor_millis: int) -> None:
             _judge(scan, listing, info, FileClass.OTHER, floor_millis)
 
 
-def _look_at(scan: Scan, handle: TableHandle, listing: Listing, floor_millis: int) -> None:
+def _look_at(
+    scan: OrphanScan, handle: TableHandle, listing: DirectoryListing, floor_millis: int
+) -> None:
     files = listing.files
     scan.files += len(files)
     scan.bytes += sum(info.size for info in files)
@@ -153,7 +155,7 @@ def _look_at(scan: Scan, handle: TableHandle, listing: Listing, floor_millis: in
 
 
 def _judge(
-    scan: Scan, listing: Listing, info: FileInfo, kind: FileClass, floor_millis: int
+    scan: OrphanScan, listing: DirectoryListing, info: FileInfo, kind: FileClass, floor_millis: int
 ) -> None:
     """Classify an unreferenced file by age and name."""
     if info.modified_millis >= floor_millis:
@@ -166,7 +168,7 @@ def _judge(
         scan.add(listing.storage, info, kind)
 
 
-def _remember(scan: Scan, name: str) -> None:
+def _remember(scan: OrphanScan, name: str) -> None:
     writer = writer_of(name)
     if writer is not None:
         scan.writers_at_work.add(hash(writer))
@@ -181,7 +183,7 @@ _PREFIXES = (
 )
 
 
-def _kind(handle: TableHandle, listing: Listing, name: str) -> FileClass:
+def _kind(handle: TableHandle, listing: DirectoryListing, name: str) -> FileClass:
     if is_temporary(name):
         return FileClass.OTHER
     known = next((kind for prefix, kind in _PREFIXES if name.startswith(prefix)), None)

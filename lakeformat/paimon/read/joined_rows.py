@@ -73,12 +73,12 @@ def _require_nullable(schema: TableSchema, field: DataField, group: Group) -> No
 
 def _side_by_side(streams: list[Iterator[pa.RecordBatch]]) -> Iterator[list[pa.RecordBatch]]:
     """Yield batches of equal length from all streams, cut wherever one stream ends a batch."""
-    rows = [_Rows(stream) for stream in streams]
+    rows = [_JoinedRows(stream) for stream in streams]
     while count := min([each.buffered() for each in rows]):
         yield [each.take(count) for each in rows]
 
 
-class _Rows:
+class _JoinedRows:
     """Buffer of one file's rows that are read but not joined yet."""
 
     def __init__(self, batches: Iterator[pa.RecordBatch]) -> None:

@@ -14,9 +14,9 @@ from lakeformat.errors import (
     LakeError,
 )
 from lakeformat.paimon.commit.attempt_files import AttemptFiles, WrittenList
-from lakeformat.paimon.commit.changes import Changes, as_deletes
 from lakeformat.paimon.commit.manifest_merge import merge_manifests, pick_deletions
-from lakeformat.paimon.commit.publish import Outcome, check_place, publish
+from lakeformat.paimon.commit.publish import PublishOutcome, check_place, publish
+from lakeformat.paimon.commit.snapshot_delta import SnapshotDelta, as_deletes
 from lakeformat.paimon.deletion import Candidates, FileClass, Removal
 from lakeformat.paimon.deletion.parallel import in_parallel
 from lakeformat.paimon.deletion.places import FilePlaces
@@ -228,15 +228,15 @@ def _base(handle: TableHandle, plan: Return, files: AttemptFiles) -> list[Manife
 
 def _publish(handle: TableHandle, plan: Return, snapshot: Snapshot, *, is_repeatable: bool) -> None:
     outcome = publish(handle, snapshot)
-    if outcome is Outcome.COMMITTED:
+    if outcome is PublishOutcome.COMMITTED:
         try:
-            changes = Changes(table=plan.changes)
+            changes = SnapshotDelta(table=plan.changes)
             outcome = check_place(handle, snapshot, changes, plan.head)
         except LakeError as error:
             raise _unknown(handle, plan, snapshot, is_repeatable=is_repeatable) from error
-    if outcome is Outcome.UNKNOWN:
+    if outcome is PublishOutcome.UNKNOWN:
         raise _unknown(handle, plan, snapshot, is_repeatable=is_repeatable)
-    if outcome is Outcome.LOST:
+    if outcome is PublishOutcome.LOST:
         raise _overtaken(handle, plan.head, plan.target)
 
 

@@ -34,7 +34,7 @@ def take_out_rows(
     When this raises, no file is left.
     """
     marks = handle.options.deletion_vectors_enabled
-    work = _Unit(handle, unit, take)
+    work = _BucketRewrite(handle, unit, take)
     try:
         for group in _groups(handle, [each for each in found if not marks and each.left]):
             work.rewrite(group)
@@ -72,7 +72,7 @@ def _groups(handle: TableHandle, found: Sequence[Found]) -> Iterator[Sequence[Fo
 
 
 @dataclass(slots=True)
-class _Unit:
+class _BucketRewrite:
     """Writes the files of one bucket again."""
 
     handle: TableHandle

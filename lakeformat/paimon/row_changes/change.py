@@ -37,7 +37,7 @@ from lakeformat.paimon.row_changes.keyed import (
 )
 from lakeformat.paimon.row_changes.own_rows import OwnRowsWriter
 from lakeformat.paimon.row_changes.plan import ChangeUnit, plan_units
-from lakeformat.paimon.row_changes.row_change_report import Method, Operation, RowChangeReport
+from lakeformat.paimon.row_changes.row_change_report import Method, RowChangeReport, RowOperation
 from lakeformat.rows.conditions.filter import PredicateFilter, Where
 from lakeformat.tables.commit_id import CommitId
 from lakeformat.tables.driver import Round, Steps, carry_out
@@ -54,7 +54,7 @@ OnProgress = Callable[[CompactProgress], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Request:
-    operation: Operation
+    operation: RowOperation
     where: Where | None
     new_values: NewValues | None = None
     commit: CommitId | None = None
@@ -76,7 +76,7 @@ def delete_rows(
     return _changed(
         handle,
         _Request(
-            operation=Operation.DELETE,
+            operation=RowOperation.DELETE,
             where=where,
             commit=commit,
             dry_run=dry_run,
@@ -98,7 +98,7 @@ def update_rows(
     return _changed(
         handle,
         _Request(
-            operation=Operation.UPDATE,
+            operation=RowOperation.UPDATE,
             where=where,
             new_values=new_values,
             commit=commit,
@@ -124,10 +124,10 @@ def _changed(handle: TableHandle, request: _Request) -> RowChangeReport:
 
 def _until_done(handle: TableHandle, request: _Request) -> RowChangeReport:
     """Find, write and commit; find the rows again if another commit changed the same files."""
-    attempts: list[_Attempt] = []
+    attempts: list[_ChangeAttempt] = []
 
     def plan() -> Round[ChangeUnit, _FoundRows] | None:
-        attempts.append(_Attempt.on_newest(handle, request))
+        attempts.append(_ChangeAttempt.on_newest(handle, request))
         return attempts[-1].plan()
 
     carry_out(
@@ -183,7 +183,7 @@ _FoundRows: TypeAlias = tuple[ChangeUnit, list[Found]]
 
 
 @dataclass(slots=True)
-class _Attempt:
+class _ChangeAttempt:
     """One attempt, on one snapshot, under the newest schema of that moment."""
 
     handle: TableHandle
@@ -199,7 +199,7 @@ class _Attempt:
     _files_read: int = 0
 
     @classmethod
-    def on_newest(cls, handle: TableHandle, request: _Request) -> _Attempt:
+    def on_newest(cls, handle: TableHandle, request: _Request) -> _ChangeAttempt:
         snapshot = latest_snapshot(handle.storage, handle.layout)
         handle = newest_schema(handle)  # after the snapshot: none of its files has a newer one
         require_writable(handle)
@@ -216,7 +216,7 @@ class _Attempt:
             )
         where = row_filter(handle.schema, request.where, None)
         assignments = None
-        if request.operation is Operation.UPDATE:
+        if request.operation is RowOperation.UPDATE:
             assignments = bind_assignments(handle.schema, request.new_values)
         if handle.schema.primary_keys and assignments is None:
             require_deletable(handle)

@@ -7,10 +7,10 @@ from enum import StrEnum
 
 from lakeformat.tables.report import Report
 
-__all__ = ["Method", "Operation", "RowChangeReport"]
+__all__ = ["Method", "RowChangeReport", "RowOperation"]
 
 
-class Operation(StrEnum):
+class RowOperation(StrEnum):
     """The operation, as snapshots name it."""
 
     DELETE = "DELETE"

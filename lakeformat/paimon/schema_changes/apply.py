@@ -12,10 +12,10 @@ from lakeformat.paimon.schema_changes import column_rules
 from lakeformat.paimon.schema_changes.changelog_rules import check_change_of_lookups
 from lakeformat.paimon.schema_changes.changes import (
     AddColumn,
+    ColumnPlace,
+    ColumnPosition,
     DropColumn,
     Path,
-    Place,
-    Position,
     RemoveOption,
     RenameColumn,
     SchemaChange,
@@ -211,7 +211,7 @@ def _commented(beside: Fields, path: Path, comment: str | None) -> Fields:
     return put(beside, position, replace(beside[position], description=comment))
 
 
-def _moved(beside: Fields, path: Path, position: Position) -> Fields:
+def _moved(beside: Fields, path: Path, position: ColumnPosition) -> Fields:
     at = position_of(beside, path[-1], path)
     if position.reference == path[-1]:
         raise InvalidRequestError(f"{shown(path)} cannot stand beside itself")
@@ -219,16 +219,16 @@ def _moved(beside: Fields, path: Path, position: Position) -> Fields:
     return _placed(others, beside[at], path, position)
 
 
-def _placed(beside: Fields, field: DataField, path: Path, position: Position) -> Fields:
+def _placed(beside: Fields, field: DataField, path: Path, position: ColumnPosition) -> Fields:
     match position.place:
-        case Place.FIRST:
+        case ColumnPlace.FIRST:
             at = 0
-        case Place.LAST:
+        case ColumnPlace.LAST:
             at = len(beside)
         case _:
             beside_it = (*path[:-1], position.reference)
             at = position_of(beside, position.reference, beside_it)
-            at += position.place is Place.AFTER
+            at += position.place is ColumnPlace.AFTER
     return (*beside[:at], field, *beside[at:])
 
 

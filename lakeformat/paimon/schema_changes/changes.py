@@ -22,10 +22,10 @@ from lakeformat.types.types import DataField, DataType
 __all__ = [
     "AddColumn",
     "ColumnPath",
+    "ColumnPlace",
+    "ColumnPosition",
     "DropColumn",
     "Path",
-    "Place",
-    "Position",
     "RemoveOption",
     "RenameColumn",
     "SchemaChange",
@@ -54,7 +54,7 @@ Path: TypeAlias = tuple[str, ...]
 """The names of a column path, from the table inwards."""
 
 
-class Place(Enum):
+class ColumnPlace(Enum):
     """The position of a column among its siblings."""
 
     FIRST = auto()
@@ -64,10 +64,10 @@ class Place(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Position:
+class ColumnPosition:
     """A position, with the sibling for AFTER and BEFORE."""
 
-    place: Place
+    place: ColumnPlace
     reference: str = ""
 
 
@@ -78,7 +78,7 @@ class AddColumn:
     path: Path
     field: DataField
     """Numbered as the only column of a table, with its nested fields after it."""
-    position: Position | None
+    position: ColumnPosition | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +125,7 @@ class UpdateColumnPosition:
     """Move a column among its siblings."""
 
     path: Path
-    position: Position
+    position: ColumnPosition
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,12 +293,12 @@ def _position(
     last: bool = False,
     after: str | None = None,
     before: str | None = None,
-) -> Position | None:
+) -> ColumnPosition | None:
     chosen = [
-        *([Position(Place.FIRST)] if first else []),
-        *([Position(Place.LAST)] if last else []),
-        *([Position(Place.AFTER, after)] if after is not None else []),
-        *([Position(Place.BEFORE, before)] if before is not None else []),
+        *([ColumnPosition(ColumnPlace.FIRST)] if first else []),
+        *([ColumnPosition(ColumnPlace.LAST)] if last else []),
+        *([ColumnPosition(ColumnPlace.AFTER, after)] if after is not None else []),
+        *([ColumnPosition(ColumnPlace.BEFORE, before)] if before is not None else []),
     ]
     if len(chosen) > 1:
         raise InvalidRequestError(f"{_shown(column)} can have only one position, got {len(chosen)}")

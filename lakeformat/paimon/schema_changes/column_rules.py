@@ -6,7 +6,7 @@ import pyarrow as pa
 
 from lakeformat.errors import InvalidRequestError, UnsupportedError
 from lakeformat.paimon.schema import TableSchema
-from lakeformat.paimon.schema_changes.changes import Path, Place, Position
+from lakeformat.paimon.schema_changes.changes import ColumnPlace, ColumnPosition, Path
 from lakeformat.paimon.schema_changes.column_path import shown
 from lakeformat.types.arrow_types import to_arrow_type
 from lakeformat.types.casts import can_cast, cast_array
@@ -25,13 +25,13 @@ __all__ = [
 ]
 
 
-def default_position(schema: TableSchema, path: Path) -> Position:
+def default_position(schema: TableSchema, path: Path) -> ColumnPosition:
     """Return the default position of a new column: last, or before the partition columns."""
     if len(path) == 1 and schema.table_options.add_column_before_partition:
         for field in schema.fields:
             if field.name in schema.partition_keys:
-                return Position(Place.BEFORE, field.name)
-    return Position(Place.LAST)
+                return ColumnPosition(ColumnPlace.BEFORE, field.name)
+    return ColumnPosition(ColumnPlace.LAST)
 
 
 def check_drop(schema: TableSchema, path: Path) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from lakeformat.errors import InvalidRequestError
 from lakeformat.paimon.commit.abort import delete_written
-from lakeformat.paimon.commit.new_files import NewFiles
+from lakeformat.paimon.commit.new_files import NewFileCheck
 from lakeformat.paimon.commit.written_paths import written_paths
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.metadata.snapshot_directory import latest_snapshot
@@ -69,7 +69,7 @@ def discard(handle: TableHandle, result: StagedResult, *, dry_run: bool) -> Disc
 def where_published(handle: TableHandle, result: StagedResult) -> str | None:
     """Return how the table refers to the files of a result; None if it does not."""
     try:
-        NewFiles(handle, result.messages).check(latest_snapshot(handle.storage, handle.layout))
+        NewFileCheck(handle, result.messages).check(latest_snapshot(handle.storage, handle.layout))
     except InvalidRequestError as reason:
         return str(reason).partition(":")[0]
     return None

@@ -16,7 +16,7 @@ _PREFIX = "fields."
 
 
 @dataclass(frozen=True, slots=True)
-class _Column:
+class _AggregatedColumn:
     field: DataField
     options: dict[str, str]
     """Those of the form ``fields.<column>.<setting>``."""
@@ -34,10 +34,10 @@ class _Column:
         return f"[{', '.join(self.options)}]"
 
 
-def _columns(source: Source) -> list[_Column]:
+def _columns(source: Source) -> list[_AggregatedColumn]:
     schema = source.handle.schema
     return [
-        _Column(
+        _AggregatedColumn(
             field,
             {
                 key: value

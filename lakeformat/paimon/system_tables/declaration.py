@@ -12,7 +12,7 @@ from lakeformat.paimon.system_tables.source import Source
 from lakeformat.types.type_text import parse_type
 from lakeformat.types.types import DataField, DataType
 
-__all__ = ["Column", "SystemTableDeclaration", "column", "declare"]
+__all__ = ["SystemColumn", "SystemTableDeclaration", "column", "declare"]
 
 R = TypeVar("R", bound=Sized)
 Values: TypeAlias = Any
@@ -20,7 +20,7 @@ Values: TypeAlias = Any
 
 
 @dataclass(frozen=True, slots=True)
-class Column(Generic[R]):
+class SystemColumn(Generic[R]):
     """A column, and its values for the rows of a table; it is filled only if asked for."""
 
     name: str
@@ -33,7 +33,7 @@ class SystemTableDeclaration(Generic[R]):
     """One kind of system table."""
 
     name: str
-    columns: tuple[Column[R], ...]
+    columns: tuple[SystemColumn[R], ...]
     open: Callable[[Source], R]
     """Returns the source of the columns, one object per row."""
     of_snapshot: bool
@@ -49,15 +49,17 @@ class SystemTableDeclaration(Generic[R]):
         return TableSchema(id=0, fields=fields, highest_field_id=len(fields) - 1)
 
 
-def column(name: str, type_text: str, fill: str | Callable[[R], Values]) -> Column[R]:
+def column(name: str, type_text: str, fill: str | Callable[[R], Values]) -> SystemColumn[R]:
     """Return a column filled by a function or an attribute of each row: ``"file.row_count"``."""
-    return Column(name, parse_type(type_text), _attribute(fill) if isinstance(fill, str) else fill)
+    return SystemColumn(
+        name, parse_type(type_text), _attribute(fill) if isinstance(fill, str) else fill
+    )
 
 
 def declare(
     name: str,
     open: Callable[[Source], R],
-    columns: Sequence[Column[R]],
+    columns: Sequence[SystemColumn[R]],
     *,
     of_snapshot: bool = False,
 ) -> SystemTableDeclaration[R]:

@@ -11,7 +11,7 @@ import pyarrow as pa
 from lakeformat.errors import CorruptTableError, InvalidRequestError
 from lakeformat.paimon.expiry_race import explaining_expiry
 from lakeformat.paimon.read.where import columns_named
-from lakeformat.paimon.system_tables.declaration import Column, SystemTableDeclaration
+from lakeformat.paimon.system_tables.declaration import SystemColumn, SystemTableDeclaration
 from lakeformat.paimon.system_tables.source import Source
 from lakeformat.types.arrow_types import to_arrow_schema
 
@@ -70,7 +70,7 @@ class SystemScan:
         with explaining_expiry(self._source.handle, shown):
             return self._declaration.open(self._source)
 
-    def _array(self, column: Column[Any], arrow_type: pa.DataType) -> pa.Array:
+    def _array(self, column: SystemColumn[Any], arrow_type: pa.DataType) -> pa.Array:
         values = column.fill(self._rows)
         try:
             if isinstance(values, pa.Array | pa.ChunkedArray):
@@ -85,7 +85,7 @@ class SystemScan:
 
 def _project(
     declaration: SystemTableDeclaration[Any], columns: Sequence[str] | None
-) -> list[Column[Any]]:
+) -> list[SystemColumn[Any]]:
     by_name = {column.name: column for column in declaration.columns}
     if columns is None:
         return [*by_name.values()]

@@ -66,7 +66,7 @@ class _Note:
 def stream_batch(handle: TableHandle, commit: CommitId) -> Iterator[CommitId | None]:
     """See ``Table.stream_batch``."""
     require_commit_id(commit)
-    batch = _Batch(handle, commit, quote(commit.user, safe=""))
+    batch = _LoggedBatch(handle, commit, quote(commit.user, safe=""))
     noted = batch.begun()
     if noted is None:
         yield None
@@ -83,7 +83,7 @@ def stream_batch(handle: TableHandle, commit: CommitId) -> Iterator[CommitId | N
 
 
 @dataclass(slots=True)
-class _Batch:
+class _LoggedBatch:
     handle: TableHandle
     commit: CommitId
     name: str

@@ -27,7 +27,7 @@ Rows: TypeAlias = pa.RecordBatch | pa.Table
 
 
 @dataclass(slots=True)
-class _Bucket:
+class _AppendFiles:
     """The files that this writer has created in one bucket."""
 
     directory: str
@@ -58,7 +58,7 @@ class AppendBuckets:
         self._limit = options.write_buffer_size_bytes
         self._is_buffered = options.write_buffer_for_append
         self._max_open = max(options.write_max_writers_to_spill, 1)
-        self._buckets: dict[int, _Bucket] = {}
+        self._buckets: dict[int, _AppendFiles] = {}
 
     def add(self, rows: pa.RecordBatch, kinds: Kinds, places: Places) -> None:
         """Add rows; they keep their order inside a bucket."""
@@ -146,7 +146,7 @@ class AppendBuckets:
         new = [self._place_of(place) for place in places if place not in self._buckets]
         self._sequences.look_up(new)
 
-    def _describe(self, place: Place, bucket: _Bucket) -> tuple[DataFileMeta, ...]:
+    def _describe(self, place: Place, bucket: _AppendFiles) -> tuple[DataFileMeta, ...]:
         schema, options = self._handle.schema, self._handle.options
         origin = FileOrigin.now(schema, self._handle.environment)
         joins = options.data_evolution_enabled
@@ -164,14 +164,14 @@ class AppendBuckets:
             for file in writer.finish()
         )
 
-    def _bucket(self, place: int) -> _Bucket:
+    def _bucket(self, place: int) -> _AppendFiles:
         if place not in self._buckets:
             directory, external = bucket_places(self._handle, self._place_of(place))
             names = DataFileNames(self._handle.options, self._handle.environment.new_id())
-            self._buckets[place] = _Bucket(directory, external, names)
+            self._buckets[place] = _AppendFiles(directory, external, names)
         return self._buckets[place]
 
-    def _new_writer(self, bucket: _Bucket) -> RollingWriter:
+    def _new_writer(self, bucket: _AppendFiles) -> RollingWriter:
         writer = RollingWriter(
             self._handle.storage,
             bucket.directory,

@@ -32,7 +32,7 @@ __all__ = ["KeyValueBuckets"]
 
 
 @dataclass(slots=True)
-class _Bucket:
+class _KeyedFiles:
     """The files that this writer has created in one bucket."""
 
     files: KeyValueFiles
@@ -69,7 +69,7 @@ class KeyValueBuckets:
         self._limit = options.write_buffer_size_bytes
         self._buffer = RowBuffer()
         self._spill = Spill(options)
-        self._buckets: dict[int, _Bucket] = {}
+        self._buckets: dict[int, _KeyedFiles] = {}
 
     def add(self, rows: pa.RecordBatch, kinds: Kinds, places: Places) -> None:
         """Add rows; they are copied only when the buffer is full."""
@@ -162,11 +162,11 @@ class KeyValueBuckets:
             return take_rows(rows, groups.order)
         return self._engine.merge(rows, groups)
 
-    def _bucket(self, place: int) -> _Bucket:
+    def _bucket(self, place: int) -> _KeyedFiles:
         if place not in self._buckets:
             handle, schema = self._handle, self._handle.schema
             directory, external = bucket_places(handle, self._place_of(place))
-            self._buckets[place] = _Bucket(
+            self._buckets[place] = _KeyedFiles(
                 KeyValueFiles(
                     handle.storage,
                     directory,

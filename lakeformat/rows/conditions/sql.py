@@ -62,7 +62,7 @@ def parse_predicate(text: str) -> Predicate:
     if not text.strip():
         raise InvalidRequestError(f"the condition is empty; {_CAN}")
     try:
-        return _Reader(text).predicate(exp.condition(text, dialect=_Conditions))
+        return _PredicateReader(text).predicate(exp.condition(text, dialect=_Conditions))
     except errors.ParseError as reason:
         places = [e for e in reason.errors if e.get("highlight")]
         near = f" near {places[0]['highlight']!r} (column {places[0]['col']})" if places else ""
@@ -81,7 +81,7 @@ class _Conditions(Dialect):
         HEX_STRINGS = [("x'", "'"), ("X'", "'")]  # noqa: RUF012
 
 
-class _Reader:
+class _PredicateReader:
     """Converts the parser's result; refuses unsupported parts with their text."""
 
     def __init__(self, text: str) -> None:

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from lakeformat.cli import grid
-from lakeformat.cli.grid import Column, print_grid
+from lakeformat.cli.grid import GridColumn, print_grid
 from lakeformat.cli.output import Shown, print_rows
 
 
@@ -16,7 +16,7 @@ from lakeformat.cli.output import Shown, print_rows
 def lines(monkeypatch, capsys):
     """The output as lines without colour, for a file or a terminal of some width."""
 
-    def shown(*columns: Column, width: int | None = None) -> list[str]:
+    def shown(*columns: GridColumn, width: int | None = None) -> list[str]:
         if width is not None:
             monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
             monkeypatch.setenv("COLUMNS", str(width))
@@ -28,13 +28,15 @@ def lines(monkeypatch, capsys):
 
 def test_columns_are_aligned_under_their_headings_without_trailing_blanks(lines):
     found = lines(
-        Column("name", ["apple", "fig"]), Column("rows", ["7", "12"], True), Column("", ["", "x"])
+        GridColumn("name", ["apple", "fig"]),
+        GridColumn("rows", ["7", "12"], True),
+        GridColumn("", ["", "x"]),
     )
     assert found == ["name   rows", "apple     7", "fig      12  x"]
 
 
 def test_a_character_that_takes_two_places_counts_as_two(lines):
-    assert lines(Column("a", ["日本", "x"]), Column("b", ["1", "2"])) == [
+    assert lines(GridColumn("a", ["日本", "x"]), GridColumn("b", ["1", "2"])) == [
         "a     b",
         "日本  1",
         "x     2",
@@ -48,32 +50,34 @@ def test_a_column_of_numbers_stays_one_where_a_number_is_absent(capsys):
 
 
 def test_the_widest_column_is_folded_until_all_fit_into_the_terminal(lines):
-    found = lines(Column("id", ["1"], True), Column("file", ["x" * 40]), width=30)
+    found = lines(GridColumn("id", ["1"], True), GridColumn("file", ["x" * 40]), width=30)
     assert found == ["id  file", f" 1  {'x' * 26}", f"    {'x' * 14}"]
 
 
 def test_words_are_folded_at_blanks(lines):
-    found = lines(Column("id", ["1"]), Column("said", ["one two three four five"]), width=24)
+    found = lines(
+        GridColumn("id", ["1"]), GridColumn("said", ["one two three four five"]), width=24
+    )
     assert found == ["id  said", "1   one two three four", "    five"]
 
 
 def test_nothing_is_folded_in_a_file(lines):
-    assert lines(Column("file", ["x" * 5000])) == ["file", "x" * 5000]
+    assert lines(GridColumn("file", ["x" * 5000])) == ["file", "x" * 5000]
 
 
 def test_a_line_end_begins_a_line_of_its_own_column(lines):
-    assert lines(Column("a", ["1"]), Column("b", ["x\ny"])) == ["a  b", "1  x", "   y"]
+    assert lines(GridColumn("a", ["1"]), GridColumn("b", ["x\ny"])) == ["a  b", "1  x", "   y"]
 
 
 def test_a_name_does_not_command_the_terminal(lines):
-    assert lines(Column("name", ["a\x1b[31mb", "tab\t"])) == ["name", "a\\x1b[31mb", "tab\\x09"]
+    assert lines(GridColumn("name", ["a\x1b[31mb", "tab\t"])) == ["name", "a\\x1b[31mb", "tab\\x09"]
 
 
 BLOCK = [
-    Column("id", ["1", "2"], True),
-    Column("time", ["2026-01-01 10:00:00"] * 2),
-    Column("kind", ["APPEND", ""]),
-    Column("commit user", ["x" * 30] * 2),
+    GridColumn("id", ["1", "2"], True),
+    GridColumn("time", ["2026-01-01 10:00:00"] * 2),
+    GridColumn("kind", ["APPEND", ""]),
+    GridColumn("commit user", ["x" * 30] * 2),
 ]
 
 
@@ -107,7 +111,9 @@ def test_headings_and_marked_texts_are_styled_and_nothing_else(monkeypatch, caps
     for name, value in (("TERM", "xterm"), ("COLUMNS", "80"), ("COLORTERM", "truecolor")):
         monkeypatch.setenv(name, value)
     monkeypatch.delenv("NO_COLOR", raising=False)
-    print_grid([Column("a", ["ok", "no"], styles={"ok": "green"}), Column("b", ["ok", "1"])])
+    print_grid(
+        [GridColumn("a", ["ok", "no"], styles={"ok": "green"}), GridColumn("b", ["ok", "1"])]
+    )
     assert capsys.readouterr().out.splitlines() == [
         "\x1b[1ma\x1b[0m   \x1b[1mb\x1b[0m",
         "\x1b[32mok\x1b[0m  ok",
@@ -126,5 +132,5 @@ def test_rich_is_asked_for_headings_however_many_rows_there_are(monkeypatch, lin
 
     monkeypatch.setattr(grid, "Text", CountedText)
     texts = [f"data-{number:040}.parquet" for number in range(5000)]
-    assert len(lines(Column("id", texts), Column("file", texts), width=width)) > 5000
+    assert len(lines(GridColumn("id", texts), GridColumn("file", texts), width=width)) > 5000
     assert len(asked) == 2

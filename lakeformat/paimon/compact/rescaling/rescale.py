@@ -67,7 +67,7 @@ def rescale(
 
 
 @dataclass(frozen=True, slots=True)
-class _Unit:
+class _RescaledPartition:
     """A partition of one snapshot."""
 
     handle: TableHandle
@@ -121,7 +121,7 @@ def _require_count(handle: TableHandle, bucket: object) -> int:
     return count
 
 
-def _units_now(handle: TableHandle, count: int) -> dict[bytes, _Unit]:
+def _units_now(handle: TableHandle, count: int) -> dict[bytes, _RescaledPartition]:
     snapshot = latest_snapshot(handle.storage, handle.layout)
     handle = newest_schema(handle)  # after the snapshot, or its files might lose newer columns
     if snapshot is None:
@@ -131,12 +131,12 @@ def _units_now(handle: TableHandle, count: int) -> dict[bytes, _Unit]:
         if entry.bucket >= 0:
             files.setdefault(entry.partition, []).append(entry)
     return {
-        partition: _Unit(handle, snapshot, partition, tuple(found), count)
+        partition: _RescaledPartition(handle, snapshot, partition, tuple(found), count)
         for partition, found in files.items()
     }
 
 
-def _planned(unit: _Unit) -> RescaledPartition:
+def _planned(unit: _RescaledPartition) -> RescaledPartition:
     if not unit.is_due:
         return unit.outcome
     _require_seen(unit)
@@ -193,7 +193,7 @@ class _Rescale:
         work = Rewriting(handle, scan, snapshot.id, self.count)
         return Round(units=parts, work=work)
 
-    def _units(self) -> list[_Unit]:
+    def _units(self) -> list[_RescaledPartition]:
         """Return the wanted partitions as the newest snapshot has them."""
         newest = _units_now(self.handle, self.count)
         if self._wanted is None:
@@ -222,10 +222,12 @@ class _Rescale:
 class _Made:
     """The files written for partitions that are not published yet."""
 
-    def __init__(self, target: TableHandle, units: Sequence[_Unit], parts: Sequence[Part]) -> None:
+    def __init__(
+        self, target: TableHandle, units: Sequence[_RescaledPartition], parts: Sequence[Part]
+    ) -> None:
         self.target = target
         self.units = {unit.partition: unit for unit in units}
-        self.refused: dict[bytes, _Unit] = {}
+        self.refused: dict[bytes, _RescaledPartition] = {}
         self._lacking = Counter(part.partition for part in parts)
         self._messages: dict[bytes, list[CommitMessage]] = {}
 
@@ -252,7 +254,7 @@ class _Made:
         self._messages.clear()
 
 
-def _parts(units: Sequence[_Unit], scan: Scan, *, in_one: bool) -> list[Part]:
+def _parts(units: Sequence[_RescaledPartition], scan: Scan, *, in_one: bool) -> list[Part]:
     """Return the parts of each partition to write: one for each, or as many as possible."""
     splits: dict[bytes, list[Split]] = {unit.partition: [] for unit in units}
     for split in scan.splits():
@@ -270,7 +272,7 @@ def _parts(units: Sequence[_Unit], scan: Scan, *, in_one: bool) -> list[Part]:
     return parts
 
 
-def _require_seen(unit: _Unit) -> None:
+def _require_seen(unit: _RescaledPartition) -> None:
     """Refuse a partition with rows that no read sees or no changelog contains yet: they would be
     lost."""
     require_whole_rows(unit.handle, unit.files)
@@ -297,7 +299,7 @@ def _level_without_changelog(options: TableOptions, levels: Collection[int]) -> 
 
 
 def _published(
-    target: TableHandle, unit: _Unit, messages: list[CommitMessage]
+    target: TableHandle, unit: _RescaledPartition, messages: list[CommitMessage]
 ) -> RescaledPartition:
     """Replace a partition by its new files; delete them if the commit is refused."""
     replaced = these_partitions(target.schema, pa.array([unit.partition], pa.large_binary()))

@@ -68,9 +68,9 @@ class BsiIndex:
 
     data_type: AtomicType
     row_count: int
-    _positive: _Part
+    _positive: _SliceBlock
     """Zero included."""
-    _negative: _Part
+    _negative: _SliceBlock
     """By absolute value."""
 
     def equal_to(self, value: object) -> BitMap:
@@ -138,7 +138,7 @@ class BsiIndex:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Part:
+class _SliceBlock:
     """The rows of one sign."""
 
     least: int
@@ -161,12 +161,12 @@ def _encode_part(rows: npt.NDArray[np.int64], numbers: npt.NDArray[np.int64]) ->
     )
 
 
-def _read_part(cursor: ByteCursor, row_count: int) -> _Part:
+def _read_part(cursor: ByteCursor, row_count: int) -> _SliceBlock:
     if not cursor.flag():
-        return _Part(0, BitSlices(BitMap(), ()))
+        return _SliceBlock(0, BitSlices(BitMap(), ()))
     cursor.version(FORMAT_VERSION)
     least, _ = cursor.int64(), cursor.int64()
     existing = read_rows(cursor, row_count)
     count = cursor.count("bit slices", at_most=_MOST_SLICES)
     slices = tuple(read_rows(cursor, row_count) for _ in range(count))
-    return _Part(least, BitSlices(existing, slices))
+    return _SliceBlock(least, BitSlices(existing, slices))

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from lakeformat.paimon.key_order import orderable
 from lakeformat.paimon.merge.functions.function import Accumulator, Column
-from lakeformat.paimon.merge.functions.positions import NULL, Position
+from lakeformat.paimon.merge.functions.positions import NULL, PositionState
 from lakeformat.paimon.merge.functions.segments import combined, present, raw_numbers, take_or_null
 from lakeformat.rows.groups import KeyGroups, Mask, Positions
 
@@ -51,7 +51,7 @@ class ExtremeFunction:
         return take_or_null(flat, chosen)
 
 
-class _Extreme(Position):
+class _Extreme(PositionState):
     def __init__(self, function: ExtremeFunction, values: Column, keys: int) -> None:
         super().__init__(function.name, function.column, values, keys)
         words = sort_words(self._values)

@@ -17,12 +17,12 @@ from lakeformat.paimon.merge.functions.function import Accumulator, Column, Refu
 from lakeformat.paimon.merge.functions.segments import combined, is_valid, take_or_null
 from lakeformat.rows.groups import KeyGroups, Mask, Positions
 
-__all__ = ["NULL", "Position", "PositionFunction", "refuse_retract"]
+__all__ = ["NULL", "PositionFunction", "PositionState", "refuse_retract"]
 
 NULL = -1
 
 
-class Position(ABC):
+class PositionState(ABC):
     """States that are row positions; subclasses define how rows change them."""
 
     def __init__(self, function: str, column: str, values: Column, keys: int) -> None:
@@ -69,7 +69,7 @@ def refuse_retract(function: str, column: str, rows: Positions) -> None:
         )
 
 
-class LastValue(Position):
+class LastValue(PositionState):
     """The newest value, null or not."""
 
     def add(self, keys: Positions, rows: Positions) -> None:
@@ -82,7 +82,7 @@ class LastValue(Position):
         self._state[keys] = NULL
 
 
-class LastNonNullValue(Position):
+class LastNonNullValue(PositionState):
     """The newest value that is not null."""
 
     def add(self, keys: Positions, rows: Positions) -> None:
@@ -96,7 +96,7 @@ class LastNonNullValue(Position):
         self._state[keys[self._present(rows) != NULL]] = NULL
 
 
-class PrimaryKey(Position):
+class PrimaryKey(PositionState):
     """The incoming value of adds and retracts: all rows of a key have the same one."""
 
     def add(self, keys: Positions, rows: Positions) -> None:
@@ -106,7 +106,7 @@ class PrimaryKey(Position):
     retract = add
 
 
-class FirstValue(Position):
+class FirstValue(PositionState):
     """The oldest value; once there was one, the state is locked until the merge ends."""
 
     def __init__(self, function: str, column: str, values: Column, keys: int) -> None:
@@ -140,7 +140,7 @@ class FirstNonNullValue(FirstValue):
         self._locked[keys[stays]] = True
 
 
-Make = Callable[[str, str, Column, int], Position]
+Make = Callable[[str, str, Column, int], PositionState]
 
 
 @dataclass(frozen=True, slots=True)

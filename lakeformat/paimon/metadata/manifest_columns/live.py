@@ -17,7 +17,14 @@ from lakeformat.paimon.metadata.manifest_columns.columns import (
 from lakeformat.paimon.metadata.manifest_columns.entries import ManifestColumns
 from lakeformat.paimon.metadata.manifest_entry import ManifestEntry
 
-__all__ = ["Outcome", "added_twice", "cancel_pairs", "deleted_without_add", "live_rows", "meet"]
+__all__ = [
+    "CancelledPairs",
+    "added_twice",
+    "cancel_pairs",
+    "deleted_without_add",
+    "live_rows",
+    "meet",
+]
 
 Words = NDArray[np.uint64]
 
@@ -46,7 +53,7 @@ def cancel_pairs(columns: ManifestColumns, source: str) -> Positions:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class CancelledPairs:
     """Cancel each DELETE with its ADD; return the rest."""
 
     left: Positions
@@ -55,12 +62,12 @@ class Outcome:
     """ADDs of a file that was there already, in commit order."""
 
 
-def meet(columns: ManifestColumns) -> Outcome:
+def meet(columns: ManifestColumns) -> CancelledPairs:
     """Let each DELETE meet its ADD, and find the files that are added twice."""
     everything = np.arange(len(columns))
     # File names are unique but for files that move up a level: mostly this is all it takes.
     if not columns.is_delete.any() and _all_differ(_mix(columns.file_name, 0)):
-        return Outcome(everything, everything[:0])
+        return CancelledPairs(everything, everything[:0])
     history = _by_identity(columns)
     is_delete = columns.is_delete[history.rows]
     twice = history.goes_on & ~is_delete[:-1] & ~is_delete[1:]
@@ -69,7 +76,7 @@ def meet(columns: ManifestColumns) -> Outcome:
     cancelled = np.zeros(len(columns), np.bool_)
     cancelled[history.rows[:-1][ends]] = True
     cancelled[history.rows[1:][ends]] = True
-    return Outcome(np.flatnonzero(~cancelled), np.sort(history.rows[1:][twice]))
+    return CancelledPairs(np.flatnonzero(~cancelled), np.sort(history.rows[1:][twice]))
 
 
 def added_twice(entry: ManifestEntry, source: str) -> CorruptTableError:

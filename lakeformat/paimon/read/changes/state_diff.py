@@ -111,10 +111,10 @@ class StateDiff:
             whole = old.rows(place, old.files(place)), new.rows(place, new.files(place))
             yield from _rounds(schema, *(sides or whole))
 
-    def _states(self) -> tuple[_State, _State]:
+    def _states(self) -> tuple[_StateFiles, _StateFiles]:
         return (
-            _State(self.handle, self.before, self.files_before),
-            _State(self.handle, self.after, self.files_after),
+            _StateFiles(self.handle, self.before, self.files_before),
+            _StateFiles(self.handle, self.after, self.files_after),
         )
 
 
@@ -137,7 +137,7 @@ def _by_place(entries: Iterable[ManifestEntry]) -> dict[_Place, list[ManifestEnt
     return found
 
 
-class _State:
+class _StateFiles:
     """Some files of one state, with a reader of their merged rows."""
 
     def __init__(
@@ -172,14 +172,14 @@ class _State:
         return reader.read(chosen, keep_retracts=keep_retracts)
 
 
-def _changed(old: _State, new: _State) -> list[_Place]:
+def _changed(old: _StateFiles, new: _StateFiles) -> list[_Place]:
     """Return the buckets whose files or deletion vectors differ."""
     places = dict.fromkeys([*new.buckets, *old.buckets])
     return [place for place in places if old.files(place) != new.files(place)]
 
 
 def _of_new_files(
-    schema: TableSchema, old: _State, new: _State, place: _Place
+    schema: TableSchema, old: _StateFiles, new: _StateFiles, place: _Place
 ) -> tuple[_Batches, _Batches] | None:
     """Return the rows of both sides from the files that only one state has, or None.
 

@@ -19,11 +19,11 @@ from lakeformat.paimon.metadata.manifest_columns import columns_of
 from lakeformat.paimon.metadata.manifest_columns.columns import NumberColumn
 from lakeformat.paimon.metadata.snapshot import Snapshot
 
-__all__ = ["Changes", "Provider", "append_changes", "as_deletes", "compact_changes"]
+__all__ = ["Provider", "SnapshotDelta", "append_changes", "as_deletes", "compact_changes"]
 
 
 @dataclass(frozen=True, slots=True)
-class Changes:
+class SnapshotDelta:
     """The delta of one snapshot."""
 
     table: ManifestColumns = field(default_factory=partial(columns_of, ()))
@@ -57,18 +57,18 @@ class Changes:
         return pa.concat_arrays(found).unique()
 
 
-Provider: TypeAlias = Callable[[Snapshot | None], Changes]
+Provider: TypeAlias = Callable[[Snapshot | None], SnapshotDelta]
 """Returns the changes of a commit, given the head it builds on."""
 
 
-def append_changes(handle: TableHandle, messages: Sequence[CommitMessage]) -> Changes:
+def append_changes(handle: TableHandle, messages: Sequence[CommitMessage]) -> SnapshotDelta:
     """Return the append changes of all messages."""
     table: list[ManifestEntry] = []
     for message in messages:
         one = (message,)
         table += _entries(handle, one, FileKind.ADD, lambda each: each.new_files)
         table += _entries(handle, one, FileKind.DELETE, lambda each: each.deleted_files)
-    return Changes(
+    return SnapshotDelta(
         table=columns_of(table),
         changelog=columns_of(
             [*_entries(handle, messages, FileKind.ADD, lambda each: each.changelog_files)]
@@ -78,14 +78,14 @@ def append_changes(handle: TableHandle, messages: Sequence[CommitMessage]) -> Ch
     )
 
 
-def compact_changes(handle: TableHandle, messages: Sequence[CommitMessage]) -> Changes:
+def compact_changes(handle: TableHandle, messages: Sequence[CommitMessage]) -> SnapshotDelta:
     """Return the compaction changes of all messages; in a bucket, deletes come before adds."""
     table: list[ManifestEntry] = []
     for message in messages:
         one = (message,)
         table += _entries(handle, one, FileKind.DELETE, lambda each: each.compact_before)
         table += _entries(handle, one, FileKind.ADD, lambda each: each.compact_after)
-    return Changes(
+    return SnapshotDelta(
         table=columns_of(table),
         changelog=columns_of(
             [*_entries(handle, messages, FileKind.ADD, lambda each: each.compact_changelog_files)]
