@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 from collections import Counter
 from collections.abc import Callable
@@ -43,7 +44,8 @@ def modules_after(code: str) -> set[str]:
     return {name for name in loaded_after(code) if name.startswith("lakeformat.")}
 
 
-def test_an_append_of_three_rows_passes_few_modules_in_few_calls(tmp_path):
+def test_an_append_of_three_rows_passes_few_modules_in_few_calls(tmp_path, caplog):
+    caplog.set_level(logging.WARNING, "lakeformat")  # another test may have turned on INFO
     table = table_in(tmp_path)
     rows = pa.table({"id": [1, 2, 3], "note": ["a", "b", "c"]})
     for _ in range(2):
