@@ -69,16 +69,17 @@ def announce(
 def partition_keys(
     table: Table, column: str, *, after: AnyPosition, upto: AnyPosition
 ) -> list[str]:
-    """Return the values of a partition column that a range of snapshots changed; days as ISO
-    8601.
+    """Return the values of a partition column, of the partitions that a range of snapshots changed.
+
+    Dates are ISO 8601; nulls are left out.
     """
     from lakeformat.types.types import TypeName, atomic, with_nullability
 
     if column not in table.schema.partition_keys:
-        has = ", ".join(table.schema.partition_keys) or "none"
+        keys = table.schema.partition_keys
+        advice = f"use one of {', '.join(keys)}" if keys else "it has none: leave out the argument"
         raise LakeArgumentError(
-            f"partition_column {column!r} is not a partition column of {table.location}: use one "
-            f"of {has}"
+            f"partition_column {column!r} is not a partition column of {table.location}: {advice}"
         )
     touched = table.touched_partitions(after=after, upto=upto)
     is_day = atomic(TypeName.DATE) in {

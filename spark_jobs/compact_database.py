@@ -12,7 +12,14 @@ from spark_jobs.job_requests.compact import CompactDatabaseRequest
 from spark_jobs.job_requests.request import JsonObject
 from spark_jobs.runtime.command import run_command
 from spark_jobs.runtime.compaction import compacting_executor
-from spark_jobs.runtime.job import Job, JobResult, Outcome, PartlyFailedError, open_warehouse
+from spark_jobs.runtime.job import (
+    Job,
+    JobResult,
+    Outcome,
+    PartlyFailedError,
+    no_matching_table,
+    open_warehouse,
+)
 from spark_jobs.runtime.progress import report_compaction, report_progress
 
 if TYPE_CHECKING:
@@ -45,7 +52,6 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _compact_all(wanted: CompactDatabaseRequest, spark: SparkSession | None) -> Outcome:
-    from lakeformat import NotFoundError
     from lakeformat.catalog.compact_tables import matching_tables
 
     catalog: Any = open_warehouse(wanted)
@@ -56,11 +62,7 @@ def _compact_all(wanted: CompactDatabaseRequest, spark: SparkSession | None) -> 
         excluding=wanted.excluding,
     )
     if not names:
-        raise NotFoundError(
-            f"no table of a database {wanted.database!r} matches: each key is a regular expression "
-            "for the whole name, such as 'shop' or 'shop.*' for 'database', 'shop\\..*_daily' for "
-            "'including'"
-        )
+        raise no_matching_table(wanted.database, wanted.including, wanted.excluding)
     with compacting_executor(wanted, spark, wanted.database) as executor:
         outcomes = [*_outcomes(catalog, names, wanted, executor)]
         return _outcome_of(outcomes, dry_run=wanted.dry_run)

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from lakeformat.errors import CommitConflictError, InvalidRequestError, LakeError, NotFoundError
+from lakeformat.errors import CommitConflictError, InvalidRequestError, LakeError
 from spark_jobs.health import AS_BAD, UnhealthyTableError
 from spark_jobs.job_requests.maintain import MaintainRequest
 from spark_jobs.job_requests.request import JsonObject
@@ -18,6 +18,7 @@ from spark_jobs.runtime.job import (
     PartlyFailedError,
     attach_outcome,
     newest_snapshot,
+    no_matching_table,
     open_warehouse,
 )
 from spark_jobs.runtime.progress import report_progress
@@ -91,11 +92,7 @@ def _of_tables(wanted: MaintainRequest, executor: Executor | None) -> Outcome:
         excluding=wanted.excluding,
     )
     if not names:
-        raise NotFoundError(
-            f"no table of a database {wanted.database!r} matches: each key is a regular expression "
-            "for the whole name, such as 'shop' or 'shop.*' for 'database', 'shop\\..*_daily' for "
-            "'including'"
-        )
+        raise no_matching_table(wanted.database, wanted.including, wanted.excluding)
     outcomes = []
     maintained = maintain_tables(
         catalog,

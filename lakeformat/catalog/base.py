@@ -281,8 +281,9 @@ class Catalog(ABC):
         return TableLayout(f"{self._database_place(name.database)[1]}/{name.table}", name.branch)
 
     def _files_of(self, name: TableName) -> TableLayout:
-        """Return the layout of a whole table's files, which after a crash may be at another
-        place.
+        """Return the layout where a table's files are now.
+
+        After an interrupted rename in a SQL catalog, this may still be the old directory.
         """
         return self._layout(name)
 

@@ -218,8 +218,8 @@ def _refuse_shared_paths(catalog: lake.Catalog, name: str) -> None:
 
 @contextmanager
 def _saving(save: Path | None) -> Iterator[Callable[[Removal], None] | None]:
-    """Yield a function that writes each file to ``save``; a terminal shows how many there are so
-    far.
+    """Yield a function that takes each orphan file, writes a line about it to ``save``, and counts
+    the files on a terminal; None without both.
     """
     with ExitStack() as stack:
         if save is not None:

@@ -124,5 +124,5 @@ def _unanswered(name: str, reason: Exception) -> lake.UnavailableError:
 
 
 def _without_case(options: dict[str, str], known: str) -> dict[str, str]:
-    """Return the options, with one of them spelled as in Spark."""
+    """Return the options; a key that equals ``known`` except for its case gets that name."""
     return {known if key.lower() == known.lower() else key: each for key, each in options.items()}

@@ -158,7 +158,11 @@ def is_moment(hint: Any) -> bool:
 
 
 def moment_text(hint: Any, value: Any) -> Any:
-    """Return a date or time as text in UTC if the type is a time; any other value unchanged."""
+    """Return a date or datetime as ISO 8601 text, if ``hint`` takes a time as text or number.
+
+    A datetime is converted to UTC. Any other value is unchanged, and so is a datetime that ``hint``
+    takes itself.
+    """
     if not isinstance(value, date) or not is_moment(hint):
         return value
     if not isinstance(value, datetime):

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
 from lakeformat import Position
-from lakeformat.errors import LakeError
+from lakeformat.errors import LakeError, NotFoundError
 from spark_jobs.job_requests.common import JobRequest, TableRequest
 from spark_jobs.job_requests.request import JsonObject, read_request
 
@@ -24,6 +24,7 @@ __all__ = [
     "PartlyFailedError",
     "attach_outcome",
     "newest_snapshot",
+    "no_matching_table",
     "open_warehouse",
     "wanted_table",
 ]
@@ -163,6 +164,17 @@ def open_warehouse(wanted: JobRequest) -> Catalog:
 def wanted_table(wanted: TableRequest) -> Table:
     """Open the table of a request."""
     return open_warehouse(wanted).table(wanted.table)
+
+
+def no_matching_table(
+    database: str | None, including: str | None, excluding: str | None
+) -> NotFoundError:
+    """Return the error for regular expressions that no table matches."""
+    return NotFoundError(
+        f"no table of a database {database!r} matches including={including!r}, "
+        f"excluding={excluding!r}: each key is a regular expression for the whole name, such as "
+        "'shop' or 'shop.*' for 'database', 'shop\\..*_daily' for 'including'"
+    )
 
 
 def newest_snapshot(table: Table) -> int | None:

@@ -92,7 +92,8 @@ def migrate_directory(
     schema = new_schema(columns, partition_by=directory.keys, options=settings, time_millis=0)
     if schema.table_options.bucket != UNAWARE_BUCKET:
         raise InvalidRequestError(
-            "plain files have no buckets: leave out the option 'bucket', or write the rows into a "
+            f"cannot migrate with 'bucket' = {schema.table_options.bucket}, because plain files "
+            "have no buckets: leave out the option 'bucket', or write the rows into a "
             "table with buckets"
         )
     chosen = choose(storage, root, schema, directory.files, copy=copy)

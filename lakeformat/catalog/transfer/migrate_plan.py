@@ -82,8 +82,8 @@ def _partition_type(key: str, text: str) -> pa.DataType:
     found = to_arrow_type(wanted)
     if from_arrow_type(found) != wanted:
         raise InvalidRequestError(
-            f"partition column {key!r} cannot be {text}: write STRING for texts, TIMESTAMP(3), (6) "
-            "or (9) for times, and no NOT NULL"
+            f"partition column {key!r} cannot have the type {text}, because Arrow cannot hold it "
+            "unchanged: use STRING for texts, TIMESTAMP(3), (6) or (9) for times, without NOT NULL"
         )
     return found
 

@@ -172,7 +172,9 @@ def _decompress(chunk: bytes, codec: int) -> bytes:
 
 def _decompress_sized(chunk: bytes, size: int, name: str) -> bytes:
     if size > MAX_CHUNK:
-        raise ValueError(f"a compressed chunk announces {size} bytes")
+        raise ValueError(
+            f"a compressed chunk claims to unpack to {size} bytes, but {MAX_CHUNK} are the most"
+        )
     return bytes(pa.decompress(chunk, size, name, asbytes=True))
 
 

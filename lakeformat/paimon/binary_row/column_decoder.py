@@ -242,7 +242,7 @@ class FramedRows:
         self, position: int, offsets: Positions, sizes: Positions, used: Mask
     ) -> None:
         leaves = (offsets < fixed_size(len(self._types))) | (offsets + sizes > self._sizes)
-        self._refuse(leaves & used, position, "at a place outside of the row's items")
+        self._refuse(leaves & used, position, "stored outside of the row's variable-length part")
 
     def _check_text(self, position: int, array: pa.Array) -> None:
         try:

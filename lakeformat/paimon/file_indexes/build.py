@@ -73,7 +73,10 @@ def build_index(handle: TableHandle, unit: IndexUnit) -> BuiltIndex | None:
 
 
 def _encode(handle: TableHandle, unit: IndexUnit) -> bytes | None:
-    """Return the container of all stored rows, deleted ones too: an index counts them."""
+    """Return the file index of a data file; None if nothing could be indexed.
+
+    It covers deleted rows, too, because an index counts positions in the file.
+    """
     writer = FileIndexWriter(unit.wanted)
     rows = DataFiles(handle, unit.snapshot, DeletedRows(handle, ()))
     for batch in rows.rows(unit.entry, unit.fields):

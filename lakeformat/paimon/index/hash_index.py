@@ -32,7 +32,7 @@ _WRITE_ANEW = (
 
 
 def encode_hash_index(hashes: npt.NDArray[np.int32]) -> bytes:
-    """The content of the file; a hash that is there twice is refused."""
+    """Return the content of a hash index file; refuse a hash that appears twice."""
     if hashes.dtype != np.int32 or hashes.ndim != 1:
         raise InvalidRequestError(f"hashes are a row of int32, not {hashes.ndim}-d {hashes.dtype}")
     in_order = np.sort(hashes)  # numpy's unique is many times as slow

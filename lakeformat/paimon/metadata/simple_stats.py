@@ -95,7 +95,7 @@ def may_contain_partition(stats: SimpleStats, partition: bytes, types: Sequence[
 
 
 def _bounds(column: pa.Array, data_type: DataType) -> tuple[Value, Value]:
-    """The smallest and the largest value; None for both where nulls are all there is."""
+    """Return the smallest and the largest value; None for both if all are null or one is NaN."""
     if pa.types.is_floating(column.type) and pc.any(pc.is_nan(column)).as_py():
         return None, None  # which is larger than every number, but compares with none
     found = pc.min_max(column)

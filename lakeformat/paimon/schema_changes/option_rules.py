@@ -100,7 +100,8 @@ def _check_bucket(old: str, new: str) -> None:
     if (before > 0) != (after > 0) or (before < 0 and before != after):
         raise InvalidRequestError(
             f"option 'bucket' cannot change from {before} to {after} once a table has a snapshot: "
-            "only between positive numbers"
+            "only a positive number can change, and only to another one; create a new table with "
+            f"'bucket' = '{after}' and copy the rows"
         )
 
 

@@ -78,8 +78,9 @@ class SystemScan:
             return pa.array(values, arrow_type)
         except (pa.ArrowException, OverflowError, TypeError, ValueError) as reason:
             raise CorruptTableError(
-                f"{self._source.handle.uri} has metadata that {column.name} of "
-                f"${self._declaration.name} cannot show: {reason}"
+                f"{self._source.handle.uri}: column {column.name} of ${self._declaration.name} "
+                f"cannot be shown, because a value in the metadata does not fit its type: {reason}"
+                "; name the other columns to read them"
             ) from None
 
 

@@ -175,7 +175,7 @@ REFUSED = [
     (lake.set_option("bucket-key", "id"), "cannot change once a table has a snapshot"),
     (lake.set_option("force-lookup", "true"), "cannot change once a table has a snapshot"),
     (lake.set_option("sequence.field.sort-order", "descending"), "once a table has a snapshot"),
-    (lake.set_option("bucket", "4"), "only between positive numbers"),
+    (lake.set_option("bucket", "4"), "only a positive number can change"),
     (lake.set_option("type", "format-table"), "cannot be changed"),
     (lake.set_option("path", "/elsewhere"), "cannot be changed"),
     (lake.set_option("target-file-size", "big"), "must be a size"),
