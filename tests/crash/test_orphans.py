@@ -242,7 +242,10 @@ class History:
 @pytest.mark.parametrize("block", range(BLOCKS))
 def test_exactly_what_nothing_leads_to_goes_whatever_has_died(block):
     removals = 0
-    for seed in range(SEED + block, SEED + HISTORIES, BLOCKS):
+    for seed in itertools.count(SEED + block, BLOCKS):
+        # Some histories leave no orphan: continue until one of this block did.
+        if seed >= SEED + HISTORIES and removals:
+            break
         random = Random(f"{seed}:history")
         storage = CrashableStorage(clock=lambda: NOON)
         made(storage, random.choice([APPEND, KEYED]))
@@ -262,7 +265,6 @@ def test_exactly_what_nothing_leads_to_goes_whatever_has_died(block):
         except BaseException as error:
             error.add_note(f"replay with SEED={seed} HISTORIES=1")
             raise
-    assert removals or HISTORIES < BLOCKS
 
 
 # ------------------------------------------------------- the removal dies
