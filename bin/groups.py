@@ -33,6 +33,8 @@ class Group:
     sentence: str
     is_parallel: bool = False
     """True if its tests are independent and slow enough to gain from several processes."""
+    waits: bool = False
+    """True if its tests wait so often that one process more than CPUs ends them sooner."""
     opt_in: str = ""
     """Requirements beyond the project's own; such a group runs only when named."""
 
@@ -55,9 +57,15 @@ GROUPS = (
         "unit",
         "One module at a time, in minutes: no Java, network or Docker.",
         is_parallel=True,
+        waits=True,
     ),
-    Group("conformance", "Every implementation keeps one set of promises.", is_parallel=True),
-    Group("crash", "Power cuts and faults at each storage call.", is_parallel=True),
+    Group(
+        "conformance",
+        "Every implementation keeps one set of promises.",
+        is_parallel=True,
+        waits=True,
+    ),
+    Group("crash", "Power cuts and faults at each storage call.", is_parallel=True, waits=True),
     INTEROP,
     Group("spark", "Jobs on a local Spark (about 10 s to start).", is_parallel=True),
     Group("airflow", "Operators, triggers and DAGs on a local Airflow.", is_parallel=True),

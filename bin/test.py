@@ -152,7 +152,8 @@ def run_tests(group: Group, request: Request, report: Path) -> StepResult:
     command = [*pytest(), f"--junitxml={report}"]
     if group.is_parallel and not any(word.startswith(ONE_PROCESS) for word in request.options):
         # Neighbours stay together, so that a module's fixtures are made once, and no process idles.
-        command += ["-n", str(min(4, os.cpu_count() or 1)), "--dist", "worksteal"]
+        processes = min(4, (os.cpu_count() or 1) + group.waits)
+        command += ["-n", str(processes), "--dist", "worksteal"]
     command += [*request.options, *request.targets(group)]
     code, seconds = stream(group.name, command)
     return read_junit(report, name=group.name, seconds=seconds, exit_code=code)
