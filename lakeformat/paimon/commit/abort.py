@@ -9,6 +9,7 @@ from lakeformat.errors import InvalidRequestError, LakeError
 from lakeformat.paimon.commit.foreign_messages import are_there, check_origin
 from lakeformat.paimon.commit.new_files import NewFileCheck
 from lakeformat.paimon.commit.written_paths import written_paths
+from lakeformat.paimon.expiry_race import again_if_overtaken
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.metadata.commit_message import CommitMessage
 from lakeformat.paimon.metadata.snapshot_directory import latest_snapshot
@@ -30,7 +31,9 @@ def abort_messages(handle: TableHandle, messages: Sequence[CommitMessage]) -> li
     try:
         check_origin(handle, messages)
         check = NewFileCheck(handle, messages, _PUBLISHED)
-        check.check(latest_snapshot(handle.storage, handle.layout))
+        again_if_overtaken(
+            handle, lambda: check.check(latest_snapshot(handle.storage, handle.layout))
+        )
     except InvalidRequestError as reason:
         raise InvalidRequestError(f"these messages cannot be aborted: {reason}") from None
     _require_some(handle, messages)
