@@ -131,13 +131,13 @@ def check_result(name: str, code: int, seconds: float, *, mend: str = "") -> Ste
 def beside(name: str, command: list[str]) -> Iterator[Callable[[], StepResult]]:
     """Run a step beside the next ones; the returned function waits for it and prints its output."""
     began = time.monotonic()
-    with tempfile.TemporaryFile("w+") as told:
-        process = subprocess.Popen(command, cwd=ROOT, stdout=told, stderr=subprocess.STDOUT)
+    with tempfile.TemporaryFile("w+") as printed:
+        process = subprocess.Popen(command, cwd=ROOT, stdout=printed, stderr=subprocess.STDOUT)
 
         def finished() -> StepResult:
             code = process.wait()
-            told.seek(0)
-            print(f"\n== {name} ==\n{told.read()}", end="", flush=True)
+            printed.seek(0)
+            print(f"\n== {name} ==\n{printed.read()}", end="", flush=True)
             return check_result(name, code, time.monotonic() - began)
 
         try:

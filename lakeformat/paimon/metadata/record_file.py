@@ -143,7 +143,7 @@ def _records(blocks: AvroBlocks, version: int | None, uri: str) -> Iterator[dict
         for _ in range(count):
             try:
                 record: Any = fastavro.schemaless_reader(stream, schema, None)
-            except Exception as reason:  # fastavro raises whatever a broken byte leads to
+            except Exception as reason:  # fastavro raises errors of many classes for damaged bytes
                 at = f"record at byte {stream.tell()} of its content"
                 raise ValueError(f"{where}, {at}: {short_reason(reason)}") from reason
             if version is not None:
