@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import pyarrow as pa
@@ -35,6 +35,8 @@ class FileContent:
     settings: FileSettings
     key_columns: tuple[str, ...] = ()
     """The columns that identify a row in errors."""
+    repeated: Mapping[str, str] = field(default_factory=dict)
+    """Columns with the same values as an earlier one, and its name: Parquet encodes them once."""
 
 
 class FileWriter(Protocol):

@@ -1,10 +1,11 @@
-"""One Parquet file, encoded by Arrow, with the settings for a table's files."""
+"""Parquet files whose columns are all encoded by Arrow."""
 
 from __future__ import annotations
 
 import io
 from collections.abc import Callable, Sequence
-from typing import IO
+from dataclasses import dataclass
+from typing import IO, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -14,38 +15,56 @@ from lakeformat.files.file_format import FileFormat
 from lakeformat.files.file_writer import FileSettings
 from lakeformat.files.parquet.end import END_BYTES, MAGIC, footer_of, with_end
 
-__all__ = ["ArrowFile", "FooterStream"]
+__all__ = ["ArrowFile", "FooterStream", "ParquetLayout", "arrow_writer"]
+
+
+@dataclass(frozen=True, slots=True)
+class ParquetLayout:
+    """The settings of a Parquet file, the same for all of its row groups."""
+
+    schema: pa.Schema
+    """The schema in the file: timestamps of 12 bytes are bytes."""
+    settings: FileSettings
+    dictionary_columns: Sequence[str]
+    bounded: Sequence[str] | bool
+    """The paths with bounds in the footer; True for all."""
+    change_footer: Callable[[bytes], bytes] | None
+    """Changes the footer before it is written."""
+
+
+def arrow_writer(
+    stream: IO[bytes] | io.RawIOBase | pa.NativeFile,
+    schema: pa.Schema,
+    layout: ParquetLayout,
+    **more: Any,
+) -> pq.ParquetWriter:
+    """Return Arrow's writer with the settings for a table's files, for all or some columns."""
+    settings = layout.settings
+    codec = CODECS[FileFormat.PARQUET][settings.compression]
+    return pq.ParquetWriter(
+        stream,
+        schema,
+        compression=codec,
+        compression_level=settings.zstd_level if codec == "zstd" else None,
+        use_dictionary=[*layout.dictionary_columns],
+        write_statistics=layout.bounded,
+        store_decimal_as_integer=True,
+        write_time_adjusted_to_utc=True,  # as Java marks a TIME
+        write_page_checksum=True,
+        store_schema=False,  # readers use the table's schema; Java ignores Arrow's
+        **more,
+    )
 
 
 class ArrowFile:
     """A file that Arrow writes row group by row group."""
 
-    def __init__(
-        self,
-        stream: IO[bytes],
-        schema: pa.Schema,
-        settings: FileSettings,
-        *,
-        dictionary_columns: Sequence[str],
-        bounded: Sequence[str] | bool,
-        change_footer: Callable[[bytes], bytes] | None,
-    ) -> None:
-        """Open a file; ``bounded`` are the paths with bounds in the footer, True for all."""
-        codec = CODECS[FileFormat.PARQUET][settings.compression]
-        self._held = FooterStream(stream, change_footer) if change_footer else None
+    def __init__(self, stream: IO[bytes], layout: ParquetLayout) -> None:
+        change = layout.change_footer
+        self._held = FooterStream(stream, change) if change else None
         self._footers: list[pq.FileMetaData] = []
-        self._writer = pq.ParquetWriter(
-            self._held or stream,
-            schema,
-            compression=codec,
-            compression_level=settings.zstd_level if codec == "zstd" else None,
-            use_dictionary=[*dictionary_columns],
-            write_statistics=bounded,
-            store_decimal_as_integer=True,
-            write_time_adjusted_to_utc=True,  # as Java marks a TIME
-            write_page_checksum=True,
-            store_schema=False,  # readers use the table's schema; Java ignores Arrow's
-            metadata_collector=self._footers,
+        self._writer = arrow_writer(
+            self._held or stream, layout.schema, layout, metadata_collector=self._footers
         )
 
     def write(self, rows: pa.Table) -> None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import IO, cast
 
 from lakeformat.files.parquet.end import END_BYTES, MAGIC, footer_length, with_end
+from lakeformat.files.parquet.pages import CODECS
 from lakeformat.files.parquet.thrift_compact import (
     Struct,
     ThriftKind,
@@ -26,8 +27,6 @@ from lakeformat.files.parquet.thrift_compact import (
 __all__ = ["CannotJoinError", "JoinedParquet", "RowGroups", "read_row_groups"]
 
 _COPY_BYTES = 4 << 20
-_CODECS = {"none": 0, "snappy": 1, "gzip": 2, "brotli": 4, "zstd": 6}
-"""The numbers of the codecs whose pages are copied."""
 
 # Member numbers of the footer,
 _ROWS, _ROW_GROUPS = 3, 4
@@ -67,8 +66,8 @@ class RowGroups:
         return {n: each for n, each in self.footer.items() if n not in (_ROWS, _ROW_GROUPS)}
 
     def are_compressed_by(self, codec: str) -> bool:
-        """Return True if all pages have this codec, by its name in options."""
-        wanted = _CODECS.get(codec)
+        """Return True if all pages have a codec that is encoded here."""
+        wanted = CODECS.get(codec)
         return all(number_in(_described(chunk), _CODEC) == wanted for chunk in self._chunks())
 
     def _chunks(self) -> Iterator[Struct]:

@@ -6,18 +6,23 @@ The tree keeps members of unknown meaning: an unchanged tree serialises to the s
 from __future__ import annotations
 
 import struct
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import TypeAlias, cast
 
 __all__ = [
     "Struct",
+    "StructWriter",
     "ThriftKind",
     "Value",
     "Values",
     "number_in",
     "parse_struct",
+    "serialize_number",
     "serialize_struct",
+    "serialize_structs",
+    "serialize_unsigned",
     "structs_in",
 ]
 
@@ -83,6 +88,76 @@ def serialize_struct(members: Struct) -> bytes:
     out = bytearray()
     _put_struct(out, members)
     return bytes(out)
+
+
+def serialize_number(number: int) -> bytes:
+    """Return the bytes of a whole number."""
+    out = bytearray()
+    _put_signed(out, number)
+    return bytes(out)
+
+
+def serialize_unsigned(number: int) -> bytes:
+    """Return the bytes of an unsigned whole number, such as a length."""
+    out = bytearray()
+    _put_unsigned(out, number)
+    return bytes(out)
+
+
+def serialize_structs(structs: Sequence[bytes]) -> bytes:
+    """Return the bytes of a list of serialised structs."""
+    out = bytearray()
+    _put_list_header(out, ThriftKind.STRUCT, len(structs))
+    return bytes(out) + b"".join(structs)
+
+
+class StructWriter:
+    """Writes a struct member by member, in the order of their numbers, without a tree."""
+
+    __slots__ = ("_last", "_out")
+
+    def __init__(self) -> None:
+        self._out = bytearray()
+        self._last = 0
+
+    def i32(self, member: int, number: int) -> None:
+        self._begin(member, ThriftKind.I32)
+        _put_signed(self._out, number)
+
+    def i64(self, member: int, number: int) -> None:
+        self._begin(member, ThriftKind.I64)
+        _put_signed(self._out, number)
+
+    def flag(self, member: int, *, value: bool) -> None:
+        self._begin(member, ThriftKind.TRUE if value else ThriftKind.FALSE)
+
+    def binary(self, member: int, content: bytes) -> None:
+        self._begin(member, ThriftKind.BINARY)
+        _put_unsigned(self._out, len(content))
+        self._out += content
+
+    def struct(self, member: int, content: bytes) -> None:
+        """Write a member that is a serialised struct."""
+        self._begin(member, ThriftKind.STRUCT)
+        self._out += content
+
+    def list(self, member: int, kind: ThriftKind, items: Sequence[Value | bytes]) -> None:
+        """Write a list of serialised structs or of other values."""
+        self._begin(member, ThriftKind.LIST)
+        _put_list_header(self._out, kind, len(items))
+        for item in items:
+            if kind is ThriftKind.STRUCT:
+                self._out += cast(bytes, item)
+            else:
+                _put_value(self._out, kind, item)
+
+    def close(self) -> bytes:
+        self._out.append(ThriftKind.STOP)
+        return bytes(self._out)
+
+    def _begin(self, member: int, kind: int) -> None:
+        self._out.append(member - self._last << 4 | kind)
+        self._last = member
 
 
 class _ThriftReader:

@@ -12,7 +12,10 @@ __all__ = [
     "binary_lengths",
     "find_member",
     "list_at",
+    "member_places",
+    "number_at",
     "skip_struct",
+    "structs_at",
 ]
 
 _TRUE_OR_FALSE = int(ThriftKind.FALSE)
@@ -36,10 +39,32 @@ def find_member(content: bytes, place: int, member: int) -> tuple[int, bool]:
     return place, False
 
 
-def _number_at(content: bytes, place: int) -> tuple[int, int]:
+def member_places(content: bytes, place: int) -> tuple[dict[int, int], int]:
+    """Return the start of each member's value, and the end of the struct."""
+    places: dict[int, int] = {}
+    number = 0
+    while header := content[place]:
+        number, place = _numbered(content, place, number)
+        places[number] = place
+        place = _after(content, place, header & 15)
+    return places, place + 1
+
+
+def number_at(content: bytes, place: int) -> tuple[int, int]:
     """Return the whole number at a position, and its end."""
     zigzag, place = _unsigned(content, place)
     return (zigzag >> 1) ^ -(zigzag & 1), place
+
+
+def structs_at(content: bytes, place: int) -> tuple[list[bytes], int]:
+    """Return the bytes of each struct of a list, and the end of the list."""
+    size, place = list_at(content, place)
+    found = []
+    for _ in range(size):
+        end = skip_struct(content, place)
+        found.append(content[place:end])
+        place = end
+    return found, place
 
 
 def list_at(content: bytes, place: int) -> tuple[int, int]:
@@ -80,7 +105,7 @@ def _numbered(content: bytes, place: int, last: int) -> tuple[int, int]:
     """Return the number of the member at a position, and the start of its value."""
     if step := content[place] >> 4:
         return last + step, place + 1
-    return _number_at(content, place + 1)
+    return number_at(content, place + 1)
 
 
 def _after(content: bytes, place: int, kind: int, *, is_item: bool = False) -> int:

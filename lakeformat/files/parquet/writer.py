@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import IO
+from typing import IO, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -14,7 +14,12 @@ from lakeformat.files.column_statistics import ColumnStatistics
 from lakeformat.files.decimal_range import refuse_beyond_int32
 from lakeformat.files.field_ids import parquet_schema
 from lakeformat.files.file_writer import FileContent
-from lakeformat.files.parquet.arrow_file import ArrowFile
+from lakeformat.files.parquet.arrow_file import ArrowFile, ParquetLayout
+from lakeformat.files.parquet.assembled_file import (
+    WORTH_ASSEMBLING,
+    AssembledFile,
+    is_worth_assembling,
+)
 from lakeformat.files.parquet.dictionary_columns import pick_dictionary_columns
 from lakeformat.files.parquet.footer_statistics import FooterStatistics
 from lakeformat.files.parquet.int96_arrays import (
@@ -27,6 +32,8 @@ from lakeformat.files.parquet.int96_footer import with_int96
 from lakeformat.types.arrow_types import in_full
 
 __all__ = ["ParquetFileWriter", "with_values_below_nulls"]
+
+_File: TypeAlias = ArrowFile | AssembledFile
 
 
 class ParquetFileWriter:
@@ -46,7 +53,7 @@ class ParquetFileWriter:
         ordered = [path for path, kind in leaves if kind != INT96_BYTES]
         self._bounded = ordered if self._int96 else True
         self._statistics = FooterStatistics(content.fields, content.modes)
-        self._file: ArrowFile | None = None
+        self._file: _File | None = None
 
     @property
     def size(self) -> int:
@@ -60,7 +67,7 @@ class ParquetFileWriter:
         stored = with_values_below_nulls(rows).cast(self._schema)
         if self._file is None:
             wanted = self._content.settings.has_dictionaries
-            self._file = self._open(pick_dictionary_columns(stored) if wanted else [])
+            self._file = self._open(stored, pick_dictionary_columns(stored) if wanted else [])
         if self._int96:
             stored = to_int96(stored, self._stored)
         try:
@@ -70,21 +77,24 @@ class ParquetFileWriter:
             raise
 
     def close(self) -> list[ColumnStatistics]:
-        return self._statistics.result((self._file or self._open([])).close())
+        return self._statistics.result(
+            (self._file or self._open(pa.Table.from_batches([], self._schema), [])).close()
+        )
 
     def discard(self) -> None:
         if self._file is not None:
             self._file.discard()
 
-    def _open(self, dictionary_columns: Sequence[str]) -> ArrowFile:
-        return ArrowFile(
-            self._stream,
-            self._stored,
-            self._content.settings,
-            dictionary_columns=dictionary_columns,
-            bounded=self._bounded,
-            change_footer=partial(with_int96, leaves=self._int96) if self._int96 else None,
+    def _open(self, rows: pa.Table, dictionary_columns: Sequence[str]) -> _File:
+        """Open a file for row groups like these ``rows``."""
+        change_footer = partial(with_int96, leaves=self._int96) if self._int96 else None
+        layout = ParquetLayout(
+            self._stored, self._content.settings, dictionary_columns, self._bounded, change_footer
         )
+        repeated = self._content.repeated
+        if rows.num_rows >= WORTH_ASSEMBLING and is_worth_assembling(rows, layout, repeated):
+            return AssembledFile(self._stream, layout, repeated)
+        return ArrowFile(self._stream, layout)
 
 
 def _keeping_numbers(schema: pa.Schema, given: pa.Schema) -> pa.Schema:

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from lakeformat.errors import LakeError
 from lakeformat.files.column_statistics import ColumnStatistics, StatisticsMode, reduce_statistics
+from lakeformat.files.field_ids import parquet_schema
 from lakeformat.files.file_format import FileFormat
 from lakeformat.files.file_writer import FileContent, FileSettings, FileWriter
 from lakeformat.files.parquet.writer import ParquetFileWriter
@@ -23,6 +24,7 @@ from lakeformat.paimon.datafile.file_index_writer import (
 )
 from lakeformat.paimon.datafile.file_statistics import column_modes
 from lakeformat.paimon.datafile.key_order import KeyOrder, KeyRows
+from lakeformat.paimon.datafile.system_fields import KEY_PREFIX
 from lakeformat.paimon.options import TableOptions
 from lakeformat.paimon.schema_changes.format_rules import require_format_holds
 from lakeformat.storage import Storage
@@ -166,7 +168,29 @@ def file_content(
         has_dictionaries=options.parquet_enable_dictionary,
     )
     names = [field.name for field in fields]
-    return FileContent(fields, modes or column_modes(names, options), settings, key_columns)
+    return FileContent(
+        fields,
+        modes or column_modes(names, options),
+        settings,
+        key_columns,
+        _repeated_columns(fields, key_columns),
+    )
+
+
+def _repeated_columns(fields: tuple[DataField, ...], key_columns: Sequence[str]) -> dict[str, str]:
+    """Return the key columns that a file has twice, and the name of the first of each.
+
+    A primary key is in a file as ``_KEY_…`` and as a column of the table.
+    """
+    if not key_columns:
+        return {}
+    stored = {field.name: field for field in parquet_schema(fields)}
+    found = {}
+    for name in key_columns:
+        field, key = stored[name], stored.get(KEY_PREFIX + name)
+        if key is not None and (key.type, key.nullable) == (field.type, field.nullable):
+            found[name] = key.name
+    return found
 
 
 class _OpenFile:

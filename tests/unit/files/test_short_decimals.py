@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import lakeformat as lake
+from lakeformat.files.parquet import writer as parquet_writer
 from lakeformat.files.parquet.writer import ParquetFileWriter
 from lakeformat.paimon.datafile.rolling_writer import file_content, table_of
 from lakeformat.paimon.options import TableOptions
@@ -151,20 +152,25 @@ def test_batches_of_one_file_that_differ_are_full_decimals():
 class TestFiles:
     """The same to the last byte, with any encoder of a column."""
 
-    def written(self, rows: pa.Table, digits: tuple[int, int]):
+    def written(self, rows: pa.Table, digits: tuple[int, int], *, here: bool):
         field = DataField(0, "price", parse_type(f"DECIMAL({digits[0]}, {digits[1]})"))
         options = TableOptions({})
         stream = io.BytesIO()
-        writer = ParquetFileWriter(stream, file_content((field,), options))
-        writer.write(rows)
-        statistics = writer.close()
+        with pytest.MonkeyPatch.context() as choice:
+            choice.setattr(parquet_writer, "WORTH_ASSEMBLING", 0)
+            choice.setattr(parquet_writer, "is_worth_assembling", lambda *_: here)
+            writer = ParquetFileWriter(stream, file_content((field,), options))
+            writer.write(rows)
+            statistics = writer.close()
         return stream.getvalue(), statistics
 
     def check(self, unscaled, digits):
         column = decimals(unscaled, pa.decimal128(*digits))
         full = pa.table({"price": column})
         short = pa.table({"price": column.cast(short_type(column.type))})
-        assert self.written(short, digits) == self.written(full, digits)
+        expected = self.written(full, digits, here=False)
+        for here in (False, True):
+            assert self.written(short, digits, here=here) == expected
 
     @given(
         data=st.data(),

@@ -1,0 +1,127 @@
+"""Pages of a Parquet file, compressed and with checksums, identical to Arrow's."""
+
+from __future__ import annotations
+
+import zlib
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import pyarrow as pa
+
+from lakeformat.files import codecs
+from lakeformat.files.file_format import FileFormat
+from lakeformat.files.file_writer import FileSettings
+from lakeformat.files.parquet.thrift_compact import StructWriter
+
+__all__ = [
+    "CODECS",
+    "PAGE_ROWS",
+    "Content",
+    "Encoding",
+    "PageCodec",
+    "PageKind",
+    "Pages",
+    "PhysicalType",
+]
+
+CODECS = {"none": 0, "snappy": 1, "gzip": 2, "brotli": 4, "zstd": 6}
+"""The codecs for which Arrow uses the same codec for a page and for a writer."""
+PAGE_ROWS = 20_000
+"""Arrow begins a new page after this many rows; values of eight bytes never fill a page earlier."""
+
+Content: TypeAlias = "bytes | pa.Buffer"
+
+
+class PageKind:
+    """The kind of a page."""
+
+    DATA, DICTIONARY = 0, 2
+
+
+class Encoding:
+    """The encoding of a page."""
+
+    PLAIN, RLE, RLE_DICTIONARY = 0, 3, 8
+
+
+class PhysicalType:
+    """The physical types of Parquet whose columns are encoded here."""
+
+    INT32, INT64, FLOAT, DOUBLE, BYTE_ARRAY = 1, 2, 4, 5, 6
+
+
+# Member numbers of a page's header,
+_KIND, _RAW_SIZE, _SIZE, _CHECKSUM, _VALUES, _DICTIONARY = 1, 2, 3, 4, 5, 7
+# of the headers of both kinds of pages, of values and of a dictionary.
+_COUNT, _ENCODING = 1, 2
+_NULLS_BY, _REPEATS_BY, _STATISTICS = 3, 4, 5
+_IS_SORTED = 3
+_SIGN = 1 << 31
+
+
+@dataclass(frozen=True, slots=True)
+class PageCodec:
+    """The compression of the pages of a file."""
+
+    number: int
+    codec: pa.Codec | None
+
+    @classmethod
+    def of(cls, settings: FileSettings) -> PageCodec | None:
+        """Return the codec of a table's files; None if only Arrow has it."""
+        name = codecs.CODECS[FileFormat.PARQUET][settings.compression]
+        if name not in CODECS:
+            return None
+        level = settings.zstd_level if name == "zstd" else None
+        return cls(CODECS[name], None if name == "none" else pa.Codec(name, level))
+
+    def compress(self, content: Content) -> Content:
+        return content if self.codec is None else self.codec.compress(content)
+
+
+class Pages:
+    """The pages of one column in one row group."""
+
+    def __init__(self, codec: PageCodec) -> None:
+        self.codec = codec
+        self.parts: list[Content] = []
+        """The header and the content of each page."""
+        self.raw_size = self.size = 0
+        self.dictionary_size = 0
+        """The start of the first page of values."""
+        self.count = 0
+        """The number of pages of values."""
+
+    def add_dictionary(self, content: bytes, values: int) -> None:
+        """Add the dictionary, which is first."""
+        about = StructWriter()
+        about.i32(_COUNT, values)
+        about.i32(_ENCODING, Encoding.PLAIN)
+        about.flag(_IS_SORTED, value=False)
+        self._add(PageKind.DICTIONARY, content, _DICTIONARY, about)
+        self.dictionary_size = self.size
+
+    def add_values(self, content: Content, rows: int, encoding: int, statistics: bytes) -> None:
+        """Add the values of the next rows."""
+        about = StructWriter()
+        about.i32(_COUNT, rows)
+        about.i32(_ENCODING, encoding)
+        about.i32(_NULLS_BY, Encoding.RLE)
+        about.i32(_REPEATS_BY, Encoding.RLE)
+        about.struct(_STATISTICS, statistics)
+        self._add(PageKind.DATA, content, _VALUES, about)
+        self.count += 1
+
+    def _add(self, kind: int, content: Content, member: int, about: StructWriter) -> None:
+        stored = self.codec.compress(content)
+        raw_size, size = len(content), len(stored)
+        header = StructWriter()
+        header.i32(_KIND, kind)
+        header.i32(_RAW_SIZE, raw_size)
+        header.i32(_SIZE, size)
+        header.i32(_CHECKSUM, (zlib.crc32(stored) ^ _SIGN) - _SIGN)
+        header.struct(member, about.close())
+        head = header.close()
+        self.parts += [head, stored]
+        self.raw_size += len(head) + raw_size
+        self.size += len(head) + size
