@@ -67,8 +67,10 @@ GROUPS = (
     ),
     Group("crash", "Power cuts and faults at each storage call.", is_parallel=True, waits=True),
     INTEROP,
-    Group("spark", "Jobs on a local Spark (about 10 s to start).", is_parallel=True),
-    Group("airflow", "Operators, triggers and DAGs on a local Airflow.", is_parallel=True),
+    Group("spark", "Jobs on a local Spark (about 10 s to start).", is_parallel=True, waits=True),
+    Group(
+        "airflow", "Operators, triggers and DAGs on a local Airflow.", is_parallel=True, waits=True
+    ),
     STACK,
     JAVA,
 )

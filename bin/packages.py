@@ -37,6 +37,12 @@ MISLEADING = (
     "VIRTUAL_ENV",
 )
 
+# On every processor; pip uses one. Files that are not valid Python are left out, as pip does.
+COMPILE = """\
+import compileall, sysconfig
+compileall.compile_dir(sysconfig.get_path("purelib"), quiet=2, workers=0)
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class Environment:
@@ -254,8 +260,11 @@ def install(
     if uv:
         command = [uv, "pip", "install", "--quiet", "--python", python, "--compile-bytecode"]
     else:
-        command = [python, "-m", "pip", "install", "--disable-pip-version-check", "--compile"]
+        command = [python, "-m", "pip", "install", "--disable-pip-version-check", "--no-compile"]
     run_quietly(environment, command + what, environ, held, doing=doing)
+    if not uv:
+        compile_packages = [python, "-I", "-c", COMPILE]
+        run_quietly(environment, compile_packages, environ, held, doing="compiling the packages")
 
 
 def run_quietly(

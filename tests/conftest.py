@@ -7,10 +7,12 @@ import os
 import shutil
 import sys
 import tempfile
+from functools import cache
 from pathlib import Path
 
 import pytest
 from hypothesis import core, settings
+from typer import testing
 
 from tests.postgres_server import postgres
 from tests.quick_java import quick_java
@@ -26,6 +28,9 @@ settings.register_profile(
 )
 settings.load_profile("lake")
 core.global_force_seed = SEED
+
+# Building all commands of `lake` takes longer than most calls of one.
+testing._get_command = cache(testing._get_command)
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -1,0 +1,131 @@
+"""Compares this tree with an earlier one: live processes of both do the same work in turns.
+
+``python -m benchmarks.before_after EARLIER [QUESTION ...]`` measures the candidates of questions in
+another checkout of the repository, such as ``git worktree add --detach ../earlier v0.1.0``, and
+prints a table in Markdown. The earlier tree makes the data; the packages are those of this Python.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from statistics import median, quantiles
+from typing import Any
+
+import lakeformat
+from benchmarks.find import find_question, question_names
+from benchmarks.timing import time_work
+
+HERE = Path(__file__).resolve().parents[1]
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Print a line for each candidate that is not a baseline; 1 if a tree could not answer."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("earlier", type=Path, help="the folder of the other checkout")
+    parser.add_argument("questions", nargs="*", metavar="QUESTION", help="all, unless named")
+    parser.add_argument("--scale", type=float, default=0.3, help="how much data (%(default)s)")
+    parser.add_argument("--rounds", type=int, default=9, help="turns of each (%(default)s)")
+    given = parser.parse_args(arguments)
+    print("| question | candidate | CPU s before | CPU s now | now / before | quartiles |")
+    print("|---|---|---|---|---|---|")
+    failed = 0
+    for name in given.questions or question_names():
+        try:
+            for line in lines_of(name, given.earlier.resolve(), given.scale, given.rounds):
+                print(line, flush=True)
+        except (EOFError, BrokenPipeError):
+            print(f"{name}: a tree cannot answer; see its error above", file=sys.stderr)
+            failed += 1
+    return int(failed > 0)
+
+
+def lines_of(name: str, earlier: Path, scale: float, rounds: int) -> Iterator[str]:
+    """Yield the lines of a question."""
+    with tempfile.TemporaryDirectory(prefix="lake-bench-data-") as data:
+        with worker(earlier, name, data) as maker:
+            ask(maker, scale)
+        with worker(earlier, name, data) as before, worker(HERE, name, data) as now:
+            for number, candidate in enumerate(candidates_of(name)):
+                pairs = [take_turns(before, now, number, turn) for turn in range(rounds + 1)][1:]
+                ratios = [after / first for first, after in pairs]
+                low, _, high = quantiles(ratios, n=4, method="inclusive")
+                seconds = [f"{median(times):.3f}" for times in zip(*pairs, strict=True)]
+                cells = [name, candidate, *seconds, f"{median(ratios):.2f}"]
+                yield f"| {' | '.join(cells)} | {low:.2f} to {high:.2f} |"
+
+
+def candidates_of(name: str) -> list[str]:
+    """Return the candidates that are code of the tree."""
+    question = find_question(name)
+    return [each for each in question.candidates if each != question.baseline]
+
+
+Worker = subprocess.Popen[str]
+
+
+@contextmanager
+def worker(tree: Path, name: str, data: str) -> Iterator[Worker]:
+    """Start a process that runs the code of a tree, and end it."""
+    with subprocess.Popen(
+        [sys.executable, __file__, "--work", name, data],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=tree,
+        env={**os.environ, "PYTHONPATH": str(tree)},
+    ) as process:
+        yield process
+        process.communicate()
+
+
+def ask(process: Worker, request: float) -> float:
+    """Send a line and wait for the answer."""
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write(f"{json.dumps(request)}\n")
+    process.stdin.flush()
+    answer = process.stdout.readline()
+    if not answer:
+        raise EOFError
+    return float(answer)
+
+
+def take_turns(before: Worker, now: Worker, number: int, turn: int) -> tuple[float, float]:
+    """Return the CPU seconds of both; each is first in every second turn."""
+    if turn % 2:
+        after = ask(now, number)
+        return ask(before, number), after
+    return ask(before, number), ask(now, number)
+
+
+def work(name: str, data: str) -> None:
+    """Answer requests: a scale (a fraction) makes the data, a number runs that candidate."""
+    if not Path(lakeformat.__file__).is_relative_to(Path.cwd()):
+        sys.exit(f"{Path.cwd()} is not a checkout: it has no lakeformat")
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # what candidates print is not an answer
+    question, opened = find_question(name), None
+    for line in sys.stdin:
+        request: Any = json.loads(line)
+        if isinstance(request, float):
+            question.make_data(Path(data), max(1, round(question.rows * request)))
+            seconds = 0.0
+        else:
+            opened = question.open_data(Path(data)) if opened is None else opened
+            seconds = time_work(question, candidates_of(name)[request], opened).cpu_seconds
+        print(seconds, file=answers, flush=True)
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--work"]:
+        work(*sys.argv[2:])
+    else:
+        sys.exit(main(sys.argv[1:]))
