@@ -20,7 +20,7 @@ from lakeformat.catalog import FileSystemCatalog
 from lakeformat.environment import Environment
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.layout import MAIN_BRANCH, TableLayout
-from lakeformat.paimon.metadata.branch_directory import branches
+from lakeformat.paimon.metadata.branch_directory import branches, unfinished_branches
 from lakeformat.paimon.metadata.index_manifest import read_index_manifest
 from lakeformat.paimon.metadata.manifest_list import ListKind, manifests_of
 from lakeformat.paimon.metadata.snapshot import Snapshot
@@ -160,12 +160,17 @@ def changelog_files(handle: TableHandle, manifests: list[str]) -> set[str]:
 
 
 def there(storage) -> set[str]:
-    """The names of all files in places where orphans may be."""
+    """The names of all files in places where orphans may be.
+
+    An unfinished branch is left alone: a repetition finishes it, or a deletion removes it whole.
+    """
+    unfinished = unfinished_branches(storage, LAYOUT)
+    kept = tuple(LAYOUT.on_branch(name).metadata_root + "/" for name in unfinished)
     return {
         path.rpartition("/")[2]
         for path in storage.files(LAYOUT.root)
         if any(part in path for part in ("/bucket-", "/manifest/", "/index/", "/statistics/"))
-        or path.endswith(".tmp")
+        or (path.endswith(".tmp") and not path.startswith(kept))
     }
 
 
@@ -228,9 +233,9 @@ class History:
         head = latest_snapshot(storage, LAYOUT)
         if head is None:
             return
-        layout = LAYOUT.on_branch(f"b{next(self.numbers)}")
-        storage.overwrite(layout.schema(0), storage.read(LAYOUT.schema(0)))
-        storage.create(layout.snapshot(head.id), head.to_json())
+        name = f"b{next(self.numbers)}"
+        table.branches.create(name, snapshot=head.id)
+        layout = LAYOUT.on_branch(name)
         load_table(storage, layout, table._handle.environment).write(self.some_rows())
 
     def expire(self, storage, table: lake.Table) -> None:
