@@ -37,7 +37,7 @@ class Area(Enum):
     SHARED = "shared"
     """Manifests, index files or statistics of all branches."""
     BRANCH = "branch"
-    """Metadata of a branch; only temporary files may be orphans there."""
+    """Metadata of a branch, or marks of unfinished branches; only temporary files are orphans."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,18 +176,21 @@ def find_directories(
     return TableDirectories(
         roots=tuple({place.uri(path): (place, path) for place, path in roots}.values()),
         shared=tuple(_joined(layout.root, name) for name in ("manifest", "index", "statistics")),
-        of_branches=tuple(
-            directory
-            for branch in _branches(storage, layout)
-            for directory in (
-                branch.snapshot_directory,
-                branch.changelog_directory,
-                branch.schema_directory,
-                branch.tag_directory,
-                branch.consumer_directory,
-                branch.staged_directory,
-                branch.stream_directory,
-            )
+        of_branches=(
+            layout.branches_directory,
+            *(
+                directory
+                for branch in _branches(storage, layout)
+                for directory in (
+                    branch.snapshot_directory,
+                    branch.changelog_directory,
+                    branch.schema_directory,
+                    branch.tag_directory,
+                    branch.consumer_directory,
+                    branch.staged_directory,
+                    branch.stream_directory,
+                )
+            ),
         ),
         partition_keys=tuple(handle.schema.partition_keys),
         storage=storage,
