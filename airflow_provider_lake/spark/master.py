@@ -35,7 +35,7 @@ _log = logging.getLogger(__name__)
 def spark_connection(conn_id: str) -> Connection:
     """Return the Spark connection; if the default one is missing, Spark runs on this machine.
 
-    The stock hook falls back to ``yarn`` if a lookup fails, with one line in its log.
+    The stock hook falls back to ``yarn`` if a lookup fails, and logs only one line.
     """
     try:
         connection = BaseHook.get_connection(conn_id)
@@ -47,7 +47,8 @@ def spark_connection(conn_id: str) -> Connection:
                 f"spark_conn_id to run Spark on this machine ({_LOCAL_MASTER})"
             ) from None
         _log.warning(
-            "connection %s does not exist: Spark runs on this machine, as %s",
+            "connection %s does not exist: Spark runs on this machine with master %s; create the "
+            "connection to use a cluster",
             conn_id,
             _LOCAL_MASTER,
         )

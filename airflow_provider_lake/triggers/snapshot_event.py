@@ -80,7 +80,7 @@ class LakeSnapshotEventTrigger(BaseEventTrigger):
         return type(self)(**{**self.serialize()[1], "asset": uri})
 
     def serialize(self) -> tuple[str, dict[str, Any]]:
-        """Return the class path and the arguments that build it again in the triggerer."""
+        """Return the class path and the arguments with which the triggerer builds the trigger."""
         return f"{type(self).__module__}.{type(self).__qualname__}", {
             "table": self.table,
             "lake_conn_id": self.lake_conn_id,

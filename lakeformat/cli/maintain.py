@@ -56,8 +56,8 @@ _FIGURES: tuple[tuple[str, str, Callable[[Any], str]], ...] = (
     ("changelogs", "changelogs", "{:,}".format),
     ("time_travel_files", "files only for time travel", "{:,}".format),
     ("time_travel_bytes", "size only for time travel", size),
-    ("dead_files", "dead files", "{:,}".format),
-    ("dead_bytes", "size of dead files", size),
+    ("dead_files", "orphan files", "{:,}".format),
+    ("dead_bytes", "size of orphan files", size),
 )
 
 _TABLES = (
@@ -65,7 +65,7 @@ _TABLES = (
     Shown("files", "files"),
     Shown("level_0", "level 0"),
     Shown("snapshots", "snapshots"),
-    Shown("dead", "dead files"),
+    Shown("dead", "orphan files"),
 )
 
 
@@ -87,7 +87,7 @@ def maintain(
     """Run all maintenance that a table, or each table of a database, needs.
 
     Deletes expired partitions if 'partition.expiration-time' is set, compacts the buckets that are
-    due, expires all snapshots and changelogs beyond the table's retention, and deletes dead files
+    due, expires all snapshots and changelogs beyond the table's retention, and deletes orphan files
     older than a day. Run it at any time: it does what is due. Exit code: 0 healthy, 4 an obstacle
     keeps a table from being healthy, 1 a step failed.
 

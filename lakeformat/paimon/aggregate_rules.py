@@ -166,7 +166,7 @@ def check_aggregation(schema: TableSchema) -> None:
 
 
 def check_function(name: str, field: DataField, options: TableOptions) -> None:
-    """Raise unless a function with the options of a column can aggregate it."""
+    """Raise InvalidRequestError if a function cannot aggregate a column with its options."""
     function = canonical_name(name, field.name)
     domain = _DOMAINS[function]
     if not domain.takes(field.type):

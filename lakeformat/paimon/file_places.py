@@ -104,7 +104,10 @@ def _root_of(
 
 
 def _plain_depth(handle: TableHandle, found: Location, name: str) -> int | None:
-    """Return how many names follow the directory that a migration registered files of."""
+    """Return how many last segments of an address lie below a migrated directory.
+
+    None if the address does not have the form ``key=value/.../file`` of the table's partitions.
+    """
     keys = handle.schema.partition_keys
     if len(found.segments) <= len(keys) or not is_unaware(handle) or packed_part(name):
         return None

@@ -133,8 +133,8 @@ def require_allowed(handle: TableHandle, operation: Operation) -> None:
         options.check_values(operation)
     except InvalidRequestError as wrong:
         raise InvalidRequestError(
-            f"{handle.uri} cannot be {_DONE[operation]}: {wrong}. Set the option to such a value, "
-            "or remove it. Nothing was changed"
+            f"{handle.uri} cannot be {_DONE[operation]}: {wrong}. Set the option to a valid "
+            "value, or remove it. Nothing was changed"
         ) from None
 
 
@@ -195,8 +195,9 @@ def require_writable(handle: TableHandle) -> None:
         )
     elif crosses_partitions(handle) and handle.options.keeps_moved_rows:
         raise UnsupportedError(
-            f"{handle.uri} sets 'ignore-delete', and a row that moves to another partition is "
-            "deleted in the one before: its key would appear twice. Nothing was written"
+            f"{handle.uri} sets 'ignore-delete', so a row that moves to another partition is not "
+            "deleted in the old one: its key would appear twice. Remove the option. Nothing was "
+            "written"
         )
     require_allowed(handle, Operation.WRITE)
 

@@ -299,7 +299,7 @@ def _drop_partition(table: lake.Table, *, partitions: str) -> Any:
 
 
 def _repair(catalog: lake.Catalog, *, database_or_table: str | None = None) -> Any:
-    """Update the catalog to the tables on the storage."""
+    """Finish interrupted changes, so that the catalog lists the tables on the storage."""
     return catalog.repair(database_or_table)
 
 

@@ -58,7 +58,10 @@ def place_of(
 
 
 def _remembered(spark: SparkSession) -> Warehouse:
-    """Return the warehouse of the session, or of the one it was cloned from, as for a stream."""
+    """Return the warehouse of the session, or of the session it was cloned from.
+
+    A stream runs in a clone of its session.
+    """
     if (place := _PLACES.get(spark)) is not None:
         return place
     context = classic_context(spark)

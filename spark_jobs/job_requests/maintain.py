@@ -15,7 +15,7 @@ __all__ = ["MaintainRequest"]
 @dataclass(frozen=True, kw_only=True)
 class MaintainRequest(JobRequest):
     """Run all maintenance that a table, or the tables of databases, need: expire partitions,
-    compact what is due, expire snapshots, delete dead files.
+    compact what is due, expire snapshots, delete orphan files.
     """
 
     table: str | None = None

@@ -287,7 +287,7 @@ class TestMaintain:
         [warning] = [each for each in said if each.startswith("shop.orders: consumer")]
         assert warning.endswith("lake maintain shop.orders --expire-consumers '2 d'")
         said = [each.getMessage() for each in caplog.records if each.levelname == "INFO"]
-        assert any("compacted 72 files" in each and "30 dead files" in each for each in said)
+        assert any("compacted 72 files" in each and "30 orphan files" in each for each in said)
         assert (again["report"]["obstacles"], again["report"]["after"]["snapshots"]) == ([], 10)
 
     def test_a_database_is_maintained_table_by_table(self, catalog):

@@ -192,7 +192,7 @@ def test_without_the_default_connection_spark_runs_here_and_the_log_says_so(capl
         connection = spark_connection("spark_default")
 
     assert connection.host == "local[*]"
-    assert "Spark runs on this machine, as local[*]" in caplog.text
+    assert "Spark runs on this machine with master local[*]" in caplog.text
 
 
 def test_a_connection_that_is_not_spark_s_is_refused(connect):

@@ -56,7 +56,7 @@ def opened(storage, now: int = NOW) -> lake.Table:
 
 
 def crashed() -> CrashableStorage:
-    """Two level-0 files, an expired partition and a dead file, all of them days old."""
+    """Two level-0 files, an expired partition and an orphan file, all of them days old."""
     CLOCK[0] = NOW - 4 * DAY
     storage = CrashableStorage(clock=lambda: CLOCK[0])
     catalog = FileSystemCatalog(storage, "wh", simulated(NOW - 2 * DAY))

@@ -122,8 +122,9 @@ class Listing:
     # ------------------------------------------------------------------ unfinished changes
 
     def begin_drop(self, name: TableName, places: Iterable[TableName]) -> None:
-        """Remove a table from the list, and note the names at whose place its files are to be
-        deleted.
+        """Remove a table from the list, and mark the directories that still have to be deleted.
+
+        ``places`` are the table names that these directories belong to.
         """
         with self._sql.writing(f"drop the table '{name}'") as connection:
             if not self._rows.remove_table(connection, name.database, name.table):

@@ -55,7 +55,10 @@ def _free_items(schema: Any, named: dict[str, Any]) -> Iterator[Any]:
 
 
 def _is_free(schema: Any, named: dict[str, Any], above: frozenset[str]) -> bool:
-    """Return True if a value takes no bytes; a record inside itself adds none."""
+    """Return True if every value of a schema takes no bytes.
+
+    A reference to an enclosing record counts as empty, because the other fields decide.
+    """
     if isinstance(schema, str):
         if schema in named and schema not in above:
             return _is_free(named[schema], named, above | {schema})

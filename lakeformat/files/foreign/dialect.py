@@ -146,7 +146,7 @@ def unpacked_name(path: str) -> str:
 
 def _texts(values: Sequence[str]) -> tuple[str, ...]:
     if isinstance(values, str) or not all(isinstance(value, str) for value in values):
-        raise InvalidRequestError(f"null_values must be a list of texts, got {values!r}")
+        raise InvalidRequestError(f"null_values must be a list of strings, got {values!r}")
     return tuple(values)
 
 

@@ -31,7 +31,7 @@ Numbers = npt.NDArray[np.int64]
 
 @dataclass(slots=True)
 class RunSummary:
-    """Bounds, sum and count of a stream's numbers; the bounds of no numbers are 0."""
+    """Bounds, sum and count of a stream's numbers; without numbers all are 0."""
 
     count: int = 0
     total: int = 0
@@ -169,11 +169,11 @@ class _Runs2:
             _add_steps(self.found, count, first, step)
             return place
         if count < 2:
-            raise ValueError("a run of steps has no steps")
+            raise ValueError("a delta run has fewer than two numbers")
         packed, place = self._take(place, _size((count - 2) * _WIDTHS[code]))
         steps = _unpack_bits(packed, 1, count - 2, _WIDTHS[code])
         if max(abs(first), abs(step), int(steps.max(initial=0)) << 9) > 1 << _MOST_BITS:
-            raise ValueError("a run of steps leaves the range of its numbers")
+            raise ValueError("a delta run has numbers or deltas that are too large")
         second = first + step
         rest = second + np.cumsum(-steps if step < 0 else steps)
         last = int(rest[-1]) if count > 2 else second

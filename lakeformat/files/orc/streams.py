@@ -99,7 +99,7 @@ class _Stripe:
         elif kind == _DECIMAL:
             scales = self._summary(_SECONDARY, number, signed=True)
             if scales.low < 0 or scales.high > MAX_SCALE:
-                raise self._error(number, f"a decimal of scale {scales.low} to {scales.high}")
+                raise self._error(number, f"decimals of scale {scales.low} to {scales.high}")
         elif kind == _UNION or kind > _LAST_KIND:
             raise ValueError(f"type {number} is of kind {kind}, which no column of a table has")
 

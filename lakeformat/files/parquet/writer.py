@@ -39,8 +39,8 @@ _File: TypeAlias = ArrowFile | AssembledFile
 class ParquetFileWriter:
     """Writes a row group for each ``write``; the first one decides which columns get a dictionary.
 
-    A text column may be a dictionary: then each of its values is examined only once. Decimals may
-    be in 64 bits.
+    Rows may have dictionary-encoded texts, of which each distinct value is examined only once, and
+    64-bit decimals.
     """
 
     def __init__(self, stream: IO[bytes], content: FileContent) -> None:

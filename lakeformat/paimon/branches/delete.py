@@ -92,9 +92,8 @@ def refuse_read_through(handle: TableHandle, name: str, what: str) -> None:
         for key in READ_THROUGH:
             if options.get(key) == name:
                 raise InvalidRequestError(
-                    f"branch {name!r} of {handle.uri} is in use: option {key!r} of branch "
-                    f"{branch!r} reads rows from it, so it cannot be {what}; remove the option "
-                    "first"
+                    f"branch {name!r} of {handle.uri} cannot be {what}, because branch {branch!r} "
+                    f"reads its rows (option {key!r}): remove that option first"
                 )
 
 

@@ -179,7 +179,7 @@ class _ColumnSource:
         )
 
     def is_stored_in(self, schema: pa.Schema, kind: pa.DataType) -> bool:
-        """Return True if the file's type is the wanted type, or a dictionary of it."""
+        """Return True if the file stores the wanted type, plain or dictionary-encoded."""
         if self.source is None:
             return False
         stored = schema.field(self.source.name).type

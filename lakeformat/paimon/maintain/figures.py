@@ -15,7 +15,7 @@ __all__ = ["expected", "measure", "with_dead_files"]
 
 
 def measure(handle: TableHandle) -> tuple[HealthReport, Figures]:
-    """The health of a table, and its figures but for dead files, which take a listing."""
+    """The health of a table, and its figures but for orphan files, which take a listing."""
     health = check_health(handle)
     files, storage = health.files, health.storage
     return health, Figures(
@@ -45,7 +45,7 @@ def expected(before: Figures, steps: Sequence[StepReport]) -> Figures:
 def with_dead_files(
     before: Figures, after: Figures, steps: Sequence[StepReport]
 ) -> tuple[Figures, Figures]:
-    """The figures with the dead files that the last step found and left."""
+    """The figures with the orphan files that the last step found and left."""
     for step in steps:
         found = step.report
         if isinstance(found, OrphanReport):

@@ -40,7 +40,7 @@ _log = logging.getLogger(__name__)
 def maintain(handle: TableHandle, request: MaintainRequest) -> MaintainReport:
     """Run all steps of maintenance in order; a failed step does not stop the next ones.
 
-    Each step does only the work that is due: repeat an interrupted run.
+    Each step does only the work that is due, so an interrupted run can simply be run again.
     """
     request.check(handle)
     table = handle.name

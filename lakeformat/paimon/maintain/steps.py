@@ -134,13 +134,13 @@ def _orphans(handle: TableHandle, request: MaintainRequest) -> StepReport:
 
 
 def _orphans_reason(report: OrphanReport, table: str) -> str:
-    parts = ["no dead files"]
+    parts = ["no orphan files"]
     if report.orphan_files:
-        dead, held = counted(report.orphan_files, "dead file"), size(report.orphan_bytes)
+        dead, held = counted(report.orphan_files, "orphan file"), size(report.orphan_bytes)
         if report.dry_run:
             parts = [f"would remove {dead} of {held}"]
         else:
-            removed = counted(report.removed_files, "dead file")
+            removed = counted(report.removed_files, "orphan file")
             parts = [f"removed {removed} of {size(report.removed_bytes)}"]
     if report.failures:
         parts.append(f"{counted(report.failures, 'file')} could not be removed")

@@ -168,7 +168,7 @@ def _global_index(record: Mapping[str, Any]) -> GlobalIndexMeta:
 
 
 def _members(record: Mapping[str, Any], members: Mapping[str, tuple[str, type]]) -> dict[str, Any]:
-    """Arguments by name, each of the type its field has."""
+    """Return the attributes of a record by name; raise TypeError if a type is wrong."""
     return {
         name: None
         if avro in _NULLABLE and record.get(avro) is None

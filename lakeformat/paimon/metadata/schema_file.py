@@ -1,4 +1,4 @@
-"""Schema files: ``schema/schema-<n>``, written once, the highest number is in force."""
+"""Schema files ``schema/schema-<n>``: written once; the one with the highest number is current."""
 
 from __future__ import annotations
 

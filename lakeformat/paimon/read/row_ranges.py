@@ -140,7 +140,8 @@ def _newest_first(group: list[ManifestEntry]) -> tuple[ManifestEntry, ...]:
         if (other.first_row_id, other.row_count) != (one.first_row_id, one.row_count):
             raise CorruptTableError(
                 f"{one.file_name} and {other.file_name} hold {_shown(one)} and "
-                f"{_shown(other)}: files that share rows must hold the same ones; {_RESTORE}"
+                f"{_shown(other)}: files that share a row must hold the same range of rows; "
+                f"{_RESTORE}"
             )
     rows.sort(key=lambda entry: -entry.file.max_sequence_number)
     return (*rows, *(entry for entry in group if is_side_file(entry.file.file_name)))

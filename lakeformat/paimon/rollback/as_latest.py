@@ -215,9 +215,9 @@ def _build(handle: TableHandle, plan: Return, files: AttemptFiles, who: _Who) ->
 
 
 def _base(handle: TableHandle, plan: Return, files: AttemptFiles) -> list[ManifestMeta]:
-    """Return the manifests of the head, without deletions of restored files.
+    """Return the manifests of the newest snapshot, without deletions of restored files.
 
-    pypaimon takes a file for deleted if any manifest deletes it, also where a later one adds it.
+    pypaimon drops a file that any manifest deletes, even if a later manifest adds it again.
     """
     manifests = manifests_of(handle.storage, handle.layout, plan.head)
     merge = pick_deletions(manifests) if len(plan.added) else None

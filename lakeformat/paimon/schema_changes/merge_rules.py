@@ -138,9 +138,9 @@ def _check_moving_rows(schema: TableSchema) -> None:
     if missing and schema.table_options.keeps_moved_rows:
         raise InvalidRequestError(
             "option 'ignore-delete' is 'true', but the primary key has no partition column "
-            f"{missing[0]!r}: a row that moves to another partition is deleted in the old one, or "
-            f"its key would appear twice; add {missing[0]!r} to the primary key, or remove the "
-            "option"
+            f"{missing[0]!r}: a row that moves to another partition would not be deleted in the "
+            f"old one, so its key would appear twice; add {missing[0]!r} to the primary key, or "
+            "remove the option"
         )
 
 

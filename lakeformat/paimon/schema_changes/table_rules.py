@@ -1,4 +1,4 @@
-"""Rules for every table, independent of its creator: the rules of the format."""
+"""Rules of the format, which hold for every table, also of other engines."""
 
 from __future__ import annotations
 

@@ -102,7 +102,7 @@ def _audited(handle: TableHandle, asked: RowSelection) -> ChangedRows:
     if said.strip().lower() != "false":
         raise UnsupportedError(
             f"{handle.uri} sets {_WITH_SEQUENCE_NUMBER!r} to {said!r}: this version shows no "
-            "sequence numbers in $audit_log and $binlog; remove the option to read them without"
+            "sequence numbers in $audit_log and $binlog; remove the option to read these tables"
         )
     return asked.of(handle.schema)
 

@@ -1,4 +1,4 @@
-"""Automatic tags: one per period of commit time or watermark, or one of the newest snapshot."""
+"""Automatic tags: one per period of commit time or watermark, or one for the newest snapshot."""
 
 from __future__ import annotations
 

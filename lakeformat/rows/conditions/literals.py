@@ -114,7 +114,10 @@ def _number(value: Decimal, data_type: AtomicType) -> pa.Scalar:
 
 
 def _largest_decimal(data_type: AtomicType) -> Decimal:
-    """Return the largest value in a column: a sum of short decimals may exceed the precision."""
+    """Return the largest value that a column may hold.
+
+    An aggregated sum of 64-bit decimals may have more digits than the column's precision.
+    """
     is_compact = data_type.precision <= COMPACT_DECIMAL_PRECISION
     unscaled = (1 << 63) - 1 if is_compact else 10**data_type.precision - 1
     return Decimal(unscaled).scaleb(-data_type.scale, _WIDE)

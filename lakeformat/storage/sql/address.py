@@ -156,8 +156,8 @@ def _sqlite(url: URL, properties: Mapping[str, str]) -> DatabaseAddress:
     for key in said:
         if key != _BUSY_TIMEOUT:
             raise InvalidRequestError(
-                f"a metastore in SQLite has no parameter {key!r}: it is a plain file, and "
-                f"takes only {_BUSY_TIMEOUT} (milliseconds)"
+                f"parameter {key!r} is not supported for a metastore in SQLite: remove it; "
+                f"the only parameter is {_BUSY_TIMEOUT} (milliseconds)"
             )
     path = url.database or ""
     if not path or path == ":memory:" or path.startswith("file:"):

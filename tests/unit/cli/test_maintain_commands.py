@@ -38,7 +38,7 @@ def test_a_newcomer_heals_the_table_of_a_crashed_writer_by_one_command(catalog):
     assert found["files"] == [files, str(BUCKETS)]
     assert found["files at level 0"] == [files, "0"]
     assert found["snapshots"] == [str(MANY_COMMITS), "10"]
-    assert found["dead files"] == ["30", "0"]
+    assert found["orphan files"] == ["30", "0"]
     assert found["compact"][0] == "done"
     assert shown.endswith("\nshop.orders is healthy\n")
     assert (missing(table), unneeded(table)) == (set(), set())
@@ -119,7 +119,7 @@ def test_a_step_that_fails_shows_what_the_others_did_and_exits_as_a_failure(cata
     shown = lake_says(catalog, "maintain", "shop.orders", code=1)
     assert cells(shown)["compact"][:2] == ["failed", "see the obstacles below"]
     assert shown.count("the storage did not answer") == 1
-    assert cells(shown)["dead files"] == ["30", "0"]
+    assert cells(shown)["orphan files"] == ["30", "0"]
     assert "compact failed: the storage did not answer" in shown
 
 

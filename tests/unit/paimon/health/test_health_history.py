@@ -1,4 +1,4 @@
-"""Health counts what should have been deleted: overdue snapshots, changelogs, and dead files."""
+"""Health counts what should have been deleted: overdue snapshots, changelogs, and orphan files."""
 
 from __future__ import annotations
 

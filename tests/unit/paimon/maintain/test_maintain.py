@@ -297,8 +297,8 @@ def test_a_dry_run_expects_the_dead_files_that_go_after_the_compaction_s_commit(
     left_by_crash(table, days_old=2.5)
     planned = table.maintain(dry_run=True)
     done = table.maintain()
-    assert steps_of(planned)["orphans"].reason.startswith("would remove 1 dead file")
-    assert steps_of(done)["orphans"].reason.startswith("removed 1 dead file")
+    assert steps_of(planned)["orphans"].reason.startswith("would remove 1 orphan file")
+    assert steps_of(done)["orphans"].reason.startswith("removed 1 orphan file")
 
 
 def test_a_note_says_how_many_files_time_travel_keeps_and_by_which_retention(catalog):
