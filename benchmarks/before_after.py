@@ -3,6 +3,7 @@
 ``python -m benchmarks.before_after EARLIER [QUESTION ...]`` measures the candidates of questions in
 another checkout of the repository, such as ``git worktree add --detach ../earlier v0.1.0``, and
 prints a table in Markdown. The earlier tree makes the data; the packages are those of this Python.
+Each tree keeps freed memory if its own commands do.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from importlib import import_module
 from pathlib import Path
 from statistics import median, quantiles
 from typing import Any
@@ -110,6 +112,8 @@ def work(name: str, data: str) -> None:
     """Answer requests: a scale (a fraction) makes the data, a number runs that candidate."""
     if not Path(lakeformat.__file__).is_relative_to(Path.cwd()):
         sys.exit(f"{Path.cwd()} is not a checkout: it has no lakeformat")
+    with suppress(ImportError):  # an earlier tree may not have it
+        import_module("lakeformat.rows.freed_memory").keep_freed_memory()
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what candidates print is not an answer
     question, opened = find_question(name), None

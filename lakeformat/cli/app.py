@@ -48,6 +48,7 @@ from lakeformat.cli.warehouse import (
 from lakeformat.cli.wording import in_words_of_commands
 from lakeformat.doctor import DISTRIBUTION
 from lakeformat.errors import InvalidRequestError, LakeError
+from lakeformat.rows.freed_memory import keep_freed_memory
 
 __all__ = ["app", "main"]
 
@@ -134,6 +135,7 @@ def main() -> None:
     ):
         logging.getLogger(name).addHandler(logging.NullHandler())
     sys.meta_path.insert(0, _WithoutPandas())
+    keep_freed_memory()
     try:
         try:
             app()

@@ -12,7 +12,10 @@ import sys
 from functools import cache
 from zipimport import zipimporter
 
-from spark_jobs.frames.worker_memory import give_back_too_much, keep_memory
+import pyarrow as pa
+
+from lakeformat.rows.freed_memory import give_back_too_much, keep_freed_memory
+from lakeformat.rows.memory import merge_memory
 
 __all__ = ["prepare_worker"]
 
@@ -33,4 +36,5 @@ def prepare_worker() -> None:
 def _prepare_once() -> None:
     # Objects that exist now are excluded from garbage collection, which would take 15 ms.
     gc.freeze()
-    keep_memory()
+    if keep_freed_memory():
+        pa.set_memory_pool(merge_memory())

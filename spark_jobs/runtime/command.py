@@ -22,6 +22,7 @@ import traceback
 from collections.abc import Callable, Mapping
 from typing import Any, NoReturn, TypeVar
 
+from lakeformat.rows.freed_memory import keep_freed_memory
 from spark_jobs.job_requests.common import JobRequest
 from spark_jobs.job_requests.request import JsonObject, read_request, refusal
 from spark_jobs.runtime.failure_text import failure_text
@@ -53,6 +54,7 @@ def run_command(job: Job[_Request], run: _Run[_Request], arguments: list[str] | 
     words = _parser(job).parse_args(arguments)
     if words.watch_parent or os.environ.get("LAKE_WATCH_PARENT") == "1":
         watch_parent()
+    keep_freed_memory()
     with ending_cleanly(), progress_lines():
         return _run_request(job, run, words)
 
