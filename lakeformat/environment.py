@@ -45,7 +45,9 @@ class Environment:
     """Checked while data files are read: True if the reader was cancelled and may stop."""
 
     def back_off(self, failures: int, *, least_millis: int, longest_millis: int) -> None:
-        """Sleep twice as long after each failure, with jitter so that rivals do not meet again."""
+        """Sleep twice as long after each failure, with jitter: competing writers then wake at
+        different times.
+        """
         millis = min(least_millis * 2 ** (failures - 1), longest_millis)
         self.sleep_seconds(millis / 1000 * (1 + _JITTER * self.random_fraction()))
 

@@ -66,7 +66,7 @@ def parse_name(name: str) -> TableName:
 
 
 def parse_plain_name(name: str) -> TableName:
-    """Return the parts of a name of a whole table, which can be created, dropped and renamed."""
+    """Return the parts of a table's name; raise if it names a branch or a system table."""
     parsed = parse_name(name)
     if parsed.branch != MAIN_BRANCH or parsed.system_table is not None:
         raise InvalidRequestError(

@@ -107,7 +107,7 @@ METADATA_COMMANDS = (
     ),
     MetadataCommand(
         "schemas",
-        "Versions of the schema; the last one is in force.",
+        "Versions of the schema; the last one is current.",
         (
             Shown("schema_id", "id"),
             Shown("update_time", "time", _instant),

@@ -173,8 +173,8 @@ def _require_no_link(handle: TableHandle) -> None:
     if _chain_branches(handle.options.to_dict()):
         raise UnsupportedError(
             f"branch {handle.layout.branch!r} of {handle.uri} is part of a chain table "
-            f"({CHAIN_TABLE!r}): its delete markers and partitions count in the other branch, too. "
-            "Change it with Spark or Flink. Nothing was written"
+            f"({CHAIN_TABLE!r}): its delete markers and partitions also change the "
+            "rows of the other branch. Change it with Spark or Flink. Nothing was written"
         )
 
 
@@ -190,8 +190,8 @@ def require_writable(handle: TableHandle) -> None:
     elif crosses_partitions(handle) and bucket != UNAWARE_BUCKET:
         raise UnsupportedError(
             f"the primary key of {handle.uri} lacks a partition column, so a row may have to move "
-            f"between partitions: that takes 'bucket' = '-1', and the table has '{bucket}'. Make "
-            "the partition columns part of the key, or make the table anew"
+            f"between partitions: that needs 'bucket' = '-1', and the table has '{bucket}'. Create "
+            "a new table with that bucket, or with the partition columns in its primary key"
         )
     elif crosses_partitions(handle) and handle.options.keeps_moved_rows:
         raise UnsupportedError(

@@ -19,10 +19,10 @@ class _Aborted(Exception):
 
 
 class UploadStream(io.RawIOBase):
-    """Sends up to one part with ``put``, and more with ``upload`` in a thread of its own.
+    """Uploads an object: with ``put`` if it fits into one part, else with ``upload`` in a thread.
 
-    ``upload`` takes an iterator of parts; if that raises, it must abort and raise too. Nothing is
-    visible before ``finish``.
+    ``upload`` gets an iterator of parts; if the iterator raises, it must abort the upload and raise
+    too. The object is visible only after ``finish``.
     """
 
     def __init__(

@@ -59,7 +59,7 @@ class Steps(Generic[U, R]):
     head: Callable[[], object]
     """Returns the number of the newest state of the table."""
     plan: Callable[[], Round[U, R] | None]
-    """Returns the units that are due in the newest state, read anew; None when nothing is due."""
+    """Reads the newest state and returns the units that are due in it; None when nothing is due."""
     take: Callable[[R], object]
     """Takes one result; commits as soon as enough results are there."""
     finish: Callable[[], bool | None] = lambda: None

@@ -102,7 +102,7 @@ def piece(
 
 
 def rows_of_pieces(pieces: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of some pieces; a refusal of their reader is raised here."""
+    """Yield the rows of some pieces; raise the error of a reader that refused its rows."""
     places = pieces.select(["file", "start", "size", "refused"]).to_pylist()
     for number, place in enumerate(places):
         if place["refused"] is not None:

@@ -156,7 +156,7 @@ class Listing:
             self._rows.remove_mark(connection, name.database, name.table, mark)
 
     def drops(self) -> set[TableName]:
-        """Return the names at whose place files of a dropped table are left."""
+        """Return the names whose directories still hold files of a dropped table."""
         return {*self._marked(DROPPED)}
 
     def renames(self) -> dict[TableName, TableName]:

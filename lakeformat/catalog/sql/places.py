@@ -92,7 +92,7 @@ class Places:
         return table_exists(*self.of_table(name))
 
     def newest_schema(self, name: TableName) -> TableSchema:
-        """Return the schema in force; the table must have files."""
+        """Return the current schema; the table must have files."""
         storage, layout = self.of_table(name)
         return read_schema(storage, layout, max(schema_ids(storage, layout)))
 

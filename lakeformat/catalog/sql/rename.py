@@ -61,7 +61,7 @@ class Renames:
         return old if self._copies(new) or not self._places.has_files(new) else None
 
     def place_of(self, name: TableName) -> TableName:
-        """Return the name at whose place the files of a table are."""
+        """Return the name whose directory holds the files of a table."""
         old = self.unfinished(name)
         return old if old is not None and self._places.has_files(old) else name
 

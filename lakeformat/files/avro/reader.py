@@ -83,7 +83,7 @@ def _header(schema: dict[str, Any], sync: bytes) -> bytes:
 
 
 class _Counted:
-    """A stream that never returns more bytes than exist, in spite of a broken length."""
+    """A stream that never returns more bytes than exist, despite a broken length."""
 
     def __init__(self, stream: IO[bytes]) -> None:
         self._stream = stream

@@ -102,7 +102,7 @@ def _field(field: DataField, record: str) -> dict[str, Any]:
 
 
 def _type(data_type: DataType, name: str) -> Any:
-    """Return the Avro type; ``name`` is the name of a record in it."""
+    """Return the Avro type; ``name`` is the name that its record gets."""
     declared = _not_null(data_type, name)
     return ["null", declared] if data_type.nullable else declared
 

@@ -116,7 +116,7 @@ class TextDialect:
         used = [value for value in (self.delimiter, self.quote, self.escape) if value]
         if len({*used}) < len(used):
             raise InvalidRequestError(
-                f"delimiter, quote and escape differ from each other, got {self.delimiter!r}, "
+                f"delimiter, quote and escape must differ from each other, got {self.delimiter!r}, "
                 f"{self.quote!r} and {self.escape!r}"
             )
         for value in self.null_values:
@@ -159,7 +159,9 @@ def _encoding(name: str) -> str:
             "that Python has for it"
         ) from None
     if not getattr(found, "_is_text_encoding", True):  # such as base64
-        raise InvalidRequestError(f"encoding {name!r} is not an encoding of text")
+        raise InvalidRequestError(
+            f"encoding {name!r} is not a text encoding: write utf-8 or latin-1"
+        )
     return found.name
 
 

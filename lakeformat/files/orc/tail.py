@@ -219,7 +219,7 @@ def _check_order(types: Sequence[ColumnType]) -> None:
     while waiting:
         number = waiting.pop()
         if number != expected or number >= len(types):
-            raise ValueError(f"type {number} stands where type {expected} belongs")
+            raise ValueError(f"type {number} was found instead of type {expected}")
         expected += 1
         waiting.extend(reversed(types[number].children))
     if expected != len(types):

@@ -1,7 +1,7 @@
 """Reads the rows of the newest snapshot once, and publishes their statistics.
 
 The statistics are of the snapshot that was read. Later snapshots inherit them until the schema
-changes, so readers compare ``snapshotId`` with the head first.
+changes, so readers compare ``snapshotId`` with the newest snapshot first.
 """
 
 from __future__ import annotations

@@ -85,9 +85,9 @@ class CommitIntent:
 
 @dataclass(slots=True)
 class Attempts:
-    """All attempts of one commit, each on a newer head.
+    """All attempts of one commit, each on a newer snapshot.
 
-    The manifest of the changes is written once, unless the changes depend on the head. The base
+    The manifest of the changes is written once, unless they depend on that snapshot. The base
     list and the snapshot belong to one attempt. Older manifests are merged in the first attempt,
     and later attempts reuse the result while it fits.
     """
@@ -280,7 +280,7 @@ class Attempts:
         )
 
     def _inherited_statistics(self, head: Snapshot | None, schema_id: int) -> str | None:
-        """Return the statistics of the head, unless they belong to another schema."""
+        """Return the statistics of the newest snapshot, unless they belong to another schema."""
         if head is None or head.statistics is None or head.schema_id != schema_id:
             return None
         storage, layout = self.handle.storage, self.handle.layout

@@ -45,8 +45,8 @@ class EarlierCommits:
     def find(self, head: Snapshot | None) -> Snapshot | None:
         """Return the snapshot of the commit among those up to ``head`` not searched before.
 
-        Call it with the head you build on: then no other attempt with the same identity can have
-        published in between.
+        Call it with the snapshot that the commit builds on: then no other attempt with the same
+        identity can have published in between.
         """
         if self._is_new:
             self._is_new, self._checked = False, head.id if head else 0

@@ -60,7 +60,7 @@ class MergeLimits:
 
 @dataclass(frozen=True, slots=True)
 class ManifestMerge:
-    """The choice of manifests to merge: runs of neighbours, as start and end in the list."""
+    """The manifests to merge, as ranges (start and end) of the manifest list."""
 
     runs: tuple[tuple[int, int], ...]
     is_full: bool

@@ -95,7 +95,7 @@ def check_place(
 
 
 def _read_or_damaged(handle: TableHandle, head: Snapshot) -> Snapshot | None:
-    """Read the snapshot with the number of the head; an unreadable one counts as the head."""
+    """Read the snapshot numbered like ``head``; if it is unreadable, return ``head`` itself."""
     try:
         return read_snapshot_if_present(handle.storage, handle.layout, head.id)
     except CorruptTableError:

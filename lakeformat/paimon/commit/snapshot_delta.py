@@ -58,7 +58,7 @@ class SnapshotDelta:
 
 
 Provider: TypeAlias = Callable[[Snapshot | None], SnapshotDelta]
-"""Returns the changes of a commit, given the head it builds on."""
+"""Returns the changes of a commit, given the snapshot it builds on."""
 
 
 def append_changes(handle: TableHandle, messages: Sequence[CommitMessage]) -> SnapshotDelta:

@@ -89,8 +89,8 @@ def _try_once(attempts: Attempts, earlier: EarlierCommits, number: int) -> Commi
 def _try_on(
     attempts: Attempts, earlier: EarlierCommits, number: int, head: Snapshot | None
 ) -> CommitReport | None:
-    """Make one attempt on one head."""
-    # Search the head we build on: another attempt with our identity may just have published.
+    """Make one attempt on one snapshot."""
+    # Search ``head``, too: another attempt with the same identity may just have published it.
     if (found := earlier.find(head)) is not None:
         return _found(attempts, found, number)
     snapshot = attempts.snapshot_on(head)

@@ -1,7 +1,7 @@
 """The snapshots that a compaction has published under one identity, this time and before.
 
 A compaction publishes as many snapshots as it needs. They bear a user of their own, made of the
-identity it was given, and count from 0, so that they meet no other commit of that user.
+identity it was given, and count from 0, so that no other commit of that user has the same identity.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ class CompactIdentity:
     _own: set[int | None] = field(default_factory=set)
 
     def next_commit(self) -> EarlierCommits:
-        """Return the identity of the next snapshot, with a look for a twin that has taken its
-        number."""
+        """Return the identity of the next snapshot, after a search for an earlier snapshot that
+        already has it."""
         found = EarlierCommits(
             self.handle, CommitId(self.user, self._next), (CommitKind.COMPACT,), is_new=True
         )

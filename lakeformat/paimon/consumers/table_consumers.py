@@ -151,8 +151,8 @@ class TableConsumers:
         if number < earliest:
             raise InvalidRequestError(
                 f"consumer {consumer_id!r} of {self._handle.uri} fell behind: snapshot {number} "
-                f"has expired, the earliest left is {earliest}; let it read that next, and "
-                "read all rows once to make up for what it has missed"
+                f"has expired, the earliest left is {earliest}; read all rows once, because "
+                f"changes are lost, and set the consumer to snapshot {earliest} or later"
             )
         if number > following:
             raise InvalidRequestError(

@@ -33,7 +33,7 @@ class Retention:
     retain_max: int
     retain_min: int
     older_than: int
-    """Epoch milliseconds: a snapshot in force at this time or later is kept, up to
+    """Epoch milliseconds: a snapshot that was current at this time or later is kept, up to
     ``retain_max``."""
     limit: int
     """Largest number to expire."""
@@ -148,7 +148,7 @@ def select_snapshots(
 ) -> Selection:
     """Return how many of the oldest snapshots expire.
 
-    ``ids`` are all snapshots, ascending. A snapshot was in force until the next one, so its age
+    ``ids`` are all snapshots, ascending. A snapshot was current until the next one, so its age
     counts from the commit of the next. ``time_of`` is called as rarely as possible; None means the
     snapshot has expired meanwhile.
     """
@@ -159,7 +159,7 @@ def select_snapshots(
         if follower is not None and follower >= retention.older_than:
             return Selection(
                 position,
-                f"snapshot {ids[position]} was in force until {moment_text(follower)}, which is "
+                f"snapshot {ids[position]} was the newest until {moment_text(follower)}, which is "
                 f"not before the age limit {moment_text(retention.older_than)}",
             )
     return Selection(highest, reason, limited)

@@ -50,7 +50,7 @@ class IndexUnit:
         parts += [
             f"{kind} of {column} is not asked for" for column, kind in sorted(self.there - asked)
         ]
-        return "; ".join(parts) or "built anew, as asked"
+        return "; ".join(parts) or "rebuilt, as requested"
 
 
 def plan_units(

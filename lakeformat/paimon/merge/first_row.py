@@ -33,7 +33,7 @@ class FirstRow:
             row = int(groups.order[retracts.argmax()])
             raise InvalidRequestError(
                 f"a delete or update-before of {key_text(rows, self.keys, row)} meets another row, "
-                "which merge engine 'first-row' does not take; set 'ignore-delete' to 'true', or "
+                "which merge engine 'first-row' does not accept; set 'ignore-delete' to 'true', or "
                 "write no such rows"
             )
         return take_rows(rows, without(groups, retracts).oldest)

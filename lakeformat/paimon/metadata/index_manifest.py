@@ -179,7 +179,7 @@ def _members(record: Mapping[str, Any], members: Mapping[str, tuple[str, type]])
 
 def _typed(value: Any, expected: type) -> Any:
     if type(value) is not expected:
-        raise TypeError(f"{value!r} where {expected.__name__} belongs")
+        raise TypeError(f"{value!r} is not of type {expected.__name__}")
     return value
 
 

@@ -75,7 +75,7 @@ def _numbers(storage: Storage, layout: TableLayout) -> list[int]:
 
 
 def latest_schema_id(storage: Storage, layout: TableLayout) -> int | None:
-    """The number of the schema in force; None when the table does not exist."""
+    """The number of the current schema; None when the table does not exist."""
     return max(schema_ids(storage, layout), default=None)
 
 
@@ -142,7 +142,7 @@ def alter_schema(
 
     Where another writer was first, the changes are checked again on its schema. Changes that
     change nothing write nothing. Where the table was renamed or dropped meanwhile, and perhaps
-    made anew, what was published is taken back.
+    created again, what was published is taken back.
     """
     from lakeformat.paimon.schema_changes.apply import apply_changes
 

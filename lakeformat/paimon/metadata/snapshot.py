@@ -171,7 +171,7 @@ def marked(kind: CommitKind, properties: Mapping[str, str]) -> Mapping[str, str]
 
 
 def is_foreign_compaction(snapshot: Snapshot) -> bool:
-    """Return True for a compaction that does not bear the mark."""
+    """Return True for a compaction of another program: it lacks the property of ``marked``."""
     if snapshot.commit_kind is not CommitKind.COMPACT:
         return False
     return COMPACTION_MARK not in (snapshot.properties or {})

@@ -1,7 +1,7 @@
 """Statistics files: ``statistics/stat-<uuid>-<n>``, what ANALYZE found out about the rows.
 
 A snapshot names its file and its successors inherit it until the schema changes, so that a
-reader compares ``snapshot_id`` with the head before it trusts the counts.
+reader compares ``snapshot_id`` with the newest snapshot before it trusts the counts.
 """
 
 from __future__ import annotations

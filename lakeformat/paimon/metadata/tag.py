@@ -174,6 +174,8 @@ def _seconds(value: Any) -> float:
         return float(value)
     found = _DURATION.fullmatch(value) if isinstance(value, str) else None
     if found is None:
-        raise ValueError(f"tagTimeRetained is {value!r}, neither seconds nor a text like 'PT24H'")
+        raise ValueError(
+            f"tagTimeRetained is {value!r}, neither a number of seconds nor a text like 'PT24H'"
+        )
     days, hours, minutes, seconds = (float(part or 0) for part in found.groups())
     return ((days * 24 + hours) * 60 + minutes) * 60 + seconds

@@ -53,7 +53,7 @@ class ExpireRequest:
     batch_size: int | None = None
 
     def rules(self, handle: TableHandle) -> ExpireRules:
-        """Return the rules in force, checked."""
+        """Return the rules that apply, checked."""
         if not handle.schema.partition_keys:
             raise InvalidRequestError(
                 f"{handle.uri} has no partitions, so none of them can expire: delete old rows by "

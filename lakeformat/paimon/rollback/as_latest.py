@@ -151,14 +151,14 @@ def _require_there(handle: TableHandle, target: Snapshot, files: Sequence[Remova
     missing = [each.uri for each, is_there in zip(files, there, strict=True) if not is_there]
     if missing:
         raise CorruptTableError(
-            f"{handle.uri} cannot go back to snapshot {target.id}: {len(missing)} of its files are "
-            f"missing, {missing[0]} first; nothing was changed. Choose another snapshot, or "
-            "restore the files from a backup"
+            f"{handle.uri} cannot be rolled back to snapshot {target.id}: {len(missing)} of its "
+            f"files are missing, {missing[0]} first; nothing was changed. Choose another snapshot, "
+            "or restore the files from a backup"
         )
 
 
 def _files_back(handle: TableHandle, plan: Return) -> Iterator[Removal]:
-    """Yield every file that the target needs and the head does not."""
+    """Yield every file that the target needs and the newest snapshot does not."""
     data = Candidates(handle)
     data.add(plan.added, FileClass.DATA, "is restored")
     yield from data.removals()

@@ -106,7 +106,9 @@ def _as_latest(
         return done
     target = said.found(handle)
     if head is None:
-        raise NotFoundError(f"{handle.uri} has no snapshot: go back to a tag with as_latest=False")
+        raise NotFoundError(
+            f"{handle.uri} has no snapshot: roll back to a tag with as_latest=False"
+        )
     try:
         plan = plan_return(handle, head, target)
     except CorruptTableError as damage:

@@ -89,8 +89,8 @@ def check_cast(schema: TableSchema, path: Path, old: DataType, new: DataType) ->
     if only_implicit and _has_cast(old, new, explicit=True):
         raise InvalidRequestError(f"{change} without loss, and {option.key!r} is set")
     raise InvalidRequestError(
-        f"{change}: there is no such cast; the fields of a ROW, the element of an ARRAY and the "
-        "value of a MAP change one by one, by their path"
+        f"{change}: there is no such cast. Add a column of the new type, or change the fields of a "
+        "ROW, the element of an ARRAY or the value of a MAP one by one, by their path"
     )
 
 

@@ -100,7 +100,7 @@ def _check_functions(schema: TableSchema, groups: tuple[SequenceGroup, ...]) -> 
             default = TableOptions.default_aggregate_function.key
             key = f"fields.{field.name}.aggregate-function" if own else default
             raise InvalidRequestError(
-                f"option {key!r} aggregates {field.name!r} with {function!r}, which takes a "
+                f"option {key!r} aggregates {field.name!r} with {function!r}, which needs a "
                 "sequence group in merge engine 'partial-update'; name the column in a "
                 f"'fields.<column>.sequence-group', or set its function to {_NEEDS_NO_GROUP!r}"
             )

@@ -107,7 +107,7 @@ def _check_row_numbers(schema: TableSchema) -> None:
     options = schema.table_options
     if options.data_evolution_enabled and not options.row_tracking_enabled:
         raise InvalidRequestError(
-            "option 'data-evolution.enabled' joins files by the numbers of their rows: set "
+            "option 'data-evolution.enabled' joins files by row id: set "
             "'row-tracking.enabled' = 'true' too"
         )
     if options.data_evolution_enabled and (schema.primary_keys or options.bucket != UNAWARE_BUCKET):
@@ -157,8 +157,8 @@ def _check_files(schema: TableSchema) -> None:
     for option in _OF_LEVELS:
         if option.key in schema.options:
             raise InvalidRequestError(
-                f"option {option.key!r} is for tables with a primary key: no other has levels "
-                "or changelog files"
+                f"option {option.key!r} is for tables with a primary key: other tables have "
+                "no levels or changelog files"
             )
     require_format_holds(schema.fields, options, DATA_FILES)
 

@@ -74,8 +74,8 @@ def named_state(options: TableOptions) -> NamedState | None:
     for option, _ in given:
         if option not in wanted:
             raise InvalidRequestError(
-                f"option 'scan.mode' is {mode!r}, which does not go with {option.key!r}: remove "
-                "one of them"
+                f"option 'scan.mode' is {mode!r}, which cannot be combined with {option.key!r}: "
+                "remove one of them"
             )
         return _named(options, option, mode)
     if wanted:

@@ -1,4 +1,4 @@
-"""Check that rows of staged results are in a known order: of one key the newer row has to win."""
+"""Check that the newest row of each key is known: rows of staged results need an order."""
 
 from __future__ import annotations
 

@@ -134,7 +134,7 @@ class _LoggedBatch:
         head = latest_snapshot(handle.storage, handle.layout)
         now = handle.environment.now_millis()
         identity = None if head is None else head.identity
-        # Keep the head, too: while it exists, expired older snapshots do not matter.
+        # Keep the newest snapshot, too: while it exists, expired older snapshots do not matter.
         kept = FIRST_SNAPSHOT_ID if head is None else head.id
         TableConsumers(handle).set(self.name, next_snapshot=kept)
         self._write(_Note(self.commit.identifier, now, identity))

@@ -389,7 +389,7 @@ class RowSystemTable(ReadOnlyTable):
         where: Where | None = None,
         partitions: Partitions | None = None,
     ) -> Rows:
-        """Return the changes after one snapshot up to another, as ``changes`` of the table."""
+        """Return the changes after one snapshot up to another, like ``Table.changes``."""
         from lakeformat.paimon.read.changes.window import find_window
         from lakeformat.paimon.system_tables import RowSelection
 

@@ -42,7 +42,7 @@ def sort_compact(
     executor: str | Executor | None = None,
     on_progress: OnUnit | None = None,
 ) -> CompactReport:
-    """Write all rows anew, sorted by columns or along a curve through them.
+    """Write all rows again, sorted by columns or along a curve through them.
 
     ``strategy`` is ``order``, one column after the other; ``zorder`` or ``hilbert``, all of them
     alike. Each partition is sorted and published as a compaction. Rows that a writer adds

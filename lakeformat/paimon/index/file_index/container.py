@@ -108,7 +108,9 @@ def _read_prefix(cursor: ByteCursor, size: int) -> int:
         )
     head_length = cursor.int32()
     if not _PREFIX_BYTES <= head_length <= size:
-        raise cursor.error(f"the length of its head is {head_length}, in a file of {size} bytes")
+        raise cursor.error(
+            f"the length of its head is {head_length}, but must be {_PREFIX_BYTES} to {size} bytes"
+        )
     return head_length
 
 

@@ -39,7 +39,7 @@ def require_type(
     if not isinstance(data_type, AtomicType) or data_type.name not in supported:
         raise UnsupportedError(
             f"a {index_type} index cannot hold {type_to_json(data_type)}; "
-            f"it takes {', '.join(sorted(supported))}"
+            f"it accepts {', '.join(sorted(supported))}"
         )
     return data_type
 

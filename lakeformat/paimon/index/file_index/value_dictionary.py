@@ -30,7 +30,7 @@ def require_coded_type(data_type: DataType, index_type: str) -> AtomicType:
     if is_too_fine(found):
         raise UnsupportedError(
             f"a {index_type} index cannot hold {type_to_json(found)}; "
-            "it takes DECIMAL up to 18 digits and timestamps up to microseconds"
+            "it accepts DECIMAL up to 18 digits and timestamps up to microseconds"
         )
     return found
 

@@ -22,4 +22,4 @@ def union_of_bitmaps(values: Sequence[bytes]) -> bytes:
 
 
 def _decoded(value: bytes) -> BitMap:
-    return read_bitmap(ByteCursor(value, "its bitmap", remedy="write the bitmap anew"))
+    return read_bitmap(ByteCursor(value, "its bitmap", remedy="write the bitmap again"))

@@ -48,7 +48,7 @@ def union_of_long_bitmaps(values: Sequence[bytes]) -> bytes:
 
 def decode_long_bitmap(value: bytes) -> Longs:
     """Return the numbers of a bitmap, ascending as unsigned."""
-    cursor = ByteCursor(value, "its bitmap", remedy="write the bitmap anew")
+    cursor = ByteCursor(value, "its bitmap", remedy="write the bitmap again")
     if not cursor.int8():
         return np.empty(0, np.uint64)
     leaves = [_read_leaf(cursor) for _ in range(cursor.little_uint64())]

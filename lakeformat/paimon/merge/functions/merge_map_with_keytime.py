@@ -21,7 +21,10 @@ __all__ = ["MergeMapWithKeyTimeFunction"]
 
 @dataclass(frozen=True, slots=True)
 class MergeMapWithKeyTimeFunction:
-    """Merges entries by key and by the time in a member of the value; a null value removes."""
+    """Merges map entries by key: keeps the one with the latest time, a member of its value.
+
+    A null value deletes the entry.
+    """
 
     name: str
     column: str

@@ -1,4 +1,4 @@
-"""Lets each DELETE meet its ADD, for all entries of a snapshot at once."""
+"""Cancels each ADD that a DELETE names, for all entries of a snapshot at once."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class CancelledPairs:
 
 
 def meet(columns: ManifestColumns) -> CancelledPairs:
-    """Let each DELETE meet its ADD, and find the files that are added twice."""
+    """Cancel each ADD that a DELETE names, and find the files that are added twice."""
     everything = np.arange(len(columns))
     # File names are unique but for files that move up a level: mostly this is all it takes.
     if not columns.is_delete.any() and _all_differ(_mix(columns.file_name, 0)):

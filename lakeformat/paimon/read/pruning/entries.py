@@ -285,7 +285,7 @@ def _named(fields: Sequence[DataField], names: Sequence[str]) -> list[DataField]
 
 
 def _by_list(column: ListColumn) -> Iterator[tuple[tuple[str, ...] | None, Positions]]:
-    """Yield each distinct list, or None, with the rows that have it."""
+    """Yield each distinct list (None for a missing one) with the positions of its rows."""
     rest = np.arange(len(column))
     if column.present is not None:
         yield None, rest[~column.present]

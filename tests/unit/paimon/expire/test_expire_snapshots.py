@@ -166,7 +166,7 @@ def test_the_options_of_the_table_decide_where_the_call_says_nothing():
         rows.commit(("+I", number, "x"))
     report = rows.table.expire_snapshots()
     assert ids(rows.table) == [2, 3, 4, 5, 6]
-    assert "snapshot 2 was in force until 1970-01-01" in report.reason
+    assert "snapshot 2 was the newest until 1970-01-01" in report.reason
 
 
 def test_the_limit_is_how_many_go_at_most_and_the_report_says_that_there_are_more():

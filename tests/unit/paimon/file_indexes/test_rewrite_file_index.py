@@ -131,7 +131,7 @@ def test_partitions_can_be_chosen_and_force_builds_anew(catalog):
     report = table.rewrite_file_indexes(where="dt = 'day-0'")
     assert [each.partition for each in report.changed] == ["dt=day-0"]
     report = table.rewrite_file_indexes(partitions={"dt": "day-0"}, force=True)
-    assert [each.reason for each in report.changed] == ["built anew, as asked"]
+    assert [each.reason for each in report.changed] == ["rebuilt, as requested"]
 
 
 def test_an_index_in_a_manifest_that_is_built_anew_alike_changes_nothing(catalog):

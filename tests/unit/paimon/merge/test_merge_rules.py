@@ -121,11 +121,11 @@ REFUSED = [
     # Functions
     (
         {**PARTIAL, "fields.a.aggregate-function": "sum"},
-        "'fields.a.aggregate-function' aggregates 'a' with 'sum', which takes a sequence group",
+        "'fields.a.aggregate-function' aggregates 'a' with 'sum', which needs a sequence group",
     ),
     (
         {**GROUP, "fields.default-aggregate-function": "max"},
-        "'fields.default-aggregate-function' aggregates 'dt' with 'max', which takes a sequence",
+        "'fields.default-aggregate-function' aggregates 'dt' with 'max', which needs a sequence",
     ),
     (
         {**GROUP, "fields.a.aggregate-function": "listagg"},
@@ -222,7 +222,7 @@ def test_a_sequence_says_nothing_where_a_row_may_move_between_partitions(catalog
 
 CHANGES = [
     ([lake.set_option("sequence.field", "nix")], "'sequence.field' names .*'nix'"),
-    ([lake.set_option("fields.a.aggregate-function", "sum")], "takes a sequence group"),
+    ([lake.set_option("fields.a.aggregate-function", "sum")], "needs a sequence group"),
     ([lake.set_option("fields.b.sequence-group", "a")], "'b', which is STRING"),
     ([lake.set_option("ignore-delete", "true")], "which option 'ignore-delete' ignores"),
     ([lake.set_option("merge-engine", "first-row")], "is for merge engine 'partial-update'"),

@@ -186,7 +186,10 @@ def test_a_table_of_changes_is_not_read_as_rows(shop, key):
     ("options", "message"),
     [
         ({"scan__snapshot_id": "1", "scan__tag_name": "a"}, "'scan.snapshot-id' and 'scan.tag-"),
-        ({"scan__mode": "latest", "scan__snapshot_id": "1"}, "'latest', which does not go with"),
+        (
+            {"scan__mode": "latest", "scan__snapshot_id": "1"},
+            "'latest', which cannot be combined with",
+        ),
         ({"scan__mode": "from-snapshot"}, "needs one of 'scan.snapshot-id' or 'scan.tag-name'"),
         ({"scan__snapshot_id": "one"}, "'scan.snapshot-id' is 'one'"),
         ({"scan__mode": "sideways"}, "'scan.mode' is 'sideways'"),

@@ -156,7 +156,7 @@ def test_the_whole_table_can_be_overwritten_and_single_partitions_cannot(catalog
 
 def test_a_number_of_buckets_is_refused(catalog):
     table = crossing(catalog, bucket="4")
-    with pytest.raises(lake.UnsupportedError, match="that takes 'bucket' = '-1'"):
+    with pytest.raises(lake.UnsupportedError, match="that needs 'bucket' = '-1'"):
         table.write(rows(("mon", 1, 1, "a")))
 
 
