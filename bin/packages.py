@@ -23,6 +23,7 @@ from pathlib import Path
 from trouble import SetupError, explain_output
 
 SECONDS_BETWEEN_SIGNS_OF_LIFE = 30
+PIP_INSTALL = Path(__file__).with_name("pip_install.py")
 
 # Settings of the caller's shell that would send packages elsewhere, or spoil what is installed.
 MISLEADING = (
@@ -36,12 +37,6 @@ MISLEADING = (
     "UV_SYSTEM_PYTHON",
     "VIRTUAL_ENV",
 )
-
-# On every processor; pip uses one. Files that are not valid Python are left out, as pip does.
-COMPILE = """\
-import compileall, sysconfig
-compileall.compile_dir(sysconfig.get_path("purelib"), quiet=2, workers=0)
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,8 +180,9 @@ def build(environment: Environment, environ: Mapping[str, str], held: int) -> No
     began = time.monotonic()
     try:
         create_empty(environment, uv, environ, held)
-        what = ["-r", str(environment.root / environment.lock)]
-        install_pinned(environment, what, environ, held, doing=f"installing {environment.lock}")
+        install_pinned(
+            environment, environment.lock, environ, held, doing=f"installing {environment.lock}"
+        )
         update_stamp(environment, packages=packages_digest(environment))
     except BaseException:
         shutil.rmtree(environment.folder, ignore_errors=True)
@@ -240,31 +236,35 @@ def create_empty(
 def install_project(environment: Environment, environ: Mapping[str, str], held: int) -> None:
     """Install the project itself, editable, with the build backend of the lock."""
     what = ["--no-deps", "--no-build-isolation", "--editable", str(environment.root)]
-    install(environment, what, environ, held, doing="installing the project")
+    if not (command := uv_install(environment, environ)):
+        python = str(environment.python)
+        command = [python, "-m", "pip", "install", "--disable-pip-version-check"]
+    run_quietly(environment, command + what, environ, held, doing="installing the project")
     update_stamp(environment, project=project_digest(environment))
 
 
 def install_pinned(
-    environment: Environment, what: list[str], environ: Mapping[str, str], held: int, *, doing: str
+    environment: Environment,
+    lock: str,
+    environ: Mapping[str, str],
+    held: int,
+    *options: str,
+    doing: str,
 ) -> None:
     """Install what a lock file pins: only files whose hashes the lock holds."""
-    install(environment, ["--require-hashes", *what], environ, held, doing=doing)
+    file = str(environment.root / lock)
+    if command := uv_install(environment, environ):
+        command += ["--require-hashes", *options, "-r", file]
+    else:
+        command = [str(environment.python), str(PIP_INSTALL), file, *options]
+    run_quietly(environment, command, environ, held, doing=doing)
 
 
-def install(
-    environment: Environment, what: list[str], environ: Mapping[str, str], held: int, *, doing: str
-) -> None:
-    """Install packages with uv if there is one, else with the environment's pip."""
+def uv_install(environment: Environment, environ: Mapping[str, str]) -> list[str]:
+    """Return the command that installs packages with uv, or nothing if there is no uv."""
     uv = shutil.which("uv", path=environ.get("PATH"))
     python = str(environment.python)
-    if uv:
-        command = [uv, "pip", "install", "--quiet", "--python", python, "--compile-bytecode"]
-    else:
-        command = [python, "-m", "pip", "install", "--disable-pip-version-check", "--no-compile"]
-    run_quietly(environment, command + what, environ, held, doing=doing)
-    if not uv:
-        compile_packages = [python, "-I", "-c", COMPILE]
-        run_quietly(environment, compile_packages, environ, held, doing="compiling the packages")
+    return [uv, "pip", "install", "--quiet", "--python", python, "--compile-bytecode"] if uv else []
 
 
 def run_quietly(

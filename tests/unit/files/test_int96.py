@@ -22,6 +22,7 @@ from lakeformat.types.arrow_types import to_arrow_schema
 from lakeformat.types.type_text import parse_type
 from lakeformat.types.types import DataField
 from lakeformat.types.values import values_from_arrow, values_to_arrow
+from tests import sampling
 
 LONG = 2**63 - 1
 DAY = 86_400 * 10**9
@@ -136,7 +137,7 @@ KINDS = {
 }
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=sampling.count(20, whole=60))
 @given(st.data())
 def test_any_rows_come_back_from_any_slices(data):
     names = data.draw(st.lists(st.sampled_from(sorted(KINDS)), min_size=1, max_size=4))

@@ -14,6 +14,7 @@ from lakeformat.files.parquet.thrift_compact import (
     parse_struct,
     serialize_struct,
 )
+from tests import sampling
 
 # What a compact stream says of a value, and values it can have; members and lists follow below.
 ATOMIC = {
@@ -87,7 +88,7 @@ TYPES = {
         }
     ),
 )
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=sampling.count(20, whole=50))
 def test_the_footer_of_any_file_that_arrow_writes_keeps_its_bytes(names, rows, options):
     arrays = [pa.nulls(rows, TYPES[name]) for name in names]
     numbers = pa.array(range(rows), pa.int64())

@@ -22,6 +22,7 @@ from lakeformat.paimon.metadata.record_file import decode_avro_file, encode_avro
 from lakeformat.paimon.metadata.statistics import TableStatistics
 from lakeformat.paimon.metadata.tag import Tag, create_tag
 from lakeformat.storage import MemoryStorage
+from tests import sampling
 from tests.manifest_entries import entries_in
 from tests.paper import (
     commit,
@@ -107,7 +108,7 @@ def test_of_a_message_cut_short_anywhere_nothing_is_read():
             lake.CommitMessage.from_bytes(content[:size])
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=sampling.count(20, whole=300))
 @given(damage=st.lists(st.tuples(st.floats(0, 1, exclude_max=True), st.integers(0, 255))))
 def test_a_message_with_damaged_bytes_is_refused_or_is_whole(damage):
     content = bytearray(whole_message().to_bytes())

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import lakeformat as lake
 from lakeformat.paimon.compact.plan import plan_compaction
 from lakeformat.paimon.compact.run import run_messages
+from tests import sampling
 
 COLUMNS = [("dt", "STRING"), ("id", "BIGINT"), ("note", "STRING")]
 
@@ -287,7 +288,7 @@ def test_a_merging_read_says_what_a_compaction_will_make_of_it(catalog, engine):
     assert content(table) == before
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=sampling.count(20, whole=50))
 @given(
     st.lists(st.tuples(CHANGES, st.booleans()), min_size=1, max_size=5),
     st.integers(1, 3),

@@ -17,6 +17,7 @@ from lakeformat.paimon.merge.order import MergeOrder
 from lakeformat.paimon.merge.partial_update import PartialUpdate
 from lakeformat.paimon.merge.partial_update_rules import PartialUpdateRules
 from lakeformat.paimon.schema_changes.sequence_groups import SequenceGroup
+from tests import sampling
 from tests.partial_update_model import Model
 
 KINDS = ("+I", "-U", "+U", "-D")
@@ -176,14 +177,14 @@ def rows_of(kinds):
 
 
 @pytest.mark.parametrize("rules", RULES.values(), ids=RULES)
-@settings(max_examples=25)
+@settings(max_examples=sampling.count(20, whole=25))
 @given(rows=rows_of(("+I", "+U")))
 def test_added_rows_merge_as_the_rules_read(rules, rows):
     assert merged(rules, rows) == modelled(rules, rows)
 
 
 @pytest.mark.parametrize("rules", RULES.values(), ids=RULES)
-@settings(max_examples=40)
+@settings(max_examples=sampling.count(20, whole=40))
 @given(rows=rows_of(("+I", "+I", "+U", "-U", "-D")))
 def test_rows_of_any_kind_merge_as_the_rules_read(rules, rows):
     assert merged(rules, rows) == modelled(rules, rows)

@@ -33,6 +33,7 @@ from lakeformat.paimon.metadata.manifest_columns.read import (
 from lakeformat.paimon.metadata.manifest_columns.schema import MANIFEST_SCHEMA
 from lakeformat.paimon.metadata.record_file import encode_avro_file
 from lakeformat.paimon.metadata.simple_stats import EMPTY_ROW, EMPTY_STATS, SimpleStats
+from tests import sampling
 
 LONG = st.integers(-(2**63), 2**63 - 1)
 SIZES = st.integers(0, 2**63 - 1) | st.integers(0, 300)
@@ -76,6 +77,7 @@ FILES = st.builds(
     write_cols=NAME_LISTS,
     write_cols_sequences=st.none() | st.lists(LONG, max_size=3).map(tuple),
 )
+
 ENTRIES = st.lists(
     st.builds(
         ManifestEntry,
@@ -268,7 +270,7 @@ def outcome(decode):
         return None
 
 
-@settings(max_examples=300)
+@settings(max_examples=sampling.count(20, whole=300))
 @given(st.sampled_from([SMALL, PACKED]), CHANGES)
 def test_damage_is_our_error_or_what_fastavro_makes_of_it(content, changes):
     for place, noise in changes:
@@ -285,7 +287,7 @@ def test_a_truncated_manifest_is_never_a_partial_answer(content, length):
         decode_manifest(content[: length % len(content)], "m")
 
 
-@settings(max_examples=200)
+@settings(max_examples=sampling.count(20, whole=200))
 @given(st.binary(max_size=200), st.integers(0, 3))
 def test_damaged_records_behind_a_whole_container_are_told_apart(noise, count):
     """Noise inside the block: the container cannot notice."""
@@ -337,7 +339,7 @@ IDENTITIES = st.builds(
 )
 
 
-@settings(max_examples=300)
+@settings(max_examples=sampling.count(20, whole=300))
 @given(st.lists(st.tuples(IDENTITIES, st.booleans()), max_size=20))
 def test_columns_and_objects_agree_on_the_files_left(story):
     entries = [replace(entry, kind=FileKind(is_delete)) for entry, is_delete in story]

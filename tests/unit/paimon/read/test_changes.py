@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import lakeformat as lake
 from lakeformat.paimon.read.equal_rows import equal_values
+from tests import sampling
 from tests.conformance.format_checklist.keyed_table import DELETE, UPDATE_AFTER, KeyedTable
 from tests.keyed_rows import KeyedRows, listed
 
@@ -300,7 +301,7 @@ WRITES = st.lists(
 )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=sampling.count(20, whole=40))
 @given(WRITES, st.data())
 def test_a_difference_leads_from_one_state_to_the_other(commits, data):
     """The difference may include unchanged rows; with deletions it is exact."""

@@ -22,6 +22,7 @@ from lakeformat.paimon.read.pruning.entries import EntryPruner
 from lakeformat.paimon.schema import TableSchema
 from lakeformat.rows.prune import Alternatives, Bounds, ColumnTest, Op, may_meet
 from lakeformat.types.types import STRING, DataField, TypeName, atomic
+from tests import sampling
 
 INT, BIGINT, DOUBLE = (atomic(name) for name in (TypeName.INT, TypeName.BIGINT, TypeName.DOUBLE))
 FIELDS = (
@@ -30,6 +31,7 @@ FIELDS = (
     DataField(2, "name", STRING),
     DataField(3, "price", atomic(TypeName.DECIMAL, 25, 2)),
 )
+
 TYPES = [field.type for field in FIELDS]
 APPEND = TableSchema(0, FIELDS, 3, partition_keys=("day",))
 KEYED = TableSchema(0, FIELDS, 3, partition_keys=("day",), primary_keys=("day", "id"))
@@ -123,7 +125,7 @@ def pruner(schema, *wanted, buckets=None, schemas=None) -> EntryPruner:
 COVERED = st.sampled_from([(), ("id",), ("id", "price"), ("name",), ("day", "id", "name", "price")])
 
 
-@settings(max_examples=200)
+@settings(max_examples=sampling.count(20, whole=200))
 @given(
     st.lists(st.tuples(st.none() | DOMAIN["day"], ROWS, COVERED), min_size=1, max_size=6),
     st.lists(conditions(), min_size=1, max_size=2),
@@ -146,7 +148,7 @@ def test_a_file_with_a_row_asked_for_is_kept(files, wanted):
 BRANCHES = st.lists(st.lists(conditions(), min_size=1, max_size=2), min_size=1, max_size=3)
 
 
-@settings(max_examples=200)
+@settings(max_examples=sampling.count(20, whole=200))
 @given(
     st.lists(st.tuples(st.none() | DOMAIN["day"], ROWS, COVERED), min_size=1, max_size=6),
     st.lists(conditions(), max_size=1),

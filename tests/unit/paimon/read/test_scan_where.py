@@ -21,6 +21,7 @@ from lakeformat.paimon.read.scan import Scan
 from lakeformat.rows.conditions.filter import bind_predicate
 from lakeformat.rows.conditions.predicate import Predicate, col
 from lakeformat.types.arrow_types import to_arrow_schema
+from tests import sampling
 from tests.conformance.format_checklist.keyed_table import DELETE, KeyedTable
 
 COLUMNS = (("k", "BIGINT NOT NULL"), ("v", "BIGINT"), ("s", "STRING"))
@@ -256,7 +257,7 @@ def test_fewer_columns_are_fewer_bytes(tmp_path):
     st.integers(0, 5),
     st.integers(0, 3),
 )
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=sampling.count(20, whole=25))
 def test_a_condition_finds_what_filtering_all_rows_finds(tmp_path_factory, runs, key, value):
     table = keyed(tmp_path_factory.mktemp("w"))
     for run in runs:

@@ -23,6 +23,7 @@ from lakeformat.paimon.metadata.commit_message import CommitMessage
 from lakeformat.paimon.table import load_table
 from lakeformat.paimon.write.key_hashes import KeyHashes, Room
 from lakeformat.storage import open_storage
+from tests import sampling
 
 COLUMNS = [("dt", "STRING"), ("id", "BIGINT"), ("note", "STRING")]
 
@@ -114,7 +115,7 @@ def test_a_deleted_key_keeps_its_place(catalog):
     assert indexes(table) == {("{}", 0): 2, ("{}", 1): 1}
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=sampling.count(20, whole=200))
 @given(
     st.lists(st.lists(st.integers(-6, 6), min_size=1, max_size=12), max_size=5),
     st.sets(st.integers(-6, 6), max_size=6),

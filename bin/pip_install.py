@@ -1,0 +1,47 @@
+"""Installs a lock file with pip, on every processor, into the environment whose Python runs this.
+
+One pip uses one processor. A lock file names all packages, so several pips can share it.
+"""
+
+from __future__ import annotations
+
+import compileall
+import os
+import re
+import subprocess
+import sys
+import sysconfig
+import tempfile
+from pathlib import Path
+
+MOST_PIPS = 4
+PIP = (
+    *(sys.executable, "-m", "pip", "install", "--disable-pip-version-check", "--progress-bar=off"),
+    *("--require-hashes", "--no-deps", "--no-compile"),
+)
+
+
+def main(lock: str, *options: str) -> int:
+    """Return pip's exit code; its output has the reason of a failure."""
+    pips = min(os.cpu_count() or 1, MOST_PIPS)
+    with tempfile.TemporaryDirectory() as folder:
+        running = []
+        for number, part in enumerate(split(Path(lock).read_text(encoding="utf-8"), pips)):
+            file = Path(folder, f"{number}.txt")
+            file.write_text(part, encoding="utf-8")
+            running.append(subprocess.Popen([*PIP, *options, "-r", str(file)]))
+        codes = [process.wait() for process in running]
+    if not any(codes):
+        # Files that are not valid Python are left out, as pip does.
+        compileall.compile_dir(sysconfig.get_path("purelib"), quiet=2, workers=0)
+    return max(codes)
+
+
+def split(lock: str, parts: int) -> list[str]:
+    """Deal the packages of a lock file, each with its hashes, to several files."""
+    packages = re.split(r"^(?=[A-Za-z0-9])", lock, flags=re.MULTILINE)[1:]
+    return ["".join(packages[number::parts]) for number in range(min(parts, len(packages)))]
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))
