@@ -338,7 +338,7 @@ def _accepts(hint: Any, value: Any) -> bool:
 
 
 def _readings(hint: Any, value: Any) -> Sequence[Any]:
-    """Return the possible values: the value itself, and what a rendered text may stand for."""
+    """Return the possible values: the value itself, and its readings if it is rendered text."""
     value = moment_text(hint, value)
     if not isinstance(value, str):
         return (value,)

@@ -161,7 +161,7 @@ def new_schema(
 def _keys(
     argument: str, option: str, given: Sequence[str], settings: dict[str, str], columns: list[str]
 ) -> tuple[str, ...]:
-    """Return the columns of a key; if an option names them, remove the option."""
+    """Return the columns of a key. If an option names them, it is removed from ``settings``."""
     keys = _column_list(argument, given)
     if option in settings:
         if keys:

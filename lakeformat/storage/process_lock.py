@@ -17,7 +17,7 @@ __all__ = ["ProcessLock"]
 
 class _HeldLock:
     def require_time(self, seconds: float = 0.0) -> None:
-        """Return: a lock in memory lasts as long as its holder."""
+        """Do nothing: a lock in memory does not expire."""
 
     def keep(self) -> None:
         """Do nothing: a kept lock would never become free."""

@@ -86,7 +86,7 @@ class Renames:
             return True
 
     def refuse_files_on_their_way(self, name: TableName) -> None:
-        """Refuse a name whose place still holds files of a renamed table: the two would mix."""
+        """Refuse a name whose directory still holds files of a renamed table: the two would mix."""
         for new, old in self._listing.renames().items():
             if old != name or self.unfinished(new) is None:
                 continue

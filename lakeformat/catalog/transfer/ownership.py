@@ -77,8 +77,8 @@ def claim(storage: Storage, root: str, owner: Owner) -> bool:
     except LakeError as reason:
         if not _is_there(storage, path, content):
             raise UnavailableError(
-                f"{storage.uri(path)} cannot be written: {reason}. It names the table that owns, "
-                "and some day deletes, the files: pass copy=True to copy them instead"
+                f"{storage.uri(path)} cannot be written: {reason}. It would name the table that "
+                "owns and may delete the files: pass copy=True to copy them instead"
             ) from reason
         made = True
     refuse_owned(storage, root, [], owner)  # another table may have been first

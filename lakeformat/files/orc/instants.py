@@ -1,8 +1,8 @@
 """TIMESTAMP_LTZ in ORC files, which a JVM outside UTC stores shifted by its zone's offset.
 
-With ``orc.timestamp-ltz.legacy.type``, the default, Java takes an instant for a wall clock of the
-JVM's zone, and stores the instant at which that clock shows it. Reading reverses this with the zone
-in the file. A file without a column of type TIMESTAMP names no zone.
+With ``orc.timestamp-ltz.legacy.type``, the default, Java reads the UTC date and time of an instant
+as local time of the JVM's zone, and stores the instant of that local time. Reading reverses this
+with the zone in the file. A file without a column of type TIMESTAMP names no zone.
 """
 
 from __future__ import annotations

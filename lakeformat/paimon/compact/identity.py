@@ -1,6 +1,6 @@
 """The snapshots that a compaction has published under one identity, this time and before.
 
-A compaction publishes as many snapshots as it needs. They bear a user of their own, made of the
+A compaction publishes as many snapshots as it needs. They have a user of their own, made of the
 identity it was given, and count from 0, so that no other commit of that user has the same identity.
 """
 
@@ -51,7 +51,7 @@ class CompactIdentity:
         self._next += 1
 
     def look(self) -> None:
-        """Count the snapshots that twins of this compaction have published meanwhile."""
+        """Count the snapshots that other attempts of this compaction have published meanwhile."""
         head = latest_snapshot(self.handle.storage, self.handle.layout)
         down_to = self._looked.id if self._looked else 0
         new = newest_first(self.handle, head, down_to) if head else ()

@@ -114,7 +114,10 @@ def _failed(name: str, error: LakeError) -> StepReport:
 def _look_again(
     handle: TableHandle, steps: list[StepReport]
 ) -> tuple[HealthReport | None, Figures, tuple[StalledConsumer, ...]]:
-    """The table after its steps; an error is one more failed step, and loses no report."""
+    """Return the health, figures and stalled consumers after the steps.
+
+    An error is added as a failed step, so that the reports of the other steps are not lost.
+    """
     forgotten = [
         name
         for step in steps

@@ -37,7 +37,7 @@ class NumberedFiles:
         return sorted(n for n in (numbered(name, self.prefix) for name in names) if n is not None)
 
     def latest_id(self) -> int | None:
-        """The highest number; None when there is no file."""
+        """The highest number of the files; None if there are none."""
         hint = self._read_latest_hint()
         if hint is not None:
             # Numbers have no gaps: writers that were faster than the hint are found by walking

@@ -107,7 +107,7 @@ _Depth: TypeAlias = tuple[str, int]
 
 @dataclass(frozen=True, slots=True)
 class _Tree:
-    """A tree of partition directories; can be pickled and called elsewhere."""
+    """A tree of partition directories; it can be pickled, so that a task can list a subtree."""
 
     storage: Storage
     prefixes: tuple[str, ...]

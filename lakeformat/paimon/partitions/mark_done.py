@@ -93,7 +93,9 @@ def _checked_actions(handle: TableHandle, actions: Sequence[str] | None) -> tupl
         try:
             found = kind.parse(",".join(actions))
         except (ValueError, TypeError) as reason:
-            raise InvalidRequestError(f"{actions!r} do not mark a partition: {reason}") from None
+            raise InvalidRequestError(
+                f"{actions!r} are not actions that mark a partition: {reason}"
+            ) from None
     for action in found:
         if action in _NEEDS:
             raise UnsupportedError(

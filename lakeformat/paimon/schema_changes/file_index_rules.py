@@ -53,7 +53,7 @@ def indexed_fields(
     """Yield each type of index with each of its columns, for a writer of files.
 
     On a rename of a column Java does not update these options, and then writes no files itself; it
-    also takes a key of a MAP for a column.
+    also treats a key of a MAP as a column.
     """
     by_name = {field.name: field for field in fields}
     for index_type, columns in indexed_columns(options).items():

@@ -1,7 +1,7 @@
 """Sort the rows of many files in bounded memory: into ranges of keys first, then each range.
 
-Rows that fit into memory are sorted at once. Of more rows, a sample of the keys gives the bounds of
-ranges of about the same size; rows wait in temporary files, range by range.
+Rows that fit into memory are sorted at once. If there are more, a sample of their keys gives the
+bounds of ranges of about the same size, and each range waits in temporary files.
 """
 
 from __future__ import annotations

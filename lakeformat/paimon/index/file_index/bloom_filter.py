@@ -60,7 +60,7 @@ def encode_bloom_filter(
 
 
 class BloomFilterWriter:
-    """Makes the filter of a column from its parts, of which it keeps no value."""
+    """Makes the filter of a column part by part; the values themselves are not kept."""
 
     def __init__(
         self,
