@@ -27,7 +27,9 @@ class Branch:
 
     name: str
     create_millis: int
-    """When its directory, or where storages keep no such time its first file, was last changed."""
+    """Last change of its directory, in epoch milliseconds; of its first file if there is no such
+    time.
+    """
 
 
 def branches(storage: Storage, layout: TableLayout) -> list[Branch]:
@@ -57,7 +59,7 @@ def require_branch(storage: Storage, layout: TableLayout) -> None:
             return
         raise NotFoundError(
             f"branch {layout.branch!r} of {storage.uri(layout.root)} is being created or deleted, "
-            "or that was interrupted: repeat the operation, or delete the branch"
+            "or its creation or deletion was interrupted: repeat it, or delete the branch"
         )
     names = [branch.name for branch in branches(storage, layout)]
     there = f"its branches are {', '.join(map(repr, names))}" if names else "it has no branch"
@@ -74,19 +76,19 @@ def require_branch_still(storage: Storage, layout: TableLayout) -> None:
 
 
 def check_branch_name(name: str) -> None:
-    """Refuse a name no branch can have."""
+    """Raise InvalidRequestError if no branch can have this name."""
     if name == MAIN_BRANCH:
         raise InvalidRequestError(
             f"the branch {MAIN_BRANCH!r} is the table itself: leave the branch out of the name"
         )
     if not isinstance(name, str):
         raise InvalidRequestError(
-            f"a branch is named by a text, got {name!r}: give the name of one branch"
+            f"a branch name must be a str, got {name!r}: pass the name of one branch"
         )
     if not name.strip() or name.isdigit() or name in DOTS or "/" in name or "\0" in name:
         raise InvalidRequestError(
-            f"branch name {name!r} is not allowed: it must not be blank, consist of digits only "
-            "or hold a slash, and it is not . or .."
+            f"branch name {name!r} is not allowed: it must not be blank, consist of digits only, "
+            "hold a slash, or be . or .."
         )
 
 

@@ -1,7 +1,7 @@
 """Long-lived changelogs: ``changelog/changelog-<n>``, snapshots kept for their changes alone.
 
-They are written when snapshot <n> expires before its changelog does. Of such a file only the
-changelog list counts, or the delta list where a table has no changelog producer.
+A changelog is written when snapshot <n> expires before its changes do. Only its changelog list is
+read, or its delta list if the table has no changelog producer.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ _log = logging.getLogger(__name__)
 
 
 def changelog_ids(storage: Storage, layout: TableLayout) -> list[int]:
-    """The numbers of all changelogs that are there, ascending."""
+    """Return the numbers of all existing changelogs, ascending."""
     return numbered_changelogs(storage, layout).ids()
 
 
 def read_changelog(storage: Storage, layout: TableLayout, snapshot_id: int) -> Snapshot:
-    """The snapshot a changelog was; ``NotFoundError`` when it does not exist or has expired."""
+    """Return the snapshot kept as a changelog; ``NotFoundError`` if it is missing or expired."""
     path = layout.changelog(snapshot_id)
     try:
         content = storage.read(path)
@@ -53,7 +53,7 @@ def read_changelog(storage: Storage, layout: TableLayout, snapshot_id: int) -> S
 def read_changelog_if_present(
     storage: Storage, layout: TableLayout, snapshot_id: int
 ) -> Snapshot | None:
-    """The snapshot a changelog was; None when it does not exist or has expired."""
+    """Return the snapshot kept as a changelog; None if it is missing or expired."""
     try:
         return read_changelog(storage, layout, snapshot_id)
     except NotFoundError:
@@ -61,13 +61,13 @@ def read_changelog_if_present(
 
 
 def write_changelog(storage: Storage, layout: TableLayout, snapshot: Snapshot) -> None:
-    """Keep a snapshot that is about to expire; doing it again changes nothing."""
+    """Keep a snapshot that is about to expire as a changelog; a retry changes nothing."""
     storage.overwrite(layout.changelog(snapshot.id), snapshot.to_json())
     try:
         numbered_changelogs(storage, layout).write_latest_hint(snapshot.id)
-    except LakeError as error:  # readers list the directory then
+    except LakeError as error:  # readers then list the directory
         _log.warning("changelog hint of %s not updated: %s", storage.uri(layout.root), error)
 
 
 def _there(ids: list[int]) -> str:
-    return f"changelogs {ids[0]} to {ids[-1]} exist" if ids else "it keeps none beyond snapshots"
+    return f"changelogs {ids[0]} to {ids[-1]} exist" if ids else "it has none"

@@ -1,4 +1,4 @@
-"""Records of metadata as the rows of an ORC or Parquet file: manifests of ``manifest.format``."""
+"""Manifests and other metadata records as rows of an ORC or Parquet file: ``manifest.format``."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["ORC_MAGIC", "PARQUET_MAGIC", "decode_rows", "encode_rows"]
 PARQUET_MAGIC, ORC_MAGIC = b"PAR1", b"ORC"
 PARQUET = "parquet"
 _NARROW = ("_KIND", "_FILE_SOURCE")
-"""Members that are TINYINT in these formats, while Avro has no type so small."""
+"""Members that are TINYINT in ORC and Parquet; Avro has no type this small."""
 _ARROW = {
     "int": pa.int32(),
     "long": pa.int64(),
@@ -29,7 +29,7 @@ _ARROW = {
 def encode_rows(
     schema: dict[str, Any], records: Iterable[dict[str, Any]], file_format: str, codec: str
 ) -> bytes:
-    """Return records of an Avro schema as the content of a file that Java reads the same from."""
+    """Return records of an Avro schema as a file that Java reads to the same records."""
     rows = pa.Table.from_pylist(list(records), _arrow_schema(schema))
     buffer = io.BytesIO()
     if file_format == PARQUET:
@@ -40,7 +40,7 @@ def encode_rows(
 
 
 def decode_rows(content: bytes) -> list[dict[str, Any]]:
-    """Return every record of a file; ``ValueError`` where it is damaged or claims too many rows."""
+    """Return every record of a file; ``ValueError`` if it is damaged or claims too many rows."""
     source = pa.BufferReader(content)
     try:
         rows = _read(source, is_parquet=content.startswith(PARQUET_MAGIC), size=len(content))
@@ -89,7 +89,7 @@ def _arrow_type(avro: Any) -> pa.DataType:
 
 
 def _in_millis(field: pa.Field) -> pa.Field:
-    """Return a field whose times are of the precision and without the zone that records have."""
+    """Return the field with all timestamps in milliseconds and without a zone, as records need."""
     kind = field.type
     if pa.types.is_timestamp(kind):
         return field.with_type(pa.timestamp("ms"))

@@ -35,7 +35,7 @@ MESSAGE_VERSION = 4
 class CommitMessage:
     """The changes of one bucket: an append increment and a compact increment.
 
-    Both may be there; each becomes a snapshot of its own.
+    If both are present, each becomes its own snapshot.
     """
 
     bucket: int
@@ -45,9 +45,9 @@ class CommitMessage:
     base_snapshot: int | None = None
     """The newest snapshot when the writer began, 0 before the first; None if unknown."""
     branch: str = MAIN_BRANCH
-    """The branch that snapshot is of."""
+    """The branch of ``base_snapshot``."""
     table: str | None = None
-    """The table's address when the writer began, for errors; it may be renamed meanwhile."""
+    """The table's URI when the writer began, for errors; a rename may have changed it since."""
     new_files: tuple[DataFileMeta, ...] = ()
     deleted_files: tuple[DataFileMeta, ...] = ()
     changelog_files: tuple[DataFileMeta, ...] = ()
@@ -62,7 +62,7 @@ class CommitMessage:
     """The source of buckets: hash index files or a writer; None for a bucket function."""
 
     def written_files(self) -> Iterator[DataFileMeta]:
-        """The data and changelog files that came into being with this message."""
+        """Return the data and changelog files that were written for this message."""
         kept = {file.file_name for file in self.compact_before}  # moved up a level, not written
         yield from self.new_files
         yield from self.changelog_files
@@ -70,7 +70,7 @@ class CommitMessage:
         yield from self.compact_changelog_files
 
     def append_alone(self) -> CommitMessage:
-        """This message without what a compaction made."""
+        """Return this message without the changes of a compaction."""
         return replace(
             self,
             compact_before=(),
@@ -81,7 +81,7 @@ class CommitMessage:
         )
 
     def compaction_alone(self) -> CommitMessage:
-        """This message without what was appended."""
+        """Return this message without the appended changes."""
         return replace(
             self,
             new_files=(),
@@ -92,12 +92,12 @@ class CommitMessage:
         )
 
     def written_index_files(self) -> Iterator[IndexManifestEntry]:
-        """The index files that came into being with this message."""
+        """Return the index files that were written for this message."""
         yield from self.new_index_files
         yield from self.compact_new_index_files
 
     def to_bytes(self) -> bytes:
-        """A form for queues, files and other processes."""
+        """Return the message as bytes for queues, files and other processes."""
         record: dict[str, Any] = {
             "version": MESSAGE_VERSION,
             "partition": self.partition,
@@ -160,7 +160,7 @@ class CommitMessage:
 def check_messages(messages: Iterable[CommitMessage]) -> list[CommitMessage]:
     """Return the messages as a list; raise if they are not CommitMessages.
 
-    Iterables are read once, so that a generator does not turn into an empty commit.
+    The iterable is read once: a second pass over a generator would yield an empty commit.
     """
     if isinstance(messages, CommitMessage | bytes | str | Mapping) or not isinstance(
         messages, Iterable
@@ -182,18 +182,18 @@ def _no_messages(given: object) -> InvalidRequestError:
 
 
 def _record_of(content: bytes) -> dict[str, Any]:
-    """The one record of a message, every member of the type that ``_SCHEMA`` gives it."""
+    """Return the record of a message, with every member of the type in ``_SCHEMA``."""
     [record] = decode_avro_file(content, "commit message")
     if record["version"] != MESSAGE_VERSION:
         raise ValueError(f"its version is {record['version']}, not {MESSAGE_VERSION}")
-    if not content.startswith(_header()):  # of another schema, which may be anything
+    if not content.startswith(_header()):  # written with another schema
         validate(record, parse_schema(_SCHEMA))
     return record
 
 
 @cache
 def _header() -> bytes:
-    """The first bytes of every message of this version, up to the marker that differs."""
+    """Return the first bytes of every message of this version, before the Avro sync marker."""
     return encode_avro_file(_SCHEMA, [], compression="null", zstd_level=1)[:-SYNC_SIZE]
 
 
@@ -214,7 +214,7 @@ _INDEX_FILES = {
 
 
 def _schema() -> dict[str, Any]:
-    """Both kinds of records are spelled out where they come first, and named after that."""
+    """Return the Avro schema; a record type is defined at its first use, then named."""
     items: dict[str, Any] = {"type": "record", "name": "record__FILE", "fields": DATA_FILE_FIELDS}
     index: dict[str, Any] = {"type": "record", "name": "index__FILE", "fields": INDEX_ENTRY_FIELDS}
     fields: list[dict[str, Any]] = [

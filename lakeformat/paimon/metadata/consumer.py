@@ -1,7 +1,7 @@
-"""Consumers: ``consumer/consumer-<id>``, how far a reader of changes has come.
+"""Consumers: ``consumer/consumer-<id>``, the progress of a reader of changes.
 
-The file is overwritten in place, so that a reader may meet no content or half of it: it looks
-again before it believes that the file is damaged.
+The file is overwritten in place, so a reader may find it empty or half written. It reads the file
+again before it reports damage.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Consumer:
     next_snapshot: int
 
     def to_json(self) -> bytes:
-        """The content of the consumer file."""
+        """Return the content of the consumer file."""
         return json.dumps(write_members(_MEMBERS, self)).encode()
 
     @classmethod
@@ -57,7 +57,7 @@ class Consumer:
 
 
 def consumer_ids(storage: Storage, layout: TableLayout) -> list[str]:
-    """The ids of all consumers, sorted."""
+    """Return the ids of all consumers, sorted."""
     files = (info.name for info in storage.list(layout.consumer_directory) if not info.is_directory)
     return sorted(name for name in (suffixed(f, "consumer-") for f in files) if name is not None)
 
@@ -65,7 +65,7 @@ def consumer_ids(storage: Storage, layout: TableLayout) -> list[str]:
 def read_consumers(
     storage: Storage, layout: TableLayout, environment: Environment
 ) -> list[Consumer]:
-    """Every consumer, by id; one that is deleted meanwhile is left out."""
+    """Return every consumer, sorted by id, without those deleted meanwhile."""
     ids = consumer_ids(storage, layout)
     found = (read_consumer(storage, layout, consumer_id, environment) for consumer_id in ids)
     return [consumer for consumer in found if consumer is not None]
@@ -103,7 +103,7 @@ def write_consumer(storage: Storage, layout: TableLayout, consumer: Consumer) ->
 
 
 def delete_consumer(storage: Storage, layout: TableLayout, consumer_id: str) -> None:
-    """Forget a consumer: snapshots are no longer kept for it."""
+    """Delete a consumer: snapshots are no longer kept for it."""
     storage.delete(layout.consumer(_checked(consumer_id)))
 
 

@@ -43,7 +43,7 @@ class DataFileMeta:
     level: int = 0
     extra_files: tuple[str, ...] = ()
     creation_time: datetime | None = None
-    """The writer's wall clock, without a zone: files hold it as if it were UTC."""
+    """The writer's wall clock, without a zone: files store it as if it were UTC."""
     delete_row_count: int | None = None
     embedded_file_index: bytes | None = None
     file_source: int | None = None
@@ -55,7 +55,7 @@ class DataFileMeta:
     write_cols_sequences: tuple[int, ...] | None = None
 
     def to_record(self) -> dict[str, Any]:
-        """The ``_FILE`` record of a manifest."""
+        """Return the ``_FILE`` record of a manifest."""
         record = {avro: getattr(self, name) for avro, name in _PLAIN.items()}
         record["_KEY_STATS"] = self.key_stats.to_record()
         record["_VALUE_STATS"] = self.value_stats.to_record()
@@ -68,7 +68,7 @@ class DataFileMeta:
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> DataFileMeta:
-        """Read a ``_FILE`` record; trailing fields an old writer lacks become None."""
+        """Read a ``_FILE`` record; trailing fields that an old writer omits become None."""
         known = {name: record[avro] for avro, name in _PLAIN.items() if avro in record}
         for avro, name in _LISTS.items():
             values = record.get(avro)
@@ -84,12 +84,12 @@ class DataFileMeta:
 
 
 def local_wall_clock(epoch_millis: int) -> datetime:
-    """The local time a data file's ``creation_time`` records for an instant."""
+    """Return the local time of an instant, as ``creation_time`` of a data file stores it."""
     return datetime.fromtimestamp(epoch_millis / 1000)  # noqa: DTZ006 - the format wants it
 
 
 def written_millis(file: DataFileMeta) -> int | None:
-    """The instant a file was written, if its writer's zone is that of this machine."""
+    """Return when a file was written, if its writer had the time zone of this machine."""
     created = file.creation_time
     return None if created is None else (created.astimezone(UTC) - _EPOCH) // _MILLI
 
@@ -151,4 +151,4 @@ DATA_FILE_FIELDS: list[dict[str, Any]] = [
     optional_field("_WRITE_COLS", _array("string")),
     optional_field("_WRITE_COLS_SEQUENCES", _array("long")),
 ]
-"""Order and nullability are the format's; new fields are only ever added at the end."""
+"""The format fixes order and nullability; new fields are only added at the end."""

@@ -1,8 +1,8 @@
 """Expired changelogs that a live snapshot still names.
 
-A tag keeps rows and no changelog: the changelog of its snapshot is deleted when that expires. A
-branch or a rollback that starts at such a tag has a first snapshot that names a missing changelog
-list, as in other engines. Any other missing list is damage.
+A tag keeps rows but no changelog: the changelog of its snapshot is deleted when that snapshot
+expires. If a branch or a rollback starts at such a tag, its first snapshot names a missing
+changelog list, as in other engines. Any other missing list is damage.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def has_expired_changes(storage: Storage, layout: TableLayout, snapshot: Snapsho
 
 
 def without_expired_changes(storage: Storage, layout: TableLayout, snapshot: Snapshot) -> Snapshot:
-    """Return the snapshot without the name of its changelog list if that is missing."""
+    """Return the snapshot; drop the name of its changelog list if that list is missing."""
     if not has_expired_changes(storage, layout, snapshot):
         return snapshot
     return replace(snapshot, changelog_manifest_list=None, changelog_manifest_list_size=None)

@@ -1,8 +1,8 @@
 """Fences: ``snapshot/.fence-<unique>``, the snapshots that a rollback removed.
 
-Their numbers are reused, so a writer that built on one of them would undo the rollback. The fence
-is written before the snapshots are deleted. A writer that does not find its base right after it
-has published looks here for the reason.
+Snapshot numbers are reused, so a writer based on a removed snapshot would undo the rollback. The
+fence is written before the snapshots are deleted. If a writer does not find its base snapshot right
+after it has published, it looks here for the reason.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ __all__ = [
 ]
 
 ABANDONED_MILLIS = 24 * 60 * 60 * 1000
-"""The time after which an unfinished rollback counts as crashed."""
+"""Age in milliseconds after which an unfinished rollback counts as crashed."""
 KEPT_MILLIS = 7 * 24 * 60 * 60 * 1000
-"""Longer than any commit is under way."""
+"""Age in milliseconds after which a fence is deleted; no commit takes this long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +41,9 @@ class Fence:
     """The content of one fence."""
 
     removed: frozenset[str]
-    """The identities of the snapshots that go."""
+    """The identities of the snapshots to be deleted."""
     note: Mapping[str, Any] | None
-    """The mark that an interrupted rollback leaves for its next run."""
+    """The target and report of a rollback, for its retries; None without one."""
 
 
 def write_fence(
@@ -60,7 +60,7 @@ def create_fence(
     removed: Iterable[Snapshot],
     note: Mapping[str, Any],
 ) -> bool:
-    """Create a fence with a note for retries; return False if it exists. It is never changed."""
+    """Create a fence with a note for retries; return False if it exists. Fences never change."""
     return storage.create(layout.fence(unique), _content(removed, note))
 
 
@@ -74,7 +74,7 @@ def is_fenced(
 ) -> bool:
     """Return True if a rollback has removed one of the snapshots, or is about to.
 
-    ``newer_than`` leaves out fences last changed before, in epoch milliseconds.
+    Fences last changed before ``newer_than``, in epoch milliseconds, are ignored.
     """
     wanted = {snapshot.identity for snapshot in snapshots}
     names = _names(storage, layout, newer_than)
@@ -98,7 +98,7 @@ def _names(storage: Storage, layout: TableLayout, newer_than: int | None) -> lis
 
 
 def read_fence(storage: Storage, layout: TableLayout, unique: str) -> Fence | None:
-    """One fence; None if it is not there."""
+    """Return one fence; None if it does not exist."""
     path = layout.fence(unique)
     try:
         content = storage.read(path, LARGE_FILE)

@@ -1,8 +1,7 @@
 """Numbered files with hints: ``snapshot-<n>`` or ``changelog-<n>``, and LATEST and EARLIEST.
 
-A hint is a number that a program has stored earlier: it saves a listing when it is right and
-is ignored when it is not. No answer may depend on it. EARLIEST is kept for other engines and not
-read here.
+A hint is a number that a program stored earlier. A right hint saves a listing; a wrong hint is
+ignored, and no result depends on it. EARLIEST is written for other engines and never read here.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ __all__ = ["NumberedFiles", "numbered_changelogs", "numbered_snapshots"]
 
 FIRST_ID = 1
 _STEPS = 32
-"""The number of steps from a hint before the directory is listed."""
+"""Most numbers tried after the hint before the directory is listed."""
 _log = logging.getLogger(__name__)
 
 
@@ -32,7 +31,7 @@ class NumberedFiles:
     prefix: str
 
     def ids(self) -> list[int]:
-        """The numbers that are there, ascending."""
+        """Return the existing numbers, ascending."""
         names = (info.name for info in self.storage.list(self.directory))
         return sorted(n for n in (numbered(name, self.prefix) for name in names) if n is not None)
 
@@ -40,17 +39,17 @@ class NumberedFiles:
         """The highest number of the files; None if there are none."""
         hint = self._read_latest_hint()
         if hint is not None:
-            # Numbers have no gaps: writers that were faster than the hint are found by walking
-            # on, at a cost that does not grow with the number of files.
+            # Numbers have no gaps: files newer than the hint are found by trying the next
+            # numbers, at a cost that does not grow with the number of files.
             after = next((n for n in range(hint + 1, hint + _STEPS) if not self._exists(n)), None)
             if after is not None and self._exists(after - 1):
                 return after - 1
         newest = max(self.ids(), default=None)
         if hint is not None and hint > (newest or 0) and newest is not None:
-            # The format lets a hint be too high; it is also all that a lost file leaves behind.
+            # The format allows a hint that is too high; a lost file also leaves such a hint.
             _log.warning(
                 "%s/LATEST of %s has %d, but the newest is %d: the hint is wrong, or %s%d was "
-                "lost and what it held is not seen; if it was, restore it from a backup",
+                "lost and its changes are missing; if it was lost, restore it from a backup",
                 self.directory,
                 self.storage.scheme,
                 hint,
@@ -61,11 +60,11 @@ class NumberedFiles:
         return newest
 
     def write_latest_hint(self, number: int) -> None:
-        """Point LATEST at a file."""
+        """Write a number to LATEST."""
         self.storage.overwrite(f"{self.directory}/LATEST", str(number).encode())
 
     def write_earliest_hint(self, number: int) -> None:
-        """Point EARLIEST at a file."""
+        """Write a number to EARLIEST."""
         self.storage.overwrite(f"{self.directory}/EARLIEST", str(number).encode())
 
     def _exists(self, number: int) -> bool:
@@ -82,10 +81,10 @@ class NumberedFiles:
 
 
 def numbered_snapshots(storage: Storage, layout: TableLayout) -> NumberedFiles:
-    """The snapshots of a table or branch."""
+    """Return the snapshots of a table or branch."""
     return NumberedFiles(storage, layout.snapshot_directory, "snapshot-")
 
 
 def numbered_changelogs(storage: Storage, layout: TableLayout) -> NumberedFiles:
-    """The changelogs that outlive their snapshots."""
+    """Return the changelogs that outlive their snapshots."""
     return NumberedFiles(storage, layout.changelog_directory, "changelog-")

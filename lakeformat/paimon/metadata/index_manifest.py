@@ -1,8 +1,8 @@
 """Index manifests: ``manifest/index-manifest-<uuid>-<n>``, every index file a snapshot has.
 
-Unlike a data manifest it is a whole state: it is rewritten when any index file changes, and a
-snapshot without such a change names the previous file again. How one state leads to the next
-is in ``paimon/index/combination.py``.
+Unlike a data manifest, each holds the whole state: it is rewritten when any index file changes. A
+snapshot without such a change names the previous file again. ``paimon/index/combination.py``
+describes how one state leads to the next.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ __all__ = [
 ]
 
 FORMAT_VERSION = 1
-"""A permanent marker: fields are added without changing it, any other value is refused."""
+"""Never changes: the format adds fields under the same version; other values are refused."""
 
 HASH = "HASH"
 DELETION_VECTORS = "DELETION_VECTORS"
@@ -48,20 +48,20 @@ class DeletionVectorRange:
 
     data_file_name: str
     offset: int
-    """The position in the file of the length field before the vector."""
+    """Position in the file of the length field that precedes the vector."""
     length: int
-    """Without length field and checksum for 32-bit vectors, with both for 64-bit vectors."""
+    """Bytes of a 32-bit vector alone; of a 64-bit vector with its length field and checksum."""
     cardinality: int | None = None
     """Deleted rows; None in files of older writers."""
 
 
 @dataclass(frozen=True, slots=True)
 class GlobalIndexMeta:
-    """The columns and rows of a global index; this version keeps it without using it."""
+    """The columns and rows of a global index, which this version keeps but does not use."""
 
     row_range_start: int
     row_range_end: int
-    """The last row id, included."""
+    """The last row id, inclusive."""
     index_field_id: int
     extra_field_ids: tuple[int, ...] | None = None
     index_meta: bytes | None = None
@@ -73,7 +73,7 @@ class IndexManifestEntry:
     """One index file of one bucket."""
 
     partition: bytes
-    """The partition's framed binary row; one without fields when unpartitioned."""
+    """The partition as a framed binary row; a row without fields if the table is unpartitioned."""
     bucket: int
     index_type: str
     """``HASH``, ``DELETION_VECTORS`` or the type of a global index."""
@@ -105,7 +105,7 @@ def write_index_manifest(
 def read_index_manifest(
     storage: Storage, layout: TableLayout, name: str
 ) -> list[IndexManifestEntry]:
-    """Every index file of a snapshot, in the order they were written."""
+    """Return every index file of a snapshot, in the order they were written."""
     content, uri = read_manifest_bytes(storage, layout, name)
     records = decode_record_file(content, uri, version=FORMAT_VERSION)
     try:
@@ -123,7 +123,7 @@ def _state_record(entry: IndexManifestEntry) -> dict[str, Any]:
 
 
 def index_entry_record(entry: IndexManifestEntry) -> dict[str, Any]:
-    """One entry as an Avro record."""
+    """Return one entry as an Avro record."""
     plain = {avro: getattr(entry, name) for avro, (name, _) in _PLAIN.items()}
     ranges = entry.ranges
     meta = entry.global_index
@@ -183,7 +183,7 @@ def _typed(value: Any, expected: type) -> Any:
     return value
 
 
-# Each field in the file with the attribute it becomes and the type of that.
+# For each field in the file: its attribute and the type of the attribute.
 _PLAIN: dict[str, tuple[str, type]] = {
     "_PARTITION": ("partition", bytes),
     "_BUCKET": ("bucket", int),

@@ -23,7 +23,7 @@ __all__ = [
 T = TypeVar("T")
 
 NO_JSON = (ValueError, RecursionError)
-"""The errors of ``json.loads`` for a text it cannot read, one nested too deep included."""
+"""Errors of ``json.loads`` for text that it cannot read; too deep nesting is one of them."""
 
 
 class Remedy(StrEnum):
@@ -118,6 +118,6 @@ def read_members(declared: Sequence[Member], members: Mapping[str, Any]) -> dict
 
 
 def write_members(declared: Sequence[Member], values: object) -> dict[str, Any]:
-    """Return the members of an object for a file; absent ones are left out."""
+    """Return the members of an object for a file; None values are left out."""
     members = {member.key: getattr(values, member.name) for member in declared}
     return {key: value for key, value in members.items() if value is not None}

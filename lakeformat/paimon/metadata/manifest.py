@@ -50,13 +50,13 @@ __all__ = [
 ]
 
 _FEW_ENTRIES = 50
-"""Below this, single records are written faster than columns."""
+"""For fewer entries, writing single records is faster than columns."""
 
 _FEW_MANIFESTS = 4
-"""Up to here they are read one by one: starting threads costs more."""
+"""Up to this number of manifests, threads cost more than they save."""
 
 _READERS = 4
-"""The number of manifests read at the same time, to overlap storage and decoding."""
+"""Number of manifests read in parallel, so that reading and decoding overlap."""
 
 
 def live_files(entries: Iterable[ManifestEntry], source: str) -> list[ManifestEntry]:
@@ -99,14 +99,14 @@ def write_columns(
     columns: ManifestColumns,
     options: TableOptions,
 ) -> int:
-    """Write entries that are columns already, as ``write_manifest`` does; the size in bytes."""
+    """Write entries given as columns under a unique name; return the size in bytes."""
     if len(columns) < _FEW_ENTRIES:
         return write_manifest(storage, layout, name, columns.entries(), options)
     return write_content(storage, layout, name, encode_columns(columns, options))
 
 
 def encode_columns(columns: ManifestColumns, options: TableOptions) -> bytes:
-    """The content of a manifest of these entries."""
+    """Return the content of a manifest of these entries."""
     if options.manifest_format != AVRO:
         return _encode_records(columns.entries(), options)
     return encode_manifest(
@@ -132,8 +132,9 @@ def read_manifests(
 ) -> ManifestColumns:
     """Return the entries of many manifests as columns, one manifest after the other.
 
-    The numbers of their list are checked: a manifest truncated between two Avro blocks is a valid
-    file, and its rows would be lost silently. A bare name has no numbers to check.
+    The counts in their manifest list are checked: a manifest truncated between two Avro blocks is a
+    valid file, and its rows would be lost silently. A manifest given by name has no counts to
+    check.
     """
 
     def read(manifest: ManifestMeta | str) -> OpenManifest:
@@ -177,7 +178,7 @@ def _check_counts(
 def read_manifest_bytes(
     storage: Storage, layout: TableLayout, name: str, *, size: int | None = None
 ) -> tuple[bytes, str]:
-    """Content and address of a manifest or manifest list that some file refers to."""
+    """Return content and URI of a manifest or manifest list that another file refers to."""
     path = layout.manifest(name)
     uri = storage.uri(path)
     try:
@@ -198,6 +199,6 @@ def read_manifest_bytes(
 
 def _other_size(uri: str, found: int, written: int) -> CorruptTableError:
     return CorruptTableError(
-        f"{uri} has {found} bytes, {written} were written; "
+        f"{uri} has {found} bytes instead of {written}; "
         "restore the file from a backup or roll the table back to an earlier snapshot"
     )

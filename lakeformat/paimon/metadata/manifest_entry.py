@@ -26,14 +26,14 @@ class ManifestEntry:
 
     kind: FileKind
     partition: bytes
-    """The partition's framed binary row; one without fields when unpartitioned."""
+    """The partition as a framed binary row; a row without fields if the table is unpartitioned."""
     bucket: int
     total_buckets: int
     file: DataFileMeta
 
     @property
     def identity(self) -> tuple[object, ...]:
-        """The identity of a file in entries."""
+        """The values that identify the file: ADD and DELETE of one file agree in them."""
         file = self.file
         return (
             self.partition,

@@ -1,4 +1,4 @@
-"""Manifest lists: ``manifest/manifest-list-<uuid>-<n>``, the manifests one snapshot consists of."""
+"""Manifest lists: ``manifest/manifest-list-<uuid>-<n>``, the manifests of one snapshot."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ __all__ = [
 
 
 class ListKind(Enum):
-    """The lists of a snapshot, with the members of the snapshot for their name and size."""
+    """The lists of a snapshot, each with the attributes that hold its name and size."""
 
     BASE = ("base_manifest_list", "base_manifest_list_size")
     """Everything before the commit."""
@@ -59,7 +59,7 @@ def summarise(
     entries: Sequence[ManifestEntry],
     partition_types: Sequence[DataType] = (),
 ) -> ManifestMeta:
-    """The list entry of a manifest just written."""
+    """Return the list entry of a written manifest."""
     return summarise_columns(file_name, file_size, columns_of(entries), partition_types)
 
 
@@ -69,7 +69,7 @@ def summarise_columns(
     columns: ManifestColumns,
     partition_types: Sequence[DataType] = (),
 ) -> ManifestMeta:
-    """The list entry of a manifest whose entries are columns already."""
+    """Return the list entry of a written manifest whose entries are columns."""
     assert len(columns), "a manifest without entries is never written"
     deleted = int(columns.is_delete.sum())
     min_row_id, max_row_id = _row_ids(columns)
@@ -90,7 +90,7 @@ def summarise_columns(
 
 
 def _row_ids(columns: ManifestColumns) -> tuple[int | None, int | None]:
-    """The range of row ids; unknown unless every file has some."""
+    """Return the range of row ids; None for both unless every file has row ids."""
     first = columns.first_row_id
     if first.present is not None:
         return None, None
@@ -115,10 +115,10 @@ def write_manifest_list(
 def manifests_of(
     storage: Storage, layout: TableLayout, snapshot: Snapshot, *which: ListKind
 ) -> list[ManifestMeta]:
-    """Return the manifests of a snapshot, list after list; all of them without ``which``.
+    """Return the manifests of a snapshot, list after list; without ``which`` of BASE and DELTA.
 
-    The size of a list must match the snapshot: a list truncated between two Avro blocks is a
-    valid file, and its rows would be lost silently.
+    The size of a list must match the snapshot: a list truncated between two Avro blocks is a valid
+    file, and its rows would be lost silently.
     """
     found = []
     for kind in which or (ListKind.BASE, ListKind.DELTA):
@@ -135,7 +135,7 @@ def read_manifest_list(
 ) -> list[ManifestMeta]:
     """Return the manifests of a list in commit order.
 
-    ``size`` is the size in the snapshot; older writers leave it out.
+    ``size`` is the size that the snapshot states; older writers omit it.
     """
     return _read(storage, layout, name, size)
 
@@ -143,7 +143,7 @@ def read_manifest_list(
 def _read(
     storage: Storage, layout: TableLayout, name: str, size: int | None, whose: str = ""
 ) -> list[ManifestMeta]:
-    """``whose`` list it is, for an error about a manifest in it."""
+    """Read a list; ``whose`` follows its URI in errors about its manifests."""
     content, uri = read_manifest_bytes(storage, layout, name, size=size)
     records = decode_record_file(content, uri, version=FORMAT_VERSION)
     try:

@@ -11,7 +11,7 @@ __all__ = ["ManifestMeta"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ManifestMeta:
-    """The entry of one manifest in a list; members that older writers leave out are None."""
+    """The entry of one manifest in a list; members that older writers omit are None."""
 
     file_name: str
     file_size: int
@@ -26,4 +26,4 @@ class ManifestMeta:
     min_row_id: int | None = None
     max_row_id: int | None = None
     named_by: str | None = field(default=None, compare=False, repr=False)
-    """The address of the list it was read from, for errors about the manifest."""
+    """The URI of the list that the entry was read from, for errors about the manifest."""

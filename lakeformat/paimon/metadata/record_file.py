@@ -56,14 +56,14 @@ def encode_record_file(
 
 
 def manifest_codec(options: TableOptions) -> str:
-    """Return the compression of manifests, or the nearest one that their format has."""
+    """Return the compression of manifests, or the nearest that their format supports."""
     return nearest_codec(options.manifest_format, options.manifest_compression)
 
 
 def decode_record_file(content: bytes, uri: str, *, version: int) -> list[dict[str, Any]]:
-    """Return every record of a file, whichever format its first bytes name.
+    """Return every record of a file, in the format that its first bytes show.
 
-    The option of the table is not asked: it may have changed since the file was written.
+    The table option may have changed since the file was written, so it is not used.
     """
     if not content.startswith((PARQUET_MAGIC, ORC_MAGIC)):
         return decode_avro_file(content, uri, version=version)
@@ -80,12 +80,12 @@ def decode_record_file(content: bytes, uri: str, *, version: int) -> list[dict[s
 
 
 def optional_field(name: str, avro_type: Any) -> dict[str, Any]:
-    """A field that may be null, and is where a writer did not know it."""
+    """Return a nullable field; it is null if a writer did not know the value."""
     return {"name": name, "type": ["null", avro_type], "default": None}
 
 
 def avro_codec(compression: str) -> str:
-    """Return Avro's name of a compression of the table options."""
+    """Return Avro's name for a compression in the table options."""
     return _CODECS.get(compression, compression)
 
 
@@ -96,7 +96,7 @@ def encode_avro_file(
     compression: str,
     zstd_level: int,
 ) -> bytes:
-    """Records as the content of one file; ``compression`` in the words of the table options."""
+    """Return records as one file; ``compression`` is a value of the table options."""
     codec = avro_codec(compression)
     level = zstd_level if codec == "zstandard" else None
     buffer = io.BytesIO()
@@ -109,10 +109,10 @@ def encode_avro_file(
 def decode_avro_file(
     content: bytes, uri: str, *, version: int | None = None
 ) -> list[dict[str, Any]]:
-    """Every record of a file, by the file's own schema.
+    """Return every record of a file, by the file's own schema.
 
-    With ``version`` a record of another one is refused: it would be misread. Nothing in the file
-    makes it take memory that its bytes do not account for.
+    With ``version``, records of other versions are refused, because they would be misread. A
+    damaged file cannot claim more memory than its size justifies.
     """
     try:
         return list(_records(read_blocks(content), version, uri))
@@ -155,7 +155,7 @@ def _records(blocks: AvroBlocks, version: int | None, uri: str) -> Iterator[dict
 
 
 def check_version(record: Mapping[str, Any], version: int, uri: str) -> None:
-    """Raise unless a record is of a format version: one of another would be misread."""
+    """Raise CorruptTableError if a record has another version, because it would be misread."""
     found = record.get("_VERSION")
     if found == version:
         return

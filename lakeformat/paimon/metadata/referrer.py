@@ -1,4 +1,4 @@
-"""Names who refers to a file, and whose row of a column it is, when that is missing or damaged."""
+"""Adds to an error about a damaged file or value which file or row refers to it."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def naming_row(
 ) -> Iterator[None]:
     """Add the row to an error about one of a column's ``count`` values.
 
-    Columns are decoded at once and know no names, so the rows are tried again one by one.
+    A column is decoded at once, so after an error the rows are decoded one by one to find it.
     """
     try:
         yield

@@ -1,4 +1,4 @@
-"""Schema files ``schema/schema-<n>``: written once; the one with the highest number is current."""
+"""Schema files ``schema/schema-<n>``: never rewritten; the highest number is the current schema."""
 
 from __future__ import annotations
 
@@ -50,21 +50,21 @@ FIRST_ID = 0
 
 
 def table_exists(storage: Storage, layout: TableLayout) -> bool:
-    """A directory is a table as soon as it holds one schema."""
+    """Return True if the directory holds at least one schema, which makes it a table."""
     return bool(_numbers(storage, layout))
 
 
 def schema_ids(storage: Storage, layout: TableLayout) -> list[int]:
-    """The numbers of all schemas, ascending; none may be missing between them."""
+    """Return the numbers of all schemas, ascending; raise if one is missing between them."""
     found = _numbers(storage, layout)
-    # Java up to 0.9 gave a new branch the newest schema only.
+    # Java up to 0.9 copied only the newest schema to a new branch.
     first = FIRST_ID if layout.branch == MAIN_BRANCH else min(found, default=FIRST_ID)
     for number in sorted({*range(first, max(found, default=first))}.difference(found)):
-        # Whoever lists while two schemas are made may see the second alone.
+        # A listing during the creation of two schemas may show only the second.
         if not storage.exists(layout.schema(number)):
             raise CorruptTableError(
-                f"{storage.uri(layout.schema(number))} is missing, though schema {found[-1]} is "
-                f"there and no writer removes an older one; {Remedy.SCHEMA}"
+                f"{storage.uri(layout.schema(number))} is missing, although schema "
+                f"{found[-1]} exists and no writer deletes older ones; {Remedy.SCHEMA}"
             )
     return found
 
@@ -80,7 +80,7 @@ def latest_schema_id(storage: Storage, layout: TableLayout) -> int | None:
 
 
 def read_schema(storage: Storage, layout: TableLayout, schema_id: int) -> TableSchema:
-    """One schema version."""
+    """Read one schema version."""
     path = layout.schema(schema_id)
     try:
         content = storage.read(path)
@@ -97,9 +97,9 @@ def read_schema(storage: Storage, layout: TableLayout, schema_id: int) -> TableS
 def require_schema_of(
     storage: Storage, layout: TableLayout, snapshot: Snapshot, *, known: int
 ) -> None:
-    """Refuse a snapshot whose schema is not there: its newest columns would be lost silently.
+    """Refuse a snapshot whose schema is missing: its newest columns would be lost silently.
 
-    ``known`` is a schema that the caller has read.
+    ``known`` is the number of a schema that the caller has read.
     """
     if snapshot.schema_id == known:
         return
@@ -107,14 +107,14 @@ def require_schema_of(
     if latest is None or snapshot.schema_id > latest:
         raise CorruptTableError(
             f"snapshot {snapshot.id} of {storage.uri(layout.root)} was committed under schema "
-            f"{snapshot.schema_id}, the newest schema is {latest}; {Remedy.SCHEMA}"
+            f"{snapshot.schema_id}, but the newest schema is {latest}; {Remedy.SCHEMA}"
         )
     if not storage.exists(layout.schema(snapshot.schema_id)):
         read_schema(storage, layout, snapshot.schema_id)
 
 
 def create_schema(storage: Storage, layout: TableLayout, schema: TableSchema) -> bool:
-    """Publish a schema version; False if its number is taken."""
+    """Publish a schema version; return False if its number is taken."""
     content = schema.to_json()
     try:
         _checked(json.loads(content))
@@ -138,7 +138,7 @@ def alter_schema(
     changes: Sequence[SchemaChange],
     environment: Environment,
 ) -> TableSchema:
-    """Publish a schema that differs from the newest by ``changes``, all of them or none.
+    """Publish a schema that differs from the newest by all of ``changes``, or raise.
 
     Where another writer was first, the changes are checked again on its schema. Changes that
     change nothing write nothing. Where the table was renamed or dropped meanwhile, and perhaps
@@ -174,7 +174,7 @@ def _schema_in_force(storage: Storage, layout: TableLayout) -> TableSchema:
 
 
 def _first_schema(storage: Storage, layout: TableLayout) -> bytes | None:
-    """Return the identity of a table, which another table at its place does not share."""
+    """Return the first schema: it differs from that of a table created later in this place."""
     known = schema_ids(storage, layout)
     try:
         return storage.read(layout.schema(known[0])) if known else None
@@ -185,12 +185,15 @@ def _first_schema(storage: Storage, layout: TableLayout) -> bytes | None:
 def _require_same_table(
     storage: Storage, layout: TableLayout, first: bytes | None, published: TableSchema
 ) -> None:
-    """No storage publishes under the condition that another file is there: look afterwards."""
+    """Delete the published schema and raise if the table was renamed or dropped meanwhile.
+
+    No storage can publish a file on the condition that another file exists.
+    """
     path = layout.schema(published.id)
     try:
         found = _first_schema(storage, layout)
     except CorruptTableError:
-        found = None  # ours lies alone where the table was
+        found = None  # the table is gone and only the published schema is left
     if found == first:
         return
     storage.delete(path)
@@ -202,19 +205,19 @@ def _require_same_table(
 
 
 def _publish(storage: Storage, layout: TableLayout, schema: TableSchema) -> bool:
-    """Return True if the schema was published; a lost answer is resolved by reading it back."""
+    """Return True if the schema was published; after a lost answer, read it back to find out."""
     try:
         return create_schema(storage, layout, schema)
     except UnavailableError:
         try:
             return storage.read(layout.schema(schema.id)) == schema.to_json()
         except NotFoundError:
-            pass  # it was not published: the failure is the answer
+            pass  # it was not published: raise the original error
         raise
 
 
 def _checked(members: Mapping[str, Any]) -> TableSchema:
-    """A schema, or ``ValueError`` when it holds what no writer can have meant."""
+    """Return a schema; ``ValueError`` if it holds values that no writer can have written."""
     version = members.get("version")
     if isinstance(version, int) and NEWEST_VERSION < version < 1 << 63:
         raise newer_version("schema", version, NEWEST_VERSION)
@@ -249,11 +252,11 @@ def _texts(schema: TableSchema) -> Iterator[object]:
 def _refuse_repeated(what: str, values: Iterable[object]) -> None:
     for value, times in Counter(values).items():
         if times > 1:
-            raise ValueError(f"its {what} {value!r} is there {times} times")
+            raise ValueError(f"its {what} {value!r} occurs {times} times")
 
 
 def _all_fields(fields: Iterable[DataField]) -> Iterator[DataField]:
-    """Columns and the fields of every ROW inside them."""
+    """Yield the columns and the fields of every ROW inside them."""
     for field in fields:
         yield field
         yield from _fields_inside(field.type)

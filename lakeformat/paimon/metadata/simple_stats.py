@@ -1,4 +1,4 @@
-"""Minimum, maximum and null count of columns, as manifests hold them."""
+"""Minimum, maximum and null count of columns, as manifests store them."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class SimpleStats:
 
 
 EMPTY_STATS = SimpleStats()
-"""Covers no column."""
+"""Statistics that cover no column."""
 
 
 def partition_stats(partitions: pa.Array, types: Sequence[DataType]) -> SimpleStats:
@@ -85,9 +85,9 @@ def may_contain_partition(stats: SimpleStats, partition: bytes, types: Sequence[
     """Return True if a partition, given as a framed binary row, is within the bounds."""
     rows = [unframe_row(row) for row in (partition, stats.min_values, stats.max_values)]
     if any(arity != len(types) for arity, _ in rows):
-        return True  # bounds that cover nothing say nothing
+        return True  # without bounds, no partition is excluded
     values = zip(*(decode_row(row, types) for _, row in rows), strict=True)
-    # A missing bound or NaN compares with nothing, and must not exclude the partition.
+    # A missing bound or NaN cannot be compared, and must not exclude the partition.
     return not any(
         None not in (value, least, most) and (value < least or value > most)
         for value, least, most in values
@@ -95,9 +95,9 @@ def may_contain_partition(stats: SimpleStats, partition: bytes, types: Sequence[
 
 
 def _bounds(column: pa.Array, data_type: DataType) -> tuple[Value, Value]:
-    """Return the smallest and the largest value; None for both if all are null or one is NaN."""
+    """Return the smallest and the largest value; None for both if all are null or any is NaN."""
     if pa.types.is_floating(column.type) and pc.any(pc.is_nan(column)).as_py():
-        return None, None  # which is larger than every number, but compares with none
+        return None, None  # NaN sorts above every number, but cannot be compared
     found = pc.min_max(column)
     bounds = pa.array([found["min"], found["max"]], column.type)
     least, most = values_from_arrow(bounds, data_type)

@@ -37,7 +37,7 @@ class CommitKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
-    """One published state of the table; members that older writers lack are None."""
+    """One published state of the table; members that older writers omit are None."""
 
     id: int
     schema_id: int
@@ -64,9 +64,9 @@ class Snapshot:
     next_row_id: int | None = None
     operation: str | None = None
     branch: str = field(default=MAIN_BRANCH, compare=False, repr=False)
-    """The branch it was read from; it does not stand in the file."""
+    """The branch that it was read from; the file does not contain it."""
     table: str | None = field(default=None, compare=False, repr=False)
-    """The location of the table it was read from; it does not stand in the file."""
+    """The URI of the table that it was read from; the file does not contain it."""
 
     @property
     def position(self) -> Position:
@@ -75,23 +75,24 @@ class Snapshot:
 
     @property
     def identity(self) -> str:
-        """The identity that separates it from another snapshot of its number after a rollback.
+        """The identity that distinguishes it from a snapshot with the same number after a rollback.
 
-        Older writers set no uuid."""
+        Older writers set no uuid.
+        """
         if self.uuid is not None:
             return self.uuid
         return f"{self.id}:{self.time_millis}:{self.delta_manifest_list}"
 
     def to_json(self) -> bytes:
-        """The content of the snapshot file; absent members are left out."""
+        """Return the content of the snapshot file; absent members are left out."""
         return json.dumps(self.members(), indent=2, ensure_ascii=False).encode()
 
     def members(self) -> dict[str, Any]:
-        """The members of the snapshot file; a tag holds them too."""
+        """Return the members of the snapshot file; a tag holds them too."""
         return write_members(_MEMBERS, self)
 
     def to_dict(self) -> dict[str, Any]:
-        """Every member by its Python name, for programs."""
+        """Return every member by its Python name, for programs."""
         values = {member.name: getattr(self, member.name) for member in _MEMBERS}
         return {**values, "commit_kind": str(self.commit_kind)}
 
@@ -102,7 +103,7 @@ class Snapshot:
         """Read the members of a snapshot file; unknown ones are ignored."""
         known = read_members(_MEMBERS, members)
         known["commit_kind"] = CommitKind(known["commit_kind"])
-        # Java reads a number that is not there as 0, in all but the members that may be null.
+        # Java reads a missing number as 0, except in the nullable members.
         known = {"version": 0, "schema_id": 0, "commit_identifier": 0, "time_millis": 0, **known}
         if known["version"] > CURRENT_VERSION:
             raise newer_version("snapshot", known["version"], CURRENT_VERSION)
@@ -164,7 +165,7 @@ _MADE_BY = "lakeformat"
 
 
 def marked(kind: CommitKind, properties: Mapping[str, str]) -> Mapping[str, str]:
-    """The properties of a snapshot to publish: those given, and the mark if it is a compaction."""
+    """Return the properties of a snapshot to publish, with the mark if it is a compaction."""
     if kind is not CommitKind.COMPACT:
         return properties
     return {**properties, COMPACTION_MARK: _MADE_BY}

@@ -1,4 +1,4 @@
-"""The snapshots a table has: which is the newest, which are there, how one is published."""
+"""The snapshots of a table: find the newest, list them, read one, publish one."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ def latest_snapshot(storage: Storage, layout: TableLayout) -> Snapshot | None:
         found = read_snapshot_if_present(storage, layout, latest)
         if found is not None:
             return found
-        latest = latest_snapshot_id(storage, layout)  # it has expired since: there is a newer one
+        latest = latest_snapshot_id(storage, layout)  # it has expired since: a newer one exists
     return None if latest is None else read_snapshot(storage, layout, latest)
 
 
 def is_still_newest(storage: Storage, layout: TableLayout, known: Snapshot) -> bool:
-    """Return True if a snapshot that was the newest still is.
+    """Return True if ``known``, which was the newest snapshot, still is the newest.
 
     Snapshots expire from the oldest on: if this one exists and the next number does not, no commit
     was published. A rollback may have given the number to another snapshot.
@@ -60,12 +60,12 @@ def latest_snapshot_id(storage: Storage, layout: TableLayout) -> int | None:
 
 
 def snapshot_ids(storage: Storage, layout: TableLayout) -> list[int]:
-    """The numbers of all snapshots that are there, ascending."""
+    """Return the numbers of all existing snapshots, ascending."""
     return numbered_snapshots(storage, layout).ids()
 
 
 def read_snapshot(storage: Storage, layout: TableLayout, snapshot_id: int) -> Snapshot:
-    """One snapshot; ``NotFoundError`` when it does not exist or has expired."""
+    """Return one snapshot; ``NotFoundError`` if it does not exist or has expired."""
     snapshot = read_snapshot_if_present(storage, layout, snapshot_id)
     if snapshot is None:
         ids = snapshot_ids(storage, layout)
@@ -80,7 +80,7 @@ def read_snapshot(storage: Storage, layout: TableLayout, snapshot_id: int) -> Sn
 def read_snapshot_if_present(
     storage: Storage, layout: TableLayout, snapshot_id: int
 ) -> Snapshot | None:
-    """One snapshot; None when it does not exist or has expired."""
+    """Return one snapshot; None if it does not exist or has expired."""
     path = layout.snapshot(snapshot_id)
     try:
         content = storage.read(path)
@@ -96,12 +96,14 @@ def read_snapshot_if_present(
 
 
 def publish_snapshot(storage: Storage, layout: TableLayout, snapshot: Snapshot) -> bool:
-    """Make a snapshot visible: the instant a commit happens. False if the number is taken."""
+    """Publish a snapshot, which completes its commit; return False if the number is taken."""
     return storage.create(layout.snapshot(snapshot.id), snapshot.to_json())
 
 
 def write_hints(storage: Storage, layout: TableLayout, snapshot_id: int) -> None:
-    """Point ``LATEST`` at a snapshot just published; failing costs readers a listing, no more."""
+    """Write the number of a published snapshot to ``LATEST``; log a failure, which only makes
+    readers list.
+    """
     files = numbered_snapshots(storage, layout)
     try:
         files.write_latest_hint(snapshot_id)
@@ -109,10 +111,10 @@ def write_hints(storage: Storage, layout: TableLayout, snapshot_id: int) -> None
             ids = files.ids()
             if ids:
                 files.write_earliest_hint(ids[0])
-            else:  # the table or branch was moved away a moment ago
+            else:  # the table or branch has just been moved away
                 _free_place(storage, layout)
     except LakeError as error:
-        # Without a traceback: a commit that is done ends with this, before the eyes of people.
+        # Without a traceback: the commit has succeeded, and people read this line.
         _log.warning(
             "hints of %s not updated, which costs readers a listing and nothing else: %s",
             *(storage.uri(layout.root), error),
@@ -120,7 +122,7 @@ def write_hints(storage: Storage, layout: TableLayout, snapshot_id: int) -> None
 
 
 def _free_place(storage: Storage, layout: TableLayout) -> None:
-    """Take a hint back that would be all there is of a table or branch of the old name."""
+    """Delete the hint if it is the only file left at the old name of a table or branch."""
     storage.delete(layout.latest_hint)
     directories = empty_remover(storage)
     if directories is not None and directories.remove_empty_directory(layout.snapshot_directory):

@@ -1,7 +1,7 @@
-"""Staged results: commit messages that wait in a file below the table for their publication.
+"""Staged results: commit messages in a file below the table, to be published later.
 
-A staged result is a JSON file ``staged/staged-<name>``; its name is made of a commit identity, so
-that a retry finds it, or is unique. The publishing job first writes ``staged/claim-<name>``. No
+A staged result is a JSON file ``staged/staged-<name>``. Its name is derived from a commit identity,
+so that a retry finds it, or is unique. The publishing job first writes ``staged/claim-<name>``. No
 other engine uses the directory.
 """
 
@@ -65,7 +65,7 @@ class StagedResult:
 
 
 def staged_name(user: str, identifier: int) -> str:
-    """Return the name of the result that a commit identity stages."""
+    """Return the name of the staged result for a commit identity."""
     digest = hashlib.blake2b(json.dumps([user, identifier]).encode(), digest_size=16)
     return digest.hexdigest()
 
@@ -134,7 +134,7 @@ def write_staged(
     try:
         return storage.create(path, content)
     except UnavailableError:
-        # The answer was lost: what is there tells whose it is.
+        # The answer was lost: the content of the file shows who wrote it.
         if storage.exists(path) and storage.read(path, LARGE_FILE) == content:
             return True
         raise

@@ -1,4 +1,4 @@
-"""Statistics files: ``statistics/stat-<uuid>-<n>``, what ANALYZE found out about the rows.
+"""Statistics files: ``statistics/stat-<uuid>-<n>``, the result of ANALYZE.
 
 A snapshot names its file and its successors inherit it until the schema changes, so that a
 reader compares ``snapshot_id`` with the newest snapshot before it trusts the counts.
@@ -44,7 +44,7 @@ _TABLE_MEMBERS = (
 
 @dataclass(frozen=True, slots=True)
 class ColumnStatistics:
-    """One column; ``min`` and ``max`` are text: numbers in decimal, dates as their number."""
+    """Statistics of one column; ``min`` and ``max`` are text: decimal numbers, dates as numbers."""
 
     column_id: int
     distinct_count: int | None = None
@@ -55,13 +55,13 @@ class ColumnStatistics:
     max_length: int | None = None
 
     def members(self) -> dict[str, Any]:
-        """The object a statistics file holds for the column."""
+        """Return the JSON object of the column in a statistics file."""
         return write_members(_COLUMN_MEMBERS, self)
 
 
 @dataclass(frozen=True, slots=True)
 class TableStatistics:
-    """The rows of one snapshot, merged, and columns by the name they had then."""
+    """Statistics of the merged rows of one snapshot; columns have the names of its schema."""
 
     snapshot_id: int
     schema_id: int
@@ -70,12 +70,12 @@ class TableStatistics:
     columns: Mapping[str, ColumnStatistics] = field(default_factory=dict)
 
     def to_json(self) -> bytes:
-        """The content of the statistics file."""
+        """Return the content of the statistics file."""
         members = {**write_members(_TABLE_MEMBERS, self), "colStats": self.column_members()}
         return json.dumps(members, indent=2, ensure_ascii=False).encode()
 
     def column_members(self) -> dict[str, Any]:
-        """The part of the file that is about columns."""
+        """Return the column statistics as JSON objects by column name."""
         return {name: column.members() for name, column in self.columns.items()}
 
     @classmethod
@@ -92,7 +92,7 @@ class TableStatistics:
 
 
 def read_statistics(storage: Storage, layout: TableLayout, name: str) -> TableStatistics:
-    """The statistics a snapshot names."""
+    """Read the statistics that a snapshot names."""
     path = layout.statistics(name)
     try:
         content = storage.read(path, LARGE_FILE)

@@ -39,16 +39,16 @@ _DURATION = re.compile(r"P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?
 
 @dataclass(frozen=True, slots=True)
 class Tag:
-    """A named snapshot; the two times are there only if it was made to expire."""
+    """A named snapshot; the two times are set only if the tag expires."""
 
     name: str
     snapshot: Snapshot
     create_time: datetime | None = None
-    """The maker's wall clock, without a zone and to the microsecond."""
+    """The wall clock of the creator, without a zone, in microseconds."""
     time_retained: timedelta | None = None
 
     def to_json(self) -> bytes:
-        """The content of the tag file: the snapshot and, if it is to expire, when."""
+        """Return the content of the tag file: the snapshot and the two times, if set."""
         members = self.snapshot.members()
         if self.create_time is not None:
             members["tagCreateTime"] = _time_parts(self.create_time)
@@ -75,13 +75,13 @@ class Tag:
 
 
 def tag_names(storage: Storage, layout: TableLayout) -> list[str]:
-    """The names of all tags, sorted."""
+    """Return the names of all tags, sorted."""
     files = (info.name for info in storage.list(layout.tag_directory) if not info.is_directory)
     return sorted(name for name in (suffixed(file, "tag-") for file in files) if name is not None)
 
 
 def read_tags(storage: Storage, layout: TableLayout) -> list[Tag]:
-    """Every tag, by name; one that is deleted meanwhile is left out."""
+    """Return every tag, sorted by name, without those deleted meanwhile."""
     names = tag_names(storage, layout)
     found = (read_tag_if_present(storage, layout, name) for name in names)
     return [tag for tag in found if tag is not None]
@@ -98,7 +98,7 @@ def read_tag(storage: Storage, layout: TableLayout, name: str) -> Tag:
 
 
 def read_tag_if_present(storage: Storage, layout: TableLayout, name: str) -> Tag | None:
-    """One tag; None when it does not exist or was deleted."""
+    """Return one tag; None if it does not exist or was deleted."""
     path = layout.tag(_checked(name))
     try:
         content = storage.read(path)
@@ -109,7 +109,7 @@ def read_tag_if_present(storage: Storage, layout: TableLayout, name: str) -> Tag
 
 
 def snapshot_content(storage: Storage, layout: TableLayout, name: str) -> bytes:
-    """The snapshot file a tag stands for, with every member it had."""
+    """Return the snapshot file that a tag was made from, with every member."""
     path = layout.tag(_checked(name))
     members = decode_json_file(storage.read(path), storage.uri(path), dict, Remedy.TAG)
     for own in ("tagCreateTime", "tagTimeRetained"):
@@ -118,17 +118,17 @@ def snapshot_content(storage: Storage, layout: TableLayout, name: str) -> bytes:
 
 
 def create_tag(storage: Storage, layout: TableLayout, tag: Tag) -> bool:
-    """Publish a tag; False, and nothing changed, if its name is taken."""
+    """Publish a tag; return False and change nothing if its name is taken."""
     return storage.create(layout.tag(_checked(tag.name)), tag.to_json())
 
 
 def replace_tag(storage: Storage, layout: TableLayout, tag: Tag) -> None:
-    """Let the name of a tag mean another snapshot."""
+    """Overwrite a tag with another snapshot."""
     storage.overwrite(layout.tag(_checked(tag.name)), tag.to_json())
 
 
 def delete_tag(storage: Storage, layout: TableLayout, name: str) -> None:
-    """Remove the file of a tag, and no file its snapshot leads to."""
+    """Delete the file of a tag, but no file that its snapshot refers to."""
     storage.delete(layout.tag(_checked(name)))
 
 
@@ -138,7 +138,7 @@ def _checked(name: str) -> str:
 
 
 def _time_parts(moment: datetime) -> list[int]:
-    """Java leaves out a second, and a nanosecond, that is zero at the end."""
+    """Return the parts of a time; as in Java, trailing zero seconds and nanoseconds are omitted."""
     parts = [*moment.timetuple()[:6], moment.microsecond * NANOS_PER_MICRO]
     while len(parts) > _PARTS.start and parts[-1] == 0:
         del parts[-1]

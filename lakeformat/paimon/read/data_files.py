@@ -81,7 +81,7 @@ class DataFiles:
             # Files migrated from partition directories lack the partition columns.
             file_fields = others
             asked = tuple(field for field in wanted if field.name not in constants)
-            asked = asked or others[:1]  # a batch needs a column to have rows
+            asked = asked or others[:1]  # a batch without columns has no rows
         with self._naming_manifest(entry):
             storage, path = self.place(entry)
             batches = read_batches(
@@ -128,7 +128,7 @@ class DataFiles:
         """Stream the rows of a primary-key table's file, with sequence number and row kind first.
 
         Without ``numbered`` the sequence number is omitted. Text columns named in ``encoded``
-        remain dictionaries if the file stores them so.
+        remain dictionary-encoded if the file stores them so.
         """
         keep = self._deleted.keep(entry)
         with self._naming_manifest(entry):
@@ -151,7 +151,7 @@ class DataFiles:
             yield from self._until_given_up(batches)
 
     def _instants_of(self, file: DataFileMeta) -> InstantRule | None:
-        """Return the timestamp rule of an ORC file, with the bounds from its manifest entry."""
+        """Return the rule for legacy timestamps of an ORC file; None for other files."""
         if not self._instants.is_legacy or not file.file_name.endswith(FileFormat.ORC):
             return None
         fields = self._fields(file.schema_id)

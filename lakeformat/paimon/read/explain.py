@@ -35,7 +35,7 @@ class ScanPlan:
     """Not visible to a batch read, below the requested level, or beyond the limit."""
     files_to_read: int
     bytes_to_read: int
-    """Total size of those files; unneeded row groups and columns are skipped later."""
+    """Total size of the files to read; unneeded row groups and columns are skipped later."""
     splits: int
     raw_splits: int
     """Splits whose rows need no merge."""

@@ -53,7 +53,7 @@ def _sources(
     for field in wanted:
         place = next((n for n, ids in enumerate(stored) if field.id in ids), None)
         if place is None or field.name in schema.partition_keys:
-            place = 0  # this file provides the partition's value, or nulls
+            place = 0  # the newest file provides the partition value, or nulls
             _require_nullable(schema, field, group)
         chosen.setdefault(place, []).append(field)
     for place, fields in chosen.items():

@@ -71,7 +71,7 @@ def find_plain_files(
                 if finder.may_be_plain(file) and not deleted_rows.count(entry):
                     may_hold_nan = finder.may_hold_nan(file)
                     storage, path = place(entry)
-                    require_no_link(storage, path)  # another program opens it
+                    require_no_link(storage, path)  # another program opens the path
                     files.append(PlainFile(storage, path, file.file_size, may_hold_nan))
                 else:
                     others = (*others, entry)
@@ -115,7 +115,7 @@ class _Finder:
         )
 
     def may_hold_nan(self, file: DataFileMeta) -> bool:
-        """Return True if a number in the file may be NaN: it has no usable bounds."""
+        """Return True if a number in the file may be NaN, because it has no usable bounds."""
         if not self._numbers:
             return False
         try:

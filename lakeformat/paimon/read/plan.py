@@ -50,7 +50,7 @@ class BucketRows:
     rows: Positions
     """Positions in the plan, group after group, ordered by the first commit of each group."""
     starts: Positions
-    """Start of each group in ``rows``; the last group ends at its end."""
+    """The position in ``rows`` where each group starts; it ends where the next group starts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ def plan_files(
 
 
 def find_manifest(handle: TableHandle, snapshot: Snapshot, entry: ManifestEntry) -> str:
-    """Return the URI of the newest manifest that adds a file, else the snapshot, for errors."""
+    """Return the URI of the newest manifest with this entry, for errors; else name the snapshot."""
     source = _source(handle, snapshot)
     try:
         for manifest in reversed(manifests_of(handle.storage, handle.layout, snapshot)):
@@ -163,10 +163,10 @@ def _in_each(groups: Sequence[Sequence[tuple[Mask, Mask]]], which: int) -> Mask:
 def _left_in(
     handle: TableHandle, snapshot: Snapshot, asked: Sequence[ColumnTest], live: ManifestColumns
 ) -> tuple[Mask, Mask]:
-    """Return masks of the live files kept by statistics, and kept by file indexes too.
+    """Return two masks of the live files: kept by statistics, and kept by file indexes as well.
 
-    The files kept in a bucket hold every row version that merging needs, or the bucket has no
-    wanted rows. So files kept for alternative conditions can be read together.
+    If a bucket has wanted rows, its kept files hold every row version that merging needs. So files
+    kept for alternative conditions can be read together.
     """
     pruner = EntryPruner(handle.schema, asked, None, _schema_reader(handle))
     with naming_file(handle, snapshot, live, "the statistics", pruner.by_statistics):
@@ -233,7 +233,7 @@ def _schema_reader(handle: TableHandle) -> SchemaReader:
 
 
 def _in_commit_order(by_place: Positions, starts: Positions) -> BucketRows:
-    """Order the groups by their first rows."""
+    """Order the groups by the position of their first file."""
     order = np.argsort(by_place[starts])
     sizes = np.diff(np.append(starts, len(by_place)))[order]
     ends = np.cumsum(sizes)

@@ -110,7 +110,7 @@ class Scan(Results):
 
     @property
     def snapshot_id(self) -> int:
-        """Id of the scanned snapshot, as ``read_snapshot`` of a commit takes it; 0 if empty."""
+        """Id of the scanned snapshot, to pass to a commit as ``read_snapshot``; 0 if empty."""
         return 0 if self._snapshot is None else self._snapshot.id
 
     def splits(self) -> list[Split]:
@@ -184,9 +184,8 @@ class Scan(Results):
 
     def _plan(self) -> list[Split]:
         handle, snapshot = self._handle, self._snapshot
-        require_allowed(
-            handle, Operation.READ
-        )  # also for an empty table: it may read from other branches
+        # Checked for empty tables too: they may read from other branches.
+        require_allowed(handle, Operation.READ)
         if snapshot is None or self._limit == 0:
             return []
         with_streamed = self._with_streamed

@@ -17,7 +17,7 @@ def find_since(
 ) -> Since[Snapshot]:
     """Read the snapshots after one position and up to another, or to the newest.
 
-    With an identity in ``after`` its snapshot is read too, to notice a rollback.
+    If ``after`` has an identity, its snapshot is read too, to detect a rollback.
     """
     storage, layout = handle.storage, handle.layout
     start = snapshot_number(handle, "after must be a snapshot number", after)

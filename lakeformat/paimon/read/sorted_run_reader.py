@@ -36,9 +36,9 @@ class RunReader:
     numbers: bool
     """True to read sequence numbers; decoding them takes longer than merging rows."""
     zeros: bool
-    """True to add the number 0 when they are not read, for engines that pass numbers on."""
+    """True to add the number 0 if numbers are not read, for engines that need the column."""
     carried: Collection[str]
-    """Text columns that may be passed on as dictionaries."""
+    """Text columns that may remain dictionary-encoded."""
     levels: bool = False
     """True to add the level of the file."""
 

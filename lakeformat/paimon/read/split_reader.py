@@ -63,7 +63,7 @@ class SplitReader:
             yield from self._merged(section)
 
     def _as_stored(self, entry: ManifestEntry) -> Iterator[pa.RecordBatch]:
-        # A batch needs a column to have rows.
+        # A batch without columns has no rows.
         fields = self._fields(self._looked_at) or self.schema.fields[:1]
         rows = self.files.rows(entry, fields, conditions(self.filters))
         yield from meeting(rows, self.filters)
@@ -136,7 +136,7 @@ class SplitReader:
     def _carried(
         self, fields: Sequence[DataField], order: MergeOrder, engine: MergeEngine
     ) -> frozenset[str]:
-        """Return the columns that no step looks at before the merge."""
+        """Return the columns whose values no step before or in the merge uses."""
         if not isinstance(engine, Deduplicate):
             return frozenset()
         seen = {*order.keys, *order.sequence}

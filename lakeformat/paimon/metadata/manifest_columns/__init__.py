@@ -1,4 +1,4 @@
-"""Manifests as columns: decoded, encoded, merged and taken apart without an object per entry."""
+"""Manifests as columns: decoded, encoded and merged without a Python object per entry."""
 
 from __future__ import annotations
 

@@ -37,11 +37,11 @@ _READABLE_AFTER = 8
 _MASKS = np.array([(1 << 8 * size) - 1 for size in range(9)], np.uint64)
 """Masks of the lowest 0 to 8 bytes of a word."""
 _FEW = 32
-"""Copying fewer values one by one takes less time than views of them."""
+"""Up to this number of values, copying each is faster than Arrow views."""
 _LARGEST_VIEWED = (1 << 31) - 1
-"""Arrow's views count places in a buffer with 32 bits."""
+"""Arrow views store buffer positions as 32-bit numbers."""
 _INLINE_VIEW_SIZE = 12
-"""Arrow keeps values up to here in the view itself."""
+"""Arrow stores values up to this size in the view itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,16 +55,16 @@ class NumberColumn:
         return len(self.numbers)
 
     def take(self, rows: Rows) -> NumberColumn:
-        """The rows at some positions."""
+        """Return the rows at some positions."""
         return NumberColumn(self.numbers[rows], _taken(self.present, rows))
 
     def values(self) -> list[int | None]:
-        """Every value as Python has it."""
+        """Return every value as a Python object."""
         return _with_nulls(self.numbers.tolist(), self.present)
 
     @classmethod
     def of(cls, values: Sequence[int | None]) -> NumberColumn:
-        """A column of these values."""
+        """Return a column of these values."""
         present = _presence(values)
         if present is None:
             return cls(np.array(values, np.int64), None)
@@ -86,12 +86,12 @@ class BytesColumn:
         return len(self.starts)
 
     def take(self, rows: Rows) -> BytesColumn:
-        """The rows at some positions; the buffer is shared."""
+        """Return the rows at some positions; the buffer is shared."""
         present = _taken(self.present, rows)
         return BytesColumn(self.data, self.starts[rows], self.sizes[rows], present)
 
     def values(self) -> list[bytes | None]:
-        """Every value as Python has it."""
+        """Return every value as a Python object."""
         whole = self.data.data
         ends = self.starts + self.sizes
         pairs = zip(self.starts.tolist(), ends.tolist(), strict=True)
@@ -105,7 +105,7 @@ class BytesColumn:
         return _with_nulls([str(whole[start:end], "utf-8") for start, end in pairs], self.present)
 
     def to_arrow(self) -> pa.Array:
-        """A binary array with a copy of the values, without the rest of the buffer."""
+        """Return a binary array with a copy of the values, without the rest of the buffer."""
         if len(self) <= _FEW or len(self.data) > _LARGEST_VIEWED:
             return self._copied()
         return self._views(pa.binary_view()).cast(pa.large_binary())
@@ -122,14 +122,14 @@ class BytesColumn:
         return True
 
     def words(self, offset: int) -> NDArray[np.uint64]:
-        """The 8 bytes at an offset of each value, zeros beyond its end."""
+        """Return the 8 bytes at an offset of each value, zero beyond its end."""
         places = np.minimum(self.starts + offset, len(self.data) - _WORD_BYTES)
         left = (self.sizes - offset).clip(0, _WORD_BYTES)
         found: NDArray[np.uint64] = at_every_byte(self.data, "u8")[places] & _MASKS[left]
         return found
 
     def _copied(self) -> pa.Array:
-        """A binary array of the values, copied one by one."""
+        """Return a binary array of the values, copied one by one."""
         whole, ends = self.data.data, self.starts + self.sizes
         pairs = zip(self.starts.tolist(), ends.tolist(), strict=True)
         content = b"".join([whole[start:end] for start, end in pairs])
@@ -140,7 +140,9 @@ class BytesColumn:
         return pa.Array.from_buffers(pa.large_binary(), len(self), buffers)
 
     def _views(self, view_type: pa.DataType) -> pa.Array:
-        """An array over the buffer: size, first bytes, buffer, place; short values are whole."""
+        """Return Arrow views of the buffer: size, first bytes, buffer, position; short values
+        inline.
+        """
         rows = len(self)
         views = np.zeros((rows, 4), np.uint32)
         views[:, 0] = self.sizes
@@ -158,7 +160,7 @@ class BytesColumn:
 
     @classmethod
     def of(cls, values: Sequence[bytes | None]) -> BytesColumn:
-        """A column of these values."""
+        """Return a column of these values."""
         present = _presence(values)
         plain: Any = values if present is None else [value or b"" for value in values]
         sizes = np.array([*map(len, plain)], np.int64)
@@ -168,7 +170,7 @@ class BytesColumn:
 
 @dataclass(frozen=True, slots=True)
 class ListColumn:
-    """Lists; each is a run of ``items``."""
+    """Lists; each is a range of ``items``."""
 
     items: NumberColumn | BytesColumn
     starts: Positions
@@ -179,12 +181,12 @@ class ListColumn:
         return len(self.starts)
 
     def take(self, rows: Rows) -> ListColumn:
-        """The rows at some positions; the items are shared."""
+        """Return the rows at some positions; the items are shared."""
         present = _taken(self.present, rows)
         return ListColumn(self.items, self.starts[rows], self.counts[rows], present)
 
     def values(self) -> list[tuple[Any, ...] | None]:
-        """Every list as a tuple."""
+        """Return every list as a tuple."""
         return self._tuples(as_text=False)
 
     def texts(self) -> list[tuple[Any, ...] | None]:
@@ -192,14 +194,14 @@ class ListColumn:
         return self._tuples(as_text=True)
 
     def item_rows(self) -> Positions:
-        """The positions among ``items`` that the lists use, list after list."""
+        """Return the positions in ``items`` that the lists use, list after list."""
         before = np.cumsum(self.counts) - self.counts
         steps = np.arange(int(self.counts.sum()))
         rows: Positions = np.repeat(self.starts - before, self.counts) + steps
         return rows
 
     def compact(self) -> ListColumn:
-        """These lists over items of their own: none is there that no list uses."""
+        """Return these lists with a copy of only the items that they use."""
         starts = np.cumsum(self.counts) - self.counts
         return ListColumn(self.items.take(self.item_rows()), starts, self.counts, self.present)
 
@@ -214,12 +216,12 @@ class ListColumn:
 
     @classmethod
     def of_numbers(cls, values: Sequence[Sequence[int | None] | None]) -> ListColumn:
-        """A column of lists of numbers."""
+        """Return a column of lists of numbers."""
         return cls._of(values, NumberColumn.of([item for row in values for item in row or ()]))
 
     @classmethod
     def of_texts(cls, values: Sequence[Sequence[str] | None]) -> ListColumn:
-        """A column of lists of texts."""
+        """Return a column of lists of texts."""
         flat = [item.encode() for row in values for item in row or ()]
         return cls._of(values, BytesColumn.of(flat))
 

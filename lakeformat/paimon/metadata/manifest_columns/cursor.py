@@ -1,8 +1,9 @@
 """Reads the same field of many Avro records at once, field after field.
 
-A cursor stands at one place per record. Places may be wrong, for a record may be none: then what
-is read means nothing, ``sound`` is false or the place the record ends at is, but no byte outside
-of the buffer is touched and no memory is taken for what cannot be there.
+A cursor holds one place per record. A place may be wrong, because it is only a guess where a record
+starts. The values read there mean nothing: ``sound`` becomes False, or the record ends at the wrong
+place. Even then no byte outside the buffer is read and no more memory is allocated than the buffer
+can fill.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ __all__ = ["Cursor"]
 Words = NDArray[np.uint64]
 
 _MOST_ITEMS = 4096
-"""Statistics of wider tables are left to the general decoder."""
+"""Lists with more items, as statistics of wider tables, are left to the general decoder."""
 
 _ONE = np.uint64(1)
 _CONTINUES = np.uint64(0x8080808080808080)
@@ -43,10 +44,10 @@ _SHORT_NUMBERS = np.array([(byte >> 1) ^ -(byte & 1) for byte in range(256)], np
 
 
 class Cursor:
-    """The place of every record in one buffer, and which of them still look like records."""
+    """The current place of every record in one buffer, and a mask of the plausible records."""
 
     def __init__(self, data: NDArray[np.uint8], end: int, places: Positions) -> None:
-        """``places`` is moved; ``end`` is where the last record ends at the latest."""
+        """Keep the places, which reading moves; no record extends beyond ``end``."""
         assert end + READABLE_AFTER <= len(data)
         self.places = places
         self.sound: Mask = np.ones(len(places), np.bool_)
@@ -54,7 +55,7 @@ class Cursor:
         self._end = end
 
     def read(self, field: FieldShape) -> Column:
-        """The next field of every record."""
+        """Read the next field of every record."""
         if field.null_branch is None:
             return self._read_present(field)
         present = self._read_presence(field.null_branch)
@@ -74,7 +75,7 @@ class Cursor:
         return NumberColumn(self._read_number()) if field.kind == "number" else self._read_bytes()
 
     def _read_number(self) -> Numbers:
-        """One zig-zag number per record; the usual ones are one byte long."""
+        """Read one zig-zag number per record; most are one byte long."""
         first = self._data.take(self.places, mode="clip")
         if first.max(initial=0) >= 0x80:
             return self._read_long_number()
@@ -100,7 +101,7 @@ class Cursor:
         return numbers
 
     def _read_ninth_byte(self, rows: Positions, groups: Words, sizes: NDArray[np.uint8]) -> None:
-        """Numbers of nine and ten bytes; longer ones fit nowhere."""
+        """Read numbers of nine and ten bytes; longer ones do not fit 64 bits."""
         ninth = self._data[self.places[rows] + 8].astype(np.uint64)
         tenth = self._data[self.places[rows] + 9].astype(np.uint64)
         has_tenth = ninth >= 0x80
@@ -116,11 +117,11 @@ class Cursor:
         return BytesColumn(self._data, starts, sizes)
 
     def _read_size(self) -> Numbers:
-        """Read a size in bytes or items; a record without room for it is marked as unsound."""
+        """Read a size in bytes or items; a record without room for it becomes unsound."""
         sizes = self._read_number()
         np.minimum(self.places, self._end, out=self.places)
         room = self._end - self.places
-        # Seen as unsigned, negative numbers are too large as well.
+        # As unsigned numbers, negative ones are too large as well.
         wrong = sizes.view(np.uint64) > room.view(np.uint64)
         if wrong.any():
             self.sound &= ~wrong
@@ -153,14 +154,14 @@ class Cursor:
             return ListColumn(self._no_items(field.kind), starts, counts)
         part = self._at(rows)
         items = part._read_items(field, counts[rows], starts[rows], total)
-        part.sound &= part._read_number() == 0  # one run of items, then none
+        part.sound &= part._read_number() == 0  # a second block of items is not supported
         self._return(rows, part)
         return ListColumn(items, starts, counts)
 
     def _read_items(
         self, field: FieldShape, counts: Numbers, starts: Positions, total: int
     ) -> NumberColumn | BytesColumn:
-        """Item after item of the records that still have one."""
+        """Read the first item of all lists, then the second, and so on."""
         item = field.item
         read: list[tuple[Positions, NumberColumn | BytesColumn]] = []
         for number in range(int(counts.max())):
@@ -214,7 +215,7 @@ _NOTHING = np.zeros(0, np.int64)
 
 
 def _spread(column: Column, rows: Positions, present: Mask) -> Column:
-    """The values of some rows among nulls."""
+    """Return a column with the values at some rows and nulls elsewhere."""
 
     def spread(values: Numbers) -> Numbers:
         wide = np.zeros(len(present), np.int64)
@@ -231,7 +232,7 @@ def _spread(column: Column, rows: Positions, present: Mask) -> Column:
 def _in_order(
     read: list[tuple[Positions, NumberColumn | BytesColumn]], total: int
 ) -> NumberColumn | BytesColumn:
-    """Items that were read number by number, list after list."""
+    """Return items that were read by their number in order of their lists."""
     present = np.ones(total, np.bool_)
     first, second = np.zeros(total, np.int64), np.zeros(total, np.int64)
     for places, column in read:

@@ -1,10 +1,10 @@
 """Decodes manifests column by column: the same field of thousands of records in one step.
 
-Where a record starts is known only once the one before has been read. So every place that looks
-like the start of an entry is taken for one, all of them are read at once, and then each block must
-be a chain: from its start, through as many entries as it counts, each ending where the next starts,
-to its end. What merely looked like an entry is on no chain. A file that is anything else than
-this is not plain, and left to a general decoder.
+The start of a record is known only after the record before it has been read. So every place that
+looks like the start of an entry is a candidate, and all candidates are read at once. Then the
+entries of each block must form a chain: as many entries as the block counts, each ending where the
+next starts, from the start of the block to its end. Candidates outside the chains are no entries. A
+file of any other structure is left to a general decoder.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from lakeformat.types.unaligned import at_every_byte
 __all__ = ["decode_columns"]
 
 _GROUP_BYTES = 1 << 20
-"""Blocks read together: many records, and few enough for the cache."""
+"""Size of the blocks read together: many records, but small enough for the CPU cache."""
 
 _EMPTY_ROW_SIZE = 12
 _FIRST_LOOK = 9
@@ -39,7 +39,7 @@ _VERSION_BYTE = 4  # 2 as a zig-zag number
 _FIRST_PATHS = ["_VERSION", "_KIND", "_PARTITION"]
 
 # The first 8 bytes of an entry: version, kind 0 or 1, the size of the partition in one or two
-# bytes, and the arity it starts with, whose upper half is zero.
+# bytes, and the arity at the start of the partition, whose upper half is zero.
 _SHORT_SIZE = (np.uint64(0x000000FFFF81FDFF), np.uint64(0x0000000000000004))
 _LONG_SIZE = (np.uint64(0x0000FFFF8081FDFF), np.uint64(0x0000000000800004))
 
@@ -55,7 +55,7 @@ def decode_columns(blocks: AvroBlocks, shape: Sequence[FieldShape]) -> list[Colu
 
 
 def _groups(blocks: AvroBlocks) -> Iterator[tuple[Positions, Positions, Numbers]]:
-    """Starts, ends and record counts of the blocks to be read together."""
+    """Yield starts, ends and record counts of the blocks to be read together."""
     starts = np.concatenate(([0], blocks.ends[:-1]))[: len(blocks.ends)]
     filled = blocks.counts > 0
     if (starts[~filled] != blocks.ends[~filled]).any():
@@ -96,7 +96,7 @@ def _chosen(column: Column, rows: Positions) -> Column:
 
 
 def _find_candidates(content: NDArray[np.uint8], start: int, end: int) -> Positions:
-    """Every place that looks like an entry, up to a partition with room for its arity."""
+    """Return every place that looks like an entry whose partition has room for its arity."""
     found = np.flatnonzero(content[start:end] == _VERSION_BYTE) + start
     words = at_every_byte(content, "u8")[found]
     is_short, is_long = (words & mask == wanted for mask, wanted in (_SHORT_SIZE, _LONG_SIZE))
@@ -112,7 +112,7 @@ def _find_candidates(content: NDArray[np.uint8], start: int, end: int) -> Positi
 def _follow(
     candidates: Positions, following: Positions, starts: Positions, ends: Positions, counts: Numbers
 ) -> Positions | None:
-    """Mask the candidates on the chains of their blocks; None if all are."""
+    """Return the positions of candidates on the chains of their blocks; None if all are."""
     first = np.searchsorted(candidates, starts)
     if not len(candidates) or (candidates[first.clip(max=len(candidates) - 1)] != starts).any():
         raise NotPlainError("a block does not start with an entry")
@@ -140,7 +140,7 @@ def _follow(
 def _is_one_chain(
     candidates: Positions, following: Positions, first: Positions, ends: Positions, counts: Numbers
 ) -> bool:
-    """Return True if the blocks hold entries alone."""
+    """Return True if the candidates are exactly the entries of the blocks."""
     whole = np.concatenate((first, [len(candidates)]))
     return bool(
         (np.diff(whole) == counts).all()

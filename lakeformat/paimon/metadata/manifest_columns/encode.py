@@ -1,4 +1,4 @@
-"""Encodes manifests column by column, to the bytes a record-by-record encoder would give."""
+"""Encodes manifests column by column; the bytes equal those of a record-by-record encoder."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from lakeformat.paimon.metadata.record_file import avro_codec
 __all__ = ["encode_manifest", "entry_record"]
 
 _GROUP_ROWS = 4096
-"""Records written together: long columns, and few enough for the cache."""
+"""Number of records written together: long columns, but small enough for the CPU cache."""
 
 _SCHEMA_JSON = json.dumps(MANIFEST_SCHEMA)
 _COLUMN_OF = {path: name for name, path in COLUMN_PATHS.items()}
@@ -48,7 +48,7 @@ _COLUMN_OF = {path: name for name, path in COLUMN_PATHS.items()}
 def encode_manifest(
     columns: ManifestColumns, *, compression: str, zstd_level: int, sync: bytes | None = None
 ) -> bytes:
-    """The content of a manifest; ``compression`` in the words of the table options."""
+    """Return the content of a manifest; ``compression`` is a value of the table options."""
     records, ends = encode_records(columns)
     codec = avro_codec(compression)
     return pack_records(_SCHEMA_JSON, records, ends, codec=codec, zstd_level=zstd_level, sync=sync)
@@ -67,7 +67,7 @@ def entry_record(entry: ManifestEntry) -> dict[str, Any]:
 
 
 def encode_records(columns: ManifestColumns) -> tuple[NDArray[np.uint8], Positions]:
-    """The bytes of all records, one after the other, and where each ends."""
+    """Return the bytes of all records, one after the other, and where each ends."""
     parts, ends, size = [], [], 0
     for first in range(0, len(columns), _GROUP_ROWS):
         group = columns.take(slice(first, first + _GROUP_ROWS))
@@ -89,7 +89,7 @@ def _record_pieces(columns: ManifestColumns) -> Iterator[Piece]:
 
 
 def _field_pieces(column: Column, field: FieldShape) -> Iterator[Piece]:
-    """A field, after the branch it takes if it may be null."""
+    """Yield the values of a field; a nullable field has its union branch first."""
     present, null_branch = column.present, field.null_branch
     if null_branch is not None:
         known = np.ones(len(column), np.bool_) if present is None else present
@@ -110,7 +110,7 @@ def _value_pieces(column: Column, field: FieldShape, present: Mask | None) -> It
 
 
 def _list_pieces(column: ListColumn, field: FieldShape, present: Mask | None) -> Iterator[Piece]:
-    """One run of items and the zero that ends it; an empty list is that zero alone."""
+    """Yield each list as one block of items and a closing zero; an empty list as the zero alone."""
     yield number_piece(column.counts, present)
     if not column.counts.any():
         return

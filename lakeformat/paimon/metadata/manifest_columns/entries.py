@@ -1,4 +1,4 @@
-"""Manifest entries as columns: what planning works on, and Python objects for those asked for."""
+"""Manifest entries as columns for planning, and as Python objects on request."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _MILLI = timedelta(milliseconds=1)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ManifestColumns:
-    """Entries of one or many manifests, a column per field, in commit order."""
+    """Entries of one or many manifests, one column per field, in commit order."""
 
     kind: NumberColumn
     partition: BytesColumn
@@ -72,7 +72,7 @@ class ManifestColumns:
 
     @property
     def columns(self) -> dict[str, Column]:
-        """Every column by name."""
+        """Return every column by name."""
         return {name: getattr(self, name) for name in COLUMN_PATHS}
 
     @property
@@ -82,21 +82,21 @@ class ManifestColumns:
         return mask
 
     def take(self, rows: Rows) -> ManifestColumns:
-        """The entries at some positions."""
+        """Return the entries at some positions."""
         taken: dict[str, Any] = {name: column.take(rows) for name, column in self.columns.items()}
         return ManifestColumns(**taken)
 
     def filter(self, mask: Mask) -> ManifestColumns:
-        """The entries where a mask is true."""
+        """Return the entries where the mask is True."""
         return self if mask.all() else self.take(np.flatnonzero(mask))
 
     def entries(self, rows: Positions | None = None) -> list[ManifestEntry]:
-        """Entries as objects: those at some positions, or all."""
+        """Return the entries at some positions, or all, as objects."""
         return list(_entries(self if rows is None else self.take(rows)))
 
     @classmethod
     def concat(cls, parts: Sequence[ManifestColumns]) -> ManifestColumns:
-        """The entries of several, one after the other."""
+        """Concatenate the entries of several instances."""
         if not parts:
             return columns_of([])
         if len(parts) == 1:
@@ -144,7 +144,7 @@ def _values(columns: ManifestColumns, name: str) -> list[Any]:
 
 
 def _stats(least: BytesColumn, most: BytesColumn, nulls: ListColumn) -> list[SimpleStats]:
-    """Statistics; equal ones, which empty ones are, become one object."""
+    """Return statistics as objects; equal statistics, mostly empty ones, share one object."""
     rows = zip(least.values(), most.values(), nulls.values(), strict=True)
     made: dict[Any, SimpleStats] = {}
     found = []
@@ -161,13 +161,13 @@ def _times(column: NumberColumn) -> list[datetime | None]:
 
 
 def _shared(values: Sequence[Any]) -> list[Any]:
-    """Return the values, with one object for all equal ones."""
+    """Return the values; equal values become one object."""
     first: dict[Any, Any] = {}
     return [first.setdefault(value, value) for value in values]
 
 
 def columns_of(entries: Sequence[ManifestEntry]) -> ManifestColumns:
-    """The columns of entries."""
+    """Return entries as columns."""
     return _columns_of(entries) if entries else _no_columns()
 
 
@@ -217,7 +217,7 @@ def _column(path: str, values: Sequence[Any]) -> Column:
 
 
 def from_decoded(decoded: Mapping[str, Column]) -> ManifestColumns:
-    """Columns by the path of their field; those an old writer lacks are null everywhere."""
+    """Return columns by the path of their field; fields that an old writer lacks become null."""
     rows = len(decoded["_KIND"])
     made: dict[str, Any] = {
         name: decoded[path] if path in decoded else _missing(path, rows)

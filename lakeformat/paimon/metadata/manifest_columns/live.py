@@ -34,7 +34,7 @@ _FOLD = np.uint64(32)
 
 
 def live_rows(columns: ManifestColumns, source: str) -> Positions:
-    """The rows of the files left, in commit order; ``source`` names the table in errors."""
+    """Return the rows of the live files, in commit order; ``source`` names the table in errors."""
     kept = cancel_pairs(columns, source)
     stray = kept[columns.is_delete[kept]]
     if len(stray):
@@ -44,7 +44,7 @@ def live_rows(columns: ManifestColumns, source: str) -> Positions:
 
 
 def cancel_pairs(columns: ManifestColumns, source: str) -> Positions:
-    """The remaining rows in commit order; a DELETE without its ADD is kept."""
+    """Return the remaining rows in commit order; a DELETE without its ADD is kept."""
     outcome = meet(columns)
     if len(outcome.added_again):
         [entry] = columns.entries(outcome.added_again[:1])
@@ -54,24 +54,24 @@ def cancel_pairs(columns: ManifestColumns, source: str) -> Positions:
 
 @dataclass(frozen=True, slots=True)
 class CancelledPairs:
-    """Cancel each DELETE with its ADD; return the rest."""
+    """The entries that remain after each DELETE has cancelled its ADD."""
 
     left: Positions
     """The remaining rows in commit order; a DELETE without its ADD is kept."""
     added_again: Positions
-    """ADDs of a file that was there already, in commit order."""
+    """ADDs of files that were live already, in commit order."""
 
 
 def meet(columns: ManifestColumns) -> CancelledPairs:
     """Cancel each ADD that a DELETE names, and find the files that are added twice."""
     everything = np.arange(len(columns))
-    # File names are unique but for files that move up a level: mostly this is all it takes.
+    # Only a file that moves up a level repeats its name, so this test usually suffices.
     if not columns.is_delete.any() and _all_differ(_mix(columns.file_name, 0)):
         return CancelledPairs(everything, everything[:0])
     history = _by_identity(columns)
     is_delete = columns.is_delete[history.rows]
     twice = history.goes_on & ~is_delete[:-1] & ~is_delete[1:]
-    # In the history of one file an ADD and the DELETE right after it leave no trace.
+    # In the history of one file, an ADD and the DELETE right after it cancel each other.
     ends = history.goes_on & ~is_delete[:-1] & is_delete[1:]
     cancelled = np.zeros(len(columns), np.bool_)
     cancelled[history.rows[:-1][ends]] = True
@@ -80,7 +80,7 @@ def meet(columns: ManifestColumns) -> CancelledPairs:
 
 
 def added_twice(entry: ManifestEntry, source: str) -> CorruptTableError:
-    """Two ADDs of one file without a DELETE between them."""
+    """Return the error about two ADDs of one file without a DELETE between them."""
     return CorruptTableError(
         f"{source} adds {entry.file.file_name} of bucket {entry.bucket} twice; "
         "roll the table back to the snapshot before the second commit"
@@ -88,7 +88,7 @@ def added_twice(entry: ManifestEntry, source: str) -> CorruptTableError:
 
 
 def deleted_without_add(entry: ManifestEntry, source: str) -> CorruptTableError:
-    """A DELETE of a file that no earlier entry has added."""
+    """Return the error about a DELETE of a file that no earlier entry has added."""
     return CorruptTableError(
         f"{source} deletes {entry.file.file_name} of bucket {entry.bucket}, "
         "which it never added; roll the table back to the snapshot before that commit"
@@ -97,11 +97,11 @@ def deleted_without_add(entry: ManifestEntry, source: str) -> CorruptTableError:
 
 @dataclass(frozen=True, slots=True)
 class _Histories:
-    """Rows sorted by the file they speak of, and in commit order for each file."""
+    """Rows sorted by the identity of their file, and in commit order for each file."""
 
     rows: Positions
     goes_on: Mask
-    """Mask the rows followed by a row of the same file."""
+    """Mask of the rows whose next row is about the same file."""
 
 
 def _by_identity(columns: ManifestColumns) -> _Histories:

@@ -1,4 +1,4 @@
-"""Parts of records before they are put side by side: small numbers in a word, and byte strings."""
+"""Parts of records before they are joined: small numbers in words, and byte strings."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ __all__ = ["BytesPiece", "Piece", "WordPiece", "join_words", "number_piece", "wr
 
 Words: TypeAlias = NDArray[np.uint64]
 Sizes: TypeAlias = int | Positions
-"""Bytes by record; a number while it is the same in all of them."""
+"""Size in bytes for each record; a single number if all have the same size."""
 
 _WORD_BYTES = 8
 _SPILL = _WORD_BYTES - 1
-"""The number of bytes that a word may extend beyond its piece."""
+"""Number of bytes that a written word may extend beyond its piece."""
 
 _LARGEST_IN_WORD = np.uint64(1 << 56)
 # Groups of 56, 28 and 14 bits, the upper half of each moved up by 4, 2 and 1 bits.
@@ -42,7 +42,7 @@ _CONTINUES = np.array(
 
 @dataclass(frozen=True, slots=True)
 class WordPiece:
-    """Up to 8 bytes of every record, the lowest first; those beyond the size are zero."""
+    """Up to 8 bytes of every record, the lowest first; bytes beyond the size are zero."""
 
     words: Words
     sizes: Sizes
@@ -51,7 +51,7 @@ class WordPiece:
 
 @dataclass(frozen=True, slots=True)
 class BytesPiece:
-    """Bytes of every record that lie in some other buffer, readable 8 bytes beyond each."""
+    """Bytes of every record, in another buffer that is readable 8 bytes beyond each."""
 
     data: NDArray[np.uint8]
     starts: Positions
@@ -62,7 +62,7 @@ Piece: TypeAlias = WordPiece | BytesPiece
 
 
 def number_piece(numbers: Numbers, present: Mask | None = None) -> Piece:
-    """Zig-zag numbers; nothing where one is not present."""
+    """Return zig-zag numbers; records where ``present`` is False get no bytes."""
     zigzag = ((numbers << 1) ^ (numbers >> 63)).view(np.uint64)
     most = zigzag.max(initial=0)
     if most >= _LARGEST_IN_WORD:
@@ -78,7 +78,7 @@ def number_piece(numbers: Numbers, present: Mask | None = None) -> Piece:
 
 
 def join_words(pieces: Sequence[Piece]) -> list[Piece]:
-    """Join adjacent words that fit into one; the bytes remain the same."""
+    """Join adjacent words that fit into one word; the written bytes remain the same."""
     joined: list[Piece] = []
     for piece in pieces:
         last = joined[-1] if joined else None
@@ -97,7 +97,7 @@ def join_words(pieces: Sequence[Piece]) -> list[Piece]:
 
 
 def write_pieces(pieces: Sequence[Piece], rows: int) -> tuple[NDArray[np.uint8], Positions]:
-    """The bytes of all records, 8 readable ones after them, and where each record ends."""
+    """Return the bytes of all records, followed by 8 readable bytes, and where each ends."""
     sizes = np.zeros(rows, np.int64)
     for piece in pieces:
         sizes += piece.sizes
@@ -120,7 +120,7 @@ def _least(piece: Piece) -> int:
 
 
 def _spread(zigzag: Words, most: int) -> tuple[Words, Sizes]:
-    """Seven bits per byte; the eighth marks that another byte follows."""
+    """Return numbers with seven bits per byte; the eighth marks that another byte follows."""
     words = zigzag
     for lower, upper, shift in _SPREADS:
         words = (words & lower) | ((words & upper) << shift)
@@ -142,7 +142,7 @@ def _long_numbers(numbers: Numbers, present: Mask | None) -> BytesPiece:
 def _write_words(
     data: NDArray[np.uint8], places: Positions, piece: WordPiece, *, may_spill: bool
 ) -> None:
-    """Write words; with ``may_spill`` also over the bytes after them, which are written later."""
+    """Write words; with ``may_spill`` also over the bytes behind, which are written later."""
     if may_spill:
         at_every_byte(data, "u8")[places] = piece.words
         return

@@ -41,12 +41,12 @@ __all__ = [
 # From year 1 to 9999: what a DataFileMeta can hold.
 _FIRST_MILLI, _LAST_MILLI = -62_135_596_800_000, 253_402_300_799_999
 
-# Without these a file is not a manifest; all others were added by some release.
+# A file without these fields is not a manifest; later releases added the others.
 _ALWAYS_THERE = [*COLUMN_PATHS.values()][: [*COLUMN_PATHS].index("extra_files") + 1]
 
 
 def decode_manifest(content: bytes, uri: str) -> ManifestColumns:
-    """The entries of a manifest, in the order they were written."""
+    """Return the entries of a manifest, in the order they were written."""
     return join_manifests([open_manifest(content, uri)])[0]
 
 
@@ -60,7 +60,7 @@ class OpenManifest:
 
 
 def open_manifest(content: bytes, uri: str) -> OpenManifest:
-    """Unpack a manifest; most of the time is spent outside of Python's lock."""
+    """Unpack a manifest; decompression runs without Python's global lock, so threads help."""
     try:
         return OpenManifest(content, uri, read_blocks(content))
     except BlockLimitError:
@@ -73,9 +73,9 @@ def open_manifest(content: bytes, uri: str) -> OpenManifest:
 
 
 def join_manifests(manifests: Sequence[OpenManifest]) -> tuple[ManifestColumns, list[int]]:
-    """The entries of many manifests, and how many are of each.
+    """Return the entries of many manifests, and the number of entries in each.
 
-    Those of one writer after another are decoded together.
+    Consecutive manifests with the same schema are decoded together.
     """
     parts: list[ManifestColumns] = []
     lengths: list[int] = []
@@ -95,12 +95,12 @@ def _decode_one(manifest: OpenManifest) -> ManifestColumns:
     try:
         return _decode_plain([manifest.blocks])
     except NotPlainError:
-        # Built by another writer than those we know, or damaged: the general decoder tells which.
+        # Written by an unknown writer or damaged: the general decoder finds out.
         return columns_of(decode_manifest_by_record(manifest.content, manifest.uri))
 
 
 def _decode_plain(manifests: Sequence[AvroBlocks | None]) -> ManifestColumns:
-    """Entries without a general decoder: ``NotPlainError`` where that would be needed."""
+    """Decode entries as columns; ``NotPlainError`` if they need the general decoder."""
     plain = [blocks for blocks in manifests if blocks is not None]
     if not plain or len(plain) < len(manifests):
         raise NotPlainError("not every file is built like a manifest")
@@ -114,7 +114,7 @@ def _decode_plain(manifests: Sequence[AvroBlocks | None]) -> ManifestColumns:
 
 
 def decode_manifest_by_record(content: bytes, uri: str) -> list[ManifestEntry]:
-    """The entries of a manifest, record by record, by the file's own schema and in its format."""
+    """Return the entries of a manifest of any format, one by one, by the file's own schema."""
     records = decode_record_file(content, uri, version=FORMAT_VERSION)
     try:
         return [_from_record(record) for record in records]
@@ -136,7 +136,7 @@ def _from_record(record: Mapping[str, Any]) -> ManifestEntry:
 
 
 def _check_fields(found: Mapping[str, FieldShape]) -> None:
-    """Refuse a schema without the fields of a manifest; fields of newer writers are ignored."""
+    """Raise NotPlainError if a field of manifests is missing; newer fields are ignored."""
     for path, ours in MANIFEST_SHAPE.items():
         theirs = found.get(path)
         if theirs is None:
@@ -149,7 +149,7 @@ def _check_fields(found: Mapping[str, FieldShape]) -> None:
 
 
 def _check_values(columns: ManifestColumns) -> None:
-    """Refuse values that an entry cannot hold."""
+    """Raise NotPlainError for values that an entry cannot hold."""
     for name, path in COLUMN_PATHS.items():
         if MANIFEST_SHAPE[path].kind == "string" and not _is_text(getattr(columns, name)):
             raise NotPlainError(f"its field {path} is not UTF-8")

@@ -58,4 +58,4 @@ COLUMN_PATHS = {
     "write_cols": "_FILE._WRITE_COLS",
     "write_cols_sequences": "_FILE._WRITE_COLS_SEQUENCES",
 }
-"""By the name a column has in the library, the field it is read from and written to."""
+"""For each column name in the library, the field that it is read from and written to."""

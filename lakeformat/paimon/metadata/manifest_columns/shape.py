@@ -1,4 +1,4 @@
-"""The fields of a manifest in the order they lie in a record, read from an Avro schema."""
+"""The fields of a manifest in record order, read from an Avro schema."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _BYTES = ("bytes", "string")
 
 @dataclass(frozen=True, slots=True)
 class FieldShape:
-    """One field that is not a record itself; the path of a nested field names its records."""
+    """One field that is not a record; the path of a nested field begins with its records."""
 
     path: str
     kind: str
@@ -36,13 +36,13 @@ class FieldShape:
 
     @property
     def item(self) -> FieldShape:
-        """The items of a list."""
+        """The shape of the items of a list."""
         return FieldShape("", self.kind, null_branch=self.item_null_branch)
 
 
 @lru_cache(maxsize=64)
 def parse_shape(schema: bytes) -> tuple[FieldShape, ...]:
-    """Return the fields of an Avro schema; ``NotPlainError`` if it is not one of a manifest."""
+    """Return the fields of an Avro schema; ``NotPlainError`` if no manifest has this schema."""
     try:
         return shape_of(json.loads(schema))
     except (ValueError, RecursionError) as reason:

@@ -25,7 +25,7 @@ class Changes(Rows):
     """The changes of a window of snapshots; nothing is read until you ask for a result.
 
     The first column is ``rowkind``: ``+I`` inserted, ``-U`` and ``+U`` before and after an update,
-    ``-D`` deleted. Snapshots come in their order.
+    ``-D`` deleted. Older snapshots come first.
     """
 
     def __init__(

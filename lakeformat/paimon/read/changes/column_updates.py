@@ -38,7 +38,7 @@ def require_new_rows(handle: TableHandle, snapshot: Snapshot, files: ManifestCol
 
 
 def _first_new_row(handle: TableHandle, snapshot: Snapshot) -> int:
-    """Return the id of the first row that the commit added, or a lower id that no row has."""
+    """Return the lowest row id that the commit could assign; existing rows have lower ids."""
     if snapshot.id == 1:
         return 0
     storage, layout = handle.storage, handle.layout

@@ -92,23 +92,23 @@ class ChangeFiles:
         )
 
     def delta(self, snapshot: Snapshot) -> ChangedFiles:
-        """Return the files that an append wrote, for their rows as stored.
+        """Return the files that an append wrote; their rows are read as stored.
 
-        Compactions add no changes, and overwrites only where an option includes them. Rows are not
-        merged with rows of other commits.
+        A compaction changes no rows. Changes of an overwrite are included only if an option asks
+        for them. Rows are not merged with rows of other commits.
         """
         if self.reads_overwrite(snapshot):
             return self.overwrite(snapshot)
         if snapshot.commit_kind is not CommitKind.APPEND:
             return ChangedFiles(snapshot)
-        # Without changelog files of its own, a changelog keeps these after its snapshot expires.
+        # Without a producer, a long-lived changelog keeps these files after the snapshot expires.
         is_kept = changelog_producer(self._handle) == NO_PRODUCER
         with explaining_expiry(self._handle, snapshot, changes=is_kept):
             return ChangedFiles(snapshot, tuple(self._delta_files(snapshot)), is_kept)
 
     def changelog(self, snapshot: Snapshot) -> ChangedFiles:
-        """Return the changelog files of a snapshot; before the table had a producer, its added
-        files.
+        """Return the changelog files of a snapshot, or its added files if there was no producer
+        then.
         """
         if self.reads_overwrite(snapshot):
             return self.overwrite(snapshot)
@@ -138,10 +138,10 @@ class ChangeFiles:
             yield from self._rows(found.snapshot, found.entries)
 
     def _is_from_before(self, snapshot: Snapshot) -> bool:
-        """Return True if the snapshot is older than the setting ``changelog-producer=input``.
+        """Return True if the snapshot was committed before ``changelog-producer=input`` was set.
 
-        Then only its new files hold its changes. Other producers may deliver the rows later, in the
-        changelog of the compaction that finds them at level 0.
+        Only its new files hold its changes then. With any other producer, the changelog of a later
+        compaction may deliver the rows.
         """
         handle = self._handle
         has_changelog = snapshot.changelog_manifest_list is not None
@@ -193,8 +193,8 @@ class ChangeFiles:
     def _may_have_expired(self, snapshot: Snapshot) -> bool:
         """Return True if an expiry may have removed the changes of the snapshot.
 
-        That is possible for the oldest snapshot of a branch and for a snapshot that itself expired
-        without a changelog, if its changelog list does not exist.
+        That needs a missing changelog list, and either the oldest snapshot of a branch or a
+        snapshot that expired without a changelog.
         """
         storage, layout = self._handle.storage, self._handle.layout
         first = min(snapshot_ids(storage, layout), default=snapshot.id)
@@ -218,8 +218,9 @@ class ChangeFiles:
     def _entries(
         self, snapshot: Snapshot, which: ListKind, *, with_deleted: bool = False
     ) -> list[ManifestEntry]:
-        """Return the added, and optionally the deleted, files of one list that may hold wanted
-        rows.
+        """Return the added files of one list that may hold wanted rows.
+
+        With ``with_deleted``, the deleted files are included.
         """
         handle, where = self._handle, self._asked.where
         require_schema_of(handle.storage, handle.layout, snapshot, known=handle.schema.id)

@@ -40,7 +40,7 @@ class ChangedRows:
         return to_arrow_schema((ROW_KIND, *self.wanted))
 
     def of_stored(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Convert rows of a primary-key table's files, where the kind of each is a number."""
+        """Convert stored rows of a primary-key table, whose row kinds are numbers."""
         kinds = batch.column(VALUE_KIND.name)
         if batch.num_rows and not 0 <= pc.min(kinds).as_py() <= pc.max(kinds).as_py() < len(_KINDS):
             raise CorruptTableError(
@@ -79,7 +79,7 @@ def changed_rows(
     looked_at = bound.columns if bound is not None else frozenset()
     fields = {field.name: field for field in wanted}
     fields |= {name: by_name[name] for name in sorted(looked_at - {ROW_KIND.name})}
-    if not fields:  # a batch needs a column to have rows
+    if not fields:  # a batch without columns has no rows
         fields = dict([next(iter(by_name.items()))])
     return ChangedRows(tuple(fields.values()), wanted, bound)
 

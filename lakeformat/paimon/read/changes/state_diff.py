@@ -181,10 +181,10 @@ def _changed(old: _StateFiles, new: _StateFiles) -> list[_Place]:
 def _of_new_files(
     schema: TableSchema, old: _StateFiles, new: _StateFiles, place: _Place
 ) -> tuple[_Batches, _Batches] | None:
-    """Return the rows of both sides from the files that only one state has, or None.
+    """Return the rows of both sides, read only from files that differ between the states.
 
-    None if these files do not determine the difference: after a rollback, the old value of a key
-    may be in a removed file and its current value in a file that both states share.
+    Return None if these files do not determine the difference: after a rollback, the old value of a
+    key may be in a removed file and its current value in a file that both states share.
     """
     mine, theirs = old.files(place), new.files(place)
     went = {name for name in mine if name not in theirs or mine[name] != theirs[name]}

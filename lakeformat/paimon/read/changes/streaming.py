@@ -149,7 +149,7 @@ class ChangeStream:
 
     @property
     def next_snapshot(self) -> int | None:
-        """The next snapshot to read for changes; None while a first full read has no snapshot."""
+        """The next snapshot to read for changes; None until the snapshot to read in full exists."""
         return self._next
 
     def __iter__(self) -> Iterator[StreamedChanges]:
@@ -162,7 +162,7 @@ class ChangeStream:
         return found
 
     def starts_at(self) -> StreamBegin:
-        """Return the start position without delivering anything, for a reader elsewhere."""
+        """Return the start position for a reader in another process; deliver no rows."""
         if self._next is None and self._full is None:
             self._begin()
         full = None if self._full is None else self._full.id

@@ -31,7 +31,7 @@ _EQUAL_WITH_OTHER_BYTES = (TypeName.FLOAT, TypeName.DOUBLE)
 
 
 class HashedBuckets:
-    """The buckets that can hold the bucket keys of the conditions, if they fix all key columns."""
+    """The buckets that can hold wanted rows, if the conditions list values of every bucket key."""
 
     def __init__(self, schema: TableSchema, conditions: Sequence[ColumnTest]) -> None:
         options = schema.table_options
@@ -70,11 +70,11 @@ class HashedBuckets:
 def by_merged_values(
     schema: TableSchema, columns: ManifestColumns, may_match: Mask, places: Sequence[Positions]
 ) -> Mask:
-    """Mask the files to read, given those that ``may_match`` by the bounds of their values.
+    """Mask the files to read; ``may_match`` masks those whose value bounds meet the conditions.
 
     ``places`` are the positions of each bucket's files.
     """
-    if skips_level_zero(schema):  # visible files have each key once
+    if skips_level_zero(schema):  # each key is in one visible file
         return may_match
     # With deletion vectors merged on read, level-0 rows are merged with those above, too.
     whole = schema.table_options.merge_engine in _WHOLE_ROW_WINS

@@ -39,7 +39,7 @@ SchemaReader = Callable[[int], TableSchema]
 
 @dataclass(frozen=True, slots=True)
 class EntryPruner:
-    """Prunes by the conditions and buckets of a scan, step by step with what each step knows."""
+    """Skips manifests and entries by the conditions and buckets of a scan, cheapest test first."""
 
     schema: TableSchema
     conditions: Conjunction
@@ -53,7 +53,7 @@ class EntryPruner:
         return [manifest for manifest, may in zip(manifests, mask.tolist(), strict=True) if may]
 
     def by_place(self, columns: ManifestColumns) -> Mask:
-        """Mask the entries in wanted partitions and buckets; a file's ADD and DELETE agree."""
+        """Mask the entries in wanted partitions and buckets; ADD and DELETE of a file are alike."""
         return self._in_any(lambda one: one.by_place(columns))
 
     def by_statistics(self, columns: ManifestColumns) -> Mask:
@@ -177,7 +177,7 @@ class _Pruner:
         mask = np.ones(len(columns), np.bool_)
         whole = columns.write_cols
         if whole.present is None or whole.present.any():
-            return mask  # a file with some of the columns does not decide alone about its rows
+            return mask  # other files may hold newer values of the same rows
         for names, rows in _by_list(columns.value_stats_cols):
             covered = list(fields) if names is None else _named(fields, names)
             conditions = self._usable(self._on_values, covered)
@@ -218,7 +218,7 @@ def _position(column: str, covered: Sequence[DataField]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _Statistics:
-    """Encoded minima and maxima; without null counts these rows are exact values."""
+    """Encoded minima and maxima; if ``nulls`` is None, both are the same exact values."""
 
     least: BytesColumn
     most: BytesColumn
@@ -231,7 +231,7 @@ class _Statistics:
         covered: Sequence[DataField],
         position_of: Callable[[str, Sequence[DataField]], int] = _position,
     ) -> Mask:
-        """Mask the rows that may meet all conditions; rows of other arity are always kept."""
+        """Mask the rows that may meet all conditions; rows with another field count are kept."""
         mask = np.ones(len(self.least), np.bool_)
         telling = np.flatnonzero(self._covers(len(covered)))
         if not conditions or not len(telling):

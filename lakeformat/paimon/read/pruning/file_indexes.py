@@ -1,6 +1,6 @@
-"""Pruning by file indexes: skips files whose index excludes every condition match.
+"""Pruning by file indexes: skips files whose index shows that no row meets the conditions.
 
-It tests the files that statistics keep. An index covers rows as stored, so on tables that merge
+Only files that statistics keep are tested. An index covers rows as stored, so on tables that merge
 rows it may exclude only what statistics may: see ``by_merged_values``.
 """
 

@@ -79,7 +79,7 @@ def _rows(index: ColumnIndex | None, asked: StoredCondition) -> BitMap | None:
     if condition.op is Op.IS_NULL:
         return None if isinstance(index, BloomFilter) else index.is_null()
     if condition.op in (Op.IS_NOT_NULL, Op.NOT_EQUAL):
-        # Equal rows are not excluded: an index on timestamps is not exact.
+        # NOT_EQUAL excludes only nulls: an index on timestamps is not exact.
         return None if isinstance(index, BloomFilter) else index.is_not_null()
     literals = condition.literal if condition.op is Op.IN else (condition.literal,)
     if len(literals) > _MOST_LITERALS:

@@ -125,7 +125,9 @@ def test_timestamps_before_1970_are_hashed_by_floored_microseconds():
 )
 def test_a_type_that_cannot_be_hashed_is_refused_by_name(data_type):
     column = pa.array([], to_arrow_type(data_type))
-    with pytest.raises(UnsupportedError, match=r"bloom-filter index cannot hold .*; it accepts BIGI"):
+    with pytest.raises(
+        UnsupportedError, match=r"bloom-filter index cannot hold .*; it accepts BIGI"
+    ):
         encode_bloom_filter(column, data_type)
 
 

@@ -86,7 +86,7 @@ def test_a_manifest_that_is_whole_is_read_by_its_name_and_by_its_entry(storage, 
 def test_a_manifest_without_its_last_blocks_is_damaged(storage, manifest):
     for end in cuts(storage.read(LAYOUT.manifest("manifest-0"))):
         cut(storage, "manifest-0", end)
-        told = rf"manifest-0 has {end} bytes, {manifest.file_size} were written.*named by .*list-0"
+        told = rf"manifest-0 has {end} bytes instead of {manifest.file_size}.*named by .*list-0"
         with pytest.raises(CorruptTableError, match=told):
             read_manifests(storage, LAYOUT, [manifest])
         assert len(entries_in(storage, LAYOUT, "manifest-0")) < MANY, "else all would be well"
@@ -138,7 +138,7 @@ def test_a_list_without_its_last_blocks_is_damaged(storage, manifest, kind):
     assert manifests_of(storage, LAYOUT, snapshot, which) == manifests
     [*_, end] = cuts(storage.read(LAYOUT.manifest("long")))
     cut(storage, "long", end)
-    told = rf"long has {end} bytes, {size} were written.*named by snapshot 7"
+    told = rf"long has {end} bytes instead of {size}.*named by snapshot 7"
     with pytest.raises(CorruptTableError, match=told):
         manifests_of(storage, LAYOUT, snapshot, which)
 

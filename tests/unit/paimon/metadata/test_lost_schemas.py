@@ -47,7 +47,7 @@ def lose(table: lake.Table, number: int) -> lake.Table:
 @pytest.mark.parametrize("number", [0, 1])
 def test_a_schema_that_is_missing_among_others_is_named(table, number):
     lose(table, number)
-    told = rf"schema-{number} is missing, though schema 2 is there.*restore"
+    told = rf"schema-{number} is missing, although schema 2 exists.*restore"
     with pytest.raises(CorruptTableError, match=told):
         lake.open_table(table.location)
     with pytest.raises(CorruptTableError, match=told):
@@ -58,7 +58,7 @@ def test_a_schema_that_is_missing_among_others_is_named(table, number):
 def test_without_the_newest_schema_its_columns_are_not_silently_lost(table, name):
     opened = lake.open_table(lose(table, 2).location)
     shown = opened if name == "rows" else opened.system_table(name)
-    told = "snapshot 3 of .* committed under schema 2, the newest schema is 1; restore"
+    told = "snapshot 3 of .* committed under schema 2, but the newest schema is 1; restore"
     with pytest.raises(CorruptTableError, match=told):
         shown.scan().to_arrow()
     assert opened.scan(snapshot=2).to_arrow().column_names == ["a", "b"]

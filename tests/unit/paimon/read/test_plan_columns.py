@@ -133,7 +133,7 @@ def test_files_of_some_columns_are_not_left_out_by_their_statistics():
 def test_a_snapshot_of_a_schema_that_is_lost_is_not_read_without_its_newest_columns():
     handle, snapshot = table_of([entry(1)])
     create_schema(handle.storage, handle.layout, SCHEMA)
-    told = "snapshot 1 of .* committed under schema 3, the newest schema is 0"
+    told = "snapshot 1 of .* committed under schema 3, but the newest schema is 0"
     with pytest.raises(CorruptTableError, match=told):
         plan_columns(handle, replace(snapshot, schema_id=3))
 
