@@ -48,7 +48,7 @@ JAVA = Group(
 )
 STACK = Group(
     "stack",
-    "A whole Airflow: killed tasks, every template, its triggerer, bin/demo.",
+    "A whole Airflow: the image's installation, killed tasks, every template, bin/demo.",
     opt_in="takes half an hour and 2 GB of memory",
 )
 GROUPS = (

@@ -30,11 +30,11 @@ os.environ |= {
 
 
 def pytest_collection_modifyitems(items):
-    """Begin with the longest test, so that no process waits for it at the end.
+    """Begin with the longest tests, so that no process waits for them at the end.
 
     Airflow's in-process API server imports a test client that wants a newer httpx.
     """
-    items.sort(key=lambda item: item.path != HERE / "test_install.py")
+    items.sort(key=lambda item: item.path != HERE / "test_spark_kill.py")
     for item in items:
         if HERE in item.path.parents:
             item.add_marker(

@@ -1,7 +1,7 @@
 """The images and the compose file: what they name exists, is pinned, and holds no secret.
 
 Whether an engine accepts them is not shown here; the steps that install the image are a script,
-and `tests/airflow/test_install.py` runs it.
+and `tests/stack/test_install.py` runs it.
 """
 
 import re

@@ -14,6 +14,8 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from lakeformat.cli.archive import needed_distributions
+from lakeformat.doctor import DISTRIBUTION
 from tests.unit.bootstrap.machine import ROOT
 
 LOCKS = ("tested.txt", "image.txt", "pypaimon.txt", "peers.txt", "java.txt")
@@ -44,6 +46,13 @@ def test_the_lock_has_one_spark():
 def test_the_image_has_the_tested_files():
     tested = pins("tested.txt")
     assert {name: tested.get(name) for name in pins("image.txt")} == pins("image.txt")
+
+
+def test_the_image_has_what_the_project_requires_there():
+    extras = ["airflow", "spark", "s3", "jdbc"]
+    found = needed_distributions(DISTRIBUTION, extras)
+    needed = {canonicalize_name(each.name) for each in found}
+    assert needed - {DISTRIBUTION} <= pins("image.txt").keys()
 
 
 def third_party_imports(*places: str, everywhere: bool) -> Iterator[tuple[str, str]]:
