@@ -20,8 +20,9 @@ def is_built_on(
 ) -> bool | None:
     """Return True or False if manifests or file times decide it, else None.
 
-    A snapshot built on another one names its manifests, unless they were merged. The files that the
-    other one added are still live, or the very next snapshot deleted them.
+    The later snapshot is built on ``snapshot`` if it names a manifest that ``snapshot`` wrote, or
+    if all files that ``snapshot`` added are still live. It is not if it directly follows and has
+    none of these files.
     """
     answer = _decided_by_manifests(handle, later, snapshot, changes)
     if answer is None and _is_older(handle, later, snapshot.id):
@@ -42,7 +43,7 @@ def _decided_by_manifests(
             return True
         there = read_manifests(storage, layout, manifests).file_name.to_arrow()
     except (CorruptTableError, NotFoundError):
-        return None  # it has expired, too
+        return None  # the later snapshot has expired, too
     added = changes.added.file_name.to_arrow()
     if not len(added):
         return None
@@ -63,7 +64,7 @@ def _is_older(handle: TableHandle, one: int, other: int) -> bool:
 
 
 def _own_manifests(handle: TableHandle, snapshot: Snapshot) -> set[str]:
-    """Return the manifests of a snapshot's changes; an empty set if it has expired."""
+    """Return the manifests of a snapshot's changes; an empty set if the snapshot has expired."""
     try:
         return _names(manifests_of(handle.storage, handle.layout, snapshot, ListKind.DELTA))
     except (CorruptTableError, NotFoundError):

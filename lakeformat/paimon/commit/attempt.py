@@ -45,7 +45,7 @@ NO_WATERMARK = -(2**63)
 
 
 class Check(Protocol):
-    """A check that changes fit a head."""
+    """A check that changes fit ``head``, the snapshot that the commit builds on."""
 
     def check(self, head: Snapshot | None, changes: SnapshotDelta) -> None:
         """Raise CommitConflictError if the changes do not fit."""
@@ -97,7 +97,7 @@ class Attempts:
     changes: SnapshotDelta = field(default_factory=SnapshotDelta)
     """Changes of the last attempt."""
     began_on: int | None = None
-    """Head of the first attempt, 0 for none."""
+    """Snapshot that the first attempt built on; 0 if the table had none."""
     _doubtful: dict[str, int] = field(default_factory=dict)
     """Snapshots whose publication got no answer: uuid to number."""
     _files: AttemptFiles = field(init=False)
@@ -151,7 +151,7 @@ class Attempts:
     def resolve_doubt(self) -> Snapshot | None:
         """Return our snapshot in doubt if it proves to be published.
 
-        Drop those whose number another writer's snapshot has.
+        Drop a snapshot in doubt if another writer's snapshot has its number.
         """
         storage, layout = self.handle.storage, self.handle.layout
         for uuid, number in list(self._doubtful.items()):

@@ -130,7 +130,7 @@ class BaseManifests:
     handle: TableHandle
     files: AttemptFiles
     pick: PickManifests | None = None
-    """Chooses what a commit made for merging merges; it merges again after a lost attempt."""
+    """Chooses the manifests of a commit that only merges; it chooses again after a lost attempt."""
     _merged: _Merged | None = field(default=None)
 
     @property

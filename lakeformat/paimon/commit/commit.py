@@ -81,7 +81,7 @@ class CommitOptions:
     read_snapshot: int | None = None
     """Snapshot the change was computed from; a later change of its partitions is a conflict."""
     read_identity: str | None = None
-    """The identity of that snapshot, if known: another snapshot of its number is a conflict."""
+    """The identity of that snapshot, if known; another snapshot with its number is a conflict."""
     merge: PickManifests | None = None
     """Chooses the manifests to merge; None to follow the table options."""
 
@@ -346,7 +346,7 @@ class _Commits:
         return self._publish(intent)
 
     def _append(self, new: SnapshotDelta) -> CommitReport:
-        """Publish added rows; they conflict with nothing but another bucket count."""
+        """Publish added rows; only another bucket count conflicts with them."""
         handle = self._handle
         intent = self._intent(CommitKind.APPEND, new)
         has_index = any(message.assigned_by is not None for message in self._messages)

@@ -43,7 +43,7 @@ class CompactManifestsReport(Report):
     """The published snapshot; None when nothing was merged."""
     manifests_before: int
     manifests_merged: int
-    """Number of merged manifests, including those whose entries they delete."""
+    """Number of merged manifests, including those that hold the entries of deleted files."""
     manifests_after: int | None
     """None if it is only known after merging."""
     bytes_before: int

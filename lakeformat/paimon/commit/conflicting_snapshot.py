@@ -20,7 +20,7 @@ __all__ = ["against_index_files", "against_last_change"]
 
 FEWEST_SEARCHED = 100
 MOST_SEARCHED = 1000
-"""Limits of the search, in snapshots: it reaches the commit's base, but must not take minutes."""
+"""Fewest and most snapshots to search; within these limits, down to the commit's base."""
 
 
 def against_last_change(

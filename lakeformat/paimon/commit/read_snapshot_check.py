@@ -72,7 +72,7 @@ class ReadSnapshotCheck:
         self._checked = max(self._checked, newest)
 
     def _require_same(self, head: Snapshot) -> None:
-        """Refuse another snapshot of the number that was read; one that has expired is accepted."""
+        """Raise if the number read belongs to another snapshot now; accept an expired snapshot."""
         if self.identity is None:
             return
         storage, layout = self._handle.storage, self._handle.layout

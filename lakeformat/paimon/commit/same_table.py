@@ -23,7 +23,7 @@ class SameTable:
 
     handle: TableHandle
     _head: int | None = None
-    """Number of the last head; a lower one after it belongs to another table."""
+    """Number of the newest snapshot at the last check; a lower one now means another table."""
 
     def schema_id(self, head: Snapshot | None) -> int:
         """Return the current schema id, which may be newer than the handle's."""

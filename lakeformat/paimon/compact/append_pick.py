@@ -1,6 +1,6 @@
 """Choose the files of an append table that are written together: pure functions of the files.
 
-``keyed_pick`` does it for tables with a primary key.
+``keyed_pick`` chooses for tables with a primary key.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ def pick_queue(
         return [AppendPick(tuple(queue), "all files are rewritten")]
     if full or any(_has_many_deletions(file, settings, vectors) for file in queue):
         return _behind_large_files(queue, settings, vectors)
-    # Those with vectors are compacted together, or not at all.
+    # Files with deletion vectors are compacted together, or not at all.
     runs = groupby(queue, key=lambda file: file.file_name in vectors.rows)
     return [
         AppendPick(tuple(pack), f"{len(pack)} adjacent files")
@@ -120,7 +120,7 @@ def pick_queue(
 
 
 def _packs(run: Iterable[DataFileMeta], settings: AppendSettings) -> Iterator[list[DataFileMeta]]:
-    """Yield packs of the oldest files, up to the target size, then of the files after them."""
+    """Yield packs of adjacent files, oldest first, each of about the target size."""
     pack: list[DataFileMeta] = []
     size = 0
     for file in run:
@@ -137,14 +137,14 @@ def _packs(run: Iterable[DataFileMeta], settings: AppendSettings) -> Iterator[li
 
 
 def _are_enough(pack: Sequence[DataFileMeta], size: int, settings: AppendSettings) -> bool:
-    """Return whether a pack becomes fewer files; else it would be picked without end."""
+    """Return whether a pack becomes fewer files; otherwise every plan would pick it again."""
     return len(pack) >= settings.min_files and size // settings.target_bytes + 1 < len(pack)
 
 
 def _behind_large_files(
     queue: list[DataFileMeta], settings: AppendSettings, vectors: Deletions
 ) -> list[AppendPick]:
-    """Return all files after the first large ones, if most are small or some have deleted rows."""
+    """Return the files after the first large ones, if most are small or some have deleted rows."""
     rest = list(queue)
     while rest and rest[0].file_name not in vectors.rows and not _is_small(rest[0], settings):
         del rest[0]
@@ -160,7 +160,7 @@ def _behind_large_files(
 def _with_deletions(
     files: Sequence[DataFileMeta], settings: AppendSettings, vectors: Deletions
 ) -> list[AppendPick]:
-    """Return the files of each index file that has a small file or one with many deleted rows."""
+    """Return the files of each index file, if one of them is small or has many deleted rows."""
     together: dict[str, list[DataFileMeta]] = {}
     for file in _oldest_first(files):
         if file.file_name in vectors.rows:

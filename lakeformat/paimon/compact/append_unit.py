@@ -40,7 +40,7 @@ def compact_append_files(handle: TableHandle, unit: CompactUnit) -> CommitMessag
         raise
     return replace(
         unit.message(handle, _described(handle, unit, written)),
-        # All files that their vectors name go out together, so nothing is left to keep of them.
+        # The unit has all files that these index files name, so none of their vectors is needed.
         compact_deleted_index_files=unit.vectors,
     )
 
@@ -61,7 +61,7 @@ def _batches(handle: TableHandle, unit: CompactUnit, files: DataFiles) -> Iterat
 def _described(
     handle: TableHandle, unit: CompactUnit, written: list[WrittenFile]
 ) -> list[DataFileMeta]:
-    """Describe the written files; their rows are numbered from the smallest number of the input."""
+    """Describe the written files; row numbers start at the smallest number of the input."""
     origin = FileOrigin.now(handle.schema, handle.environment, FileSource.COMPACT)
     number = min(entry.file.min_sequence_number for entry in unit.files)
     made = []

@@ -1,4 +1,4 @@
-"""Columns that a compaction copies as they lie in the files, without looking into them."""
+"""Columns that a compaction copies dictionary-encoded, without looking at their values."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["carried_columns"]
 
 
 def carried_columns(schema: TableSchema, output_level: int) -> frozenset[str]:
-    """Return the columns whose texts may be merged and written as numbers of a dictionary."""
+    """Return the columns whose texts may remain dictionary-encoded through merge and writing."""
     options = schema.table_options
     if not isinstance(merge_engine(schema), Deduplicate) or options.changelog_row_deduplicate:
         return frozenset()
@@ -27,7 +27,7 @@ def carried_columns(schema: TableSchema, output_level: int) -> frozenset[str]:
 
 
 def _formats(options: TableOptions, output_level: int) -> set[str]:
-    """Return the formats of all files that are written."""
+    """Return the formats of all files that the compaction writes."""
     written = [options.of_level(output_level)]
     if options.makes_changelog:
         written.append(options.of_changelog(output_level))

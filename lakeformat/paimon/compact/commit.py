@@ -26,7 +26,7 @@ class Made:
 
     unit: CompactUnit
     messages: tuple[CommitMessage, ...]
-    """One message; of rows that get their bucket, one for each bucket."""
+    """One message, or one for each bucket if postponed rows get their buckets."""
     millis: int = 0
 
 
@@ -36,11 +36,10 @@ class Groups:
 
     handle: TableHandle
     identity: CompactIdentity | None = None
-    """The identity of these snapshots; None of a compaction that is not repeated."""
+    """The identity of the snapshots; None for a compaction without ``commit``."""
     published: list[Made] = field(default_factory=list)
     refused: list[tuple[CompactUnit, LakeError]] = field(default_factory=list)
-    """Units that another commit has overtaken, and the error that showed it; their files are
-    deleted."""
+    """Units whose files another commit changed first, with the error; new files are deleted."""
     snapshot_ids: list[int] = field(default_factory=list)
     tried: int = 0
     conflicts: int = 0

@@ -37,7 +37,7 @@ _ROUNDS = 100
 _UNFINISHED = {
     Ended.DONE: "",
     Ended.CONFLICTS: "other commits changed the same files {attempts} times in a row: compact "
-    "again while fewer of them are made",
+    "again when fewer commits are made",
     Ended.ROUNDS: "more may be due after {rounds} rounds: compact again",
 }
 
@@ -51,20 +51,20 @@ def compact(
     executor: str | Executor | None = None,
     on_progress: OnUnit | None = None,
 ) -> CompactReport:
-    """Compact a table; writers are neither blocked nor undone.
+    """Compact a table; concurrent writers are not blocked and their commits are kept.
 
-    Rows of chosen ``places`` that get their bucket are followed there.
+    If rows of chosen ``places`` get a bucket, that bucket is planned as well.
 
-    Buckets that another commit has changed meanwhile are planned again, alone. A unit that fails
-    stops no other; its error is raised once the other units are published, and has the ``report``.
-    A retry with the same ``commit`` does not repeat what an earlier try has published.
+    Buckets that another commit has changed meanwhile are planned again, alone. A failed unit stops
+    no other unit; its error is raised at the end, once all results are published, and has the
+    ``report``. A retry with the same ``commit`` does not repeat what an earlier try has published.
     """
 
     def plan(newest: TableHandle, places: Places | None) -> CompactPlan:
         return plan_compaction(newest, strategy=strategy, chosen=chosen.at(places))
 
     def ends_at_once(newest: TableHandle) -> bool:
-        # A full compaction of a bucket with keys leaves nothing to do; packs of files may.
+        # A full compaction leaves nothing to do in a keyed bucket; an append table may need more.
         is_full = strategy == "full" or chosen.idle is not None
         rewrites_all = newest.options.compaction_force_rewrite_all_files
         return is_full and (bool(newest.schema.primary_keys) or rewrites_all)
@@ -184,7 +184,7 @@ class _Compaction:
         stop = Event()
         environment = replace(
             self.handle.environment,
-            # Units share the cores, or have one each.
+            # A unit may use several cores if there are fewer units than cores.
             has_idle_cores=has_idle_cores(self.executor, len(found.units)),
             is_given_up=stop.is_set,
         )
@@ -216,11 +216,11 @@ class _Compaction:
         return bool(self._again)
 
     def _without_made(self, plan: CompactPlan) -> CompactPlan:
-        """Return the plan without units that an earlier try has published and would find again."""
+        """Return the plan without units whose work an earlier try has published."""
         identity = self.identity
         if identity is None or not self.ends_at_once(self.handle):
             return plan
-        identity.look()  # everything that the plan has seen of a twin's work is known from here on
+        identity.look()  # find what other attempts published before the plan
         if not identity.earlier:
             return plan
         due: list[CompactUnit] = []
@@ -231,12 +231,12 @@ class _Compaction:
         return replace(plan, units=tuple(due), not_chosen=left)
 
     def _places_to_plan(self, groups: Groups) -> Places:
-        """Return the buckets that the next round looks at."""
+        """Return the buckets that the next round plans."""
         assert self._planned is not None
         refused_places = {_place(unit) for unit, _ in groups.refused}
         done = {_place(made.unit) for made in groups.published}
         broken = {_place(unit) for unit in self._planned.units} - done - refused_places
-        # Rows that have got their bucket may be due there; other buckets have waited for that.
+        # Buckets that have just received postponed rows may be due for compaction.
         filled = {
             (made.unit.partition, bucket)
             for made in groups.published

@@ -77,7 +77,7 @@ class CompactReport(Report):
     unfinished: str | None = None
     """The reason why more may still be due; None if nothing is."""
     rounds: int
-    """The number of rounds of planning: until nothing was due, and again after a conflict."""
+    """The number of rounds; each plans what is due, or plans again after a conflict."""
     groups: int
     """The number of commits that were tried."""
     groups_refused: int

@@ -66,8 +66,8 @@ class CompactIdentity:
     def made(self, unit: CompactUnit) -> bool:
         """Return whether an earlier try has done the work of a unit.
 
-        Sorted or merged files are left as they are, although rows have been added since; packs of
-        files only if there is nothing else in them.
+        A merge or a sort counts as done if one file of the unit is a result of that try, even if
+        rows were added since. A pack of files counts as done only if all of them are.
         """
         there = [
             (entry.partition, entry.bucket, entry.file.file_name) in self._made
@@ -78,7 +78,7 @@ class CompactIdentity:
 
     @property
     def user(self) -> str:
-        """Return the identities of its snapshots."""
+        """The commit user of its snapshots."""
         return f"{self.commit.user}.compaction-{self.commit.identifier}"
 
 
@@ -109,7 +109,7 @@ def find_earlier_tries(handle: TableHandle, commit: CommitId) -> CompactIdentity
 
 
 def _added(handle: TableHandle, snapshot: Snapshot) -> list[_File]:
-    """Return the files that a snapshot added; none once the files it refers to have expired."""
+    """Return the files that a snapshot added; an empty list if its metadata files have expired."""
     try:
         delta = delta_of(handle, snapshot)
     except LakeError:

@@ -39,7 +39,7 @@ _LEAST_GROUP_BYTES = 4 << 20
 
 
 class FileJoiner:
-    """Joins the files of rewrites that need nothing else."""
+    """Joins the files of rewrites that neither merge nor drop rows."""
 
     def __init__(self, handle: TableHandle, unit: CompactUnit, names: KeyValueFiles) -> None:
         self._handle, self._unit, self._names = handle, unit, names
@@ -49,7 +49,7 @@ class FileJoiner:
         self._started: list[str] = []
 
     def join(self, step: Rewrite, origin: FileOrigin) -> list[DataFileMeta] | None:
-        """Return the joined files; None if the rows have to be read: then no file is left."""
+        """Return the joined files; None if the rows must be decoded: then it leaves no file."""
         if not self._may_join(step):
             return None
         before = len(self._started)

@@ -24,7 +24,7 @@ __all__ = ["plan_bucket"]
 def plan_bucket(
     bucket: CompactUnit, handle: TableHandle, settings: PickSettings, *, full: bool
 ) -> list[CompactUnit] | str:
-    """Return the unit of a bucket, given with all its files; or the reason why it has none."""
+    """Return the unit of a bucket or the reason why it has none; ``bucket`` has all its files."""
     levels = Levels.of_files((entry.file for entry in bucket.files), handle.options.level_count)
     planner = _BucketSteps(bucket, handle, levels)
     pick = _pick(levels, handle, settings, full=full)
@@ -38,9 +38,9 @@ def plan_bucket(
         return f"everything is on level {levels.max_level} already"
     runs = counted(len(levels.runs), "sorted run")
     if len(levels.runs) >= settings.trigger:
-        return f"the sizes of its {runs} are left alone"
+        return f"the sizes of its {runs} need no compaction"
     others = ", nothing on level 0" if _takes_level_0(handle) else ""
-    return f"{runs}{others}, {settings.trigger} start a compaction"
+    return f"{runs}{others}; a compaction starts at {settings.trigger}"
 
 
 class _BucketSteps:
@@ -60,7 +60,7 @@ class _BucketSteps:
         """Return the steps to run; a file that is at its level already needs none."""
         options = self._handle.options.of_level(pick.output_level)
         picked = {file.file_name for run in pick.runs for file in run.files}
-        # In commit order, as scans have them: of rows that compare equal the same one is kept.
+        # In commit order, as in scans, so that both keep the same one of equal rows.
         files = [each.file for each in self._bucket.files if each.file.file_name in picked]
         key_types = [field.type for field in self._handle.schema.key_fields]
         sections = [
@@ -71,7 +71,7 @@ class _BucketSteps:
 
         def must_rewrite(file: DataFileMeta) -> bool:
             stored = format_of(file.file_name, file.file_name)
-            has_retracts = is_last and file.delete_row_count != 0  # None: nobody has counted them
+            has_retracts = is_last and file.delete_row_count != 0  # None: not counted
             return (
                 has_retracts
                 or self.is_stale(file)
@@ -97,7 +97,7 @@ class _BucketSteps:
             return True
         if options.merge_engine == "deduplicate" and not options.sequence_field:
             return False
-        # Other engines make another row even of one that is alone.
+        # Other engines may change even a single row.
         return not (is_last and options.merge_engine in ("deduplicate", "first-row"))
 
     def _above(self, output_level: int) -> tuple[ManifestEntry, ...]:

@@ -90,7 +90,7 @@ class _UnitRows(Protocol):
         ...
 
     def move(self, step: Upgrade) -> None:
-        """Note a file that is moved as it is."""
+        """Record a file that is moved as it is."""
         ...
 
 

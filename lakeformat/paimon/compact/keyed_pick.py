@@ -25,7 +25,7 @@ class Pick:
 
 
 def pick_universal(levels: Levels, settings: PickSettings) -> Pick | None:
-    """Return the runs that are due by size and number; None if the bucket is in good shape."""
+    """Return the runs that are due by size and number; None if none are due."""
     return _unless_done(
         _early_full(levels, settings)
         or _too_large(levels, settings)
@@ -69,8 +69,7 @@ def _early_full(levels: Levels, settings: PickSettings) -> Pick | None:
 
 
 def _is_due(levels: Levels, settings: PickSettings, interval_millis: int) -> bool:
-    """Return whether the last full compaction is too old; the newest file of the top level dates
-    it."""
+    """Return whether the last full compaction is too old, by the newest file of the top level."""
     made = [
         file.creation_time
         for run in levels.runs
@@ -78,7 +77,7 @@ def _is_due(levels: Levels, settings: PickSettings, interval_millis: int) -> boo
         for file in run.files
         if file.creation_time is not None
     ]
-    # In numbers: an interval may be longer than any a clock could show.
+    # Compared as numbers: an interval may be too long for a timedelta.
     return not made or (settings.now - max(made)) / timedelta(milliseconds=1) > interval_millis
 
 
@@ -112,7 +111,7 @@ def _too_many(levels: Levels, settings: PickSettings) -> Pick | None:
 
 
 def _extended(runs: Sequence[SortedRun], count: int, settings: PickSettings) -> int:
-    """Return the number of runs to take: the first ``count``, and next ones that are not larger."""
+    """Return the number of runs to take: the first ``count``, and following ones if not larger."""
     size, is_extended = sum(run.size for run in runs[:count]), False
     for run in runs[count:]:
         is_larger = size * (100 + settings.size_ratio) < run.size * 100
@@ -123,7 +122,7 @@ def _extended(runs: Sequence[SortedRun], count: int, settings: PickSettings) -> 
 
 
 def _from(levels: Levels, count: int, reason: str) -> Pick:
-    """Return the first runs, and the level below the next run, which is not touched."""
+    """Pick the first runs; the output is on the level below the next run, which is untouched."""
     runs = levels.runs
     output = max(runs[count].level - 1, 0) if count < len(runs) else levels.max_level
     while output == 0 and count < len(runs):  # results never go to level 0
@@ -139,7 +138,7 @@ def _whole(levels: Levels, reason: str) -> Pick:
 
 
 def _unless_done(pick: Pick | None) -> Pick | None:
-    """Return no pick for a single file that is at its level already."""
+    """Return the pick, or None for a single file that is at its level already."""
     files = [file for run in pick.runs for file in run.files] if pick else []
     if pick is None or not files:
         return None

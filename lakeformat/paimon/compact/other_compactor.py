@@ -51,7 +51,7 @@ class OtherCompactor:
 
     @property
     def advice(self) -> str:
-        """Return the command that ends it."""
+        """Return the command that stops the compactions of that program."""
         return (
             f"lake set-option {shlex.quote(self.table)} write-only=true, then restart that writer"
         )
@@ -72,10 +72,10 @@ class OtherCompactor:
 
 
 def find_other_compactor(handle: TableHandle) -> OtherCompactor | None:
-    """Return the program whose compaction is the newest without the mark of ours.
+    """Return the program with the newest compaction that lacks the property of ``marked``.
 
-    None where the table is ``write-only``: its writers do not compact. At most the newest 100
-    snapshots of the last 14 days are read, and only until one is found.
+    None if the table is ``write-only``: its writers do not compact. At most the newest 100
+    snapshots of the last 14 days are read, and only until such a compaction is found.
     """
     if handle.options.write_only:
         return None
@@ -112,7 +112,7 @@ def _newest_first(handle: TableHandle, ids: Sequence[int]) -> Iterator[Snapshot]
 
 
 def _readable(handle: TableHandle, number: int) -> Snapshot | None:
-    """Return a snapshot; None if it has expired meanwhile or is damaged: reads name that one."""
+    """Return a snapshot; None if it has expired meanwhile, or is damaged, which reads report."""
     try:
         return read_snapshot_if_present(handle.storage, handle.layout, number)
     except CorruptTableError:

@@ -52,13 +52,13 @@ class Chosen:
     """A condition on partition columns."""
     partitions: Partitions | None = None
     idle: Idle | None = None
-    """The least time since the newest file of a partition was added."""
+    """The minimum age of the newest file of a partition."""
     buckets: Collection[int] | None = None
     places: Places | None = None
     """Exactly these buckets."""
 
     def at(self, places: Places | None) -> Chosen:
-        """Return the same choice at some buckets only; unchanged for None."""
+        """Return the same choice at ``places`` only; None changes nothing."""
         return self if places is None else replace(self, places=places)
 
 
@@ -101,7 +101,7 @@ class ChosenFiles:
 
 
 def chosen_partitions(schema: TableSchema, chosen: Chosen) -> Callable[[set[bytes]], set[bytes]]:
-    """Return a function that keeps the chosen partitions of some; all are framed binary rows."""
+    """Return a function that selects the chosen ones of partitions, given as framed rows."""
     asked = row_filter(schema, chosen.where, chosen.partitions)
     if asked is None:
         return lambda there: there
@@ -120,7 +120,7 @@ def chosen_partitions(schema: TableSchema, chosen: Chosen) -> Callable[[set[byte
         framed = FramedRows(pa.array(rows, pa.binary()), [field.type for field in fields])
         columns = [framed.column(position) for position in range(len(fields))]
         batch = pa.RecordBatch.from_arrays(
-            [*columns, pa.nulls(len(rows))],  # a batch needs a column to have rows
+            [*columns, pa.nulls(len(rows))],  # a batch without columns has no rows
             schema=pa.schema([*to_arrow_schema(fields), pa.field("", pa.null())]),
         )
         mask = asked.mask(batch).to_pylist()
@@ -134,10 +134,12 @@ def _bucket_numbers(buckets: object) -> frozenset[int] | None:
     if buckets is None:
         return None
     if not isinstance(buckets, Collection) or isinstance(buckets, str | bytes):
-        raise InvalidRequestError(f"buckets are numbers in a list, such as [0, 3], got {buckets!r}")
+        raise InvalidRequestError(
+            f"buckets must be a list of numbers such as [0, 3], got {buckets!r}"
+        )
     numbers = [number for number in buckets if not isinstance(number, bool)]
     if len(numbers) < len(buckets) or not all(hasattr(each, "__index__") for each in numbers):
-        raise InvalidRequestError(f"buckets are whole numbers, such as [0, 3], got {buckets!r}")
+        raise InvalidRequestError(f"buckets must be whole numbers such as [0, 3], got {buckets!r}")
     return frozenset(map(index, numbers))
 
 
@@ -146,13 +148,14 @@ def _require_buckets(
 ) -> None:
     """Refuse numbers that no bucket of the table has."""
     count = 1 if is_unaware(handle) else handle.options.bucket
-    if asked is None or count < 0:  # as many as its keys need
+    if asked is None or count < 0:  # the number of buckets is not fixed
         return
     # Partitions keep the number of buckets they were written with.
     strange = asked - set(range(count)) - {entry.bucket for entry in found}
     if strange:
         raise InvalidRequestError(
-            f"{handle.uri} has no bucket {min(strange)}: they are counted from 0 to {count - 1}"
+            f"{handle.uri} has no bucket {min(strange)}: its buckets are numbered from 0 to "
+            f"{count - 1}"
         )
 
 

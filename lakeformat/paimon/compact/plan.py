@@ -45,7 +45,7 @@ __all__ = ["has_left_table", "newest_schema", "plan_compaction", "under_schema"]
 def newest_schema(handle: TableHandle) -> TableHandle:
     """Return the table with its newest schema.
 
-    Read after a snapshot, no file of the snapshot has a newer schema.
+    If you call it after you read a snapshot, no file of the snapshot has a newer schema.
     """
     return under_schema(handle, require_same_table(handle))
 
@@ -58,7 +58,7 @@ def under_schema(handle: TableHandle, schema_id: int) -> TableHandle:
 
 
 def has_left_table(handle: TableHandle, unit: CompactUnit) -> bool:
-    """Return whether files of a unit have left the table: they need not be readable then."""
+    """Return whether files of a unit are not live any more, which explains a failed read."""
     snapshot = latest_snapshot(handle.storage, handle.layout)
     if snapshot is None or snapshot.id == unit.snapshot.id:
         return snapshot is None
@@ -75,7 +75,9 @@ def plan_compaction(
 ) -> CompactPlan:
     """Plan a compaction of the newest snapshot, in units; nothing is changed."""
     snapshot = latest_snapshot(handle.storage, handle.layout)
-    handle = newest_schema(handle)  # after the snapshot, or its files might lose newer columns
+    handle = newest_schema(
+        handle
+    )  # read after the snapshot, or newer columns of its files might be lost
     require_supported(handle, strategy)
     files = ChosenFiles(handle, chosen)
     millis = None if chosen.idle is None else idle_millis(chosen.idle)
@@ -106,7 +108,7 @@ def _planned(
     live: list[ManifestEntry],
     fresh: Mapping[bytes, str],
 ) -> tuple[list[CompactUnit], list[NotChosen]]:
-    """Plan bucket by bucket; ``fresh`` maps partitions that are not planned to the reason."""
+    """Plan bucket by bucket; ``fresh`` has the reason for each partition that is not planned."""
     units: list[CompactUnit] = []
     others: list[NotChosen] = []
     waiting = _waiting(by_place)

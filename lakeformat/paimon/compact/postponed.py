@@ -1,7 +1,7 @@
-"""Give waiting rows the bucket of their key: plan and run; the commit is that of any compaction.
+"""Move postponed rows to the buckets of their keys: plan and run; ``commit`` publishes them.
 
 One COMPACT snapshot removes the files of a partition and adds files of level 0. Rows keep the order
-of their commits, after the rows that the bucket holds already.
+of their commits, after the rows that the bucket already holds.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ PLACE_COLUMNS = (_FILE, _ROW)
 
 
 class PositionedRows(DeletedRows):
-    """Deletion vectors that remember which rows of the batch read last were kept."""
+    """Deletion vectors that also record which rows of the last batch were kept."""
 
     last: Positions
 
@@ -36,7 +36,7 @@ class PositionedRows(DeletedRows):
 
 
 def with_places(batch: pa.RecordBatch, file: int, rows: Positions | None) -> pa.RecordBatch:
-    """Rows with their positions; rows that are never marked need none."""
+    """Return rows with columns of file and position; pass None for rows that are never marked."""
     positions = np.zeros(batch.num_rows, np.int64) if rows is None else rows
     files = pa.array(np.full(batch.num_rows, file, np.int32))
     schema = batch.schema.append(pa.field(_FILE, pa.int32()))
@@ -48,14 +48,14 @@ def with_places(batch: pa.RecordBatch, file: int, rows: Positions | None) -> pa.
 
 @dataclass(slots=True)
 class MarkedRows:
-    """The rows that a compaction has found replaced, by file."""
+    """The rows that a compaction replaces, by file."""
 
     names: list[str] = field(default_factory=list)
-    """Return the looked-up files by their number."""
+    """The looked-up files by their number."""
     _found: dict[int, list[Positions]] = field(default_factory=dict)
 
     def number(self, name: str) -> int:
-        """Return the number of a file."""
+        """Add a file and return its number."""
         self.names.append(name)
         return len(self.names) - 1
 
@@ -67,7 +67,7 @@ class MarkedRows:
             self._found.setdefault(number, []).append(positions[files == number])
 
     def by_file(self) -> dict[str, Positions]:
-        """Return the positions that the deletion vector of each file gets in addition."""
+        """Return the positions to add to the deletion vector of each file."""
         by_name: dict[str, list[Positions]] = {}
         for number, parts in self._found.items():
             by_name.setdefault(self.names[number], []).extend(parts)

@@ -27,7 +27,7 @@ class UnitWork:
     handle: TableHandle
 
     def __call__(self, unit: CompactUnit) -> UnitOutcome:
-        """Compact a unit; an error of the table is a result, too."""
+        """Compact a unit; return an error of the table as the result."""
         began = self._now()
         try:
             messages = run_messages(self.handle, unit)
@@ -40,7 +40,7 @@ class UnitWork:
 
 
 def run_messages(handle: TableHandle, unit: CompactUnit) -> tuple[CommitMessage, ...]:
-    """Compact a unit; rows that get their bucket have a message for each bucket."""
+    """Compact a unit; return a message for each bucket if postponed rows get their buckets."""
     if unit.buckets is None:
         return (run_unit(handle, unit),)
     where = _require_schema(handle, unit)

@@ -15,11 +15,11 @@ class PickSettings:
     """The options of universal compaction, and the time of the plan."""
 
     now: datetime
-    """The local clock, which files record as their creation time."""
+    """The local time of the plan; files record their creation as local time."""
     trigger: int = 5
     size_amplification_percent: int = 200
     size_ratio: int = 1
-    """The size ratio, with the addition of off-peak hours."""
+    """The size ratio in percent, including the off-peak addition."""
     optimization_interval_millis: int | None = None
     total_size_threshold: int | None = None
     incremental_size_threshold: int | None = None

@@ -78,7 +78,7 @@ def _is_one_file(sections: Sequence[FileRuns]) -> bool:
 
 
 def _joined(steps: Sequence[Step]) -> Iterator[Step]:
-    """Join adjacent rewrites: their output files are filled across them."""
+    """Join adjacent rewrites, so that an output file may hold rows of several."""
     waiting: list[FileRuns] = []
     for step in steps:
         if isinstance(step, Rewrite):

@@ -25,7 +25,7 @@ def require_strategy(strategy: str) -> None:
     """Refuse an unknown strategy."""
     if strategy not in STRATEGIES:
         raise InvalidRequestError(
-            f"strategy is 'full' (all files) or 'minor' (only what is due), got {strategy!r}"
+            f"strategy must be 'full' (all files) or 'minor' (only what is due), got {strategy!r}"
         )
 
 

@@ -25,34 +25,34 @@ __all__ = ["CompactPlan", "CompactUnit", "NotChosen"]
 class CompactUnit:
     """A bucket of a primary-key table, or files of an append table that become larger ones.
 
-    It can be pickled and compacted elsewhere; its commit fails if one of its files is not live
-    then.
+    It can be pickled and compacted in another process. Its commit fails if one of its files is not
+    live any more.
     """
 
     snapshot: Snapshot
     """The snapshot it was planned on."""
     schema_id: int
     path: str
-    """The partition for people, like its directory below the table; empty without partitions."""
+    """The partition as a directory below the table, for people; empty without partitions."""
     files: tuple[ManifestEntry, ...]
     """The files to replace; a file that is only moved is added again with its new level."""
     steps: tuple[Step, ...]
     output_level: int = 0
     drop_delete: bool = False
-    """Drops retracts: no older row is left that they could meet."""
+    """True to drop retracts, because no older row of their keys is left."""
     is_last: bool = False
-    """The output is at the highest level."""
+    """True if the output is at the highest level."""
     looked_up: tuple[ManifestEntry, ...] = ()
     """Files of higher levels with the earlier rows of keys; they are not changed."""
     marked_elsewhere: frozenset[str] = frozenset()
-    """The other files of its bucket that the vectors name: those vectors remain valid."""
+    """Other files of the bucket that ``vectors`` name; their deletion vectors remain valid."""
     vectors: tuple[IndexManifestEntry, ...] = ()
     """The index files with deletion vectors of its files."""
     deleted_rows: int = 0
     """The number of rows that the vectors mark as deleted."""
     expected_files: int = 1
     buckets: int | None = None
-    """The number of buckets of the partition, if the rows are postponed: they get a bucket now."""
+    """The number of buckets that postponed rows are distributed to; None for other rows."""
     order: RowOrder | None = None
     """The order of the rows of an append table; None keeps the order of the files."""
     reason: str
@@ -106,7 +106,7 @@ class CompactUnit:
 
     @property
     def expected_gain(self) -> str:
-        """The gain for readers, as far as metadata show."""
+        """The gain for readers, estimated from metadata."""
         fewer = len(self.files) - self.expected_files
         found = [
             f"{counted(fewer, 'file')} fewer to open" if fewer > 0 else "",
@@ -120,7 +120,7 @@ class CompactUnit:
 
     @property
     def _ends_merging(self) -> bool:
-        """Return whether runs are merged into one run that is all there is of the bucket."""
+        """Return whether the unit merges all runs of its bucket into one."""
         places = {entry.file.level or entry.file.file_name for entry in self.files}
         return self.is_last and len(places) > 1
 
@@ -172,7 +172,7 @@ class CompactPlan:
     snapshot_id: int | None
     """None for a table without a snapshot."""
     schema_id: int
-    """The newest schema at that time: files of older schemas are rewritten with it."""
+    """The newest schema at the time of the plan; files of older schemas are rewritten with it."""
     units: tuple[CompactUnit, ...] = ()
     not_chosen: tuple[NotChosen, ...] = ()
     other_compactor: OtherCompactor | None = None

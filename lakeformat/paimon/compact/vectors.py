@@ -1,4 +1,4 @@
-"""Deletion vectors of a bucket after a compaction: old rows marked, rewritten files forgotten."""
+"""Deletion vectors of a bucket after a compaction: replaced rows added, rewritten files dropped."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def write_vectors(
 ) -> VectorChange:
     """Replace the index files of a bucket by one file, if any of its vectors changes.
 
-    ``marked`` are rows by data file. Vectors of missing files mean nothing: of files rewritten
-    here, and of those that another engine's compaction has left behind.
+    ``marked`` has row positions by data file. Vectors of files that are not live any more are
+    dropped: of files rewritten here, and of files that another engine has compacted.
     """
     old = deleted_rows_of(handle, unit.snapshot, unit.vectors).vectors(unit.partition, unit.bucket)
     left = unit.marked_elsewhere | {file.file_name for file in unit.moved}

@@ -1,1 +1,1 @@
-"""Changelogs that compactions write of the keys they see."""
+"""Changelogs that compactions write."""

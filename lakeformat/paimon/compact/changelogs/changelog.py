@@ -28,33 +28,33 @@ __all__ = ["ChangelogMerge", "Merged", "Unchanged", "changes_of", "inserted"]
 
 @dataclass(frozen=True, slots=True)
 class Merged:
-    """The result of merging some rows; rows of files come with the level of their file."""
+    """The result of merging some rows."""
 
     rows: pa.Table
-    """One row for each key that the compaction writes, in the order of keys, retracts too."""
+    """One row for each key that the compaction writes, in key order, retracts included."""
     changelog: pa.Table
-    """Changelog rows, in the order of keys."""
+    """Changelog rows, in key order."""
     superseded: Positions | None = None
-    """The rows that were only looked up and are not valid any more."""
+    """Positions of looked-up rows that the merge replaces."""
 
 
 class ChangelogMerge(Protocol):
-    """Merges the rows of a compaction and finds out what changes by that."""
+    """Merges the rows of a compaction and finds their changelog."""
 
     def merge(self, rows: pa.Table, groups: KeyGroups | None) -> Merged:
-        """Merge rows; ``groups`` is None for rows of distinct keys in the order of their keys."""
+        """Merge rows with a column of file levels; ``groups`` is None if each key occurs once."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Unchanged:
-    """``changelog-producer.row-deduplicate``: leave updates that change nothing out."""
+    """``changelog-producer.row-deduplicate``: omits updates that change no value."""
 
     columns: tuple[str, ...]
 
     @classmethod
     def of_schema(cls, schema: TableSchema) -> Unchanged | None:
-        """Return the columns that are compared; None if every update gets into the changelog."""
+        """Return the columns that are compared; None if the changelog holds every update."""
         options = schema.table_options
         if not options.changelog_row_deduplicate:
             return None
@@ -74,10 +74,10 @@ def changes_of(
     seen: Mask,
     unchanged: Unchanged | None,
 ) -> pa.Table:
-    """Return a row for each key that was added or deleted, two for each that was updated.
+    """Return one changelog row for each added or deleted key, two for each updated key.
 
-    ``before`` are positions in ``rows``, ``NOWHERE`` for new keys; ``after`` has a row for every
-    key. ``seen`` are the keys that may have changed.
+    ``before`` has each key's position in ``rows``, or ``NOWHERE`` for a new key; ``after`` has a
+    row for every key. ``seen`` masks the keys that may have changed.
     """
     had, has = _were_there(rows, before) & seen, ~_retracts(after) & seen
     if unchanged is not None:

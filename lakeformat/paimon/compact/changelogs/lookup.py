@@ -26,10 +26,10 @@ __all__ = ["LookupMerge", "keys_without", "trivial_groups", "without_ignored"]
 
 @dataclass(frozen=True, slots=True)
 class LookupMerge:
-    """Merges rows of level 0 with the newest row above, through the engine also if there is
-    none.
+    """Merges rows of level 0 with the newest row of a higher level, if there is one.
 
-    The result of a key with rows of level 0 is its change.
+    A key without such a row passes the merge engine as well. The result of a key with rows of level
+    0 is its change.
     """
 
     engine: MergeEngine
@@ -37,7 +37,7 @@ class LookupMerge:
     """Rows of higher levels are only looked up."""
     unchanged: Unchanged | None = None
     makes_changelog: bool = True
-    """Makes the changelog; False where only deletion vectors are needed."""
+    """True to make the changelog; False if only deletion vectors are needed."""
 
     def merge(self, rows: pa.Table, groups: KeyGroups | None) -> Merged:
         levels = rows[LEVEL].to_numpy()
@@ -73,7 +73,7 @@ def trivial_groups(rows: pa.Table) -> KeyGroups:
 
 
 def without_ignored(engine: MergeEngine, rows: pa.Table, groups: KeyGroups) -> KeyGroups:
-    """Return the keys that have a row after the merge; keys with deletes only have none."""
+    """Return the keys that have a row after the merge; keys with only ignored deletes have none."""
     if isinstance(engine, Deduplicate | FirstRow) and engine.ignore_delete:
         return without(groups, meeting_retracts(rows, groups))
     return groups

@@ -34,7 +34,7 @@ __all__ = ["ChangelogRows"]
 
 
 class ChangelogRows:
-    """Merges files of a unit, and writes the changelog on the way."""
+    """Merges the files of a unit and writes their changelog."""
 
     def __init__(
         self,
@@ -104,8 +104,7 @@ class ChangelogRows:
             yield rows, self._order.group(rows, numbered=numbered)
 
     def _above(self, fresh: Sequence[DataFileMeta]) -> list[tuple[DataFileMeta, ...]]:
-        """Return the files that may have keys of level 0, the highest level first: a run of
-        each."""
+        """Return looked-up files that may share keys with ``fresh``: one run for each level."""
         others = [entry.file for entry in self._looked_up.values()]
         if not fresh or not others:
             return []

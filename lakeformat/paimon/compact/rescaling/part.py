@@ -35,7 +35,7 @@ class Part:
     partition: bytes
     splits: tuple[Split, ...]
     classes: int
-    """The divisor: all buckets of a part have the same remainder by it."""
+    """The divisor by which all bucket numbers of a part have the same remainder."""
     remainder: int
 
     @property
@@ -49,11 +49,11 @@ PartOutcome = tuple[Part, list[CommitMessage], LakeError | None]
 
 
 def classes_of(handle: TableHandle, before: Sequence[int], count: int) -> int:
-    """Return the number of parts whose buckets share no row, before and after.
+    """Return the number of parts of a partition that can be rewritten independently.
 
-    A row of bucket ``b`` of ``m`` gets into one of ``n`` that has the same remainder by the
-    greatest common divisor of both. This holds only for buckets by primary key: other tables may
-    have had another type of the column that decides.
+    It is the greatest common divisor of the old and the new bucket counts: a row keeps the
+    remainder of its bucket number by it. This holds only for buckets by primary key. In other
+    tables, the type of the bucket column may have changed.
     """
     return gcd(count, *before) if handle.schema.primary_keys else 1
 
@@ -69,13 +69,13 @@ class Rewriting:
     """Rewrites one part; it can be pickled and called elsewhere."""
 
     handle: TableHandle
-    """The table with its schema at that snapshot: no file of it has newer columns."""
+    """The table with the schema of the plan: no file of the snapshot has newer columns."""
     scan: Scan
     base_snapshot: int
     count: int
 
     def __call__(self, part: Part) -> PartOutcome:
-        """Write new files with the rows of a part; an error of the table is a result, too."""
+        """Write new files with the rows of a part; return an error of the table as the result."""
         entries = [entry for split in part.splits for entry in split.files]
         instants_kept = rewriting_instants(self.handle, self.scan.snapshot, entries)
         target = with_buckets(instants_kept, self.count)
@@ -124,12 +124,12 @@ class Rewriting:
             yield from (batch for batch in self.scan.read(split) if batch.num_rows)
 
     def _require_apart(self, part: Part, messages: Sequence[CommitMessage]) -> None:
-        """Refuse a row in a bucket of another part: both parts would number their rows alike."""
+        """Refuse rows of another part's buckets: both parts would assign equal sequence numbers."""
         for message in messages:
             if message.bucket % part.classes != part.remainder:
                 place = partition_path(self.handle.schema, part.partition)
                 raise CorruptTableError(
                     f"{f'partition {place} of ' if place else ''}{self.handle.uri} has rows in "
                     f"another bucket than that of their keys ({message.bucket} of "
-                    f"{self.count}): rescale it with executor='serial', which needs no order"
+                    f"{self.count}): rescale it with executor='serial', which accepts such rows"
                 )

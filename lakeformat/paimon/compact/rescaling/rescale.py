@@ -71,7 +71,7 @@ class _RescaledPartition:
     """A partition of one snapshot."""
 
     handle: TableHandle
-    """The table with its schema at that snapshot: no file of it has newer columns."""
+    """The table with the schema of the plan: no file of the snapshot has newer columns."""
     snapshot: Snapshot
     partition: bytes
     files: tuple[ManifestEntry, ...]
@@ -123,7 +123,9 @@ def _require_count(handle: TableHandle, bucket: object) -> int:
 
 def _units_now(handle: TableHandle, count: int) -> dict[bytes, _RescaledPartition]:
     snapshot = latest_snapshot(handle.storage, handle.layout)
-    handle = newest_schema(handle)  # after the snapshot, or its files might lose newer columns
+    handle = newest_schema(
+        handle
+    )  # read after the snapshot, or newer columns of its files might be lost
     if snapshot is None:
         return {}
     files: dict[bytes, list[ManifestEntry]] = {}
@@ -267,7 +269,9 @@ def _parts(units: Sequence[_RescaledPartition], scan: Scan, *, in_one: bool) -> 
         by_class: dict[int, list[Split]] = {}
         for split in splits[unit.partition]:
             by_class.setdefault(split.bucket % classes, []).append(split)
-        for remainder, of_class in (by_class or {0: []}).items():  # rows may all be gone
+        for remainder, of_class in (
+            by_class or {0: []}
+        ).items():  # the partition may have no rows left
             parts.append(Part(unit.partition, tuple(of_class), classes, remainder))
     return parts
 

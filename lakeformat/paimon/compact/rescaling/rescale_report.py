@@ -21,7 +21,7 @@ class RescaledPartition:
     buckets_before: int
     buckets: int
     outcome: str
-    """``rescaled``; ``planned`` in a dry run; ``not due`` where the number is that already."""
+    """``rescaled``; ``planned`` in a dry run; ``not due`` if it has that number already."""
     rows_in: int
     bytes_in: int
     rows_out: int = 0
@@ -31,7 +31,7 @@ class RescaledPartition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RescaleReport(Report):
-    """The outcome of a rescale, partition by partition; each is a snapshot of its own."""
+    """The outcome of a rescale, by partition; each rescaled partition is its own snapshot."""
 
     table: str
     bucket: int
@@ -67,7 +67,7 @@ def _reason(
 ) -> str:
     moved = [each for each in partitions if each.outcome in ("rescaled", "planned")]
     if not moved:
-        return f"nothing to do: every partition asked for has {counted(bucket, 'bucket')}"
+        return f"nothing to do: every chosen partition has {counted(bucket, 'bucket')}"
     said = "would be rescaled" if dry_run else "rescaled"
     what = f"{len(moved)} of {len(partitions)} partitions {said} to {counted(bucket, 'bucket')}"
     if option in (bucket, -2):

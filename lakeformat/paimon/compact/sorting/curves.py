@@ -1,7 +1,7 @@
 """Positions of rows on a curve: columns as bytes that compare like values, and their Z-order.
 
-Per column 8 bytes, or a few of a text: a sign is flipped so that negative numbers come first,
-floating-point numbers are in the order of IEEE 754, and null is all zeros.
+A column becomes 8 bytes, a text its first bytes. The sign bit is flipped so that negative numbers
+sort first, floating-point numbers sort in the order of IEEE 754, and null is all zeros.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 __all__ = ["ByteRows", "Words", "ordered_bytes", "words_of", "z_order"]
 
 ByteRows: TypeAlias = npt.NDArray[np.uint8]
-"""A row of bytes for each row of a table; they compare from the first byte on."""
+"""One row of bytes for each row of a table; they compare from the first byte on."""
 Words: TypeAlias = npt.NDArray[np.uint64]
 
 _SIGN = np.uint64(1 << 63)
@@ -41,13 +41,12 @@ def ordered_bytes(column: pa.Array, text_bytes: int) -> ByteRows:
 
 
 def z_order(columns: Sequence[ByteRows]) -> ByteRows:
-    """Interleave the bits of the columns, the most significant first; a longer column ends
-    alone."""
+    """Interleave the bits of the columns, highest first; the rest of a longer column follows."""
     sizes = [column.shape[1] for column in columns]
     found = np.empty((len(columns[0]), sum(sizes)), np.uint8)
     start = 0
     for byte in range(max(sizes)):
-        # Columns have whole bytes: bits of one byte of each only mix with each other.
+        # Columns have whole bytes, so one byte of each is interleaved at a time.
         mixed = [column for column, size in zip(columns, sizes, strict=True) if size > byte]
         for word in range(-(-len(mixed) // _WORD_BYTES)):
             size = min(len(mixed) - word * _WORD_BYTES, _WORD_BYTES)
@@ -69,10 +68,9 @@ def words_of(rows: ByteRows) -> Words:
 
 @cache
 def _spread(number: int, count: int) -> Words:
-    """Return for each byte its bits, spread so that the bits of ``count`` columns fit in
-    between.
+    """Return each byte's bits, spread to leave room for the bits of the other columns.
 
-    A row per word of 8 bytes, as more columns make more of them.
+    The result has one row for each word of 8 bytes that the spread bits need.
     """
     bits = np.zeros((256, -(-count // _WORD_BYTES) * _WORD_BYTES * 8), np.uint8)
     all_bytes = np.arange(256, dtype=np.uint8)[:, None]

@@ -48,7 +48,7 @@ def _transposed(axes: Words, bits: int) -> Words:
         _spread_bit(axes[0], bit, below, is_set)
         first ^= is_set
         for axis in axes[1:]:
-            # Where the bit is set the first axis is turned round, elsewhere both change places.
+            # If the bit is set, the first axis is inverted; otherwise both axes are swapped.
             _spread_bit(axis, bit, below, is_set)
             np.bitwise_xor(first, axis, out=swapped)
             np.bitwise_and(swapped, is_set ^ below, out=swapped)

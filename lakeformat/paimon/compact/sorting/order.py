@@ -23,7 +23,7 @@ __all__ = ["RowOrder", "row_order"]
 ORDER_STRATEGIES = ("order", "zorder", "hilbert")
 
 _PREFIX_BYTES = 16
-"""The number of bytes of a text that count when rows are split into ranges."""
+"""The number of bytes of a text that are compared when rows are split into ranges."""
 _NOT_ORDERED = (TypeName.VARIANT, TypeName.BLOB, TypeName.GEOMETRY, TypeName.GEOGRAPHY)
 
 
@@ -35,7 +35,7 @@ class RowOrder:
     strategy: str
     """``order``, ``zorder`` or ``hilbert``."""
     text_bytes: int
-    """The number of bytes of a text that count on a curve."""
+    """The number of bytes of a text that are used on a curve."""
 
     def keys(self, rows: pa.RecordBatch | pa.Table) -> ByteRows:
         """Return bytes that compare like rows do; texts may be cut off."""

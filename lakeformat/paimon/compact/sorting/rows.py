@@ -31,7 +31,7 @@ ReadColumns = Callable[[Sequence[str]], Batches]
 def sorted_batches(
     rows: Batches, read_columns: ReadColumns, row_count: int, order: RowOrder, options: TableOptions
 ) -> Iterator[pa.RecordBatch]:
-    """Yield all rows in order; if temporary files are limited, in order piece by piece."""
+    """Yield all rows in order; if temporary files are limited, only each piece is in order."""
     spill = Spill(options)
     try:
         yield from _Sorter(read_columns, row_count, order, options, spill).sort(rows)

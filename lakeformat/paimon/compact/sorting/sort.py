@@ -91,7 +91,9 @@ def plan_sort(
 ) -> CompactPlan:
     """Plan to sort the newest snapshot: a unit for each partition; nothing is changed."""
     snapshot = latest_snapshot(handle.storage, handle.layout)
-    handle = newest_schema(handle)  # after the snapshot, or its files might lose newer columns
+    handle = newest_schema(
+        handle
+    )  # read after the snapshot, or newer columns of its files might be lost
     _require_sortable(handle)
     order = row_order(handle.schema, order_by, strategy)
     files = ChosenFiles(handle, chosen)
@@ -146,7 +148,7 @@ def _require_sortable(handle: TableHandle) -> None:
     elif not is_unaware(handle) and handle.options.bucket_append_ordered:
         reason = (
             f"has {handle.options.bucket} buckets whose rows keep the order they were written in; "
-            "set 'bucket-append-ordered' to 'false' to give it up"
+            "set 'bucket-append-ordered' to 'false' to allow another order"
         )
     if reason is not None:
         raise UnsupportedError(f"{handle.uri} {reason}. Nothing was changed")

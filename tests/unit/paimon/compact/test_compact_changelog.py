@@ -244,7 +244,7 @@ def test_lake_changelog_compacts_what_is_not_told_yet(tmp_path):
     run = CliRunner().invoke(app, ["-w", str(tmp_path), "changelog", "shop.t"])
     assert run.output == "2 rows of changelog in snapshot 2\n  bucket 0: 2 rows\n"
     again = CliRunner().invoke(app, ["-w", str(tmp_path), "changelog", "shop.t"])
-    said = "nothing to do: 1 sorted run, nothing on level 0, 5 start a compaction"
+    said = "nothing to do: 1 sorted run, nothing on level 0; a compaction starts at 5"
     assert again.output.splitlines()[0] == said
 
 

@@ -147,7 +147,7 @@ def test_minor_compaction_goes_on_until_nothing_is_due():
     for number in range(4):
         keyed.commit(("+I", number, "a"))
     report = keyed.table.compact(strategy="minor")
-    assert report.reason == "nothing to do: 4 sorted runs, 5 start a compaction"
+    assert report.reason == "nothing to do: 4 sorted runs; a compaction starts at 5"
     keyed.commit(("+I", 9, "a"))
     assert keyed.table.compact(strategy="minor").snapshot_ids == (6,)
     assert keyed.table.compact(strategy="minor").snapshot_ids == ()
@@ -367,10 +367,10 @@ def test_a_table_without_rows_has_nothing_to_compact():
 
 def test_requests_that_cannot_be_right_are_refused():
     keyed = KeyedRows()
-    with pytest.raises(lake.InvalidRequestError, match=r"strategy is 'full' .* got 'big'"):
+    with pytest.raises(lake.InvalidRequestError, match=r"strategy must be 'full' .* got 'big'"):
         keyed.table.compact(strategy="big")
     for buckets in (0, "0", ["x"], [0.0], [True]):
-        with pytest.raises(lake.InvalidRequestError, match="buckets are "):
+        with pytest.raises(lake.InvalidRequestError, match="buckets must be "):
             keyed.table.compact(buckets=buckets)
     with pytest.raises(lake.InvalidRequestError, match="on_progress must be a function"):
         keyed.table.compact(on_progress=5)

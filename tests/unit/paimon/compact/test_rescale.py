@@ -71,7 +71,7 @@ def test_every_partition_gets_the_number_of_the_option(catalog, keyed, executor)
     again = table.rescale()
     assert (again.snapshot_ids, again.reason) == (
         (),
-        "nothing to do: every partition asked for has 3 buckets",
+        "nothing to do: every chosen partition has 3 buckets",
     )
 
 
