@@ -1,4 +1,4 @@
-"""Old names of arguments that callers still use: they work for a release, with a warning."""
+"""Old names of arguments: they still work for one release, with a warning."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ __all__ = ["DISTRIBUTION", "Finding", "Status", "diagnose"]
 
 DISTRIBUTION = "airflow-provider-lake"
 
-# An extra whose first package is absent is simply not installed: that is not a failure.
+# An extra whose first package is absent is not installed: that is no failure.
 FIRST_PACKAGE = {
     "airflow": "apache-airflow",
     "spark": "pyspark",
@@ -36,7 +36,7 @@ FIRST_PACKAGE = {
 }
 OLDEST_PYTHON = (3, 11)
 OLDEST_JAVA = 17
-# What Spark 4.1 supports: on Java 25 its Hadoop client fails with "getSubject is not supported".
+# Spark 4.1 supports these: on Java 25 its Hadoop client fails with "getSubject is not supported".
 NEWEST_JAVA = 21
 FIRST_SPARK_WITHOUT_THAT_LIMIT = (4, 2)
 
@@ -183,7 +183,7 @@ def check_java(environ: Mapping[str, str]) -> Finding:
 
 
 def find_java(environ: Mapping[str, str]) -> tuple[str | None, str]:
-    """Return a ``java`` and its source: JAVA_HOME, PATH, or the one beside this Python."""
+    """Return the path of ``java`` and its source: JAVA_HOME, PATH, or beside this Python."""
     home = environ.get("JAVA_HOME")
     if home:
         return str(Path(home, "bin", "java")), "JAVA_HOME"

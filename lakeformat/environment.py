@@ -1,6 +1,6 @@
 """Clock, unique names, sleep and random numbers, passed in as one argument.
 
-A simulation can replace them, and a test can replay a run.
+A simulation can replace them, and a test can repeat a run exactly.
 """
 
 from __future__ import annotations
@@ -40,9 +40,11 @@ class Environment:
     random_fraction: Callable[[], float] = random.random
     """A number in [0, 1), for the jitter of retries."""
     has_idle_cores: bool = True
-    """True if one file may be decoded by several threads; False if every core has a file."""
+    """True if several threads may decode one file; False if each core already has a file of its
+    own.
+    """
     is_given_up: Callable[[], bool] = _never
-    """Checked while data files are read: True if the reader was cancelled and may stop."""
+    """Returns True if the reader was cancelled and may stop; called while data files are read."""
 
     def back_off(self, failures: int, *, least_millis: int, longest_millis: int) -> None:
         """Sleep twice as long after each failure, with jitter: competing writers then wake at

@@ -51,8 +51,9 @@ class LakeError(Exception):
     """Base of every error this library raises on purpose."""
 
     report: Reported | None = None
-    """The work that succeeded although one part failed, such as the other buckets of a compaction.
-    None if the operation reports nothing."""
+    """The report of the work that succeeded although another part failed, such as the other buckets
+    of a compaction. None if the operation reports nothing.
+    """
 
 
 class InvalidRequestError(LakeError):
@@ -60,12 +61,12 @@ class InvalidRequestError(LakeError):
 
 
 class UnsupportedError(InvalidRequestError):
-    """The request is legal, but this version of the library does not do it."""
+    """The request is valid, but this version of the library does not support it."""
 
     why: str | None = None
-    """The reason alone, for a refusal of several operations on one table."""
+    """The reason alone, for a message that refuses several operations on one table."""
     advice: str | None = None
-    """The part of such a message with the next step."""
+    """The next step alone, for such a message."""
 
 
 class NotFoundError(LakeError):
@@ -81,7 +82,7 @@ class AlreadyExistsError(LakeError):
 
 
 class CommitConflictError(LakeError):
-    """Another writer committed first, too often or to the same files: plan again and retry."""
+    """Another writer committed to the same files, or was first too often: plan again and retry."""
 
 
 class BucketsChangedError(CommitConflictError):

@@ -51,7 +51,7 @@ def require_executor(executor: str | None) -> str:
 
 
 def where_to_work(executor: str | Executor | None) -> str | Executor:
-    """Return the name of an executor, or the ``Executor`` object that the caller passed."""
+    """Return the name of an executor, or the caller's ``Executor`` object."""
     if executor is None or isinstance(executor, str):
         return require_executor(executor)
     given: object = executor  # callers without a type checker may pass anything
@@ -64,7 +64,7 @@ def where_to_work(executor: str | Executor | None) -> str | Executor:
 
 
 def has_idle_cores(executor: str | Executor, units: int) -> bool:
-    """Return True if there are fewer units than cores, and threads run them."""
+    """Return True if threads work on fewer units than there are cores."""
     return executor == "threads" and units < _cores()
 
 
@@ -116,7 +116,7 @@ def _cores() -> int:
 def in_order(
     executor: Executor, read: Work[T, R], things: Sequence[T], size_of: Callable[[T], int]
 ) -> Iterator[R]:
-    """Read each thing, the largest first, and yield the results in the order of the things.
+    """Read all things in parallel, the largest first; yield the results in the order of the things.
 
     An error of a table or of its storage is raised as the worker raised it.
     """
@@ -151,7 +151,7 @@ class _SizedUnit(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class _Reading(Generic[T, R]):
-    """Reads a thing; returns an error of the table as part of the result."""
+    """Reads a thing; returns an error of the table as its result."""
 
     read: Callable[[T], R]
 

@@ -109,9 +109,9 @@ CASES = {
         [{"id": 1, "s": "é"}],
         {"encoding": "latin-1"},
     ),
-    "packed and cut short": Case("a.csv.zst", zstd(ONE)[:-3], "zstd it is damaged or ends too"),
+    "packed and cut short": Case("a.csv.zst", zstd(ONE)[:-3], "damaged zstd file, or ends too"),
     "packed in a way that is not read": Case(
-        "a.csv.xz", ONE, "is packed .*: unpack it", {"format": "csv"}
+        "a.csv.xz", ONE, "has a compression .*: unpack it", {"format": "csv"}
     ),
     "empty is null and quotes are empty": Case(
         "a.csv", 'id,s,f\n1,,\n2,"",\n', [{"id": 1, "s": None, "f": None}, {"id": 2, "s": ""}]
@@ -201,12 +201,14 @@ CASES = {
     ),
     "a column twice": Case("a.csv", "id,id\n1,2\n", "columns appear twice in the rows: id"),
     "too few values": Case(
-        "a.csv", 'id,s\n1,"a\nb"\n\n2\n', "row 2 has 1 values, the columns are 2: quote"
+        "a.csv", 'id,s\n1,"a\nb"\n\n2\n', "row 2 has 1 values, but there are 2 columns: quote"
     ),
-    "too many values": Case("a.csv", "id,s\n1,a,b\n", "row 1 has 3 values, the columns are 2"),
+    "too many values": Case(
+        "a.csv", "id,s\n1,a,b\n", "row 1 has 3 values, but there are 2 columns"
+    ),
     "no header": Case("a.csv", "1,a\n", OF_ONE, {"header": False}, 2),
     "no header and too few values": Case(
-        "a.csv", "1,a\n", "row 1 has 2 values, the columns are 8", {"header": False}
+        "a.csv", "1,a\n", "row 1 has 2 values, but there are 8 columns", {"header": False}
     ),
     "a bad value without a header": Case(
         "a.csv",
@@ -236,11 +238,11 @@ CASES = {
     "a long delimiter": Case(
         "a.csv", ONE, "delimiter'? must be one ASCII char", {"delimiter": "||"}
     ),
-    "one character twice": Case("a.csv", ONE, "differ from each other", {"quote": ","}),
+    "one character twice": Case("a.csv", ONE, "must differ", {"quote": ","}),
     "an unknown encoding": Case("a.csv", ONE, "'klingon'", {"encoding": "klingon"}),
     "an unknown compression": Case("a.csv", ONE, "'rar'", {"compression": "rar"}),
     "a null that is escaped": Case(
-        "a.csv", ONE, "escape .* takes effect", {"null_values": ["\\N"], "escape": "\\"}
+        "a.csv", ONE, "removes the escape", {"null_values": ["\\N"], "escape": "\\"}
     ),
 }
 

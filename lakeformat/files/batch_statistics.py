@@ -17,7 +17,7 @@ Bounds = tuple[Value, Value]
 
 
 def column_bounds(values: pa.ChunkedArray, data_type: DataType) -> Bounds | None:
-    """Return minimum and maximum, or None if there is a NaN; some value must not be null."""
+    """Return minimum and maximum, or None if a value is NaN; not all values may be null."""
     if pa.types.is_floating(values.type) and pc.any(pc.is_nan(values)).as_py():
         return None
     ends = pc.min_max(values)

@@ -1,8 +1,9 @@
-"""Names of packed changelog files: one file that holds the changelogs of many buckets.
+"""Names of packed changelog files, each of which holds the changelogs of many buckets.
 
 Flink's ``precommit-compact`` writes them. ``compacted-changelog-<id>$<bucket>-<size>.cc-<format>``
-is a file in that bucket, and its own part is the first ``<size>`` bytes. With ``-<start>-<length>``
-before the ending it is a name only: that part of the same file.
+is a file in the directory of that bucket; its first ``<size>`` bytes belong to the bucket. A name
+with ``-<start>-<length>`` before the ending has no file of its own: it means these bytes of that
+file.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ __all__ = [
 ]
 
 PACK_FORMAT = "cc-"
-"""The beginning of the format in such a name."""
+"""The beginning of the format in the name of a packed file."""
 PACK_PREFIX = "compacted-changelog-"
 _PREFIX_BYTES = PACK_PREFIX.encode()
 _NUMBER = r"(\d{1,18})"
@@ -36,7 +37,7 @@ class PackedPart:
 
     file_name: str
     bucket: int
-    """The bucket in whose directory the file is; the partition is the same."""
+    """The bucket whose directory contains the file; its partition is that of the name."""
     start: int
     size: int
 
@@ -47,7 +48,7 @@ class PackedPart:
 
 
 def is_packed(name: bytes) -> bool:
-    """Return True if a name in a manifest begins like that of a packed file."""
+    """Return True if a name in a manifest begins like the name of a packed file."""
     return name.startswith(_PREFIX_BYTES)
 
 
@@ -63,7 +64,7 @@ def packed_part(name: str) -> PackedPart | None:
 
 
 def packed_address(address: str) -> str:
-    """Return the address of the file that contains the bytes of a name at this address."""
+    """Return the address of the file that contains the bytes that an address means."""
     directory, _, name = address.rpartition("/")
     part = packed_part(name)
     if part is None or part.file_name == name:
@@ -72,7 +73,7 @@ def packed_address(address: str) -> str:
 
 
 def real_name(name: bytes) -> bytes:
-    """Return the name of the file that contains the bytes of a name, as manifests store names."""
+    """Return the name of the file that contains the bytes that a name in a manifest means."""
     if not is_packed(name):
         return name
     part = packed_part(name.decode(errors="surrogateescape"))

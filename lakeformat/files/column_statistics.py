@@ -52,10 +52,10 @@ def bounded_by(bounds: tuple[Value, Value] | None, null_count: int) -> ColumnSta
 
 
 def merge_bounds(bounds: Iterable[tuple[Value, Value] | None]) -> tuple[Value, Value] | None:
-    """Return the bounds of all parts of a column; None if one part has values and no bounds.
+    """Return the bounds of all parts of a column; None if a part has NaN as a bound, or no bounds.
 
-    The caller leaves out parts without values. NaN has no place in an order that every reader
-    shares, and either zero stands for both.
+    The caller leaves out parts without values. Readers order NaN differently, so no bound may be
+    NaN. A bound of zero stands for both zeros.
     """
     lowest: Value = None
     highest: Value = None
@@ -80,7 +80,7 @@ def reduce_statistics(exact: ColumnStatistics, mode: StatisticsMode) -> ColumnSt
     if mode.length is None or not isinstance(exact.maximum, str | bytes):
         return exact
     highest = _cut_upwards(exact.maximum, mode.length)
-    if highest is None:  # readers would take one bound alone for a column of nulls
+    if highest is None:  # with one bound alone, readers would think that all values are null
         return ColumnStatistics(null_count=exact.null_count)
     return ColumnStatistics(exact.minimum[: mode.length], highest, exact.null_count)
 

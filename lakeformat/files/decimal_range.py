@@ -46,9 +46,9 @@ def refuse_beyond_int32(rows: pa.Table, key_columns: Sequence[str]) -> None:
             continue
         key = ", ".join(f"{key} = {rows.column(key)[place]}" for key in key_columns)
         raise InvalidRequestError(
-            f"column {name!r}{f' of the row {key}' if key else ''} is {array[place]}, which has "
-            f"outgrown {array.type} so far that it does not fit into a Parquet file; give the "
-            "column more than nine digits, or set 'file.format' to avro"
+            f"column {name!r}{f' of the row {key}' if key else ''} is {array[place]}: it exceeds "
+            f"{array.type} and does not fit into the 32 bits that a Parquet file has for this "
+            "type; give the column more than nine digits, or set 'file.format' to avro"
         )
 
 

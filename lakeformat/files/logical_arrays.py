@@ -91,8 +91,8 @@ def to_logical(array: pa.Array, data_type: DataType) -> pa.Array:
 def _map(array: pa.Array, key: DataType, value: DataType, data_type: DataType) -> pa.Array:
     if _is_shared_shredding(array.type):
         raise UnsupportedError(
-            "a MAP column is in shared-shredding form, which this version cannot read: name the "
-            "other columns, or use another engine"
+            "a MAP column is in shared-shredding form, which this version cannot read: read only "
+            "the other columns, or use another engine"
         )
     _require(array, data_type, pa.types.is_map, _is_list_of_pairs)
     keys, items = map_entries(array)
@@ -101,7 +101,7 @@ def _map(array: pa.Array, key: DataType, value: DataType, data_type: DataType) -
 
 
 def _is_shared_shredding(stored: pa.DataType) -> bool:
-    """Return True for a struct whose fields hold values of keys that a map in the file assigns."""
+    """Return True for the struct that a file with a MAP in shared-shredding form stores."""
     return bool(pa.types.is_struct(stored) and stored.get_field_index("__field_mapping") >= 0)
 
 
@@ -140,8 +140,8 @@ def _variant(array: pa.Array, data_type: AtomicType, wanted: pa.DataType) -> pa.
     parts = [part.name for part in array.type]
     if SHREDDED in parts:
         raise UnsupportedError(
-            "a VARIANT column is in shredded form, which this version cannot read: name the other "
-            "columns, or use another engine"
+            "a VARIANT column is in shredded form, which this version cannot read: read only the "
+            "other columns, or use another engine"
         )
     if sorted(parts) != ["metadata", "value"]:
         raise PhysicalTypeError(

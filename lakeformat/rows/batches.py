@@ -46,7 +46,7 @@ def _from_pandas(frame: Any) -> pa.Table:
     try:
         return pa.Table.from_pandas(frame, preserve_index=False)
     except (pa.ArrowException, ValueError, OverflowError) as reason:
-        # Arrow puts the reason first and the column second.
+        # Arrow's error has the reason first and the column second.
         detail = ": ".join(str(part) for part in reversed(reason.args))
         raise InvalidRequestError(
             f"cannot write this DataFrame: {detail}; give each column one name and one type"

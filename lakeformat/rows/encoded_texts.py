@@ -1,7 +1,7 @@
 """Keeps dictionary-encoded texts encoded through a merge.
 
-The text of a row that loses is then never decoded, and the text of a row that wins is moved as a
-number.
+The text of a row that the merge drops is then never decoded, and the text of a kept row is moved as
+a number.
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ __all__ = ["decoded", "one_table"]
 
 
 def one_table(batches: Sequence[pa.RecordBatch]) -> pa.Table:
-    """Return all rows as one table; a column is a dictionary if it is one in every batch."""
+    """Return all rows as one table; a column is a dictionary if every batch has it as a
+    dictionary.
+    """
     schemas = [batch.schema for batch in batches]
     schema = schemas[0]
     if any(other != schema for other in schemas):

@@ -1,7 +1,7 @@
-"""Keeps freed memory in a process of the product's own for its next work.
+"""Keeps freed memory in the library's own processes, so that their next work reuses it.
 
-Otherwise the kernel gets the memory back and clears each page for the next work: a tenth of the
-time of a Spark task, a quarter of the time to decode a manifest.
+Otherwise the kernel gets the memory back and clears each page for the next work. That takes a tenth
+of the time of a Spark task, and a quarter of the time to decode a manifest.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from pathlib import Path
 __all__ = ["give_back_too_much", "keep_freed_memory"]
 
 _KEPT_BYTES = 512 << 20
-"""The most free memory that a process keeps; most tasks of Spark free less."""
+"""The most free memory that a process keeps; most Spark tasks free less."""
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
-"""The options of glibc's ``mallopt`` for the kept memory and its largest pieces."""
+"""The options of glibc's ``mallopt`` for the kept memory and the largest piece in it."""
 _LARGEST_BYTES = 32 << 20
-"""The largest pieces that older versions keep."""
+"""The largest piece that older versions of glibc keep."""
 
 _MALLOC_FIELDS = (
     *("arena", "ordblks", "smblks", "hblks", "hblkhd", "usmblks", "fsmblks", "uordblks"),
@@ -35,7 +35,7 @@ class _MallocInfo(ctypes.Structure):
 def keep_freed_memory() -> bool:
     """Set up the C library for the life of the process; return False if it has no such setting.
 
-    Only for processes of the product's own: a library leaves its user's process as it is.
+    Call this only in the library's own processes, never in a process of its users.
     """
     libc = _glibc()
     if libc is None:
@@ -70,6 +70,6 @@ def _glibc() -> ctypes.CDLL | None:
     try:
         libc = ctypes.CDLL(None)
         libc.mallinfo2.restype = _MallocInfo
-    except (AttributeError, OSError, TypeError):  # the last one on Windows
+    except (AttributeError, OSError, TypeError):  # Windows raises the last one
         return None
     return libc

@@ -41,7 +41,9 @@ class KeyGroups:
 
     @cached_property
     def meets(self) -> Mask:
-        """Mask of the keys that an engine merges; a row of any other key is kept unchanged."""
+        """A mask of the keys whose rows an engine merges; the row of any other key is kept
+        unchanged.
+        """
         return np.ones(len(self), np.bool_) if self.with_lone else self.sizes > 1
 
     @cached_property

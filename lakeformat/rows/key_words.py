@@ -1,7 +1,7 @@
 """Columns as unsigned words with the same order as their values, to sort rows quickly.
 
-Words are computed on demand, for the requested rows only: usually the first words decide, and the
-rest of a long text is never read.
+Words are computed on demand, for the requested rows only: usually the first words decide the order,
+and the rest of a long text is never read.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def _float_words(values: npt.NDArray[np.generic]) -> Words:
 
 
 def _text_words(array: pa.Array, nulls: Mask | None) -> Iterator[KeyWord]:
-    """Yield eight bytes at a time, then the size if only it distinguishes two texts."""
+    """Yield eight bytes at a time, then the size if two texts may differ only in it."""
     raw, starts, ends = byte_spans(array)
     sizes = ends - starts
     if nulls is None and len(sizes) and (sizes == sizes[0]).all():
@@ -107,11 +107,11 @@ def _text_words(array: pa.Array, nulls: Mask | None) -> Iterator[KeyWord]:
 
 
 def _even_text_words(data: Bytes, starts: Positions, size: int) -> Iterator[KeyWord]:
-    """Like ``_text_words``, for texts at equal distances in memory: no positions are computed."""
+    """Like ``_text_words``, for texts of one size: no positions are computed."""
     if 0 < size < _WORD_BYTES:  # the word of the last text extends past its end
         data = np.append(data[: starts[-1] + size], np.zeros(_WORD_BYTES, np.uint8))
     for place in range(0, size, _WORD_BYTES):
-        # The last bytes are read together with some before them, which are shifted out.
+        # The last bytes are read together with bytes before them, which are shifted out.
         read_at = min(place, max(size - _WORD_BYTES, 0))
         shape, first = (len(starts),), int(starts[0]) + read_at
         words: Words = np.ndarray(shape, ">u8", data, first, (size,)).astype(np.uint64)
@@ -140,7 +140,7 @@ class _TextWord:
         if self._is_full:
             return _big_endian(self._data, starts + self._place)
         left = sizes - self._place
-        # Texts that have ended are read at their start, where bytes exist.
+        # A text that has already ended is read at its start, where bytes exist.
         words: Words = _big_endian(self._data, starts + np.where(left > 0, self._place, 0))
         unused = (np.clip(_WORD_BYTES - left, 0, _WORD_BYTES) << 3).view(np.uint64)
         words >>= unused  # numpy gives 0 for a shift by 64

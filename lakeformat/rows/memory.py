@@ -1,4 +1,4 @@
-"""The memory pool of merges."""
+"""The allocator for merges."""
 
 from __future__ import annotations
 

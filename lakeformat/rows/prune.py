@@ -38,7 +38,7 @@ Mask: TypeAlias = NDArray[np.bool_]
 
 
 class Op(StrEnum):
-    """The comparison of a column with a value; a comparison with null is never true."""
+    """A comparison of a column with a value; with a null, no comparison is true."""
 
     EQUAL = "="
     NOT_EQUAL = "!="
@@ -66,10 +66,10 @@ class ColumnTest:
 
 @dataclass(frozen=True, slots=True)
 class Alternatives:
-    """Branches of conditions; all conditions of at least one branch must be true of a row."""
+    """Groups of conditions; a row must meet all conditions of at least one group."""
 
     branches: tuple[tuple[ColumnTest, ...], ...]
-    """No branch is empty: if one branch excludes nothing, neither do all together."""
+    """No branch is empty: an empty one would exclude nothing, and neither would all together."""
 
 
 Conjunction: TypeAlias = "Sequence[ColumnTest | Alternatives]"
@@ -77,7 +77,7 @@ Conjunction: TypeAlias = "Sequence[ColumnTest | Alternatives]"
 
 
 def conjunctions(conditions: Conjunction) -> Iterator[list[list[ColumnTest]]]:
-    """Lists without alternatives: of each group that comes, a row meets all of one list."""
+    """Yield alternative lists of comparisons: a matching row meets one whole list of each yield."""
     plain = [each for each in conditions if isinstance(each, ColumnTest)]
     groups = [each.branches for each in conditions if isinstance(each, Alternatives)]
     yield from ([[*plain, *branch] for branch in branches] for branches in groups)
@@ -86,7 +86,9 @@ def conjunctions(conditions: Conjunction) -> Iterator[list[list[ColumnTest]]]:
 
 
 def in_any(conditions: Conjunction, ask: Callable[[Sequence[ColumnTest]], Mask]) -> Mask:
-    """Apply ``ask``, which takes conditions without alternatives, to conditions with them."""
+    """Return the mask of ``ask``, which takes only comparisons, for conditions with
+    alternatives.
+    """
     groups = [[ask(each) for each in lists] for lists in conjunctions(conditions)]
     found: Mask = np.logical_and.reduce([np.logical_or.reduce(masks) for masks in groups])
     return found
@@ -106,12 +108,12 @@ def on_columns(conditions: Conjunction, names: Collection[str]) -> Conjunction:
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """Known bounds of one column, file by file; null if unknown."""
+    """The known bounds of one column: one value for each file, null if unknown."""
 
     least: pa.Array
     most: pa.Array
     nulls: pa.Array
-    """The number of null values."""
+    """The number of null values in each file."""
     rows: pa.Array
 
 
@@ -151,8 +153,10 @@ def _beyond_all(literals: tuple[Value, ...], bounds: Bounds, data_type: AtomicTy
 
 @lru_cache(maxsize=8)
 def _in_order(literals: tuple[Value, ...], data_type: AtomicType) -> pa.Array | None:
-    """Return the literals sorted, once for all files; None if one is NaN, which excludes
-    nothing."""
+    """Return the literals sorted, once for all files.
+
+    None if a literal is NaN: such a list excludes no file.
+    """
     there = [literal for literal in literals if literal is not None]
     if any(isinstance(literal, float) and math.isnan(literal) for literal in there):
         return None
@@ -182,13 +186,13 @@ def _beyond(op: Op, literal: Value, bounds: Bounds, data_type: AtomicType) -> pa
     if isinstance(literal, float) and math.isnan(literal):
         return _nowhere(bounds)
     if _is_floating(data_type):
-        # A NaN is larger than all numbers and may be in a file without being in its bounds.
+        # A NaN is larger than all numbers, and a file may have one outside its bounds.
         if op in (Op.GREATER, Op.GREATER_EQUAL, Op.NOT_EQUAL):
             return _nowhere(bounds)
         least, most = _without_nan(least), _without_nan(most)
     [value] = values_to_arrow([literal], data_type)
     above, below = pc.greater(least, value), pc.less(most, value)
-    # If one bound is unknown, the other one alone is not reliable.
+    # A single bound is not reliable if the other one is unknown.
     known = pc.and_(pc.is_valid(least), pc.is_valid(most))
     match op:
         case Op.EQUAL:

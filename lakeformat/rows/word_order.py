@@ -2,9 +2,10 @@
 
 Rows whose words are all equal keep the order of their positions.
 
-numpy's stable sort merges runs that rise already, its quicksort sorts anew; the order is the same.
-The rule for one or the other counts the falls, the places where a number is less than the one
-before. Nanoseconds a number, on an AMD EPYC with numpy 2.4.6, merged and sorted anew:
+numpy's stable sort merges runs that are already sorted, its quicksort sorts all numbers again; both
+give the same order. ``_fastest_sort`` chooses by the falls: the places where a number is less than
+the number before it. Nanoseconds per number, merged and sorted again, on an AMD EPYC with numpy
+2.4.6:
 
 | falls | 65,536 | 1,048,576 | 4,194,304 |
 |---|---|---|---|
@@ -14,9 +15,9 @@ before. Nanoseconds a number, on an AMD EPYC with numpy 2.4.6, merged and sorted
 | 64 | 24, 46 | 21, 54 | 22, 61 |
 | 256 | 27, 35 | 28, 53 | 28, 61 |
 
-Where numpy sorts with vectors of 512 bits, sorting anew takes down to half the time of merging many
-runs. A time that is measured while the program runs would find that out, but then two runs of one
-program differ; most merges here have few runs, where merging wins on every processor.
+On processors with vectors of 512 bits, sorting again may take only half the time of merging many
+runs. Measuring that at run time would make two runs of a program differ. Most merges have few runs,
+and merging these is faster on every processor.
 """
 
 from __future__ import annotations
@@ -36,13 +37,13 @@ Kind: TypeAlias = Literal["stable", "quicksort"]
 
 _WORD_BITS = 64
 _DIGIT_BITS = 0x0F0F0F0F0F0F0F0F
-"""The bits in which one digit as text can differ from another."""
+"""The bits in which two digits in a text can differ."""
 _WIDE = 20
-"""Words with more bits than this are checked for bits that do not differ."""
+"""Words of more bits than this are searched for bits that are equal in all values."""
 MOST_FALLS = 64
-"""With at most this number of falls, numbers consist of sorted runs, which are merged."""
+"""The most falls for which sorted runs are merged; with more, all numbers are sorted again."""
 _SAMPLE = 256
-"""The size of a sample that mostly shows all the bits that differ."""
+"""The size of a sample in which most of the differing bits occur."""
 
 
 def sort_by_words(words: Iterator[KeyWord], rows: int) -> KeyGroups:
@@ -111,7 +112,9 @@ def _differing(values: Words) -> int:
 
 
 def _pick_bits(values: Words, differing: int) -> tuple[Words, int]:
-    """Keep only the bits that are not the same in all values: half of those of digits as text."""
+    """Keep only the bits that differ between values: of digits in a text these are half of all
+    bits.
+    """
     if differing & _DIGIT_BITS == differing:
         return _pick_digits(values, differing)
     picked = np.zeros(len(values), np.uint64)
@@ -142,8 +145,8 @@ def _pick_digits(values: Words, differing: int) -> tuple[Words, int]:
 def _sort_beside_positions(values: Words, position_bits: int) -> tuple[Positions, Mask]:
     """Sort by one word; return the order and a mask of positions where another value starts.
 
-    Value and position are sorted as one number: several times as fast as sorting positions by
-    value.
+    Value and position are sorted as one number, which is several times faster than sorting
+    positions by value.
     """
     packed = np.left_shift(values, np.uint64(position_bits), out=values)
     packed |= np.arange(len(values), dtype=np.uint64)
@@ -154,7 +157,7 @@ def _sort_beside_positions(values: Words, position_bits: int) -> tuple[Positions
 
 
 def _fastest_sort(values: Words) -> Kind:
-    """Return the kind of sort that takes numpy less time, by the rule above."""
+    """Return the faster kind of numpy's sort, by the rule in the module's docstring."""
     falls = int(np.count_nonzero(values[1:] < values[:-1]))
     return "stable" if falls <= MOST_FALLS else "quicksort"
 
@@ -166,7 +169,9 @@ def _differs_from_before(values: Words) -> Mask:
 
 
 def _refine(order: Positions, is_first: Mask, word: KeyWord) -> None:
-    """Sort the rows of each group by one more word, and split the groups by it, in place."""
+    """Sort the rows of each group by one more word, and split each group where that word
+    differs.
+    """
     is_tied = ~is_first
     is_tied[:-1] |= ~is_first[1:]
     places = np.flatnonzero(is_tied)

@@ -21,7 +21,7 @@ from lakeformat.storage.store_options import store_config
 
 __all__ = ["open_storage", "resolve"]
 
-# One per process: two storages of one address must exclude each other.
+# One storage per address and process: two of them could not exclude each other.
 _SINGLE_WRITER = ProcessLock()
 
 
@@ -45,7 +45,8 @@ def open_storage(
         os.fsencode(address)
     except UnicodeEncodeError:
         raise InvalidRequestError(
-            f"{address!r} is not an address: it has half of a surrogate pair. Type it again."
+            f"{address!r} is not an address: it contains half of a surrogate pair, which no text "
+            "has. Type it again."
         ) from None
     match = SCHEME.match(address)
     scheme = "file" if match is None else match[1].lower()

@@ -1,9 +1,9 @@
 """All access to bytes: the promises of every storage to the rest of the library.
 
 A path is a plain string with ``/`` between its segments, without a scheme and without a trailing
-slash; ``open_storage`` returns the first one. A path names a file or a directory, never both.
-Directories need not exist before a file is written into them (``create`` makes only the last one).
-A storage may drop a directory with its last file.
+slash; ``open_storage`` returns the path of an address. A path names a file or a directory, never
+both. Directories need not exist before a file is written into them (``create`` makes only the last
+one). A storage may drop a directory with its last file.
 
 Every method translates the errors of its backend: ``NotFoundError`` if the file does not exist (a
 directory is not a file), ``AlreadyExistsError`` if the name is taken, ``UnavailableError`` for any
@@ -54,7 +54,9 @@ class FileInfo:
     """One entry of a directory listing."""
 
     path: str
-    """The listed path, a slash, and ``name``: equal to the path that a caller joins."""
+    """The name of the entry: ``path`` of ``list``, a slash and this name are the path of the
+    entry.
+    """
     name: str
     is_directory: bool
     size: int
@@ -74,7 +76,7 @@ class Storage(Protocol):
     def uri(self, path: str) -> str:
         """Return the address of ``path``; ``open_storage`` opens it again.
 
-        Only storages of a single test have addresses that cannot be opened.
+        Only storages made for tests may have addresses that cannot be opened.
         """
         ...
 
@@ -163,7 +165,7 @@ def too_large(uri: str, size: int, limit: int) -> TooLargeError:
 
 
 def refuse_root(path: str, uri: str) -> None:
-    """Raise if a directory to be deleted is the root of its storage."""
+    """Raise if a directory that is about to be deleted is the root of its storage."""
     if not normpath(f"/{path}").strip("/"):
         raise InvalidRequestError(
             f"Cannot delete directory {uri}: it is the root of its storage, and everything in it"
@@ -180,6 +182,6 @@ def vanished(uri: str) -> NotFoundError:
 
 
 def temporary_sibling(path: str, unique: str) -> str:
-    """Return the name under which ``path`` is prepared: Paimon's ``.<name>.<unique>.tmp``."""
+    """Return the name of the temporary file for ``path``: Paimon's ``.<name>.<unique>.tmp``."""
     parent, slash, name = path.rpartition("/")
     return f"{parent}{slash}.{name}.{unique}.tmp"

@@ -16,7 +16,7 @@ _NO_SUCH_CALL = 501
 
 
 class ConditionalWrites:
-    """``create`` and its building blocks on the keys of one bucket, without the proof."""
+    """``create`` and its building blocks in one bucket, without the test of the store."""
 
     def __init__(self, client: ObjectClient, environment: Environment) -> None:
         self._client = client
@@ -26,7 +26,8 @@ class ConditionalWrites:
         return self._client.uri(path)
 
     def create(self, path: str, content: bytes) -> bool:
-        """Write if the path is free; sent once, so that a refusal means another writer.
+        """Write the file if the path is free; send the request once, so that a refusal means
+        another writer.
 
         If the answer is lost, ``UnavailableError`` is raised. Multipart uploads are not used: there
         the condition would apply only to the last request.
@@ -48,8 +49,8 @@ class ConditionalWrites:
                 return False
             self._pause(turn)
         raise UnavailableError(
-            f"Cannot publish {self.uri(path)}: {_CONFLICTS} times the store refused because of a"
-            " concurrent request for the same name, and none of them succeeded. Retry."
+            f"Cannot publish {self.uri(path)}: the store refused {_CONFLICTS} attempts because of "
+            "concurrent requests for the same name, but no such file exists. Retry."
         )
 
     def put_new(self, path: str, content: bytes) -> None:
@@ -97,7 +98,9 @@ class ConditionalWrites:
                     raise
 
     def _put_after_a_look(self, path: str, content: bytes) -> None:
-        """Write after a check, for stores without conditional writes; the name is unique."""
+        """Write a file with a unique name after a check for it, for stores without conditional
+        writes.
+        """
         if self.exists(path):
             raise self._taken(path)
         self._client.api.put(self._client.patient, path, content, use_multipart=False)

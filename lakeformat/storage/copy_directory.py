@@ -1,7 +1,7 @@
 """Copies a directory to a new name, so that the old one can be deleted afterwards.
 
-No storage that needs this can lock the new name. So every file found there is read before it counts
-as a copy, and files of other writers are left as they are.
+A storage that cannot move directories cannot lock the new name either. So every file found there is
+compared before it counts as a copy, and files of other writers are kept.
 """
 
 from __future__ import annotations
@@ -20,16 +20,20 @@ _log = logging.getLogger(__name__)
 _CHUNK = 8 << 20
 
 MOVE_MARK = ".moving.tmp"
-"""The file in a new directory that names the source of a running move; deleted at its end."""
+"""The file in a new directory that names the old directory of an unfinished move; the move deletes
+it at its end.
+"""
 
 
 def copy_directory(storage: Storage, old: str, new: str, *, last: str) -> None:
-    """Return once every file below ``old`` is below ``new`` too, with the same content.
+    """Copy every file below ``old`` to ``new``; return once both directories have the same content.
 
-    The small files below the child ``last`` are copied at the end, each of them whole: what they
-    state about the directory is then true. Files of an interrupted attempt are reused, or copied
-    again if they differ. ``AlreadyExistsError`` if another writer created files below ``new``,
-    ``CommitConflictError`` if ``old`` changes meanwhile: then the copies of this call are deleted,
+    The small files below the child ``last`` are copied at the end, each of them at once: all files
+    that they refer to then exist. Files of an interrupted attempt are reused, or copied again if
+    they differ.
+
+    Raises ``AlreadyExistsError`` if another writer created files below ``new``, and
+    ``CommitConflictError`` if ``old`` changes meanwhile. Then the copies of this call are deleted,
     and ``old`` is unchanged.
     """
     copying = _Copying(storage, old, new, last)
@@ -61,7 +65,7 @@ class _Copying:
     ) -> None:
         """Accept extra files at the new place only if the old directory has no other files left.
 
-        That is so if an earlier attempt copied everything and stopped while it deleted.
+        Then an earlier attempt copied everything, and stopped while it deleted the old files.
         """
         if not all(name in there and self._is_same(name) for name in files):
             raise self._taken(strange, "which the old directory does not have")
@@ -100,7 +104,8 @@ class _Copying:
         except AlreadyExistsError:
             if self._is_same(name):
                 return
-            # Torn by a crash, or older than the source. If a table exists by now, another writer's.
+            # Torn by a crash, or older than the source; if a table exists by now, another writer's
+            # file.
             self.require_ours()
             self._storage.delete(f"{self._new}/{name}")
             self._write(name)

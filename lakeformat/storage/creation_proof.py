@@ -1,8 +1,8 @@
 """Tests, once per store and process, that a store refuses to create an existing file.
 
-A store that ignores the condition of a write answers "done" like any other, and two commits
-overwrite each other. Only a test of the store itself is reliable; a list of products and versions
-is not.
+A store that ignores the condition of a write reports success all the same, and two commits
+overwrite each other. Only a test of the store itself is reliable, not a list of products and
+versions.
 """
 
 from __future__ import annotations
@@ -31,7 +31,9 @@ class RawStore(Protocol):
     def uri(self, path: str) -> str: ...
 
     def create(self, path: str, content: bytes) -> bool:
-        """``Storage.create`` without a proof; UnsupportedError if the store has no such call."""
+        """Do as ``Storage.create``, but untested; UnsupportedError if the store has no conditional
+        write.
+        """
         ...
 
     def read(self, path: str) -> bytes: ...
@@ -44,7 +46,7 @@ class ProvesCreation(Protocol):
     """A storage that must be tested before its ``create`` is trusted."""
 
     def prove_creation(self, path: str) -> None:
-        """Return if ``create`` of the path can be trusted; else raise ``UnsupportedError``."""
+        """Test ``create`` for this path; raise ``UnsupportedError`` if it cannot be trusted."""
         ...
 
 
@@ -53,7 +55,7 @@ _probing = threading.Lock()
 
 
 def require_proof(store: RawStore, identity: str, path: str, new_id: Callable[[], str]) -> None:
-    """Return if the store of that identity keeps its first content; else ``UnsupportedError``.
+    """Raise ``UnsupportedError`` if the store of this identity replaces an existing file.
 
     The probe is written beside ``path`` under the name of a temporary file. Readers ignore a
     leftover, and orphan removal deletes it.

@@ -1,4 +1,4 @@
-"""Places on storages, equal for every spelling of an address; only for comparisons."""
+"""Locations on storages, which are equal for all spellings of an address; only for comparisons."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ _LOCAL_HOSTS = ("", "localhost")
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """A directory or file: its service, and the names of the path there."""
+    """A directory or file: its service, and the names in its path."""
 
     service: str
     """The scheme, normalized, with the bucket, host or container."""
     account: str
-    """Azure only: the account, empty if the address leaves it to the options."""
+    """Azure only: the account; empty if the options name it, not the address."""
     segments: tuple[str, ...]
 
     def __str__(self) -> str:
@@ -51,7 +51,9 @@ class Location:
         )
 
     def overlaps(self, other: Location) -> bool:
-        """Return True if one may contain the other; a missing account matches any."""
+        """Return True if one location may contain the other; a missing account matches any
+        account.
+        """
         if self.service != other.service:
             return False
         if self.account and other.account and self.account != other.account:
@@ -60,11 +62,11 @@ class Location:
         return self.segments[:count] == other.segments[:count]
 
     def above(self, count: int) -> Location:
-        """Return the location ``count`` names further up."""
+        """Return the location ``count`` levels further up."""
         return Location(self.service, self.account, self.segments[: len(self.segments) - count])
 
     def below(self, names: Iterable[str]) -> Location:
-        """Return the location of some names below this one."""
+        """Return the location with these names appended."""
         return Location(self.service, self.account, (*self.segments, *names))
 
     def real(self) -> Location:
@@ -76,7 +78,7 @@ class Location:
 
 
 def location_of(address: str, *, is_literal: bool = True) -> Location:
-    """Return the place of an address; ``InvalidRequestError`` if it has none.
+    """Return the location of an address; ``InvalidRequestError`` if it is not a whole address.
 
     Metadata stores addresses literally (``is_literal``). In an address from a caller, a percent
     sign of a ``file`` or ``memory`` URI begins an escape, and a local path may be relative.
@@ -110,7 +112,7 @@ def location_of(address: str, *, is_literal: bool = True) -> Location:
 
 
 def one_spelling(address: str) -> str:
-    """Return an address in its normal spelling; return it unchanged if it has no place."""
+    """Return an address in its normal spelling, or unchanged if it has no location."""
     try:
         return str(location_of(address))
     except InvalidRequestError:

@@ -1,9 +1,9 @@
-"""The promises of a lock to the publication that runs under it.
+"""The contract of a lock under which a table publishes its snapshots.
 
 A lock is for storages whose ``create`` cannot decide a race by itself (``LockedCreation``). No lock
-outside this process can promise that only its holder works: a paused holder loses its lock without
-notice. So a lock states how long it is certainly held, and the publisher checks again right before
-the write.
+outside this process can promise that only its holder works: while a holder is paused, it may lose
+its lock without notice. So a lock states how long it is certainly held, and the publisher checks
+that again right before the write.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ __all__ = ["Held", "Lock"]
 
 
 class Held(Protocol):
-    """A lock while it is held."""
+    """A lock that is being held."""
 
     def require_time(self, seconds: float = 0.0) -> None:
-        """Return if the lock is certainly held for long enough to write one small file.
+        """Return if the lock is certainly held long enough to write one small file.
 
         Otherwise raise ``LockUnavailableError``: nothing was written, and the caller gives up the
-        commit. ``seconds`` is the longest duration of the write, if known; ``InvalidRequestError``
-        if the lock is never certain for so long.
+        commit. ``seconds`` is the longest duration of the write, if known. Raises
+        ``InvalidRequestError`` if the lock is never certainly held for that long.
         """
         ...
 
     def keep(self) -> None:
-        """Never release the lock: a write under it got no answer, and may still arrive.
+        """Never release the lock, because a write under it got no answer and may still arrive.
 
         The lock expires by itself before the next holder gets it. This holder has lost it.
         """

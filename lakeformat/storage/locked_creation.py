@@ -22,7 +22,7 @@ __all__ = ["BoundsWrites", "LockedCreation"]
 
 @runtime_checkable
 class BoundsWrites(Protocol):
-    """A storage that knows the longest time until a write without an answer is given up."""
+    """A storage that knows when it gives up a write without an answer."""
 
     @property
     def longest_write_seconds(self) -> float:
@@ -34,8 +34,8 @@ class LockedCreation:
     """A storage whose ``create`` runs under the lock of one table; other calls pass through.
 
     ``key`` is the name of the lock: the table's full name. If the storage can decide a race by
-    itself, the lock only saves the losers' work, and a weak lock loses no commit. A holder of the
-    lock creates on ``inner``: locks are not re-entrant.
+    itself, the lock only saves work of writers that would lose the race, and no commit depends on
+    it. Code that holds the lock already calls ``inner.create``, because locks are not re-entrant.
     """
 
     def __init__(self, inner: Storage, lock: Lock, key: str) -> None:
@@ -63,29 +63,31 @@ class LockedCreation:
             except UnsupportedError:
                 return self._create_alone(path, content, held)
             except BaseException:
-                if isinstance(self.inner, LockedCreation):  # it may have written alone
+                if isinstance(
+                    self.inner, LockedCreation
+                ):  # the inner storage may have written without its own conditional write
                     held.keep()
                 raise
 
     def _create_alone(self, path: str, content: bytes, held: Held) -> bool:
         if self.inner.exists(path):
             return False
-        # The check before may have taken long: nothing else may happen between here and the write.
+        # The check before may have taken long; do nothing between this line and the write.
         held.require_time(_longest_write_seconds(self.inner))
         try:
             self.inner.overwrite(path, content)
         except BaseException:
-            # On any failure, Ctrl-C included: the bytes may still arrive, and would replace the
+            # After any failure, Ctrl-C included, the bytes may still arrive, and would replace the
             # publication of the next holder.
             held.keep()
             raise
-        # A writer that ignored the lock, or outlived its own, may have written after us.
+        # A writer that ignored the lock, or whose lock had expired, may have replaced the file.
         try:
             return self.inner.read(path, LARGE_FILE) == content
         except NotFoundError as error:
             raise UnavailableError(
-                f"Cannot find out whether {self.inner.uri(path)} was published: it was written,"
-                " and is missing now. Look for a program that deletes files there, then retry."
+                f"Cannot find out whether {self.inner.uri(path)} was published: it was written, "
+                "but is missing now. Look for a program that deletes files there, then retry."
             ) from error
 
     @property
@@ -96,8 +98,9 @@ class LockedCreation:
     def turn(
         self, directory: str, sleep_seconds: Callable[[float], None]
     ) -> AbstractContextManager[None]:
-        """Take the turn of the inner storage, if it has turns: then the lock is requested less
-        often."""
+        """Wait for a turn on the inner storage, if it has turns, so that the lock is requested less
+        often.
+        """
         return turn(self.inner, directory, sleep_seconds)
 
     def uri(self, path: str) -> str:
@@ -139,7 +142,8 @@ class _LeftBehind:
 
     def hold(self, key: str) -> AbstractContextManager[Held]:
         raise LockUnavailableError(
-            f"The lock of {key} is only in the process that opened the table: publish there."
+            f"Cannot publish {key} in this process: only the process that opened the table has "
+            "its lock. Publish there."
         )
 
 

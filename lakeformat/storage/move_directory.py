@@ -1,4 +1,4 @@
-"""Moves a directory: in one step if the storage can, else by copying, if the caller asks."""
+"""Moves a directory: in one step if the storage can, otherwise by copying its files."""
 
 from __future__ import annotations
 
@@ -41,9 +41,10 @@ def mover(storage: Storage) -> MovesDirectories | None:
 def move_directory(storage: Storage, old: str, new: str, *, last: str) -> None:
     """Move a directory with its content.
 
-    If the storage has no such step, files are copied and then deleted, those below the child
-    ``last`` after the rest: repeat the call after a crash to finish the work. Nothing is deleted
-    before the new directory is complete; see ``copy_directory`` for what is refused.
+    If the storage cannot do that in one step, files are copied and then deleted; those below the
+    child ``last`` are copied last and deleted first. Repeat the call after a crash to finish the
+    work. Nothing is deleted before the new directory is complete. ``copy_directory`` lists the
+    errors.
     """
     _require_apart(storage, old, new)
     at_once = mover(storage)
@@ -69,7 +70,7 @@ def move_directory(storage: Storage, old: str, new: str, *, last: str) -> None:
 
 
 def is_moving(storage: Storage, old: str, new: str) -> bool:
-    """Return True if an unfinished move copied the files at the new place.
+    """Return True if the mark of an unfinished move from ``old`` is at the new place.
 
     Equal content proves nothing: two new tables may have the same schema.
     """
@@ -80,7 +81,7 @@ def is_moving(storage: Storage, old: str, new: str) -> bool:
 
 
 def _require_apart(storage: Storage, old: str, new: str) -> None:
-    """Raise if the directory to delete contains the copy, or the reverse."""
+    """Raise if one of the directories contains the other."""
     source, target = (f"{path.strip('/')}/" for path in (old, new))
     if source.startswith(target) or target.startswith(source):
         raise InvalidRequestError(

@@ -29,13 +29,13 @@ _RETRIES = {
     "retry_timeout": timedelta(seconds=_RETRY_SECONDS),
     "backoff": _PAUSES,
 }
-# A repeated conditional write is refused because of its own first attempt: a caller that must know
-# the winner sends it once and reads the file back.
+# A repeated conditional write is refused because of its own first attempt. So a caller that must
+# know the winner sends it once, and reads the file back.
 _ONCE = {**_RETRIES, "max_retries": 0}
 
 
 class _Forks:
-    """Knows if this process was forked from one that had used an object store."""
+    """Detects that this process was forked from a process that had used an object store."""
 
     are_watched = False
     is_child = False
@@ -61,14 +61,16 @@ class ObjectClient:
 
     @property
     def identity(self) -> str:
-        """A text that is equal for two clients of one bucket, and only for these."""
+        """A text that is equal for two clients of the same bucket, and differs for other
+        buckets.
+        """
         return f"{self.address.kind} {self.endpoint} {self.address.bucket}"
 
     @property
     def longest_request_seconds(self) -> float:
         """Return the longest time from a small request to its last answer, with retries.
 
-        The last retry begins one pause after the time for retries is over.
+        The last retry may begin one pause after the time limit for retries.
         """
         return _RETRY_SECONDS + _LONGEST_PAUSE_SECONDS + _request_seconds(self.config)
 
@@ -169,7 +171,9 @@ def _s3_settings(
 
 
 def _static_credentials(values: dict[str, object]) -> Callable[[], dict[str, object]] | None:
-    """Return the whole S3 key of the options: the client would add a token of the environment."""
+    """Return both parts of the S3 key of the options: the client would add a token of the
+    environment to one part.
+    """
     names = ("access_key_id", "secret_access_key", "session_token")
     key, secret, token = (values.pop(name, None) for name in names)
     if key is None and secret is None and token is None:

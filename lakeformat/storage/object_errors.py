@@ -49,12 +49,12 @@ def translated(operation: str, uri: str, secrets: tuple[str, ...] = ()) -> Itera
 
 
 def is_missing(error: Exception) -> bool:
-    """Return True if the client reports a missing object."""
+    """Return True if the error says that an object is missing."""
     return isinstance(error, FileNotFoundError) and "NoSuchBucket" not in str(error)
 
 
 def is_taken(error: Exception) -> bool:
-    """Return True if the client reports an existing object; on S3 also for a conflict."""
+    """Return True if the error says that the object exists; on S3 also for a conflict."""
     return type(error).__name__ in ("AlreadyExistsError", "NotModifiedError", "PreconditionError")
 
 
@@ -83,7 +83,9 @@ def _translate(operation: str, uri: str, error: Exception, secrets: tuple[str, .
         text = text.replace(secret, "***")
     reason = _reason(text)
     if status == 501:
-        return UnsupportedError(f"Cannot {operation} {uri}: {reason}. The store has no such call.")
+        return UnsupportedError(
+            f"Cannot {operation} {uri}: {reason}. The store does not support this request."
+        )
     if status is None and isinstance(error, ValueError):
         return InvalidRequestError(f"Cannot {operation} {uri}: no object store allows this name.")
     return UnavailableError(
@@ -107,5 +109,5 @@ def _reason(text: str) -> str:
 
 def _element(name: str, text: str) -> str:
     found = re.search(f"<{name}>([^<]*)</{name}>", text)
-    # Only its first line: some stores repeat the request below it.
+    # Only the first line: some stores repeat the request below it.
     return found[1].strip().split("\n")[0][:200] if found else ""

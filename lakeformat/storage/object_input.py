@@ -8,7 +8,9 @@ from collections.abc import Callable
 __all__ = ["READ_AHEAD", "RangeStream"]
 
 READ_AHEAD = 1 << 20
-"""The bytes that a small read fetches: as many as a store sends in the time of one request."""
+"""The bytes that a small read fetches: a store sends them in about the time that a request
+takes.
+"""
 
 
 class RangeStream(io.RawIOBase):

@@ -68,7 +68,7 @@ class UploadStream(io.RawIOBase):
 
     def _send(self) -> None:
         if self._thread is None:
-            # A daemon: a writer that dies inside its context must not keep the process alive.
+            # A daemon: a writer that ends without closing must not keep the process alive.
             self._thread = threading.Thread(target=self._run, name="lake-upload", daemon=True)
             self._thread.start()
         self._raise_error()
@@ -102,6 +102,6 @@ class UploadStream(io.RawIOBase):
             self._upload(parts())
         except BaseException as error:  # noqa: BLE001 - raised where the stream is written
             self._error = error
-            # The writer may wait for room: take its parts until it sees the error.
+            # The writer may wait for room, so take its parts until it notices the error.
             while not ended:
                 ended = not isinstance(self._parts.get(), bytes)

@@ -108,7 +108,7 @@ class ObjectStorage:
         return self._raw.create(_key(path), content)
 
     def prove_creation(self, path: str) -> None:
-        """Test, once per process, that the store refuses a taken name."""
+        """Test, once per process, that the store refuses to create an existing file."""
         require_proof(self._raw, self.client.identity, _key(path), self._environment.new_id)
 
     def overwrite(self, path: str, content: bytes) -> None:

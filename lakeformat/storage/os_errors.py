@@ -14,7 +14,7 @@ __all__ = ["DISK_ERRORS", "reading", "translated"]
 DISK_ERRORS = frozenset(
     {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS, errno.ESTALE}
 )
-"""Errors that only a disk can raise, so that a writer knows their source."""
+"""Error numbers that only disks raise, so that a writer can tell them from errors of its caller."""
 
 _RETRY = "Retry once the file system answers again."
 _REMEDIES = {

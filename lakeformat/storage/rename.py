@@ -116,11 +116,11 @@ class RenameStorage:
         return self.move_into_place(path, content)
 
     def prove_creation(self, path: str) -> None:
-        """Test, once per process, that the file system refuses a taken name."""
+        """Test, once per process, that the file system refuses to replace an existing file."""
         require_proof(_Raw(self), self._identity(path), path, self._ids)
 
     def move_into_place(self, path: str, content: bytes) -> bool:
-        """Run ``create`` by the rename alone, without a proof and without a check before."""
+        """Run ``create`` by the rename alone, untested and without a check before it."""
         workshop = temporary_sibling(_absolute(path), self._ids())
         prepared = f"{workshop}/{path.rpartition('/')[2]}"
         try:
@@ -136,7 +136,8 @@ class RenameStorage:
                 self._system.delete_dir(workshop)
 
     def overwrite(self, path: str, content: bytes) -> None:
-        """Replace a file by a finished one; a reader may find no file meanwhile, but never a part.
+        """Replace a file by a finished one; a reader may find no file meanwhile, but never a part
+        of it.
 
         Under a lock, this publishes a snapshot on file systems without a safe rename.
         """
@@ -149,7 +150,7 @@ class RenameStorage:
                 self._write(prepared, content)
                 self._system.move(prepared, _absolute(path))
         except BaseException:
-            # Also so that a rename still in progress finds nothing to move.
+            # Also ensures that a rename still in progress finds nothing to move.
             with suppress(OSError):
                 self._system.delete_file(prepared)
             raise
@@ -223,14 +224,15 @@ class RenameStorage:
     def _has_place(self, path: str) -> bool:
         """Return True if all directories but the last one exist.
 
-        A rename after this check is not noticed here: the publisher looks for the table once more
-        afterwards.
+        This check misses a later rename, so the publisher looks for the table again afterwards.
         """
         above = _parent(path).rpartition("/")[0]
         return not above or self.directory_exists(_parent(path)) or self.directory_exists(above)
 
     def _identity(self, path: str) -> str:
-        """Return the key of a proof: below ``viewfs`` each directory may be on another system."""
+        """Return the key of a tested file system: below ``viewfs`` each directory may have
+        its own.
+        """
         return self.uri(_parent(path)) if self.scheme == "viewfs" else self._authority
 
     def _moved(self, prepared: str, path: str, content: bytes) -> bool:
@@ -280,7 +282,7 @@ class RenameStorage:
 
 
 class _Raw:
-    """The part of a ``RenameStorage`` that the proof tests."""
+    """The part of a ``RenameStorage`` that ``require_proof`` tests."""
 
     def __init__(self, storage: RenameStorage) -> None:
         self.uri = storage.uri

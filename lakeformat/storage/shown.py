@@ -13,7 +13,7 @@ _SIGNED = re.compile(
 )
 
 _KEY_MATERIAL = re.compile(r"[{}\n\r\"]|-----BEGIN|private_key|^(?:eyJ|ewo|LS0tLS1C)")
-"""JSON, PEM, several lines, or the base64 of one of them."""
+"""Texts that are a key: JSON, PEM, several lines, or the base64 of one of them."""
 _LONGEST_PATH = 4096
 
 
@@ -28,5 +28,5 @@ def carries_secret(address: str) -> bool:
 
 
 def holds_key_material(path: str) -> bool:
-    """Return True if a text given as the path of a key's file is the key itself."""
+    """Return True if a text given as the path of a key file is the key itself."""
     return _KEY_MATERIAL.search(path.strip()) is not None or len(path) > _LONGEST_PATH

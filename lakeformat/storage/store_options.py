@@ -150,7 +150,7 @@ class StoreConfig:
 
 
 def is_storage_option(name: str) -> bool:
-    """Return True if an option is for the storage, not for the catalog or its tables."""
+    """Return True if an option belongs to the storage, not to the catalog or its tables."""
     return name.startswith(tuple(_PREFIXES))
 
 
@@ -167,7 +167,9 @@ def store_config(options: Mapping[str, str], kind: str) -> StoreConfig:
             )
         value = _parsed(option, given, text)
         if option.key in givers:
-            raise InvalidRequestError(f"{givers[option.key]} and {given} are one option: keep one.")
+            raise InvalidRequestError(
+                f"{givers[option.key]} and {given} are two names of one option: keep one of them."
+            )
         givers[option.key] = given
         values[option.key] = value
         if option.is_secret:

@@ -1,7 +1,7 @@
-"""Turns: commits of one machine queue up for a table instead of overtaking each other.
+"""Turns: commits of one machine queue for a table instead of running against each other.
 
-Turns only save attempts and guarantee nothing: ``create`` alone decides what is published. Writers
-without turns, such as other engines, only cost further attempts.
+Turns only save attempts and guarantee nothing: ``create`` alone decides which commit is published.
+Writers without turns, such as other engines, only cost further attempts.
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ from lakeformat.storage.base import Storage
 __all__ = ["TakesTurns", "directory_turn", "turn"]
 
 _PATIENCE_SECONDS = 2.0
-"""A holder of the turn for longer than this is suspended: the next writer continues without it."""
+"""The longest time that a writer waits for one holder of the turn; then it continues without a
+turn.
+"""
 
 _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.001, 0.02
 
@@ -29,14 +31,14 @@ class TakesTurns(Protocol):
     def turn(
         self, directory: str, sleep_seconds: Callable[[float], None]
     ) -> AbstractContextManager[None]:
-        """Take the turn of a directory during the block; may give up and continue without it."""
+        """Hold the turn of a directory during the block; without it if the wait takes too long."""
         ...
 
 
 def turn(
     storage: Storage, directory: str, sleep_seconds: Callable[[float], None]
 ) -> AbstractContextManager[None]:
-    """Take the turn of a directory, on storages that have turns."""
+    """Hold the turn of a directory during the block, on storages that have turns."""
     if isinstance(storage, TakesTurns):
         return storage.turn(directory, sleep_seconds)
     return nullcontext()

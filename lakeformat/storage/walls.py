@@ -1,7 +1,7 @@
 """External roots of a table: the only places outside its directory that it may use.
 
-A table's metadata is written by every program with write access, and may name any file. So only the
-caller, never the metadata, allows places outside the table's directory to be read, written or
+Every program with write access can write a table's metadata, and name any file in it. So only the
+caller, never the metadata, allows files outside the table's directory to be read, written or
 deleted.
 """
 
@@ -46,7 +46,7 @@ class ExternalRoots:
     def require(self, address: str, table: str, levels: int = 0) -> Location:
         """Return the location of an address in the metadata of ``table``, if it is allowed.
 
-        The error proposes to allow the directory ``levels`` names above it.
+        Otherwise the error proposes to allow the directory ``levels`` levels above the address.
         """
         try:
             found = _location(address)
@@ -58,8 +58,8 @@ class ExternalRoots:
             root = found.above(levels)
             raise InvalidRequestError(
                 f"{table} names the external path {address}, which no external root allows. Any "
-                "program that writes the table can name any path, so files outside of its "
-                "directory are neither read, written nor deleted. If the path is right, allow its "
+                "program that writes the table can name any path, so only allowed files outside "
+                "of its directory are read, written or deleted. If the path is right, allow its "
                 f"directory: {EXTERNAL_ROOTS}={root} as option of the catalog or connection, or "
                 f"lake --external-root {root}"
             )
@@ -77,8 +77,8 @@ class ExternalRoots:
     ) -> None:
         """Raise if an external path is in the directory of a table.
 
-        ``below`` are the names from the path to the files, which are checked as well. An allowed
-        root may also contain tables: each directory below it is checked once per process.
+        ``below`` are the names between the path and its files; these directories are checked as
+        well. An allowed root may also contain tables. Each directory is checked once per process.
         """
         below = tuple(below)
         found = self.require(address, table).below(below)
@@ -102,7 +102,9 @@ class ExternalRoots:
 
 _SIGN_OF_TABLE = "schema/schema-0"
 _without_table: set[Location] = set()
-"""Checked directories without a table; a directory never becomes a table's by itself."""
+"""Directories that were checked and contain no table; a table is never created around other
+files.
+"""
 
 
 def _root(address: object) -> Location:

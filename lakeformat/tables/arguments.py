@@ -11,13 +11,15 @@ from lakeformat.tables.position import Position
 __all__ = ["Overwritten", "PartitionSpec", "Partitions", "WindowEnd"]
 
 PartitionSpec: TypeAlias = Mapping[str, Any]
-"""Values of some partition columns, such as ``{"dt": "2024-01-01"}``; text is cast as in SQL."""
+"""The values of some partition columns, such as ``{"dt": "2024-01-01"}``; texts are cast as
+in SQL.
+"""
 
 Partitions: TypeAlias = PartitionSpec | Sequence[PartitionSpec]
-"""Values of some partition columns, or a list of such: rows that match any of them."""
+"""One or several ``PartitionSpec``: together they select all rows that match any of them."""
 
 Overwritten: TypeAlias = PartitionSpec | Literal["dynamic"]
-"""Partitions to replace; ``{}`` is the whole table."""
+"""The partitions to replace: ``{}`` is the whole table, ``"dynamic"`` those with new rows."""
 
 WindowEnd: TypeAlias = Position | int | str | datetime
 """Position, snapshot number, tag name, or time (UTC unless it has a zone)."""

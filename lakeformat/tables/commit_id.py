@@ -10,10 +10,10 @@ from lakeformat.types.type_rules import is_text, is_whole_number
 __all__ = ["BATCH_IDENTIFIER", "CommitId", "require_commit_id"]
 
 BATCH_IDENTIFIER = 2**63 - 1
-"""Identifier of commits that are never repeated."""
+"""The identifier of commits that are never retried."""
 
 _MILLIS = range(10**11, 10**14)
-"""Plausible epoch milliseconds, 1973 to 5138; other values are in another unit."""
+"""Plausible epoch milliseconds, from 1973 to 5138; other values are in another unit."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,8 @@
 """Plan, run, commit, plan again: the one loop behind every operation that moves data.
 
-An operation describes itself as ``Steps``; ``carry_out`` runs them. It plans units,
-works on each through an executor, commits the results, and plans again what another commit has
-changed meanwhile, after a pause and within limits.
+An operation describes itself as ``Steps``, and ``carry_out`` runs them. It plans units, works on
+each through an executor, and commits the results. If another commit has changed some of them
+meanwhile, it plans these again, after a pause and within limits.
 """
 
 from __future__ import annotations
@@ -30,32 +30,34 @@ U = TypeVar("U")
 R = TypeVar("R")
 
 ATTEMPTS = 10
-"""The number of rounds in a row that may meet a conflict."""
+"""The number of successive rounds that may end in a conflict."""
 _LEAST_PAUSE_MILLIS = 10
 _LONGEST_PAUSE_MILLIS = 500
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Round(Generic[U, R]):
-    """One plan: units of one state of the table, and the work on each."""
+    """A plan: the units of work in one state of the table, and the function that works on a
+    unit.
+    """
 
     units: Sequence[U]
     work: Callable[[U], R]
-    """Runs a unit anywhere and returns its result, never None; it publishes nothing."""
+    """Works on a unit, in any process, and returns its result, never None; it publishes nothing."""
     stop: Event = field(default_factory=Event)
-    """Set when the round ends early: units under way give up."""
+    """Set when the round ends early; running units then stop."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Steps(Generic[U, R]):
     """The steps of an operation, and its limits.
 
-    ``take`` and ``finish`` commit. When a commit is refused they delete its files and raise the
-    error; the other results are still taken.
+    ``take`` and ``finish`` commit. If a commit is refused, they delete its files and raise the
+    error. ``carry_out`` still calls ``take`` for the other results.
     """
 
     name: str
-    """Names the operation and its table in logs and errors."""
+    """The name of the operation and its table, for logs and errors."""
     head: Callable[[], object]
     """Returns the number of the newest state of the table."""
     plan: Callable[[], Round[U, R] | None]
@@ -63,19 +65,21 @@ class Steps(Generic[U, R]):
     take: Callable[[R], object]
     """Takes one result; commits as soon as enough results are there."""
     finish: Callable[[], bool | None] = lambda: None
-    """Commits the results that still wait at the end of a round; True asks for another plan."""
+    """Commits the remaining results at the end of a round; returns True to ask for another plan."""
     give_up: Callable[[], object] = lambda: None
-    """Deletes the files of all results that wait for their commit."""
+    """Deletes the files of all results that are not committed yet."""
     discard: Callable[[R], object] = lambda _: None
-    """Deletes the files of one result that ``take`` never got."""
+    """Deletes the files of one result that was never passed to ``take``."""
     environment: Environment
     executor: str | Executor = "serial"
     attempts: int = ATTEMPTS
-    """The number of rounds in a row that may meet a conflict."""
+    """The number of successive rounds that may end in a conflict."""
     rounds: int | None = None
-    """The number of rounds in all; None for no limit."""
+    """The largest number of rounds; None for no limit."""
     must_finish: bool = True
-    """Raises the last conflict after all attempts; otherwise ``carry_out`` returns normally."""
+    """True raises the last conflict after all attempts; with False ``carry_out`` returns
+    normally.
+    """
 
 
 class Ended(Enum):
@@ -159,7 +163,7 @@ class _Attempt(Generic[U, R]):
             self._note(error)
 
     def _note(self, error: LakeError) -> None:
-        """Keep a conflict, after which the operation is planned again; raise any other error."""
+        """Keep a conflict, so that the operation is planned again; raise any other error."""
         is_conflict = isinstance(error, CommitConflictError)
         may_have_expired = isinstance(error, CorruptTableError | NotFoundError)
         if not is_conflict and not (may_have_expired and self.steps.head() != self.head):
@@ -168,7 +172,7 @@ class _Attempt(Generic[U, R]):
 
 
 def _outcomes(steps: Steps[U, R], planned: Round[U, R]) -> Iterator[R | None]:
-    """Yield the result of each unit as soon as it is there; None for a unit that was skipped."""
+    """Yield the result of each unit as soon as it is ready; None for a skipped unit."""
     if not isinstance(steps.executor, str):
         return steps.executor.outcomes(planned.work, planned.units, planned.stop)
 
@@ -185,5 +189,5 @@ def _outcomes(steps: Steps[U, R], planned: Round[U, R]) -> Iterator[R | None]:
 def _too_many_conflicts(steps: Steps[U, R], last: LakeError) -> CommitConflictError:
     return CommitConflictError(
         f"{steps.name}: other commits changed the same files {steps.attempts} times in a row. "
-        f"Repeat it while fewer commits are made. The last conflict: {last}"
+        f"Retry when there are fewer commits. The last conflict: {last}"
     )

@@ -1,4 +1,4 @@
-"""Names that users give and that become a part of a file's name: those of tags and consumers."""
+"""Names from users that become a part of a file name: those of tags and consumers."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ from lakeformat.errors import InvalidRequestError
 
 __all__ = ["check_file_name_part", "check_new_file_name_part"]
 
-# Of 255 bytes, as a file has in most systems; the longest is a consumer's while it is written.
+# Most file systems allow names of 255 bytes; the longest one is a consumer's temporary file.
 _LONGEST_BYTES = 255 - len(".consumer-") - len(".") - 36 - len(".tmp")
 
 
 def check_new_file_name_part(what: str, name: object) -> None:
-    """Refuse also what is too long for some storage; a name that is there may be longer."""
+    """Refuse a new name that is invalid, or too long for some storage; existing names may be
+    longer.
+    """
     check_file_name_part(what, name)
     if len(str(name).encode(errors="replace")) > _LONGEST_BYTES:
         raise InvalidRequestError(
@@ -21,9 +23,9 @@ def check_new_file_name_part(what: str, name: object) -> None:
 
 
 def check_file_name_part(what: str, name: object) -> None:
-    """Refuse a name that no file can have; ``what`` describes it in the error."""
+    """Refuse a name that no file name can contain; ``what`` describes it in the error."""
     if not isinstance(name, str):
-        raise InvalidRequestError(f"a {what} must be a text, got {name!r}")
+        raise InvalidRequestError(f"the name of a {what} must be a str, got {name!r}")
     if not name.strip() or name in (".", "..") or "/" in name or "\0" in name:
         raise InvalidRequestError(
             f"{what} {name!r} is not allowed: it becomes part of a file name, so it must not "

@@ -1,4 +1,4 @@
-"""Files of a commit that failed: deleted, unless the table may refer to them."""
+"""Deletes the files of a failed commit, unless the table may refer to them."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ __all__ = ["kept_if_published"]
 
 @contextmanager
 def kept_if_published(discard: Callable[[], object]) -> Iterator[None]:
-    """Delete the files of a commit that failed, unless the table may refer to them.
+    """Delete the files of a failed commit with ``discard``, unless the table may refer to them.
 
-    ``discard`` deletes them. It is not called after ``CommitOutcomeUnknownError``, nor after an
-    interruption or a defect, which may have come after the publication.
+    ``discard`` is not called after ``CommitOutcomeUnknownError``, nor after an interruption or a
+    defect: these may occur after the publication.
     """
     try:
         yield

@@ -23,7 +23,7 @@ def to_millis(moment: Moment) -> int:
         except ValueError:
             raise _no_moment(moment) from None
     if isinstance(moment, datetime):
-        if moment != moment:  # NaT of pandas
+        if moment != moment:  # pandas' NaT
             raise _no_moment(moment)
         zoned = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
         return (zoned - _EPOCH) // timedelta(milliseconds=1)

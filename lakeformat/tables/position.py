@@ -1,4 +1,4 @@
-"""Positions: how far a reader, a cursor or an asset event has come in the history of a table."""
+"""Positions: how far a reader, a cursor or an asset event has read the history of a table."""
 
 from __future__ import annotations
 
@@ -24,29 +24,31 @@ _KEPT_AS_THEY_ARE = ":-"
 class Position:
     """A point in the history of one branch of a table: all commits up to it, and none after it.
 
-    Positions of one branch have an order. Comparing those of two branches or tables raises an
-    ``InvalidRequestError``. A snapshot number compares with them as the position it names.
+    Positions of one branch have an order. Comparing positions of two branches or tables raises an
+    ``InvalidRequestError``. A snapshot number compares like the position that it names.
 
-    Only the format of the table knows what the numbers mean. Other code compares positions, keeps
-    their text (``str``), reads it again (``parse``), and asks the table for everything else.
+    Only the table's format knows the meaning of the numbers. Other code compares positions, keeps
+    their text (``str``), parses it again (``parse``), and asks the table for everything else.
     """
 
     numbers: tuple[int, ...]
-    """The place in the order; only the table's format reads it."""
+    """The numbers that give the order; only the table's format interprets them."""
     branch: str | None = None
     """The branch; None in a position of earlier versions, which fits any branch."""
     identity: str | None = None
-    """The identity of the snapshot here. A rollback can give the same place to another snapshot;
-    the table detects that by the identity. Comparisons ignore it."""
+    """The identity of the snapshot at this position. After a rollback another snapshot can have the
+    same numbers; the table detects that by the identity. Comparisons ignore the identity.
+    """
     table: str | None = None
-    """The location of the table, if known. It does not stand in the text, so that renaming the
-    table leaves kept positions valid."""
+    """The location of the table, if known. It is not part of the text, so that stored positions
+    stay valid when the table is renamed.
+    """
 
     @classmethod
     def parse(cls, kept: object) -> Position:
-        """Read a position from its text, or from what earlier versions kept in its place.
+        """Parse a position from its text, or from the forms that earlier versions stored.
 
-        Those are a snapshot number, as int or text; a cursor or event with ``snapshot_id``; and a
+        These are a snapshot number, as int or text; a cursor or event with ``snapshot_id``; and a
         consumer or offset with ``next_snapshot``, which names the snapshot after the position.
         """
         if isinstance(kept, Position):
@@ -97,7 +99,7 @@ class Position:
 
     @property
     def before(self) -> Position:
-        """The position right before the newest commit; the beginning has none before it."""
+        """The position right before its newest commit; at the beginning, the same position."""
         *first, last = self.numbers
         return replace(self, numbers=(*first, max(last - 1, 0)), identity=None)
 
@@ -111,7 +113,9 @@ class Position:
         return self.numbers[0]
 
     def is_exactly(self, other: Position) -> bool:
-        """Return True for the same position with the same snapshot, not one after a rollback."""
+        """Return True if both have the same numbers and the same snapshot, so not after a
+        rollback.
+        """
         return self == other and self.identity == other.identity
 
     def _is_comparable(self, other: Position) -> bool:
@@ -129,7 +133,7 @@ class Position:
 
 
 AnyPosition: TypeAlias = Position | int
-"""A position, or the snapshot number that users may give in its place."""
+"""A position, or a snapshot number that users may give instead."""
 
 
 def _quoted(text: str) -> str:
@@ -137,7 +141,7 @@ def _quoted(text: str) -> str:
 
 
 def _from_members(kept: Mapping[Any, Any]) -> Position:
-    """Read the JSON objects in which positions were and are kept."""
+    """Parse the JSON objects in which this and earlier versions store positions."""
     if kept.get("position") is not None:
         return Position.parse(kept["position"])
     for key in ("next_snapshot", "nextSnapshot", "next_snapshot_id"):

@@ -1,7 +1,7 @@
 """The contract of a table of any format.
 
 Jobs, operators, sensors, pages and commands work with this class alone. A format that lacks an
-operation leaves its method out, and the one here refuses the call by name.
+operation does not define its method, so the method of this class refuses the call by name.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ OPERATIONS = frozenset(
 
 
 class Table(ABC):
-    """One table on one branch, which sees every snapshot that is published."""
+    """A table on one branch; every call sees the newest published snapshots."""
 
     format: ClassVar[str]
     """The name of the format: ``paimon``."""
     instead: ClassVar[Mapping[str, str]] = MappingProxyType({})
-    """The operations that the format lacks, each with what to do in its place."""
+    """The operations that the format lacks, and the advice for each."""
 
     @property
     def operations(self) -> frozenset[str]:
@@ -63,25 +63,31 @@ class Table(ABC):
 
     @abstractmethod
     def position(self, named: Any = None) -> Position:
-        """Return the newest position, or the one that was kept as text or as a number."""
+        """Return the newest position, or parse a position that was stored as text or as a
+        number.
+        """
 
     @abstractmethod
     def positions(
         self, *, after: AnyPosition | None = None, upto: AnyPosition | None = None, limit: int
     ) -> list[Position]:
-        """Return the newest positions after one and up to another, oldest first."""
+        """Return the newest ``limit`` positions after ``after`` and up to ``upto``, oldest
+        first.
+        """
 
     @abstractmethod
     def advance(self, after: AnyPosition, limit: int | None = None) -> Position:
-        """Return the newest position, at most ``limit`` snapshots after another."""
+        """Return the newest position that is at most ``limit`` snapshots after ``after``."""
 
     @abstractmethod
     def since(self, after: AnyPosition, upto: AnyPosition | None = None) -> Since[Any]:
-        """Return the snapshots after a position, and whether some expired or were rolled back."""
+        """Return the snapshots after a position, and if some expired or the table was rolled
+        back.
+        """
 
     @abstractmethod
     def scan(self, *arguments: Any, **options: Any) -> Any:
-        """Return the rows of the newest snapshot, or of one named by number, tag or time."""
+        """Return the rows of the newest snapshot, or of a snapshot given by number, tag or time."""
 
     @abstractmethod
     def write(self, *arguments: Any, **options: Any) -> Any:
@@ -91,7 +97,7 @@ class Table(ABC):
 def refuse_operation(table: Table, operation: str) -> UnsupportedError:
     """Return the error for an operation that the format of a table lacks."""
     article = "an" if table.format[0] in "aeiou" else "a"
-    instead = table.instead.get(operation, "table.operations lists what it has")
+    instead = table.instead.get(operation, "table.operations lists the available operations")
     return UnsupportedError(
         f"{table.location} is {article} {table.format.capitalize()} table, which has no operation "
         f"{operation!r}: {instead}"

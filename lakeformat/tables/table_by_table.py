@@ -27,8 +27,9 @@ class TableOutcome(Generic[R]):
     """The error that stopped the operation on this table; the other tables are not affected."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values, ready for JSON; an error may add the report of the work it
-        completed."""
+        """Return plain values, ready for JSON; an error may add the report of the completed
+        work.
+        """
         done = self.error.report if self.report is None and self.error is not None else self.report
         return {
             "table": self.table,
@@ -43,7 +44,7 @@ def table_by_table(
     *,
     began: Callable[[str], object] | None = None,
 ) -> Iterator[TableOutcome[R]]:
-    """Yield the report of ``act`` for each table; ``began`` is called with each name before."""
+    """Yield the report of ``act`` for each table; call ``began`` with each name before its work."""
     for name in names:
         if began is not None:
             began(name)

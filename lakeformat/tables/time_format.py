@@ -1,6 +1,6 @@
-"""Times from the values of partitions, in the patterns of Java's ``DateTimeFormatter``.
+"""Parses times from the values of partitions, in the patterns of Java's ``DateTimeFormatter``.
 
-A text that does not fit gives no time, and the partition is kept.
+A text that does not fit the pattern gives no time, and the partition is kept.
 """
 
 from __future__ import annotations
@@ -36,12 +36,14 @@ _MICRO_DIGITS = 6
 
 @dataclass(frozen=True, slots=True)
 class TimeFormat:
-    """The format of times."""
+    """A parsed pattern that reads times from texts."""
 
     shape: re.Pattern[str]
 
     def parse(self, text: str) -> datetime | None:
-        """Return the time in a text, at midnight if it has a day alone; None if it has none."""
+        """Return the time in a text, at midnight if the text has only a day; None if it has no
+        time.
+        """
         found = self.shape.fullmatch(text)
         if found is None:
             return None
@@ -53,12 +55,14 @@ class TimeFormat:
         micros = int(fraction[:_MICRO_DIGITS].ljust(_MICRO_DIGITS, "0"))
         try:
             return datetime(**numbers, microsecond=micros)  # type: ignore[arg-type]  # noqa: DTZ001
-        except (ValueError, TypeError):  # a thirteenth month, or a part that is left out
+        except (ValueError, TypeError):  # a thirteenth month, or a missing part
             return None
 
 
 def time_format(formatter: str) -> TimeFormat:
-    """Return the format of an option; an empty one reads days and times as SQL writes them."""
+    """Return the format of an option; without a pattern, days and times are parsed as SQL writes
+    them.
+    """
     if not formatter:
         return TimeFormat(_DEFAULT)
     pattern = "".join(_parts(formatter))
@@ -73,14 +77,14 @@ def time_format(formatter: str) -> TimeFormat:
 
 
 def fill_pattern(pattern: str, values: Mapping[str, str | None]) -> str | None:
-    """Return a pattern with each ``$column`` replaced by its value; without one, the first
+    """Return a pattern with each ``$column`` replaced by its value; without a pattern, the first
     value.
 
     None if a value in the pattern is null.
     """
     if not pattern:
         return next(iter(values.values()))
-    # $hour before $h, wherever they stand.
+    # Replace $hour before $h, wherever they are in the pattern.
     names = sorted(values, key=len, reverse=True)
     asked = re.compile(r"\$(" + "|".join(map(re.escape, names)) + ")")
     found = asked.findall(pattern)
@@ -116,7 +120,7 @@ def _part(formatter: str, token: str, *, is_letters: bool) -> str:
     name = _LETTERS.get(token[0])
     if name is None:
         known = ", ".join(_LETTERS)
-        raise _refused(formatter, f"the letter {token[0]!r} is none of {known}")
+        raise _refused(formatter, f"the letter {token[0]!r} is not supported, only {known} are")
     return f"(?P<{name}>{_digits(name, len(token))})"
 
 

@@ -1,6 +1,6 @@
 """A storage that can fail or lose power at any call, and be examined afterwards.
 
-It keeps the contract of ``Storage`` as unhelpfully as the contract allows. State after a power cut:
+It keeps the contract of ``Storage``, but no promise beyond it. State after a power cut:
 
 - ``create`` happened whole or not at all;
 - a file from ``open_output`` that was not closed is absent or a torn prefix;
@@ -97,7 +97,7 @@ class CrashableStorage:
         return self._call("read", path, lambda: self._disk.read(path, limit))
 
     def open_input(self, path: str) -> IO[bytes]:
-        """Open a file as one call; reads from the stream are not counted."""
+        """Open a file as one logged call; reads from the stream are not logged."""
         return self._call("open_input", path, lambda: self._disk.open_input(path))
 
     @contextmanager
@@ -114,7 +114,7 @@ class CrashableStorage:
                 torn=lambda random: self._leave_torn(path, self._writing.pop(path), random, 1),
             )
         finally:
-            # Still unfinished in a living process: the body or the close failed.
+            # The file is unfinished, but the process continues: the block or the close failed.
             with self._lock:
                 if self._powered and path in self._writing:
                     self._leave_torn(path, self._writing.pop(path), self._random(path))

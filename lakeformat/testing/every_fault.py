@@ -15,9 +15,10 @@ __all__ = ["Scenario", "Trial", "every_fault"]
 T = TypeVar("T")
 
 Scenario = Callable[[CrashableStorage, list[T]], object]
-"""Acts on a storage, and appends each promise that its caller has received to the list.
+"""Runs the scenario on a storage, and appends each promise that its caller has received to the
+list.
 
-It must make the same calls in each undisturbed run: give it fixed ids and no threads.
+It must make the same storage calls in each run without faults: give it fixed ids and no threads.
 """
 
 
@@ -44,7 +45,7 @@ class Trial(Generic[T]):
     __repr__ = __str__
 
     def run(self) -> Trial[T]:
-        """Run the scenario into the fault; an unrelated error is raised with the trial's name."""
+        """Run the scenario until the fault; raise an unrelated error with the trial's name."""
         try:
             self.scenario(self.storage, self.acknowledged)
         except (PowerCut, UnavailableError, CommitOutcomeUnknownError) as error:
@@ -53,7 +54,7 @@ class Trial(Generic[T]):
             error.add_note(f"in trial {self}")
             raise
         if len(self.storage.log) < self.fault.at:
-            raise AssertionError(f"{self}: the scenario made fewer calls than when undisturbed")
+            raise AssertionError(f"{self}: the scenario made fewer calls than without a fault")
         return self
 
     def reopened(self, *faults: Fault) -> CrashableStorage:

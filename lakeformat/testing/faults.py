@@ -12,9 +12,9 @@ class FaultKind(StrEnum):
     """The effect of a fault on one call."""
 
     FAIL_BEFORE = "fail_before"
-    """UnavailableError, and nothing was done."""
+    """Nothing is done, and UnavailableError is raised."""
     FAIL_AFTER = "fail_after"
-    """UnavailableError, although everything was done: the answer is lost."""
+    """Everything is done, but the answer is lost: UnavailableError is raised."""
     POWER_CUT_BEFORE = "power_cut_before"
     POWER_CUT_AFTER = "power_cut_after"
     POWER_CUT_TORN = "power_cut_torn"
@@ -42,7 +42,7 @@ class Call:
 
 
 class PowerCut(BaseException):
-    """The process ended: not an Exception, so that no handler of the tested code continues."""
+    """The process has ended; not an Exception, so that no handler in the tested code catches it."""
 
 
 _READS = frozenset({"read", "open_input", "exists", "list", "directory_exists"})

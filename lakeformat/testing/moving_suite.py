@@ -1,4 +1,4 @@
-"""The promises of storages that move directories in one step, besides those of every storage."""
+"""The additional promises of storages that move directories in one step, as tests."""
 
 from __future__ import annotations
 

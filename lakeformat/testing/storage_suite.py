@@ -1,4 +1,4 @@
-"""The promises of ``Storage`` as tests: subclass, and a new backend is held to them.
+"""The promises of ``Storage`` as tests: derive a class to test a new backend.
 
 class TestMyStorage(StorageSuite):
     @pytest.fixture

@@ -1,4 +1,4 @@
-"""The contract of a table as tests: subclass, and a new format is held to it.
+"""The contract of a table as tests: derive a class to test a new format.
 
 class TestMyTable(TableSuite):
     @pytest.fixture

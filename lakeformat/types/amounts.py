@@ -1,4 +1,4 @@
-"""Reads sizes and durations from text, with the units that options accept."""
+"""Parses sizes and durations, with the units that options accept."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ def parse_duration(text: str) -> int:
 
 
 def parse_asked_duration(text: str) -> int:
-    """Do the same for a call or a command, where a number needs a unit."""
-    # A person who types 7 does not mean milliseconds.
+    """Return the milliseconds of a duration in a call or a command, where a number needs a unit."""
+    # A user who types 7 does not mean milliseconds.
     if text.strip().isdecimal():
         raise ValueError(f"a number needs a unit, as in '{text.strip()} d'")
     return parse_duration(text)
@@ -54,7 +54,7 @@ def _parse(text: str, units: Mapping[str, int | Fraction]) -> int:
     found = _AMOUNT.fullmatch(text.strip().lower())
     if found is None or found[2] not in units:
         known = ", ".join(unit for unit in units if unit)
-        raise ValueError(f"write a number and a unit out of {known}")
+        raise ValueError(f"write a number and one of the units {known}")
     value = int(int(found[1]) * units[found[2]])
     if value > _MOST:
         raise ValueError("it is larger than 64 bits")

@@ -49,7 +49,7 @@ def numbers(array: pa.Array) -> NDArray[Any]:
 def array_of(values: NDArray[Any]) -> pa.Array:
     """Return numbers or truth values as an Arrow array, without a copy of numbers.
 
-    ``pa.array`` does the same and loads pandas to find out whether it was given a series.
+    ``pa.array`` would load pandas, only to check whether it got a pandas Series.
     """
     if values.dtype == np.bool_:
         return pa.Array.from_buffers(pa.bool_(), len(values), [None, as_bits(values)])

@@ -40,7 +40,7 @@ _FIXED: dict[TypeName, pa.DataType] = {
     TypeName.TIME: pa.time32("ms"),
 }
 
-# Unsigned types have no counterpart: the next wider signed type holds every value.
+# Paimon has no unsigned types: the next wider signed type holds every value.
 _FROM_ARROW: dict[pa.DataType, DataType] = {
     pa.bool_(): atomic(TypeName.BOOLEAN),
     pa.int8(): atomic(TypeName.TINYINT),

@@ -55,7 +55,7 @@ def _digits(value: float, exponent: int, bits: int) -> tuple[str, int]:
 
 
 def _digits_of_whole(number: int, spare_bits: int) -> tuple[str, int]:
-    """Return the digits of a whole number, without those that the spare bits do not determine."""
+    """Return the digits of a whole number, without those that its spare bits leave undetermined."""
     power = len(str(number)) - 1
     insignificant = len(str(1 << spare_bits)) - 1 if spare_bits > 1 else 0
     if insignificant:
@@ -68,8 +68,8 @@ def _digits_of_whole(number: int, spare_bits: int) -> tuple[str, int]:
 def _shortest(numerator: int, denominator: int, exponent: int, bits: int) -> tuple[str, int]:
     """Generate digits until the rest is less than half the step to the next number.
 
-    Below a power of two numbers are twice as dense, so that only half as much may be omitted: Java
-    uses that step on both sides.
+    Below a power of two the numbers are twice as dense, so only half of that step would be right.
+    Java uses the same step on both sides.
     """
     power = _estimated_power(numerator, denominator, exponent)
     rest, scale, margin = _as_whole_numbers(numerator, denominator, exponent - bits, power)
@@ -79,14 +79,14 @@ def _shortest(numerator: int, denominator: int, exponent: int, bits: int) -> tup
     while not (digits and (is_low or is_high)):
         digit, rest = divmod(rest, scale)
         rest, margin = rest * 10, _wrapped(margin * 10, width)
-        is_low = margin <= 0 or rest < margin  # margin <= 0: its integer overflowed
+        is_low = margin <= 0 or rest < margin  # margin <= 0: Java's integer overflowed
         is_high = margin <= 0 or _wrapped(rest + margin, width) > scale * 10
         if is_begun or digit or is_high:
             digits.append(digit)
         else:
             power -= 1  # the estimate was one too high
         if not is_begun and not _PLAIN_FROM <= power <= _PLAIN_BELOW:
-            is_low = is_high = False  # Java prints at least two digits after a power of ten
+            is_low = is_high = False  # Java prints at least two digits where it uses an exponent
         is_begun = True
     return _rounded(digits, power, rest * 2 - scale * 10, is_low=is_low, is_high=is_high)
 
@@ -96,7 +96,7 @@ def _as_whole_numbers(
 ) -> tuple[int, int, int]:
     """Return numerator, denominator and error margin as the smallest whole numbers.
 
-    ``half_step`` is the power of two that may be omitted.
+    ``half_step`` is the exponent of two of half the step to the next number.
     """
     fives, twos = 5 ** abs(power), denominator.bit_length() - 1
     is_power_of_two = numerator & (numerator - 1) == 0
@@ -111,7 +111,9 @@ def _as_whole_numbers(
 
 
 def _width(rest: int, scale: int, power: int) -> int | None:
-    """Return the width of Java's integers for this number; too few of them may overflow."""
+    """Return the width in bits of the integers that Java computes this number with; they may
+    overflow.
+    """
     fives = 5 ** max(-power, 0)
     factors = (rest // fives).bit_length() + (fives.bit_length() if power < 0 else 0)
     needed = max(factors, (scale * 10).bit_length())

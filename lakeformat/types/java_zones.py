@@ -1,4 +1,4 @@
-"""Converts many instants between UTC and time zones as a JVM defines them."""
+"""Converts many instants between UTC and time zones, as a JVM does."""
 
 from __future__ import annotations
 
@@ -51,11 +51,11 @@ _SHORT_NAMES = {
 
 _NANOS_PER_SECOND = 1_000_000_000
 _FIRST_SECOND = int(datetime(1900, 1, 1, tzinfo=UTC).timestamp())
-"""A JVM uses the zone's current standard offset before this second."""
+"""Before this second a JVM uses the offset that is the zone's standard offset today."""
 _LAST_SECOND = (2**63 - 1) // _NANOS_PER_SECOND
 """The last second that 64 bits of nanoseconds can hold."""
 _STEP_SECONDS = 2 * 86_400
-"""No zone changes its offset and reverts it within this time."""
+"""The seconds within which no zone changes its offset and changes it back."""
 _STANDARD_YEAR = 2030
 
 
@@ -117,8 +117,9 @@ def _changes(zone: tzinfo) -> Iterator[tuple[int, int]]:
 
 
 def _first_with(zone: tzinfo, offset: int, before: int, after: int) -> int:
-    """Return the first second with the offset at ``after``, which differs from that at
-    ``before``."""
+    """Return the first second with the offset of ``after``, which differs from that of
+    ``before``.
+    """
     while after - before > 1:
         middle = (before + after) // 2
         if _seconds_at(zone, middle) == offset:

@@ -20,11 +20,12 @@ MAX_NANO_OF_MILLI = 999_999
 MILLIS_PER_DAY = 86_400_000
 
 COMPACT_DECIMAL_PRECISION = 18
-"""The most digits of a decimal that is one 64-bit number. Java does not check such a number against
-the precision: the sum of two may have more digits than the type, and is kept."""
+"""The most digits of a decimal that is stored as one 64-bit number. Java does not check these
+against the precision: a sum of two may have more digits than its type, and is kept.
+"""
 
 COUNT = atomic(TypeName.INT)
-"""The type of the counts in a MULTISET, which is a map from element to count."""
+"""The type of the counts in a MULTISET, which is stored as a map from element to count."""
 
 _TEXT = (TypeName.CHAR, TypeName.VARCHAR)
 BYTES_TYPES = (

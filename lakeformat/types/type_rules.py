@@ -1,7 +1,4 @@
-"""Rules for names and types of columns, without which files and schemas cannot be read back.
-
-``is_text`` and ``is_whole_number`` check an argument at run time, independent of its annotation.
-"""
+"""Rules for names and types of columns: files and schemas that break them cannot be read back."""
 
 from __future__ import annotations
 
@@ -33,7 +30,7 @@ __all__ = [
 ]
 
 MAX_DEPTH = 32
-"""The deepest nesting of types. Parquet readers fail at a depth far below the limit of JSON."""
+"""The deepest nesting of types; Parquet readers fail far above the limit of JSON."""
 
 _WITHOUT_TEXT = (TypeName.BINARY, TypeName.VARBINARY, TypeName.VARIANT, TypeName.BLOB)
 
@@ -55,7 +52,7 @@ def is_whole_number(value: object) -> bool:
 
 
 def require_text(what: str, value: object) -> None:
-    """Raise unless the value is text."""
+    """Raise InvalidRequestError if the value is not text."""
     if not is_text(value):
         raise InvalidRequestError(f"{what} must be text, got {value!r}")
 
@@ -66,7 +63,7 @@ def is_list(value: object) -> bool:
 
 
 def require_list(what: str, value: object, example: str) -> None:
-    """Raise unless ``is_list`` accepts the value; the message shows ``example``."""
+    """Raise InvalidRequestError if ``is_list`` refuses the value; the message shows ``example``."""
     if not is_list(value):
         raise InvalidRequestError(
             f"{what} must be a list, got {value!r} ({type(value).__name__}): write {example}"
@@ -125,5 +122,7 @@ def _check_row(names: list[str], column: str) -> None:
 
 
 def names_a_directory(kind: DataType) -> bool:
-    """Return True if values of a type have a text, which names the directory of a partition."""
+    """Return True if values of a type have a text form, which can name the directory of a
+    partition.
+    """
     return isinstance(kind, AtomicType) and kind.name not in _WITHOUT_TEXT

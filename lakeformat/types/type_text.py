@@ -32,7 +32,7 @@ __all__ = ["field_from_json", "field_to_json", "parse_type", "type_from_json", "
 
 
 class _UnknownTypeError(InvalidRequestError):
-    """The text is a well-formed type with a name that this version does not know."""
+    """A text that is a well-formed type with a name that this version does not know."""
 
 
 _TOKEN = re.compile(r"\s*(?:(`[^`]+`|[A-Za-z_][\w:]*|-?\d+|[(),<>]))")
@@ -105,7 +105,9 @@ def _constructed_from_json(kind: str, value: dict[str, Any]) -> DataType:
 
 
 def field_to_json(field: DataField) -> dict[str, Any]:
-    """Return the JSON object of a column, without absent members: Java reads a null as text."""
+    """Return the JSON object of a column without absent members: Java reads a null member as
+    text.
+    """
     value: dict[str, Any] = {
         "id": field.id,
         "name": field.name,

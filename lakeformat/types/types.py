@@ -59,7 +59,7 @@ class TypeName(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class AtomicType:
-    """A type without parts; parameters are always complete, defaults included."""
+    """A type without parts; its parameters are always complete, defaults included."""
 
     name: TypeName
     parameters: tuple[int | str, ...] = ()
@@ -88,7 +88,7 @@ class AtomicType:
 
 @dataclass(frozen=True, slots=True)
 class ArrayType:
-    """A list of elements."""
+    """A list of elements of one type."""
 
     element: DataType
     nullable: bool = True

@@ -14,7 +14,7 @@ Bytes: TypeAlias = NDArray[np.uint8]
 Words: TypeAlias = NDArray[np.uint64]
 Positions: TypeAlias = NDArray[np.int64]
 
-# numpy takes as long to move 32 bytes per row as 1 byte.
+# numpy moves 32 bytes per row in the same time as 1 byte.
 _WIDTHS = (1, 2, 4, 8, 16)
 _WIDEST = 32
 
@@ -30,9 +30,9 @@ def at_every_byte(data: Bytes, code: str) -> NDArray[Any]:
 
 
 class WordReader:
-    """Reads from many positions at once, 8 bytes a step.
+    """Reads 8 bytes at many positions at once, and the next 8 in the next call.
 
-    Each value is assembled from two aligned words, which is several times as fast as unaligned
+    Each value is assembled from two aligned words, which is several times faster than unaligned
     reads.
     """
 
@@ -46,8 +46,9 @@ class WordReader:
         self._last = words[self._at]
 
     def read(self, places: int) -> Words:
-        """Read the next 8 bytes at the first ``places`` positions; never more than the last
-        time."""
+        """Read the next 8 bytes at the first ``places`` positions; a call may not read more than
+        the last.
+        """
         at = self._at[:places]
         at += 1
         following = self._words[at]

@@ -50,7 +50,9 @@ def decimal_from_unscaled(unscaled: int, data_type: AtomicType) -> Decimal:
 
 
 def timestamp_unit_nanos(data_type: AtomicType) -> int:
-    """Return the nanoseconds in one step of a timestamp type: milli-, micro- or nanoseconds."""
+    """Return the nanoseconds of the unit that a timestamp type counts: milli-, micro- or
+    nanoseconds.
+    """
     if data_type.precision <= 3:
         return NANOS_PER_MILLI
     return NANOS_PER_MICRO if data_type.precision <= 6 else 1
@@ -64,8 +66,9 @@ def split_timestamp(nanos: int, data_type: AtomicType) -> tuple[int, int]:
 
 
 def join_timestamp(millis: int, nano_of_milli: int, data_type: AtomicType) -> int:
-    """Return nanoseconds since 1970; digits finer than the type, which some writers leave, are cut
-    off."""
+    """Return nanoseconds since 1970; digits finer than the type, which some writers store, are cut
+    off.
+    """
     if not 0 <= nano_of_milli <= MAX_NANO_OF_MILLI:
         raise ValueError(f"nanoseconds of a millisecond must be 0 to 999999, got {nano_of_milli}")
     nanos = millis * NANOS_PER_MILLI + nano_of_milli

@@ -2,7 +2,7 @@
 
 Partitions are printed as SQL casts them (``{2024-01-31, 1}``). Keys and statistics are printed as
 Java prints its internal values: days for dates, milliseconds for times. Java prints bytes by their
-address in memory; here they are hexadecimal.
+address in memory; this module prints them in hexadecimal.
 """
 
 from __future__ import annotations

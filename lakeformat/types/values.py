@@ -54,7 +54,7 @@ from lakeformat.types.units import timestamp_unit_nanos, unscaled_decimal
 __all__ = ["Value", "Variant", "values_from_arrow", "values_to_arrow"]
 
 Value: TypeAlias = Any
-"""A value of the table above; its type is always passed with it."""
+"""A value of the table above; functions that take one also take its type."""
 
 _TIMESTAMPS = (TypeName.TIMESTAMP, TypeName.TIMESTAMP_LTZ)
 

@@ -92,7 +92,7 @@ def _arithmetic_right(words: Words, count: Positions) -> Words:
 
 
 def _bits(count: Positions) -> Words:
-    """Return shift counts as words; a negative one belongs to the branch that is not used."""
+    """Return shift counts as words; a negative count occurs only where the result is not used."""
     return np.clip(count, 0, 64).astype(np.uint64)
 
 

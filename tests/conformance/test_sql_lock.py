@@ -110,7 +110,7 @@ def test_a_held_lock_is_a_row_as_java_reads_it_and_a_released_one_is_none(databa
 
 def test_who_waits_in_vain_sleeps_longer_and_longer_and_is_told_how_old_the_row_is(database):
     world = World()
-    told = rf"not free within 20 s: its row is of 20.* lives {LEASE} s"
+    told = rf"not free within 20 s: its row was renewed at 20.* expires after {LEASE} s"
     with World().lock(database).hold(KEY), pytest.raises(lake.LockUnavailableError, match=told):
         world.lock(database, replace(SETTINGS, acquire_timeout_seconds=20)).row(KEY).acquire()
     assert world.sleeps[:7] == [0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4]

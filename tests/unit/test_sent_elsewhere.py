@@ -76,7 +76,7 @@ def test_a_lock_stays_where_the_table_was_opened(tmp_path):
     there = sent(LockedCreation(LocalStorage(), ProcessLock(), "shop.orders"))
 
     there.overwrite(str(tmp_path / "file"), b"rows")
-    with pytest.raises(lake.LockUnavailableError, match="is only in the process that opened"):
+    with pytest.raises(lake.LockUnavailableError, match="only the process that opened"):
         there.create(str(tmp_path / "snapshot-1"), b"{}")
     assert not (tmp_path / "snapshot-1").exists()
 

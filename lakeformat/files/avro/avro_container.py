@@ -33,14 +33,14 @@ SYNC_SIZE = 16
 READABLE_AFTER = 32
 """Zero bytes after the content, so that words may be read from any position in it."""
 
-# Metadata is repetitive, but never more than this: more is an error or an attack on memory.
+# Metadata is repetitive, but never compresses better: a higher ratio is an error or an attack.
 _LARGEST_RATIO = 1000
 _ALWAYS_ALLOWED_BYTES = 64 << 20
 _LARGE_FILE_RATIO = 32
 _MOST_BYTES_OF_FEW = 512 << 20
 """The largest unpacked size of a small file, however repetitive."""
 _LEAST_RECORD_BYTES = 2
-"""The fewest packed bytes of a record: each names a different file."""
+"""The fewest packed bytes of a record: no two records name the same file."""
 _ALWAYS_ALLOWED_RECORDS = 10_000
 _SNAPPY_CHECKSUM_SIZE = 4
 
@@ -187,7 +187,7 @@ def _split(content: bytes, at: int) -> tuple[list[int], list[bytes], list[int]]:
             raise NotPlainError(f"it ends inside block {len(counts)} at byte {start}") from None
         end = at + size
         if count < 0 or size < 0 or content[end : end + SYNC_SIZE] != sync:
-            what = "ends early" if end + SYNC_SIZE > len(content) else "is not whole"
+            what = "ends early" if end + SYNC_SIZE > len(content) else "is incomplete"
             raise NotPlainError(
                 f"block {len(counts)} at byte {start} {what}: its sync marker is missing"
             )

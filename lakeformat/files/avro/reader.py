@@ -28,7 +28,7 @@ from lakeformat.files.missing_columns import MissingColumnError, require_columns
 __all__ = ["read_avro"]
 
 MAX_BATCH_ROWS = 8 * 1024
-"""A batch is a list of dictionaries before it is Arrow, which takes ten times the memory."""
+"""fastavro decodes a batch into dictionaries, which take ten times the memory of Arrow's form."""
 _LONGEST_NUMBER = 10
 
 
@@ -76,7 +76,7 @@ def _batches(
 
 
 def _header(schema: dict[str, Any], sync: bytes) -> bytes:
-    """Return a file header with another schema than that of the blocks."""
+    """Return a file header that declares this schema instead of the file's own."""
     buffer = io.BytesIO()
     fastavro.writer(buffer, schema, [], codec="null", sync_marker=sync)
     return buffer.getvalue()
@@ -99,7 +99,7 @@ class _Counted:
         return self._stream.tell()
 
     def last(self, size: int) -> bytes:
-        """Return the bytes just read again."""
+        """Return the last ``size`` bytes that were read."""
         self._stream.seek(-size, io.SEEK_CUR)
         return self._stream.read(size)
 
@@ -117,10 +117,10 @@ class _Counted:
 
 
 class _Unpacked:
-    """A header, and the blocks of a stream, each unpacked on demand.
+    """A stream of a header and the blocks of a file, each unpacked on demand.
 
-    A block that claims an implausible size is refused, as it would exhaust the memory, by its
-    unpacked bytes or by records without bytes.
+    A block that claims more bytes than it can unpack to, or more records than it has bytes, is
+    refused, because it would exhaust the memory.
     """
 
     def __init__(self, head: bytes, source: _Counted, codec: str, sync: bytes) -> None:

@@ -1,4 +1,4 @@
-"""Rows of CSV files: Arrow reads the values as the types of columns; a refusal names the row."""
+"""Rows of CSV files: Arrow reads the values as the types of columns; an error names the row."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def read_csv(path: str, columns: pa.Schema, dialect: TextDialect) -> Iterator[pa
 
 @contextmanager
 def naming_rows(path: str, columns: pa.Schema, dialect: TextDialect) -> Iterator[None]:
-    """Name row, column and value in a refusal; an empty file has no rows, or lacks its header."""
+    """Name row, column and value in errors; an empty file is an error only if it needs a header."""
     try:
         yield
     except pa.ArrowInvalid as reason:
@@ -101,8 +101,8 @@ def _require_readable(names: Sequence[str], columns: pa.Schema, dialect: TextDia
             )
         if pa.types.is_binary(each.type) and not dialect.is_utf_8:
             raise InvalidRequestError(
-                f"column {each.name!r} is {type_name(each.type)}, whose bytes would change where "
-                f"{dialect.encoding} is decoded: write it as Parquet"
+                f"column {each.name!r} is {type_name(each.type)}, whose bytes would change when "
+                f"the file is decoded from {dialect.encoding}: write the rows as Parquet"
             )
 
 
@@ -114,8 +114,9 @@ def _named(
         row = _row_of_width(path, int(width[1]), dialect)
         where = "a row" if row is None else f"row {row}"
         return InvalidRequestError(
-            f"cannot read {path}: {where} has {width[2]} values, the columns are {width[1]}: quote "
-            "values that hold the delimiter, and write a delimiter for each missing value"
+            f"cannot read {path}: {where} has {width[2]} values, but there are {width[1]} "
+            "columns: quote values that hold the delimiter, and write a delimiter for each "
+            "missing value"
         )
     if (column := _BAD_COLUMN.match(said)) is None:
         return None
@@ -165,9 +166,9 @@ def _found_again(
     kind: pa.DataType,
     dialect: TextDialect,
 ) -> tuple[int | None, str | None]:
-    """Return the first row with a refused value, from 1, and the value.
+    """Return the number of the first row with a refused value, from 1, and the value.
 
-    Arrow names a text that it cannot parse; casting finds one that does not fit.
+    Arrow's error names a text that it cannot parse; a cast finds a value that does not fit.
     """
     row = 1
     with suppress(pa.ArrowInvalid):

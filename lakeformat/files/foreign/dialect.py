@@ -42,20 +42,20 @@ _UTF_8 = "utf-8"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TextDialect:
-    """The form of a text file. The first five names are of CSV alone."""
+    """The form of a text file. Only CSV files use the first five attributes."""
 
     delimiter: str = ","
     quote: str = '"'
-    """Empty if no value is quoted; a quote inside a quoted value is written twice."""
+    """The character around quoted values, doubled inside them; empty if no value is quoted."""
     escape: str = ""
-    """A character that takes the meaning of the next one away."""
+    """The character before a delimiter or quote that belongs to a value; empty for none."""
     header: bool = True
-    """The first line holds the names of the columns; else the columns are those of the table."""
+    """True if the first line names the columns; otherwise the file has the columns of the table."""
     null_values: Sequence[str] = ("",)
     """The unquoted texts that stand for NULL."""
     encoding: str = _UTF_8
     compression: Compression | None = None
-    """By default the ending of the file's name."""
+    """None chooses the compression by the ending of the file's name."""
 
     def __post_init__(self) -> None:
         given = _TAB if self.delimiter == _TAB else None
@@ -67,18 +67,18 @@ class TextDialect:
             raise InvalidRequestError(f"header must be true or false, got {self.header!r}")
         if self.compression is not None and self.compression not in get_args(Compression):
             raise InvalidRequestError(
-                f"compression is one of {', '.join(get_args(Compression))}, "
-                f"got {self.compression!r}"
+                f"compression must be one of {', '.join(get_args(Compression))}, got "
+                f"{self.compression!r}"
             )
 
     @classmethod
     def of(cls, given: Mapping[str, Any]) -> TextDialect:
-        """Return the dialect of the values given by name; None means the default."""
+        """Return the dialect of these values by name; None means the default."""
         said = {name: given.get(name) for name in DIALECT_NAMES}
         return cls(**{name: value for name, value in said.items() if value is not None})
 
     def require_fits(self, path: str, source_format: SourceFormat) -> None:
-        """Refuse names that mean nothing in a file of this format."""
+        """Raise InvalidRequestError for a setting that has no effect in a file of this format."""
         allowed = {"csv": DIALECT_NAMES, "json": ("encoding", "compression")}
         for name in DIALECT_NAMES:
             is_given = getattr(self, name) != getattr(CSV_AND_PLAIN, name)
@@ -89,7 +89,7 @@ class TextDialect:
 
     @property
     def is_utf_8(self) -> bool:
-        """The file is read as it is."""
+        """True if the file can be read without decoding it first."""
         return self.encoding == _UTF_8
 
     def compression_of(self, path: str) -> Compression:
@@ -97,9 +97,9 @@ class TextDialect:
         if self.compression is not None:
             return self.compression
         ending = PurePath(path).suffix.lower()
-        if ending in _PACKED_OTHERWISE:  # Arrow would unpack some of them, unlooked at
+        if ending in _PACKED_OTHERWISE:  # Arrow would unpack some of them without a check
             raise InvalidRequestError(
-                f"{path} is packed in a way that is not read: unpack it, or pack it as "
+                f"{path} has a compression that cannot be read: unpack it, or compress it as "
                 f"{', '.join(_PACKED)}"
             )
         return _PACKED.get(ending, "none")
@@ -122,8 +122,9 @@ class TextDialect:
         for value in self.null_values:
             if self.escape and self.escape in value:
                 raise InvalidRequestError(
-                    f"null_values has {value!r}, in which the escape {self.escape!r} takes effect "
-                    "before values are compared: leave escape out, or write the value without it"
+                    f"null_values contains {value!r}, but the reader removes the escape "
+                    f"{self.escape!r} from values before it compares them: leave escape out, or "
+                    "write the value without it"
                 )
 
 
@@ -155,8 +156,8 @@ def _encoding(name: str) -> str:
         found = codecs.lookup(name)
     except (LookupError, TypeError, ValueError):
         raise InvalidRequestError(
-            f"encoding {name!r} is not known: write utf-8, utf-16, latin-1, cp1252 or another name "
-            "that Python has for it"
+            f"encoding {name!r} is not known: write utf-8, utf-16, latin-1, cp1252 or another "
+            "encoding of Python"
         ) from None
     if not getattr(found, "_is_text_encoding", True):  # such as base64
         raise InvalidRequestError(

@@ -1,9 +1,9 @@
-"""The columns of files of other programs, for a table that does not exist yet.
+"""Infers the columns of files of other programs, for a table that does not exist yet.
 
-A CSV column is a number only if each of its values is written the way that number prints
-(``1.50`` may be 1.5): a leading zero, a plus sign, a space, more than 15 digits of a DOUBLE or a
-whole number beyond BIGINT make it a STRING. In JSON numbers are marked as such, so there
-numbers from 10^15 on are refused in a DOUBLE, where they may be rounded.
+A CSV column is a number only if each of its values is written the way that number prints (``1.50``
+may be 1.5). A leading zero, a plus sign, a space, more than 15 digits in a DOUBLE or a whole number
+beyond BIGINT make the column a STRING. JSON marks numbers as numbers, so such a column stays a
+DOUBLE, and an absolute value of 10^15 or more, which may be rounded, is refused.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from lakeformat.files.foreign.text_checks import (
 
 __all__ = ["infer_columns", "rounded_numbers", "rounded_refusal"]
 
-# A DOUBLE keeps 15 digits of any number; from 10^15 on, whole ones may have had more.
+# A DOUBLE keeps 15 digits of any number; a whole one from 10^15 on may have lost digits.
 _WHOLE = r"^(?:0|-?[1-9][0-9]*)$"
 _FLOAT = r"^-?(?:0|[1-9][0-9]*)?(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?$"
 _NO_DIGITS = r"^-?0*\.?0*|\.|[eE].*$"
@@ -52,7 +52,7 @@ def infer_columns(
     """Return the columns of all files together; ``opener`` opens a file of another storage."""
     if source_format == "csv" and not dialect.header:
         raise InvalidRequestError(
-            "files without a header do not name their columns: create the table first, then ingest"
+            "files without a header have no column names: create the table first, then ingest"
         )
     with ExitStack() as copies:
         files = [
@@ -92,18 +92,20 @@ def _columns_of(path: str, source_format: SourceFormat, dialect: TextDialect) ->
             with open_csv(path, {}, dialect, text_checks.BLOCK_BYTES) as reader:
                 columns = reader.schema
         for field in columns:
-            if pa.types.is_binary(field.type):  # what Arrow makes of text that is not UTF-8
+            if pa.types.is_binary(field.type):  # Arrow's type for text that is not UTF-8
                 raise not_utf_8(path, f"column {field.name!r}")
         return columns
     require_objects(path)
     if is_blank(path):
         return pa.schema([])
     with open_json(path, text_checks.BLOCK_BYTES) as reader:
-        return times_as_text(reader.schema)  # text that looks like a time is still text
+        return times_as_text(reader.schema)  # text that looks like a time stays text
 
 
 def _exact_csv(path: str, columns: pa.Schema, dialect: TextDialect) -> pa.Schema:
-    """Keep a column of numbers only if all values of the file print as they are written."""
+    """Return the columns; a column with a number that prints otherwise than in the file is a
+    STRING.
+    """
     numbers = {field.name: field.type for field in columns if field.type in _FITS}
     texts = dict.fromkeys(numbers, pa.string())
     fits = {name: [*_FITS][[*_FITS].index(kind) :] for name, kind in numbers.items()}
@@ -144,7 +146,7 @@ def _are_doubles(texts: pa.Array) -> bool:
 
 
 def _all(answers: pa.Array) -> bool:
-    """Return True if it holds for every value there is."""
+    """Return True if no answer is False; nulls do not count."""
     return bool(pc.all(answers, min_count=0).as_py())
 
 
@@ -152,7 +154,7 @@ _FITS = {pa.int64(): _are_whole, pa.float64(): _are_doubles}
 
 
 def _exact_json(path: str, columns: pa.Schema, dialect: TextDialect) -> pa.Schema:
-    """Refuse whole numbers that Arrow has made a DOUBLE of and may have rounded."""
+    """Raise for a column with whole numbers that Arrow read as DOUBLE and may have rounded."""
     if any(_holds_doubles(field.type) for field in columns):
         for batch in read_json(path, columns):
             for name, values in zip(batch.schema.names, batch.columns, strict=True):
@@ -167,7 +169,7 @@ def _holds_doubles(kind: pa.DataType) -> bool:
 
 
 def rounded_numbers(values: pa.Array, name: str) -> Iterator[tuple[str, float]]:
-    """Yield each part of a column with a number that a DOUBLE may not hold exactly."""
+    """Yield name and first such number of each part of a column that a DOUBLE may have rounded."""
     if pa.types.is_list(values.type):
         yield from rounded_numbers(values.flatten(), f"{name}.element")
     elif pa.types.is_struct(values.type):
@@ -181,11 +183,11 @@ def rounded_numbers(values: pa.Array, name: str) -> Iterator[tuple[str, float]]:
 
 
 def rounded_refusal(name: str, number: float) -> InvalidRequestError:
-    """Return the error about a number that an inferred column could change."""
+    """Return the error about a number that an inferred column may have rounded."""
     return InvalidRequestError(
-        f"column {name!r} holds a number near {number!r}, more than an inferred column keeps "
-        "exactly: create the table first, or this column in it (as DOUBLE if that is near enough), "
-        "or write the number as text"
+        f"column {name!r} holds a number near {number!r}, which an inferred column may have "
+        "rounded: create the table first, with this column (as DOUBLE if rounding is "
+        "acceptable), or write the number as text"
     )
 
 

@@ -1,4 +1,4 @@
-"""Rows of files with one JSON object per line; a refusal names the row."""
+"""Rows of files with one JSON object per line; an error names the row."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _SHOWN = 80
 
 
 def read_json(path: str, columns: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a file with all of ``columns``; any other name in the file is refused."""
+    """Yield the rows of a file with all of ``columns``; refuse a file that names other columns."""
     require_objects(path)
     if is_blank(path):
         return
@@ -48,13 +48,13 @@ def read_json(path: str, columns: pa.Schema) -> Iterator[pa.RecordBatch]:
 def open_json(
     path: str, block_bytes: int, options: arrow_json.ParseOptions | None = None
 ) -> arrow_json.JSONStreamingReader:
-    """Open a file; without options its columns are inferred."""
+    """Open a file; without options Arrow infers its columns."""
     read_options = arrow_json.ReadOptions(block_size=block_bytes)
     return arrow_json.open_json(path, read_options=read_options, parse_options=options)
 
 
 def is_blank(path: str) -> bool:
-    """A file without a line is one of no rows, though Arrow calls it an error."""
+    """Return True for a file of blank lines: it has no rows, but Arrow would raise an error."""
     with open(path, "rb") as file:
         return os.path.getsize(path) == 0 or not any(map(bytes.strip, file))
 
@@ -66,13 +66,13 @@ def _options(columns: pa.Schema) -> arrow_json.ParseOptions:
 
 
 def _typed(batch: pa.RecordBatch, columns: pa.Schema) -> pa.RecordBatch:
-    batch.validate(full=True)  # the JSON reader lets text pass that is not UTF-8
+    batch.validate(full=True)  # Arrow's JSON reader accepts text that is not UTF-8
     values = zip(batch.columns, columns.types, strict=True)
     return pa.RecordBatch.from_arrays([cast_text(*each) for each in values], schema=columns)
 
 
 def _is_readable(kind: pa.DataType) -> bool:
-    """Return True if JSON can hold a type, and Arrow can read it."""
+    """Return True if JSON can hold values of a type, and Arrow can read them."""
     if pa.types.is_binary(kind) or pa.types.is_map(kind):
         return False
     parts = [kind.field(number).type for number in range(kind.num_fields)]
@@ -80,7 +80,7 @@ def _is_readable(kind: pa.DataType) -> bool:
 
 
 def _named(path: str, columns: pa.Schema, readable: pa.Schema) -> InvalidRequestError | None:
-    """Return the refusal of the first row that cannot be read; Arrow counts rows of a block."""
+    """Return the error of the first bad row with its number; Arrow counts rows within a block."""
     row = 1
     with open(path, "rb") as file:
         while lines := [*islice((line for line in file if line.strip()), _LINES_AT_ONCE)]:
@@ -141,5 +141,5 @@ def _of_line(
 
 
 def _reason_text(reason: Exception | None) -> str:
-    """Return the reason of a refusal of one line, without the number that Arrow gives it."""
+    """Return Arrow's reason for refusing one line, without Arrow's row number."""
     return re.sub(r"^JSON parse error: (Column\(\S+\) )?| in row 0$", "", str(reason))

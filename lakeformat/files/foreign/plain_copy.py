@@ -1,6 +1,6 @@
-"""Files that Arrow cannot read where they are: unpacked, decoded and copied to this machine.
+"""Files that Arrow cannot read directly: unpacked, decoded and copied to this machine.
 
-Text is looked through before it is parsed, so it has to be read more than once.
+Text is checked before it is parsed, so it is read more than once.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def _chunks(packed: Any, compression: str, path: str) -> Iterator[bytes]:
             if compression == "none" or reason.errno is not None:
                 raise
             raise InvalidRequestError(
-                f"cannot read {path}: as {compression} it is damaged or ends too early "
+                f"cannot read {path}: it is a damaged {compression} file, or ends too early "
                 f"({reason}): copy it again, or give its compression"
             ) from None
         if not chunk:

@@ -1,12 +1,12 @@
 """Reads files of other programs without silently changing a value.
 
-Text is parsed as the column wants it: a number in a FLOAT or DOUBLE column becomes the nearest
-one there is (infinity beyond the largest), ``007`` in a BIGINT column is 7, and a value
-that cannot be parsed is an error. The bytes of a CSV field may go into a BYTES column.
+Text is parsed by the type of the column: a number in a FLOAT or DOUBLE column becomes the nearest
+value (infinity beyond the largest), ``007`` in a BIGINT column is 7, and a value that cannot be
+parsed is an error. A BYTES column takes the bytes of a CSV field.
 
-Both engines of a job and the command line read here. Spark's own CSV reader changes values
-without a word even in its strictest mode (``""`` becomes NULL, ``1d`` becomes 1.0, a timestamp's
-time of day is cut where a date is wanted).
+Both engines of a job and the command line use this reader. Spark's own CSV reader silently changes
+values even in its strictest mode (``""`` becomes NULL, ``1d`` becomes 1.0, and a DATE column drops
+the time of day of a timestamp).
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def read_rows(
 
 @contextmanager
 def naming(path: str) -> Iterator[None]:
-    """Name the file in every error, and the row from which rows are counted."""
+    """Name the file in every error, and the first row number if an error names a row."""
     try:
         yield
     except UnicodeDecodeError as reason:
@@ -71,7 +71,7 @@ def naming(path: str) -> Iterator[None]:
     except InvalidRequestError as reason:
         said = str(reason) if path in str(reason) else f"{path}: {reason}"
         if _NAMES_A_ROW.search(said) and "rows count" not in said:
-            said += " (rows count from 1, a header apart)"
+            said += " (rows count from 1, without the header)"
         raise InvalidRequestError(said) from None
 
 
@@ -79,6 +79,6 @@ def _repeating_texts(path: str, encoded: Collection[str]) -> list[str]:
     with pyarrow.parquet.ParquetFile(path) as file:
         try:
             require_sound_footer(file.metadata, os.path.getsize(path))
-        except OSError:  # such a file is read without a check of its footer
+        except OSError:  # pyarrow reads such a file below, and reports the damage
             return []
         return repeating_texts(file.metadata, file.schema_arrow, encoded)

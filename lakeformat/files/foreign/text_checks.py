@@ -1,4 +1,4 @@
-"""Looks at files of text lines where Arrow would misread one or give up without need."""
+"""Checks text files where Arrow would misread a line, or refuse a file that can be read."""
 
 from __future__ import annotations
 
@@ -29,7 +29,9 @@ __all__ = [
 ]
 
 BLOCK_BYTES = 8 << 20
-"""A record must be inside one block; where one is longer, blocks grow."""
+"""The first block size in bytes. A record must fit in one block, so longer records need larger
+ones.
+"""
 _MOST_BLOCK_BYTES = (1 << 31) - 1
 
 Batches: TypeAlias = Iterator[pa.RecordBatch]
@@ -40,20 +42,23 @@ _MARK = b"\xef\xbb\xbf"
 
 
 def cast_text(values: pa.Array, kind: pa.DataType) -> pa.Array:
-    """Return values of a type JSON has as those of a column, times of day among them."""
+    """Return values that JSON has a type for as values of a column, also as times of day."""
     if not (pa.types.is_time(kind) and pa.types.is_string(values.type)):
         return values.cast(kind)
-    # Digits that do not fit are an error in timestamps, and would be cut off in times of day.
+    # A cast to a timestamp refuses surplus digits; a cast to a time of day would cut them off.
     moments = pc.binary_join_element_wise("1970-01-01T", values, "")
     return moments.cast(pa.timestamp(kind.unit)).cast(kind)
 
 
 def first_refused(count: int, is_refused: Callable[[int, int], bool]) -> int:
-    """Return the number of the first row that is refused, or -1; given are a start and a length."""
+    """Return the number of the first row that is refused, or -1.
+
+    ``is_refused`` gets the first row and the number of rows.
+    """
     first = 0
     if not count or not is_refused(0, count):
         return -1
-    while count > 1:  # by halves: the first one is in these rows
+    while count > 1:  # bisect: the first refused row is one of these
         half = count // 2
         if is_refused(first, half):
             count = half
@@ -63,28 +68,28 @@ def first_refused(count: int, is_refused: Callable[[int, int], bool]) -> int:
 
 
 def times_as_text(columns: pa.Schema) -> pa.Schema:
-    """Return the columns with texts in place of times: casts of texts are exact.
+    """Return the columns with STRING in place of dates and times, which are cast exactly later.
 
-    Arrow's JSON reader knows no dates and drops or invents zones.
+    Arrow's JSON reader knows no dates, and drops or invents time zones.
     """
     return pa.schema(_time_as_text(field) for field in columns)
 
 
 def type_name(kind: pa.DataType) -> str:
-    """Return a type as tables call it."""
+    """Return the name of a type in table schemas."""
     found = type_to_json(from_arrow_type(kind))
     return found if isinstance(found, str) else str(kind)
 
 
 def not_utf_8(path: str, reason: object) -> InvalidRequestError:
-    """Return the refusal of a file that has another encoding."""
+    """Return the error for a file that has another encoding."""
     return InvalidRequestError(
         f"cannot read {path}: it is not UTF-8 ({reason}): give its encoding, such as latin-1"
     )
 
 
 def require_objects(path: str) -> None:
-    """Refuse a JSON file with a line that is not an object: Arrow crashes, or makes null rows."""
+    """Refuse a JSON file with a line that is no object: Arrow would crash, or return null rows."""
     with open(path, "rb") as file:
         for number, line in enumerate(file, 1):
             text = (line.removeprefix(_MARK) if number == 1 else line).strip()
@@ -97,7 +102,7 @@ def require_objects(path: str) -> None:
 
 
 def require_closed_quotes(path: str, dialect: TextDialect) -> None:
-    """Refuse a CSV file whose last quote is never closed: Arrow makes one text of the rest."""
+    """Refuse a CSV file with an unclosed quote: Arrow would read all the rest as one text."""
     if not dialect.quote or not os.path.getsize(path):
         return
     with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
@@ -133,9 +138,9 @@ def read_growing(open_reader: OpenReader) -> Batches:
 
 
 def _quoted(dialect: TextDialect) -> re.Pattern[bytes]:
-    """Return what finds quoted values, as Arrow reads them.
+    """Return a pattern that finds quoted values as Arrow does.
 
-    Quotes have a meaning at the start of a field; after the closing one they have none.
+    A quote has a meaning at the start of a field, and none after the closing quote.
     """
     quote, delimiter = (re.escape(each.encode()) for each in (dialect.quote, dialect.delimiter))
     inside, outside = b"[^" + quote + b"]++|" + quote + quote, b""

@@ -111,8 +111,8 @@ def _shifted(array: pa.Array, offsets: ZoneOffsets) -> pa.Array:
     stored = np.asarray(array.view(pa.int64()).fill_null(0))
     if len(stored) and (stored.min() < -_FARTHEST or stored.max() > _FARTHEST):
         raise UnsupportedError(
-            "a TIMESTAMP_LTZ column holds times before 1677 or after 2262, too far for a change of "
-            "time zone: name the other columns, or use another engine"
+            "a TIMESTAMP_LTZ column holds times before 1677 or after 2262, which cannot be "
+            "shifted to another time zone: read only the other columns, or use another engine"
         )
     nulls = np.asarray(array.is_null()) if array.null_count else None
     return pa.array(stored + offsets.at(stored), mask=nulls).view(kind)
@@ -121,7 +121,7 @@ def _shifted(array: pa.Array, offsets: ZoneOffsets) -> pa.Array:
 def _require_bounds(
     bounds: Mapping[str, Millis], tail: OrcTail, columns: Sequence[str], offsets: ZoneOffsets
 ) -> None:
-    """Raise if a file's instants, read in this zone, contradict the bounds in its manifest."""
+    """Raise if a file's instants with these offsets contradict the bounds in its manifest."""
     root = tail.types[0]
     for name, number in zip(root.names, root.children, strict=False):
         if name not in columns or name not in bounds or tail.types[number].kind != INSTANT:

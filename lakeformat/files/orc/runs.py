@@ -21,10 +21,13 @@ _WIDTHS = (*range(1, 25), 26, 28, 30, 32, 40, 48, 56, 64)
 _SHORT_REPEAT, _DIRECT, _PATCHED = range(3)
 _SHORTEST_REPEAT = 3
 _LONG_REPEATS_FROM = 8
-"""Below it, the first byte of a run is only the repetition count of the next one."""
+"""A smaller first byte repeats one large number; from here on it repeats a number of up to 8 bytes.
+"""
 _LITERALS_FROM = 128
 _MOST_BITS = 62
-"""The most bits of numbers whose sum with a base fits in 64 bits; lengths and scales have fewer."""
+"""The most bits of a number that is added to a base without overflow; lengths and scales need
+fewer.
+"""
 
 Numbers = npt.NDArray[np.int64]
 
@@ -55,7 +58,7 @@ def summarise_runs(content: bytes, *, version: int, signed: bool) -> RunSummary:
 
 @dataclass(slots=True)
 class _Runs1:
-    """Runs of equal steps, and single numbers."""
+    """Numbers in ORC's version 1: runs with a constant step, and single numbers."""
 
     content: bytes
     signed: bool
@@ -78,7 +81,7 @@ class _Runs1:
 
 @dataclass(slots=True)
 class _Runs2:
-    """Short repeats, bit-packed numbers with and without exceptions, and steps."""
+    """Numbers in version 2: short repeats, packed numbers, also with exceptions, and steps."""
 
     content: bytes
     signed: bool

@@ -1,9 +1,9 @@
 """Checks the streams of an ORC file that Arrow's reader trusts.
 
 A negative length of a text, a list or a map ends the process, as does a null key of a map. A length
-that is too large exhausts the memory, and an invalid decimal scale takes endless time. Steps
-between lengths are signed, so that one wrong bit is enough. The streams of such numbers are small
-compared to the values.
+that is too large exhausts the memory, and an invalid decimal scale keeps the reader busy without
+end. Lengths may be stored as signed differences, so one wrong bit is enough. The checked streams
+are small compared to the values.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ MAX_LENGTH = 2**31 - 1
 """Arrow counts the elements of a list and the bytes of a text in 32 bits."""
 MAX_SCALE = 38
 FEW = 1 << 20
-"""A number of elements or bytes that is harmless even if it is wrong."""
+"""A number of elements or bytes that is small enough to be harmless even if it is wrong."""
 VALUES_PER_BYTE = 1024
-"""The density of the densest stream: a repeated byte of flags, 130 times in two bytes."""
+"""The most values per byte of any stream: two bytes hold 130 times the same eight flags."""
 
 _TEXTS, _LIST, _MAP, _UNION, _DECIMAL, _LAST_KIND = (7, 8, 16, 17), 10, 11, 13, 14, 18
 _PRESENT, _DATA, _LENGTH, _DICTIONARY, _SECONDARY = 0, 1, 2, 3, 5
@@ -52,7 +52,7 @@ class _Place:
 def check_streams(stream: IO[bytes], tail: OrcTail, columns: Sequence[str]) -> set[str]:
     """Return the time zones of the writers, as far as stripes name them.
 
-    ValueError if a number in these columns is one that no writer writes.
+    Raises ValueError if these columns have lengths, scales or indexes that no writer writes.
     """
     wanted = [number for column in columns for number in tail.subtree(column)]
     zones: set[str] = set()
@@ -110,10 +110,10 @@ class _Stripe:
         place = self._places.get((_DATA if is_direct else _DICTIONARY, number))
         self._require(found, 0 if place is None else self._room(place, exact=False), number)
         if not is_direct and single(encoding, _DICTIONARY_SIZE) > found.count:
-            raise self._error(number, f"an index beyond its dictionary of {found.count} words")
+            raise self._error(number, f"a dictionary of {found.count} words, but announces more")
 
     def _all_of(self, numbers: Iterable[int], found: RunSummary) -> list[_Place]:
-        """Yield every stream of these types; none if few elements are announced."""
+        """Return the places of all streams of these types; none if few elements are announced."""
         if found.total <= FEW:
             return []
         below = set(numbers)
@@ -122,7 +122,7 @@ class _Stripe:
     def _require(self, found: RunSummary, room: int, number: int) -> None:
         if found.total > max(FEW, room):
             raise self._error(
-                number, f"lengths of {found.total} together, but room for only {room}"
+                number, f"lengths whose sum is {found.total}, but at most {room} values"
             )
 
     def _lengths(self, number: int) -> RunSummary:

@@ -44,7 +44,7 @@ _KIND, _SUBTYPES, _FIELD_NAMES, _PRECISION, _SCALE = 1, 2, 3, 5, 6
 
 @dataclass(frozen=True, slots=True)
 class ColumnType:
-    """One node of the tree of types; its number is its position in the tail's list."""
+    """One node of the tree of types; its number is its position in ``OrcTail.types``."""
 
     kind: int
     children: tuple[int, ...]
@@ -173,13 +173,16 @@ def _decompress(chunk: bytes, codec: int) -> bytes:
 def _decompress_sized(chunk: bytes, size: int, name: str) -> bytes:
     if size > MAX_CHUNK:
         raise ValueError(
-            f"a compressed chunk claims to unpack to {size} bytes, but {MAX_CHUNK} are the most"
+            f"a compressed chunk claims to unpack to {size} bytes, but at most {MAX_CHUNK} are "
+            "allowed"
         )
     return bytes(pa.decompress(chunk, size, name, asbytes=True))
 
 
 def _lz4_size(chunk: bytes) -> int:
-    """Return the unpacked size of an LZ4 block, which is not stored: the sum of its pieces."""
+    """Return the unpacked size of an LZ4 block: the sum of its pieces, as the block does not store
+    it.
+    """
     size = place = 0
     while True:
         token = chunk[place]
@@ -187,7 +190,7 @@ def _lz4_size(chunk: bytes) -> int:
         size, place = size + literals, place + literals
         if place >= len(chunk):
             return size
-        # Two bytes are the distance of the repeated ones.
+        # Two bytes are the distance to the bytes that are repeated.
         repeated, place = _lz4_length(chunk, place + 2, token & 15)
         size += repeated + _LZ4_SHORTEST
 
@@ -206,15 +209,15 @@ def _column_type(message: Message) -> ColumnType:
     kind = single(message, _KIND)
     if kind == _DECIMAL:
         precision, scale = single(message, _PRECISION), single(message, _SCALE)
-        # Arrow ends the process over one.
+        # An invalid precision or scale would make Arrow end the process.
         if not 1 <= precision <= _MAX_PRECISION or scale > _MAX_PRECISION:
-            raise ValueError("a decimal has an invalid precision")
+            raise ValueError("a decimal has an invalid precision or scale")
     names = tuple(name.decode() for name in parts(message, _FIELD_NAMES))
     return ColumnType(kind, tuple(numbers(message, _SUBTYPES)), names)
 
 
 def _check_order(types: Sequence[ColumnType]) -> None:
-    """Raise unless types are numbered depth first from the root; readers rely on that."""
+    """Raise if types are not numbered depth first from the root, as readers expect."""
     expected, waiting = 0, [0]
     while waiting:
         number = waiting.pop()

@@ -25,7 +25,9 @@ __all__ = ["OrcFileWriter"]
 MAX_STRIPE_BYTES = 64 << 20
 MIN_STRIPE_BYTES = 64 << 10
 STRIPES_PER_FILE = 4
-"""The size of a file is known stripe by stripe: this many bring it near its target."""
+"""The stripes per file. Its size is known only after a stripe, so more stripes come nearer a
+target.
+"""
 
 NANOS_PER_MILLI = 1_000_000
 
@@ -61,8 +63,8 @@ class OrcFileWriter:
             stored = rows.cast(self._schema)
         except pa.ArrowInvalid as reason:
             raise InvalidRequestError(
-                f"a timestamp is out of the range ORC files are read in, 1677 to 2262: {reason}; "
-                "set 'file.format' to parquet"
+                "a timestamp is outside the years 1677 to 2262, which ORC readers support: "
+                f"{reason}; set 'file.format' to parquet"
             ) from None
         _refuse_fractions_before_1970(stored)
         self._writer.write(_as_arrow_writes_them(stored))
@@ -104,10 +106,11 @@ def _has_fraction_before_1970(array: pa.Array) -> bool:
 
 
 def _as_arrow_writes_them(rows: pa.Table) -> pa.Table:
-    """Copy structs whole, and set values inside a null struct to null.
+    """Return rows that Arrow's writer stores correctly: structs copied, values in null structs
+    null.
 
-    Arrow's writer takes the nulls of a slice from the wrong rows, and writes wrong values after a
-    value that is hidden inside a null struct.
+    Arrow's writer takes the nulls of a sliced struct from the wrong rows. After a value hidden
+    inside a null struct it writes wrong values.
     """
     for number, column in enumerate(rows.columns):
         if _has_struct(column.type):
@@ -141,6 +144,6 @@ def _has_struct(arrow_type: pa.DataType) -> bool:
 
 
 def _has_bounds(data_type: DataType) -> bool:
-    """Return True for types with bounds in an ORC file; Java finds none for bytes."""
+    """Return True for types with bounds in an ORC file: Java does not find the bounds of bytes."""
     is_binary = isinstance(data_type, AtomicType) and data_type.name in _BINARY
     return has_order(data_type) and not is_binary

@@ -35,7 +35,7 @@ __all__ = ["WORTH_ASSEMBLING", "AssembledFile", "is_worth_assembling"]
 Encoder: TypeAlias = Callable[[pa.ChunkedArray, pa.Field], ColumnChunk | None]
 
 WORTH_ASSEMBLING = 64 * 1024
-"""From this many rows on, a row group is worth a look at its columns one by one."""
+"""The fewest rows of a row group whose columns are examined one by one."""
 
 # Numbers of members: of the footer,
 _ROWS, _ROW_GROUPS = 3, 4
@@ -44,9 +44,10 @@ _COLUMNS, _BYTES, _GROUP_ROWS, _GROUP_OFFSET, _STORED_BYTES = 1, 2, 3, 5, 6
 
 
 def is_worth_assembling(rows: pa.Table, layout: ParquetLayout, repeated: Collection[str]) -> bool:
-    """Return True if Arrow has to encode at most half of a row group, by its memory.
+    """Return True if Arrow has to encode at most half of a row group, measured in memory.
 
-    That half is held in memory once more until it is written, without any gain.
+    The columns that Arrow encodes stay in memory until they are written, so a larger part would
+    cost memory and save no time.
     """
     if PageCodec.of(layout.settings) is None:
         return False

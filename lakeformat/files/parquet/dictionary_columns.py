@@ -16,14 +16,14 @@ __all__ = ["pick_dictionary_columns", "repeating_texts", "repeats_itself"]
 
 SAMPLE_ROWS = 8 * 1024
 FIRST_LOOK = 1024
-"""The size of a first sample: if all its values differ, most values of a row group do."""
+"""The number of rows in a first sample: if all their values differ, so do most of a row group."""
 MAX_DISTINCT_FRACTION = 0.85
-"""The limit in the sample: about 25 thousand values in a row group of 128 thousand rows."""
+"""The largest share of distinct values in the sample: about 25,000 of the 128 Ki in a row group."""
 MOST_BYTES_PER_VALUE = 2
 
 
 def repeats_itself(values: pa.Array, most: float = MAX_DISTINCT_FRACTION) -> bool:
-    """Return True if at most this share of a sample's values is different."""
+    """Return True if at most this share of a sample's values is distinct."""
     if pa.types.is_dictionary(values.type):
         return True
     distance = len(values) // FIRST_LOOK
@@ -37,11 +37,11 @@ def repeats_itself(values: pa.Array, most: float = MAX_DISTINCT_FRACTION) -> boo
 
 
 def pick_dictionary_columns(rows: pa.Table) -> list[str]:
-    """Return the Parquet paths of the columns that repeat values all over ``rows``.
+    """Return the Parquet paths of the columns whose values repeat throughout ``rows``.
 
-    Without this, Arrow builds a dictionary of each column and gives up only at 1 MB: columns
-    without repetition then cost twice the time and a quarter more space. So do columns whose equal
-    values are neighbours: compression finds those by itself.
+    Without this choice Arrow builds a dictionary of each column and gives up only at 1 MB: columns
+    without repetition then cost twice the time and a quarter more space. A column whose equal
+    values are neighbours also costs more, because compression finds such repetition by itself.
     """
     sample = _sample(rows)
     return [
@@ -55,8 +55,8 @@ def pick_dictionary_columns(rows: pa.Table) -> list[str]:
 def _has_fixed_bytes(kind: pa.DataType) -> bool:
     """Return True if a file stores values of a type as bytes of fixed length, in two's complement.
 
-    Java never writes a dictionary for those. It looks for the value of a condition in a dictionary
-    with as few bytes as possible, never finds it, and skips all rows.
+    Java never writes a dictionary for these. It would search a dictionary for the value of a
+    condition in as few bytes as possible, never find it, and skip all rows.
     """
     return bool(pa.types.is_decimal(kind) and kind.precision > COMPACT_DECIMAL_PRECISION)
 
@@ -89,8 +89,10 @@ def _groups(metadata: pq.FileMetaData) -> range:
 
 
 def _has_small_dictionary(metadata: pq.FileMetaData, group: int, number: int) -> bool:
-    """Return True if most values of a column chunk are numbers: a text takes at least four
-    bytes."""
+    """Return True if most values of a column chunk are dictionary indexes.
+
+    A text takes at least four bytes, an index fewer.
+    """
     chunk = metadata.row_group(group).column(number)
     is_small = chunk.total_uncompressed_size <= MOST_BYTES_PER_VALUE * chunk.num_values
     return bool(chunk.has_dictionary_page and is_small)
@@ -104,7 +106,10 @@ def _leaves(path: str, values: pa.Array) -> Iterator[tuple[str, pa.Array]]:
     elif pa.types.is_list(values.type):
         yield from _leaves(f"{path}.list.element", values.flatten())
     elif pa.types.is_decimal64(values.type):
-        yield path, values.cast(in_full(values.type))  # Arrow counts the distinct ones
+        yield (
+            path,
+            values.cast(in_full(values.type)),
+        )  # Arrow cannot count distinct values of 64-bit decimals
     elif pa.types.is_map(values.type):
         yield from _leaves(f"{path}.key_value.key", values.keys)
         yield from _leaves(f"{path}.key_value.value", values.items)

@@ -42,7 +42,7 @@ _CODEC, _SIZE, _DATA, _INDEX, _DICTIONARY, _BLOOM_FILTER = 4, 7, 9, 10, 11, 14
 
 
 class CannotJoinError(Exception):
-    """A file has to be decoded; the decoder then reports damage, if there is any."""
+    """A file cannot be joined, so it has to be decoded; the decoder reports any damage."""
 
 
 @dataclass(frozen=True, slots=True)

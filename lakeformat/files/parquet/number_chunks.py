@@ -95,7 +95,7 @@ def _chunk(pages: Pages, values: Numbers, field: pa.Field, statistics: bytes) ->
 
 
 def _bounds(least: np.generic, most: np.generic) -> bytes:
-    """Return bounds with -0.0 as the least and 0.0 as the greatest zero: both may occur."""
+    """Return bounds; a least value of zero is -0.0 and a greatest 0.0, as both zeros may occur."""
     if isinstance(least, np.floating):
         least = least if least else type(least)(-0.0)
         most = most if most else type(most)(0.0)

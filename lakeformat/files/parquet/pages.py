@@ -25,9 +25,9 @@ __all__ = [
 ]
 
 CODECS = {"none": 0, "snappy": 1, "gzip": 2, "brotli": 4, "zstd": 6}
-"""The codecs for which Arrow uses the same codec for a page and for a writer."""
+"""The codecs whose pages Arrow's file writer and ``pa.Codec`` compress identically."""
 PAGE_ROWS = 20_000
-"""Arrow begins a new page after this many rows; values of eight bytes never fill a page earlier."""
+"""The most rows of Arrow's pages; values of up to eight bytes do not fill a page earlier."""
 
 Content: TypeAlias = "bytes | pa.Buffer"
 

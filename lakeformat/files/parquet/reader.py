@@ -66,7 +66,7 @@ def read_parquet(
         for batch in batches:
             yield position, batch
             position += batch.num_rows
-    if picked is not None and not picked.all():  # yield the end of the file nevertheless
+    if picked is not None and not picked.all():  # tells the caller where the file ends
         nothing = file.schema_arrow.empty_table().select(columns).combine_chunks()
         yield (
             file.metadata.num_rows,
@@ -83,7 +83,7 @@ def _open(stream: IO[bytes], **options: Any) -> pq.ParquetFile:
         stream,
         pre_buffer=False,
         arrow_extensions_enabled=False,
-        page_checksum_verification=True,  # of pages that have one
+        page_checksum_verification=True,  # of pages that have a checksum
         **options,
     )
 
@@ -108,7 +108,7 @@ def _stretches(
 
 
 def _int96_columns(schema: pq.ParquetSchema, columns: Sequence[str]) -> list[str]:
-    """Return the columns that are INT96, or contain it."""
+    """Return the columns that are INT96, or contain such a column."""
     leaves = (schema.column(number) for number in range(len(schema)))
     paths = [leaf.path for leaf in leaves if leaf.physical_type == "INT96"]
     return [name for name in columns if any(f"{path}.".startswith(f"{name}.") for path in paths)]
@@ -149,7 +149,8 @@ def _is_far(nanos: pa.Array, seconds: pa.Array) -> bool:
         return _is_far(nanos.flatten(), seconds.flatten())
     counts = nanos.view(pa.int64())
     rounds = pc.subtract(seconds.view(pa.int64()), floor_divide(counts, NANOS_PER_SECOND))
-    # Java counts back from the end of a day before 1970; Arrow reads that one wrap too far.
+    # Java stores a time before 1970 as a day and a time counted back from its end, and Arrow reads
+    # it one wrap too far.
     is_back = pc.and_(
         pc.less(counts, 0), pc.less_equal(pc.abs(pc.subtract(rounds, SECONDS_OF_A_ROUND)), 1)
     )

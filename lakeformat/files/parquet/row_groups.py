@@ -67,7 +67,8 @@ class Footer:
 
 
 PickGroups: TypeAlias = Callable[[Footer, Sequence[str]], npt.NDArray[np.bool_]]
-"""Returns a mask of the row groups that may have matching rows, for some columns."""
+"""Returns a mask of the row groups that may have matching rows; needs the bounds of these columns.
+"""
 
 
 def _value(raw: Any, kind: pa.DataType) -> Any:

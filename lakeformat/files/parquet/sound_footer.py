@@ -1,8 +1,8 @@
-"""Checks that a Parquet footer's column chunks can be described safely.
+"""Checks that pyarrow can safely describe the column chunks of a Parquet footer.
 
-pyarrow describes a column chunk outside the code that converts C++ exceptions to Python's: a
+pyarrow describes a column chunk outside the code that converts C++ exceptions to Python's, so a
 damaged number in a footer would end the process. The start of a read describes the same chunks
-safely, so this module starts one on a file with a size and no bytes.
+safely. So this module starts a read on an object that has the file's size, but no bytes.
 """
 
 from __future__ import annotations
@@ -72,4 +72,4 @@ class _Unread(io.RawIOBase):
 
     def read(self, size: int = -1, /) -> bytes:
         self.is_asked = True
-        return b""  # an exception would cost more than all the rest
+        return b""  # raising an exception would take longer than the whole check

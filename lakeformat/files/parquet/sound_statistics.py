@@ -1,8 +1,8 @@
-"""Statistics of column chunks, read only if a Parquet footer has complete bounds.
+"""Statistics of column chunks, available only if a Parquet footer has complete bounds.
 
-pyarrow decodes the bounds of a chunk outside the code that converts C++ exceptions to Python's: a
-bound that is shorter than its type would end the process. So their lengths are checked first, in
-the footer as Arrow serialises it again; nothing else is decoded.
+pyarrow decodes the bounds of a chunk outside the code that converts C++ exceptions to Python's, so
+a bound that is shorter than its type would end the process. So this module first checks the lengths
+of the bounds, in the footer as Arrow serialises it again; it decodes nothing else.
 """
 
 from __future__ import annotations
@@ -26,13 +26,14 @@ from lakeformat.files.parquet.thrift_walk import (
 __all__ = ["SoundStatistics", "read_footer"]
 
 _WIDTHS = {"BOOLEAN": 1, "INT32": 4, "INT64": 8, "FLOAT": 4, "DOUBLE": 8}
-"""Texts and bytes may have any length; pyarrow does not decode the bounds of an INT96."""
+"""The bytes of a bound. Texts may have any length, and pyarrow does not decode bounds of an INT96.
+"""
 _CUT_BY_WRITERS = "FIXED_LEN_BYTE_ARRAY"
 _ROW_GROUPS, _CHUNKS, _META_DATA, _STATISTICS = 4, 1, 3, 12
-"""The members from a footer to the statistics of a chunk."""
+"""The member numbers on the way from a footer to the statistics of a chunk."""
 _ENCRYPTION = 8
 _PAIRS = ((1, 2), (5, 6))
-"""The bounds of a chunk, in the old and the new form; one without the other is ignored."""
+"""The member numbers of both bounds, in the old and the new form; a single bound is ignored."""
 _TAIL = 64 * 1024
 
 
@@ -66,11 +67,13 @@ class SoundStatistics:
         try:
             return frozenset(self._found_cut())
         except IndexError:
-            raise OSError("its footer ends inside of a value") from None
+            raise OSError("its footer ends inside a value") from None
 
     def _found_cut(self) -> Iterator[tuple[int, int]]:
         leaves, groups = len(self._widths), self.metadata.num_row_groups
-        if self._is_encrypted():  # Arrow cannot serialise it without the key, and raises nothing
+        if (
+            self._is_encrypted()
+        ):  # Arrow cannot serialise such a footer without the key, and raises nothing
             yield from ((group, leaf) for group in range(groups) for leaf in range(leaves))
             return
         for group, chunks in enumerate(_bound_lengths(self.metadata)):
@@ -82,8 +85,8 @@ class SoundStatistics:
                         continue
                     if self._kinds[leaf] != _CUT_BY_WRITERS:
                         raise OSError(
-                            f"its footer has a bound of {min(ends)} bytes for column {leaf} in row "
-                            f"group {group}, and a {self._kinds[leaf]} has {width}"
+                            f"its footer has a bound of {min(ends)} bytes for column {leaf} in "
+                            f"row group {group}, but a {self._kinds[leaf]} has {width}"
                         )
                     yield group, leaf
 

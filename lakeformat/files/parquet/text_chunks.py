@@ -28,9 +28,9 @@ Codes: TypeAlias = npt.NDArray[np.uint8]
 
 _MOST_TEXTS = 256
 _LONGEST = 256
-"""The longest text in bytes, far shorter than a bound that Arrow omits."""
+"""The most bytes of a text, far fewer than in a bound that Arrow omits."""
 _GROUP = 8
-"""The numbers that are packed together, into as many bytes as one has bits."""
+"""The count of numbers that are packed together: they take as many bytes as a number has bits."""
 _RUN_GROUPS = 63
 """The most groups whose count fits in one byte."""
 _MOST_REPEATED = 64
@@ -88,7 +88,9 @@ def _codes(column: pa.ChunkedArray) -> Codes:
 
 
 def _packed(codes: Codes, bits: int) -> bytes | None:
-    """Return the numbers of a page: their width, then runs of groups and of equal numbers."""
+    """Return the content of a page: the width in bits, then packed groups and runs of equal
+    numbers.
+    """
     parts, start = [bytes([bits])], 0
     repeated_runs = _repeated_runs(codes)
     if len(repeated_runs) > _MOST_REPEATED:
@@ -108,7 +110,9 @@ def _packed(codes: Codes, bits: int) -> bytes | None:
 
 
 def _repeated_runs(codes: Codes) -> list[tuple[int, int]]:
-    """Return runs of equal numbers that fill a group, counted from the end of the run before."""
+    """Return start and end of runs of at least a group; each starts at a whole number of groups
+    after the end of the run before.
+    """
     words = codes[: len(codes) // _GROUP * _GROUP].view(np.uint64)
     if not (words == (words & np.uint64(0xFF)) * np.uint64(0x0101010101010101)).any():
         return []
@@ -125,7 +129,7 @@ def _repeated_runs(codes: Codes) -> list[tuple[int, int]]:
 
 
 def _groups(codes: Codes, bits: int) -> bytes:
-    """Return packed numbers of a width, the last group padded."""
+    """Return packed numbers of this width in bits, the last group padded."""
     if not len(codes):
         return b""
     groups = -(-len(codes) // _GROUP)

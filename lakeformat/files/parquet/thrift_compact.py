@@ -65,7 +65,7 @@ _DOUBLE = struct.Struct("<d")
 
 
 def number_in(members: Struct, number: int) -> int:
-    """Return a member that is a whole number."""
+    """Return a member of a struct as a whole number."""
     return cast(int, members[number][1])
 
 

@@ -1,7 +1,6 @@
-"""Walks over Thrift's compact protocol and skips unused members, at a tenth of a tree's cost.
+"""Walks over Thrift's compact protocol and skips unused members, in a tenth of the time of a tree.
 
-The bytes must be valid. A walk that stopped inside a struct continues from there: skipping the rest
-of a struct works like skipping a struct.
+The bytes must be valid. After a stop inside a struct, ``skip_struct`` also skips its rest.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ _LISTS = (int(ThriftKind.LIST), int(ThriftKind.SET))
 _KNOWN = frozenset(map(int, ThriftKind))
 _UUID = 13
 _LONG = 15
-"""A longer list has its length after the header."""
+"""A list of this length or more has its length after the header."""
 
 
 def find_member(content: bytes, place: int, member: int) -> tuple[int, bool]:

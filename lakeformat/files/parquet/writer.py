@@ -98,7 +98,7 @@ class ParquetFileWriter:
 
 
 def _keeping_numbers(schema: pa.Schema, given: pa.Schema) -> pa.Schema:
-    """Return the schema of a file in which dictionaries and short decimals are kept."""
+    """Return a file's schema that keeps the dictionaries and short decimals of the given rows."""
     fields = zip(schema, given, strict=True)
     return pa.schema(
         [
@@ -127,7 +127,7 @@ def _has_required_members(kind: pa.DataType) -> bool:
 def _filled(values: pa.StructArray) -> pa.StructArray:
     kind, is_null = values.type, values.is_null()
     if values.null_count:
-        # Arrow's builder stores the least value of its type below a null.
+        # Arrow's builder stores the least value of a type below a null.
         with_one = pa.concat_arrays([values, pa.array([None], kind)])
         places = pa.array(np.arange(len(values)))
         values = with_one.take(pc.if_else(is_null, len(values), places))

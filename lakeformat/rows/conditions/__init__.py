@@ -1,1 +1,1 @@
-"""Conditions on rows: as the caller writes them, and bound to the columns of a table."""
+"""Conditions on rows: as the caller writes them, and with columns and types of a table."""

@@ -55,10 +55,9 @@ _COMPARE: dict[Op, Callable[[pa.Array, pa.Scalar], pa.BooleanArray]] = {
     Op.GREATER_EQUAL: pc.greater_equal,
 }
 _MOST_NOT_EQUAL = 20
-"""The most values of a condition on a column that are looked for in files: more rule out too few
-files."""
+"""The most values of NOT IN that are compared with the bounds of files; more rule out few files."""
 _MOST_BRANCHES = 20
-"""The most branches of alternatives: files are checked once for each."""
+"""The most branches of an OR: each of them is compared with the bounds of all files."""
 _LAST_CHARACTER = 0x10FFFF
 _SURROGATES = range(0xD800, 0xE000)
 
@@ -77,16 +76,15 @@ class PredicateFilter:
         return self.predicate.columns
 
     def mask(self, batch: pa.RecordBatch) -> pa.BooleanArray:
-        """Return True for rows that meet the condition, null if that is unknown."""
+        """Return True for rows that meet the condition, null for rows where it is unknown."""
         return _mask(self.predicate, batch)
 
     def conjuncts(self) -> list[PredicateFilter]:
-        """Return the parts that must all be met, each of which cannot be split further."""
+        """Return the parts of the condition that a row must all meet, split as far as possible."""
         return [replace(self, predicate=part) for part in _conjuncts(self.predicate)]
 
     def conditions(self) -> Conjunction:
-        """Return conditions that every matching row meets; none if bounds cannot exclude
-        anything."""
+        """Return conditions that every matching row meets, to skip files by their bounds."""
         return [c for part in _conjuncts(self.predicate) for c in self._conditions(part)]
 
     def to_text(self) -> str:
@@ -101,7 +99,9 @@ class PredicateFilter:
                 return [ColumnTest(column, Op.IN, tuple(self._values(column, values)))]
             case Not(IsIn(column, values)):
                 if any(not value.is_valid for value in values):
-                    return [ColumnTest(column, Op.IN, ())]  # never true: it might be the null
+                    return [
+                        ColumnTest(column, Op.IN, ())
+                    ]  # never true, because each value might equal the null
                 if len(values) > _MOST_NOT_EQUAL:
                     return [ColumnTest(column, Op.IS_NOT_NULL)]
                 found = self._values(column, values)
@@ -117,11 +117,13 @@ class PredicateFilter:
             case Or(parts):
                 return [*self._of_any(parts), *self._alternatives(parts)]
             case Constant(False | None):
-                return [ColumnTest(next(iter(self.fields)), Op.IN, ())]  # no value will do
+                return [ColumnTest(next(iter(self.fields)), Op.IN, ())]  # no value matches
         return []
 
     def _of_any(self, parts: Sequence[Predicate]) -> list[ColumnTest]:
-        """Return, for a column that each alternative restricts, the values of all alternatives."""
+        """Return an IN with the values of all alternatives, for each column that all of them
+        restrict.
+        """
         fixed = [self._fixed(part) for part in parts]
         columns = [name for name in fixed[0] if all(name in each for each in fixed)]
         return [
@@ -130,8 +132,10 @@ class PredicateFilter:
         ]
 
     def _alternatives(self, parts: Sequence[Predicate]) -> list[Alternatives]:
-        """Return the conditions of each part; none if a part has none or values of one column
-        suffice."""
+        """Return the conditions of each part of an OR as branches.
+
+        None if a part has no conditions, or if ``_of_any`` already covers all parts.
+        """
         if len(parts) > _MOST_BRANCHES:
             return []
         branches = [
@@ -149,7 +153,7 @@ class PredicateFilter:
         return [Alternatives(tuple(branches))]
 
     def _fixed(self, part: Predicate) -> dict[str, list[Value]]:
-        """Return the columns that can have only some values if an alternative is met."""
+        """Return the columns that can only have these values if a part of an OR is met."""
         found: dict[str, list[Value]] = {}
         for each in _conjuncts(part):
             match each:
@@ -216,15 +220,14 @@ def _bound(part: Predicate, fields: Mapping[str, DataField], *, is_negated: bool
             return _bound_list(column, values, _field(column, fields), is_negated=is_negated)
         case Like(column, pattern, escape):
             _require_text(_field(column, fields))
-            _pieces(pattern, escape)  # raises now for a bad pattern, not at the first row
+            _pieces(pattern, escape)  # raises now for a bad pattern, not only at the first row
         case IsNull(column):
             _field(column, fields)
     return Not(part) if is_negated else part
 
 
 def _bound_comparison(column: str, op: Op, value: Any, field: DataField) -> Predicate:
-    """Bind a comparison; a number that the column cannot hold lies between two values that it
-    can."""
+    """Bind a comparison; a number that the column cannot hold is replaced by its neighbours."""
     try:
         return Compare(column, op, literal_of(value, field))
     except InvalidRequestError:
@@ -256,7 +259,7 @@ def _bound_list(
         except InvalidRequestError:
             if neighbours(value, field) is None:
                 raise
-    if not literals:  # values that the column never has
+    if not literals:  # values that the column can never have
         return Not(IsNull(column)) if is_negated else Constant(value=False)
     found = IsIn(column, tuple(literals))
     return Not(found) if is_negated else found
@@ -336,7 +339,7 @@ def _is_in(column: pa.Array, values: Sequence[pa.Scalar]) -> pa.BooleanArray:
         )
     found = pc.is_in(had, wanted)
     found = pc.if_else(pc.is_valid(column), found, pa.scalar(None, pa.bool_()))
-    if len(there) < len(values):  # a value that is not found may be an unknown one
+    if len(there) < len(values):  # a value that is not in the list may equal a null in it
         found = pc.if_else(found, True, pa.scalar(None, pa.bool_()))
     return found
 
@@ -366,7 +369,7 @@ def _regex(pattern: str, escape: str) -> str:
 
 
 def _prefix(pattern: str, escape: str) -> str:
-    """Return the beginning of every text that matches the pattern."""
+    """Return the text that every matching text begins with."""
     prefix = ""
     for character, is_wild in _pieces(pattern, escape):
         if is_wild:
@@ -376,7 +379,7 @@ def _prefix(pattern: str, escape: str) -> str:
 
 
 def _of_prefix(column: str, prefix: str) -> list[ColumnTest]:
-    """Between the prefix and the next text of its length that begins otherwise."""
+    """Return bounds for texts that begin with a prefix."""
     if not prefix:
         return [ColumnTest(column, Op.IS_NOT_NULL)]
     from_it = ColumnTest(column, Op.GREATER_EQUAL, prefix)

@@ -27,7 +27,7 @@ _DATE = re.compile(r"\s*\d{4,}-\d{1,2}-\d{1,2}\s*")
 _TIME = re.compile(r"\s*\d{1,2}:\d{1,2}(:\d{1,2}(\.\d*)?)?\s*")
 _FRACTION = re.compile(r"\.(\d*?)0*\s*$")
 _WIDE = Context(prec=400)
-"""Enough digits for a DOUBLE of any size that is cut to a column's scale."""
+"""Enough digits for any DOUBLE that is rounded to a column's scale."""
 _TRUTH = {"true": True, "false": False}
 
 
@@ -83,8 +83,8 @@ def literal_text(value: Any) -> str:
 def neighbours(value: Any, field: DataField) -> tuple[pa.Scalar | None, pa.Scalar | None] | None:
     """Return the nearest values below and above a number that the column cannot hold.
 
-    A value is None if the column has none on that side. The result is None if numbers of this kind
-    are not compared that way.
+    A neighbour is None if the column has no value on that side. The result is None if the value is
+    no number, or the column holds no exact numbers.
     """
     data_type, value = field.type, _plain_value(value)
     is_number = isinstance(value, int | float | Decimal) and not isinstance(value, bool)
@@ -116,7 +116,7 @@ def _number(value: Decimal, data_type: AtomicType) -> pa.Scalar:
 def _largest_decimal(data_type: AtomicType) -> Decimal:
     """Return the largest value that a column may hold.
 
-    An aggregated sum of 64-bit decimals may have more digits than the column's precision.
+    A column may hold sums of 64-bit decimals, which may have more digits than its precision.
     """
     is_compact = data_type.precision <= COMPACT_DECIMAL_PRECISION
     unscaled = (1 << 63) - 1 if is_compact else 10**data_type.precision - 1
@@ -128,7 +128,7 @@ class _Unfit(ValueError):
 
 
 def _python_value(scalar: pa.Scalar) -> Any:
-    """Return a value for messages; times are texts, since Python's stop at microseconds."""
+    """Return a value for messages; times are texts, because Python's times end at microseconds."""
     if pa.types.is_temporal(scalar.type) and scalar.is_valid:
         text = str(scalar.cast(pa.string()))
         return text.removesuffix("Z")
@@ -204,8 +204,10 @@ def _floating(value: Any, data_type: AtomicType) -> float:
         found = narrow(float(exact))
     names = (Decimal(float(found)), Decimal(str(found)), Decimal(repr(float(found))))
     if np.isfinite(found) and exact in names:
-        return float(found)  # exact, or the shortest or Python's own spelling of that number
-    raise _Unfit(f"the nearest is {found}; write that, or compare with a range around it")
+        return float(found)  # exact, or the shortest spelling of that number in numpy or Python
+    raise _Unfit(
+        f"the nearest value is {found}; write that value, or compare with a range around it"
+    )
 
 
 def _text(value: Any, _: AtomicType) -> str:
@@ -260,9 +262,11 @@ def _timestamp(value: Any, data_type: AtomicType) -> Any:
 def _moment_text(moment: datetime, *, is_instant: bool) -> str:
     if moment.tzinfo is not None:
         if not is_instant:
-            raise _Unfit("it has a time zone and the column has none; give it without one")
+            raise _Unfit(
+                "it has a time zone and the column has none; write the time without a zone"
+            )
         moment = moment.astimezone(UTC).replace(tzinfo=None)
-    nanos = getattr(moment, "nanosecond", 0)  # only pandas has them
+    nanos = getattr(moment, "nanosecond", 0)  # only pandas has these times
     text = datetime(*moment.timetuple()[:6], moment.microsecond).isoformat(" ", "microseconds")  # noqa: DTZ001
     return f"{text}{nanos:03d}"
 

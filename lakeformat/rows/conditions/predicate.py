@@ -241,15 +241,15 @@ class Column:
         return Like(self.name, pattern, escape)
 
     def startswith(self, text: str) -> Predicate:
-        """True if the text starts with this one."""
+        """True if the column's text starts with ``text``."""
         return self.like(f"{_plain(self.name, text)}%")
 
     def endswith(self, text: str) -> Predicate:
-        """True if the text ends with this one."""
+        """True if the column's text ends with ``text``."""
         return self.like(f"%{_plain(self.name, text)}")
 
     def contains(self, text: str) -> Predicate:
-        """True if the text contains this one."""
+        """True if the column's text contains ``text``."""
         return self.like(f"%{_plain(self.name, text)}%")
 
     def _compare(self, op: Op, value: Any) -> Predicate:
@@ -274,7 +274,9 @@ def col(name: str) -> Column:
 
 
 def _flat(kind: type[And | Or], part: Predicate) -> tuple[Predicate, ...]:
-    """Return the parts of a condition that is already joined, so that trees are not deep."""
+    """Return the parts of conditions that are already joined by the same operator, to keep trees
+    flat.
+    """
     return part.parts if isinstance(part, kind) else (part,)
 
 
@@ -288,9 +290,9 @@ def _predicate(other: object) -> Predicate:
 
 
 def _plain(name: str, text: str) -> str:
-    """Return a pattern that matches exactly this text."""
+    """Return a LIKE pattern that matches exactly this text."""
     if not isinstance(text, str):
-        raise InvalidRequestError(f"{name!r} must be searched for a text, got {text!r}")
+        raise InvalidRequestError(f"the text to search for in {name!r} must be a str, got {text!r}")
     return re.sub(r"[\\%_]", r"\\\g<0>", text)
 
 

@@ -74,7 +74,7 @@ def parse_predicate(text: str) -> Predicate:
 
 
 class _Conditions(Dialect):
-    """A SQL dialect that accepts backticks around names, and bytes literals."""
+    """A SQL dialect that also accepts backticks around names, and bytes literals."""
 
     class Tokenizer(tokens.Tokenizer):
         IDENTIFIERS = ['"', "`"]  # noqa: RUF012 - as its base class has it
@@ -89,7 +89,7 @@ class _PredicateReader:
 
     def predicate(self, node: exp.Expr) -> Predicate:
         found = self._positive(node)
-        said_of = node.this if node.key == "escape" else node  # NOT LIKE keeps it inside
+        said_of = node.this if node.key == "escape" else node  # the parser puts a NOT LIKE inside
         return Not(found) if said_of.args.get("negate") else found
 
     def _positive(self, node: exp.Expr) -> Predicate:
@@ -129,7 +129,9 @@ class _PredicateReader:
         return Compare(self._column(left), op, self._value(right))
 
     def _is(self, node: exp.Expr) -> Predicate:
-        """Convert ``IS NULL`` and ``IS TRUE``; the latter is false where ``= TRUE`` is unknown."""
+        """Convert ``IS NULL`` and ``IS TRUE``; for a null, ``IS TRUE`` is false and ``= TRUE``
+        unknown.
+        """
         column, value = self._column(node.this), node.expression
         if value.key == "null":
             return IsNull(column)

@@ -55,7 +55,7 @@ class DatabaseAddress:
     secrets: tuple[str, ...] = field(repr=False)
     """Texts that are removed from every message of a driver."""
     busy_seconds: float = BUSY_SECONDS
-    """SQLite only: the longest wait for another program's transaction."""
+    """SQLite only: the longest wait in seconds for another program's transaction."""
 
     def __str__(self) -> str:
         return self.name
@@ -83,11 +83,15 @@ def parse_database_uri(uri: str, properties: Mapping[str, str] | None = None) ->
 
 
 def _require_text(what: str, text: str) -> None:
-    """Raise if the text cannot be used; it is not shown, as it may be a password."""
+    """Raise if the text cannot be used; the error does not show it, because it may be a
+    password.
+    """
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise InvalidRequestError(f"{what} has half of a surrogate pair: type it again") from None
+        raise InvalidRequestError(
+            f"{what} contains half of a surrogate pair, which no text has: type it again"
+        ) from None
     if "\0" in text:
         raise InvalidRequestError(f"{what} contains a null character: remove it")
 
@@ -201,7 +205,7 @@ def _postgresql(url: URL, properties: Mapping[str, str]) -> DatabaseAddress:
     # The driver of a bare name depends on the version of SQLAlchemy.
     driver = DRIVER if url.drivername == POSTGRESQL else url.drivername
     full = url.set(drivername=driver, username=_one(user), password=_one(password), query=query)
-    # An unescaped @ in a password moves its end into the host: that is not shown.
+    # An unescaped @ in a password makes its rest a part of the host, so the error does not show it.
     host = (full.host or _one(query.get("host")) or "localhost").rpartition("@")[2]
     port = f":{full.port}" if full.port else ""
     if ";" in (full.database or ""):

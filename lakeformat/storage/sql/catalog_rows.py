@@ -1,8 +1,8 @@
 """The rows of one catalog: its databases and tables, and their properties.
 
 ``catalog_key`` is a column of every row, so that several catalogs share one SQL database. Two
-properties, the marks, are this library's own, and Java shows them as properties of the table: they
-record an unfinished change.
+properties are this library's own marks of an unfinished change. Java shows them as properties of
+the table.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class CatalogRows:
         self._key = catalog_key
 
     def databases(self, connection: Connection) -> list[str]:
-        """Return every database that any row mentions."""
+        """Return every database that any row names."""
         names: set[str] = set()
         for table in (TABLES, DATABASE_PROPERTIES, VIEWS):
             question = select(table.c.database_name).where(table.c.catalog_key == self._key)
@@ -53,7 +53,7 @@ class CatalogRows:
         return sorted(names)
 
     def has_database(self, connection: Connection, database: str) -> bool:
-        """Return True if any row mentions a database."""
+        """Return True if any row names the database."""
         questions = (
             select(table.c.database_name).where(self._here(table, database)).limit(1)
             for table in (DATABASE_PROPERTIES, TABLES, VIEWS)
@@ -61,8 +61,10 @@ class CatalogRows:
         return any(connection.execute(question).first() for question in questions)
 
     def keep_database(self, connection: Connection, database: str) -> bool:
-        """Return True if a database exists; it cannot be dropped or filled until the transaction
-        ends."""
+        """Return True if a database exists, and lock its rows until the transaction ends.
+
+        No other transaction can drop the database or add tables to it meanwhile.
+        """
         table = DATABASE_PROPERTIES
         rows = select(table.c.property_key).where(self._here(table, database)).with_for_update()
         return bool(connection.execute(rows).all()) or self.has_database(connection, database)
@@ -136,7 +138,8 @@ class CatalogRows:
     ) -> bool:
         """Rename a table with its properties; return False if it is not listed.
 
-        The new name is not listed: properties still stored under it belong to a deleted table.
+        The new name must not be listed. Properties stored under it belong to a deleted table, and
+        are deleted.
         """
         connection.execute(delete(TABLE_PROPERTIES).where(self._here(TABLE_PROPERTIES, *new)))
         moved = 0
@@ -173,7 +176,7 @@ class CatalogRows:
     def set_mark(
         self, connection: Connection, database: str, name: str, mark: str, value: str
     ) -> None:
-        """Set a mark: the change of a table that is about to begin."""
+        """Set a mark that records a change of the table that is about to begin."""
         self.remove_mark(connection, database, name, mark)
         self._insert(
             connection,
@@ -185,13 +188,13 @@ class CatalogRows:
         )
 
     def remove_mark(self, connection: Connection, database: str, name: str, mark: str) -> None:
-        """Remove a mark: the change is complete."""
+        """Remove the mark of a complete change."""
         table = TABLE_PROPERTIES
         done = and_(self._here(table, database, name), table.c.property_key == mark)
         connection.execute(delete(table).where(done))
 
     def marked(self, connection: Connection, mark: str) -> dict[tuple[str, str], str]:
-        """Return the tables with a mark, as database and name, with its value."""
+        """Return database and name of each table with this mark, and the value of the mark."""
         table = TABLE_PROPERTIES
         question = select(table.c.database_name, table.c.table_name, table.c.property_value)
         rows = question.where(table.c.catalog_key == self._key, table.c.property_key == mark)
@@ -206,7 +209,7 @@ class CatalogRows:
         return and_(found, column == name)
 
     def _insert(self, connection: Connection, table: Table, **values: str) -> bool:
-        """Insert a row; return False if it exists; the transaction continues either way."""
+        """Insert a row; return False if it exists. The transaction can continue in both cases."""
         try:
             with connection.begin_nested():
                 connection.execute(insert(table).values(catalog_key=self._key, **values))

@@ -1,4 +1,4 @@
-"""A database that is used in short transactions, alike for SQLite and PostgreSQL."""
+"""A database that is used in short transactions, in the same way for SQLite and PostgreSQL."""
 
 from __future__ import annotations
 
@@ -54,8 +54,9 @@ class SqlDatabase:
             yield connection
 
     def connect_apart(self) -> Connection:
-        """Open a connection for the caller alone: its loss is noticed, and no other user waits for
-        it."""
+        """Open a connection for the caller alone: no other user waits for it, and its loss is
+        noticed.
+        """
         with translated(self.address, "connect"):
             return self._apart.connect()
 
@@ -65,15 +66,17 @@ class SqlDatabase:
     ) -> Iterator[Connection]:
         """Like ``writing``, on a connection of the caller's own.
 
-        SQLite waits for another program's transaction before this one begins, so the limit is set
-        on the connection.
+        SQLite waits for another program's transaction before this transaction begins, so the limit
+        is set on the connection.
         """
         with translated(self.address, doing):
             if self.is_sqlite:
                 seconds = self.address.busy_seconds
                 if patience_seconds is not None:
                     seconds = max(0.0, min(seconds, patience_seconds))
-                cursor = connection.connection.cursor()  # outside of any transaction
+                cursor = (
+                    connection.connection.cursor()
+                )  # PRAGMA has to run outside of a transaction
                 cursor.execute(f"PRAGMA busy_timeout = {int(seconds * 1000)}")
                 cursor.close()
             with _transaction(connection):
@@ -85,7 +88,9 @@ class SqlDatabase:
 
 
 class _Forks:
-    """Gives a forked process its own connections: on its parent's, the answers would mix."""
+    """Gives a forked process its own connections; shared ones would mix the answers of two
+    processes.
+    """
 
     _engines: ClassVar[WeakSet[Engine]] = WeakSet()
     _is_watched = False
@@ -100,7 +105,7 @@ class _Forks:
     @classmethod
     def _forget(cls) -> None:
         for engine in [*cls._engines]:
-            engine.dispose(close=False)  # they belong to the parent, and remain open
+            engine.dispose(close=False)  # they belong to the parent process, and stay open
 
 
 @contextmanager

@@ -119,7 +119,9 @@ def _failure(database: DatabaseAddress, doing: str, error: Exception) -> LakeErr
 
 
 def _remedy(error: Exception) -> str:
-    """Return the package to install: the project's extra has one driver, and more are possible."""
+    """Return advice about a missing driver: the project's extra installs one of several possible
+    drivers.
+    """
     package = (getattr(error, "name", None) or "").partition(".")[0]
     if package == DRIVER.partition("+")[2]:
         return f"Install the driver: {_EXTRA}"

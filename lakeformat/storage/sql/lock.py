@@ -42,7 +42,7 @@ logger = logging.getLogger(__name__)
 FIRST_SLEEP_SECONDS = 0.1
 LAST_MOMENT_SECONDS = 1.0
 RENEWALS_PER_DEADLINE = 3
-"""The number of renewals in the time that a holder may trust its lock without a check."""
+"""The number of renewals in the time for which a holder trusts its lock without a check."""
 
 
 def elapsed_seconds() -> float:
@@ -55,7 +55,7 @@ class LockSettings:
     """The lifetime of a lock, and the longest wait for it."""
 
     acquire_timeout_seconds: float = 480.0
-    """The longest wait and, as in Java, the lifetime of a lock that is not renewed."""
+    """The longest wait in seconds; as in Java, also the lifetime of a lock that is not renewed."""
     max_sleep_seconds: float = 8.0
     key_length: int = 255
 
@@ -145,15 +145,15 @@ class LeasedRow:
             while (holder := self._asked(give_up)) is not None:
                 left = give_up - self._clock()
                 if left <= 0:
-                    # A row that lives as long as the timeout was first seen a moment after the wait
-                    # began.
+                    # If the lifetime of a row equals the timeout, the row expires a moment after
+                    # the wait, because it was first seen a moment after the wait began.
                     left = holder.lease_seconds - self._watch(holder.acquired_at)
                     if not 0 < left < LAST_MOMENT_SECONDS:
                         raise self._timed_out(holder)
                 self._sleep(min(pause, left))
                 pause = min(2 * pause, self._settings.max_sleep_seconds)
         except BaseException:
-            self.release()  # the row may be ours although its answer was lost
+            self.release()  # the row may be in the database although the answer was lost
             raise
         self._released = threading.Event()
         threading.Thread(
@@ -161,7 +161,7 @@ class LeasedRow:
         ).start()
 
     def require_time(self, seconds: float = 0.0) -> None:
-        """Prove that the lock is still held, or raise: call it immediately before publishing."""
+        """Prove that the lock is still held, or raise; call this right before publishing."""
         self._require_lease(seconds)
         if self._loss is not None:
             raise self._loss
@@ -176,21 +176,22 @@ class LeasedRow:
             )
 
     def keep(self) -> None:
-        """Let the row expire by itself; afterwards call only ``release``, which deletes nothing.
+        """Keep the row until it expires; afterwards call only ``release``, which then deletes
+        nothing.
 
-        It was renewed a moment ago, so the lock is not free for most of its lease.
+        The row was renewed a moment ago, so the lock stays taken for most of its lifetime.
         """
         self._released.set()
         with self._guard:
             self._tokens = []
             self._loss = LockUnavailableError(
-                f"{self!r} is kept until it expires, at most {self._settings.lease_seconds} s: a"
-                " write under it got no answer and may still arrive. Retry then"
+                f"{self!r} is kept until it expires, at most {self._settings.lease_seconds} s, "
+                "because a write under it got no answer and may still arrive. Retry afterwards"
             )
         logger.warning("%s", self._loss)
 
     def release(self) -> None:
-        """Release the lock if it is still ours; a row that could not be deleted expires."""
+        """Release the lock if this holder still has it; a row that could not be deleted expires."""
         self._released.set()
         with self._guard:
             tokens, self._tokens = self._tokens, []
@@ -204,7 +205,7 @@ class LeasedRow:
                 self._close()
 
     def _require_lease(self, seconds: float) -> None:
-        """Raise unless half of the lease is enough for the write."""
+        """Raise if the write may take longer than half of the lease."""
         if seconds > self._settings.lease_seconds / 2:
             raise InvalidRequestError(
                 f"{self!r} is certainly held for {self._settings.lease_seconds / 2:g} s, and a"
@@ -230,18 +231,19 @@ class LeasedRow:
             if not self._rows.insert(connection, token, self._settings.lease_seconds):
                 return self._rows.read(connection) or row or _SOMEBODY
             self._tokens = [token]
-        return None  # the proof before a publication finds out how long it may be trusted
+        return None  # require_time checks later how long the lock may be trusted
 
     def _watch(self, acquired_at: str) -> float:
-        """Return for how many seconds this same row has been seen."""
+        """Return the seconds since the row with this time was first seen."""
         now = self._clock()
         if self._watched is None or self._watched[0] != acquired_at:
             self._watched = (acquired_at, now)
         return now - self._watched[1]
 
     def _renew(self) -> None:
-        """Extend the lease; raise if the row is not ours any more or the database does not
-        answer."""
+        """Extend the lease; raise if another holder has the lock, or the database does not
+        answer.
+        """
         with self._guard:
             if not self._tokens:
                 return
@@ -250,14 +252,14 @@ class LeasedRow:
             with self._writing("renew the lock", patience) as connection:
                 self._rows.wait_at_most(connection, patience)
                 fresh = new_token(self._rows.now(connection))
-                # If the answer is lost, the row has either of the two times.
+                # If the answer is lost, the row has either the old or the new time.
                 before, self._tokens = self._tokens, [*self._tokens, fresh]
                 renewed = self._rows.renew(connection, before, fresh)
             if not renewed:
                 self._tokens = []
                 self._loss = LockUnavailableError(
                     f"{self!r} was lost: it was not renewed in time, and another holder took it "
-                    "over or deleted it; nothing was published, retry"
+                    "over or deleted its row; nothing was published, retry"
                 )
                 raise self._loss
             self._tokens = [fresh]
@@ -273,7 +275,8 @@ class LeasedRow:
             try:
                 self._renew()
             except LakeError as error:
-                # require_time() reports it to the holder, who may continue preparing until then.
+                # require_time() reports the loss to the holder, which may prepare its commit until
+                # then.
                 logger.warning("%r was not renewed: %s", self, error)
 
     def _writing(
@@ -292,9 +295,9 @@ class LeasedRow:
     def _timed_out(self, holder: LockRow) -> LockUnavailableError:
         waited = self._settings.acquire_timeout_seconds
         return LockUnavailableError(
-            f"{self!r} was not free within {waited:g} s: its row is of {holder.acquired_at} (UTC "
-            f"unless Java wrote it) and lives {holder.lease_seconds} s. Retry later, or raise "
-            "lock-acquire-timeout"
+            f"{self!r} was not free within {waited:g} s: its row was renewed at "
+            f"{holder.acquired_at} (UTC unless Java wrote it) and expires after "
+            f"{holder.lease_seconds} s. Retry later, or raise lock-acquire-timeout"
         )
 
 
@@ -310,4 +313,4 @@ def _lock_errors() -> Iterator[None]:
 
 
 _SOMEBODY = LockRow("a moment ago", 0, None, True)
-"""A holder whose row was deleted between two statements."""
+"""Stands for a holder whose row was deleted between two statements."""

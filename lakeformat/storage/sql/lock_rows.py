@@ -18,11 +18,11 @@ from lakeformat.storage.sql.tables import LOCKS_NAME
 
 __all__ = ["LockRow", "LockRows", "has_expired", "new_token"]
 
-# The last digits of the microseconds in rows of this library. Another program writes them by chance
-# once in a thousand rows; such a row is then judged by that program's rules.
+# The last digits of the microseconds in rows of this library. A row of another program ends in them
+# once in a thousand times by chance; such a row is then treated as a row in UTC.
 OUR_MARK = "731"
 FARTHEST_ZONE_SECONDS = 12 * 3600
-"""The farthest that a local clock can be behind UTC."""
+"""The most seconds that a local clock can be behind UTC."""
 
 _chance = SystemRandom()
 
@@ -35,13 +35,15 @@ class LockRow:
     """The time of the last acquisition or renewal."""
     lease_seconds: int
     age_seconds: float | None
-    """By the database's clock if the time is UTC; None if it is not a time."""
+    """The seconds since ``acquired_at`` by the database's clock, taken as UTC; None if it is no
+    time.
+    """
     zone_known: bool
     """True if the time is certainly UTC."""
 
 
 def has_expired(row: LockRow, watched_seconds: float) -> bool:
-    """Return True if a row may be taken over after it was unchanged for some time."""
+    """Return True if a row may be taken over; ``watched_seconds`` is how long it was unchanged."""
     if watched_seconds >= row.lease_seconds:
         return True
     if row.age_seconds is None:
@@ -50,7 +52,7 @@ def has_expired(row: LockRow, watched_seconds: float) -> bool:
 
 
 def new_token(now: str) -> str:
-    """Return a unique time for a row of this library."""
+    """Return a unique time for a row of this library: ``now`` with random microseconds."""
     return f"{now}.{_chance.randrange(1000):03}{OUR_MARK}"
 
 
@@ -63,7 +65,7 @@ class LockRows:
         self._sql = _SQLITE if is_sqlite else _POSTGRESQL
 
     def wait_at_most(self, connection: Connection, seconds: float) -> None:
-        """Limit the wait of this transaction for another one; SQLite has its own limit."""
+        """Limit the time that this transaction waits for others; SQLite has a limit of its own."""
         if not self._is_sqlite:
             milliseconds = max(1, int(seconds * 1000))
             connection.exec_driver_sql(f"SET LOCAL lock_timeout = {milliseconds}")

@@ -1,4 +1,4 @@
-"""Casts numbers to numbers with Java's narrowing: integers wrap, floats stop at the limit."""
+"""Casts numbers to numbers as Java narrows them: integers wrap, floats stop at the limit."""
 
 from __future__ import annotations
 
@@ -78,7 +78,9 @@ def rescale(array: pa.Array, wanted: AtomicType) -> pa.Array:
     target = to_arrow_type(wanted)
     gained = wanted.scale - array.type.scale
     if 0 <= gained <= wanted.precision - array.type.precision:
-        with suppress(pa.ArrowInvalid):  # a short one that has outgrown its type may not fit
+        with suppress(
+            pa.ArrowInvalid
+        ):  # a 64-bit decimal with more digits than its type may not fit
             return array.cast(target)
     wide = pa.decimal256(_WIDE_DIGITS, max(array.type.scale, wanted.scale))
     rounded = pc.round(array.cast(wide), wanted.scale, round_mode="half_towards_infinity")
@@ -94,7 +96,7 @@ def decimal_from_text(array: pa.Array, wanted: AtomicType) -> pa.Array:
     try:
         return rescale(array.cast(pa.decimal256(_WIDE_DIGITS, _WIDE_SCALE)), wanted)
     except pa.ArrowInvalid:
-        # More digits than Arrow can hold: rare, so these are parsed one by one.
+        # Texts with more digits than Arrow can hold are rare, so these are parsed one by one.
         found = [_parse_decimal(text, wanted) for text in array.to_pylist()]
         return pa.array(found, to_arrow_type(wanted))
 

@@ -23,7 +23,7 @@ __all__ = ["parse_text"]
 T = TypeName
 _TRUE = ["t", "true", "y", "yes", "1"]
 _FALSE = ["f", "false", "n", "no", "0"]
-# Java accepts a fraction after an integer, and drops it.
+# Java accepts a fraction in the text of an integer, and drops it.
 _INTEGER = r"^(?P<sign>[+-]?)0*(?P<digits>[0-9]*)(?:\.[0-9]*)?$"
 _DECIMAL = r"^[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?$"
 _WORDS = {"NaN": "nan", "Infinity": "inf"}
@@ -69,7 +69,7 @@ def _integers(array: pa.Array, wanted: AtomicType) -> pa.Array:
     sign, digits = (part for part in parts.flatten())
     digits = pc.if_else(pc.equal(digits, ""), "0", digits)
     sign = pc.if_else(pc.equal(sign, "-"), "-", "")
-    # Too many digits for the type: the cast names the text.
+    # The text has too many digits for the type: the error of the cast shows it.
     return pc.binary_join_element_wise(sign, digits, "").cast(to_arrow_type(wanted))
 
 

@@ -11,7 +11,9 @@ __all__ = ["require_readable"]
 
 
 def require_readable(is_good: pa.Array, array: pa.Array, type_name: str) -> None:
-    """Raise an error with the first text that is present and not good; null counts as not good."""
+    """Raise an error with the first text for which ``is_good`` is False or null; nulls are
+    skipped.
+    """
     bad = pc.and_not(array.is_valid(), pc.fill_null(is_good, False))
     if pc.any(bad).as_py():
         first = array.filter(bad)[0].as_py()

@@ -69,7 +69,7 @@ def can_cast(stored: DataType, wanted: DataType, *, explicit: bool = True) -> bo
 
 
 def keeps_order(stored: DataType, wanted: DataType) -> bool:
-    """Return True if a cast preserves order and makes no nulls, so that bounds remain bounds."""
+    """Return True if a cast keeps the order and makes no nulls, so that bounds remain valid."""
     if not isinstance(stored, AtomicType) or not isinstance(wanted, AtomicType):
         return False
     if replace(stored, nullable=True) == replace(wanted, nullable=True):

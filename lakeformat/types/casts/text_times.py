@@ -21,7 +21,7 @@ Integers = Callable[[pa.Array], pa.Array]
 Longs = npt.NDArray[np.int64]
 
 MILLIS_PER_DAY = 86_400_000
-# A number alone is the stored value of the type. Missing parts get their least value.
+# A number alone is the value that the type stores. Missing parts have their least value.
 _NUMERIC = r"^-?[0-9]+$"
 _DATE = (
     r"^[\x00- ]*(?P<year>[0-9]+)[\x00- ]*"

@@ -368,9 +368,9 @@ def test_nanoseconds_of_a_text_are_kept():
     [
         ("n", True, "write a number"),
         ("n", "seven", "not a number"),
-        ("d", (1 << 53) + 1, "the nearest is 9007199254740992"),
-        ("f", 0.123456789, "the nearest is 0.123"),
-        ("f", 1e300, "the nearest is inf"),
+        ("d", (1 << 53) + 1, "the nearest value is 9007199254740992"),
+        ("f", 0.123456789, "the nearest value is 0.123"),
+        ("f", 1e300, "the nearest value is inf"),
         ("price", "0.001", "more than 2 digits after"),
         ("s", 5, "in quotes"),
         ("s", date(2024, 1, 31), "in quotes"),

@@ -56,7 +56,7 @@ def test_hadoop_names_the_azure_account_inside_the_option():
         ({"s3.connection.timeout": "soon"}, "must be a duration"),
         ({"s3.access-key": "k"}, "set together"),
         ({"s3.session.token": "t"}, "set together"),
-        ({"s3.access-key": "k", "s3.access.key": "k"}, "are one option"),
+        ({"s3.access-key": "k", "s3.access.key": "k"}, "are two names of one option"),
         ({"gs.endpoint": "https://host"}, "does not apply to s3://"),
         ({"warehouse": "x"}, "is not an option of a storage"),
         ({"s3.access-key": 3}, "must be text"),

@@ -230,7 +230,7 @@ def test_a_huge_length_in_an_orc_file_asks_for_no_memory():
     # Ten times a number of three bytes.
     huge = stored.replace(run, bytes([0x17, 127, 255, 255]))
     fields = (DataField(0, "c", parse_type("ARRAY<BIGINT>")),)
-    with within_bounds(), pytest.raises(CorruptTableError, match="lengths of 83886070 together"):
+    with within_bounds(), pytest.raises(CorruptTableError, match="lengths whose sum is 83886070"):
         read(huge, "orc", fields)
 
 

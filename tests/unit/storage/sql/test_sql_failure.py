@@ -79,7 +79,7 @@ def test_an_address_that_cannot_be_understood_is_refused_without_its_secret(tmp_
 @pytest.mark.parametrize("password", [f"\0{SECRET}", f"\ud800{SECRET}"])
 def test_a_password_no_driver_takes_is_named_and_not_shown(tmp_path, password):
     with pytest.raises(
-        lake.InvalidRequestError, match=r"jdbc\.password (has half of a surr|contains a null)"
+        lake.InvalidRequestError, match=r"jdbc\.password contains (half of a surr|a null)"
     ) as refused:
         opened(NOWHERE, tmp_path, **{"jdbc.password": password})
     assert SECRET not in "".join(traceback.format_exception(refused.value)[-1:])
