@@ -6,7 +6,7 @@ spark = spark_jobs.session(warehouse="warehouse")
 orders = spark_jobs.read_table(spark, "shop.orders")
 spark_jobs.write_table(orders.where("paid"), "shop.paid_orders")
 
-Importing this, or a job, loads neither pyspark nor pyarrow; using it does.
+Importing this package, or a job, loads neither pyspark nor pyarrow; using it does.
 """
 
 from importlib import import_module

@@ -13,7 +13,7 @@ INVALID_REQUEST = 30
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the job that the first word names, with the other words; return the exit code."""
+    """Run the job that the first argument names, with the other arguments; return the exit code."""
     words = sys.argv[1:] if arguments is None else arguments
     if not words or words[0] not in JOB_NAMES:
         known = ", ".join(JOB_NAMES)

@@ -1,4 +1,4 @@
-"""Brings the changelog of a table up to date."""
+"""Brings the changelog of a table up to date, by compacting files that it does not cover yet."""
 
 from __future__ import annotations
 

@@ -95,7 +95,7 @@ def _outcomes(
 
 
 def _is_due(outcome: TableOutcome[Any], *, is_plan: bool) -> bool:
-    """Return True if a table was compacted, or in a dry run would be."""
+    """Return True if a table was compacted, or would be in a dry run."""
     report = outcome.report
     if report is None:
         return False

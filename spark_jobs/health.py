@@ -26,7 +26,7 @@ JOB = Job(
 
 
 class UnhealthyTableError(LakeError):
-    """The verdict on a table is ``fail_when`` or worse: read the reasons and follow the advice."""
+    """The verdict on a table is ``fail_when`` or worse; the error lists the reasons with advice."""
 
 
 def run(request: HealthRequest | JsonObject, spark: SparkSession | None = None) -> JobResult:

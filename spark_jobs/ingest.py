@@ -39,9 +39,9 @@ JOB = Job(
 
 
 def run(request: IngestRequest | JsonObject, spark: SparkSession | None = None) -> JobResult:
-    """Run the job for an ``IngestRequest``; the report is that of the commit.
+    """Run the job for an ``IngestRequest``; the result holds the report of the commit.
 
-    With a commit pair that was used before, return the earlier report without reading any row.
+    If a commit with the same commit pair exists, return its report without reading any row.
     """
     return JOB.answer(request, lambda wanted: _ingest(wanted, spark))
 
@@ -81,7 +81,9 @@ def _ingest_batch(
     commit: CommitId,
     paths: Sequence[str],
 ) -> Outcome:
-    """Ingest files of a stream, once; the table, created if missing, records the batch."""
+    """Ingest files of a stream, once; create the table if it is missing, and record the batch in
+    it.
+    """
     from spark_jobs.ingestion.row_sources import target_table
 
     table = _existing_table(catalog, wanted)
@@ -102,7 +104,7 @@ def _ingest_batch(
 
 
 def _columns_of(wanted: IngestRequest, started: Sessions, paths: Sequence[str]) -> Columns:
-    """Return the rows that give a table to create its columns."""
+    """Return the rows that determine the columns of a new table."""
     if wanted.engine == "spark":
         from spark_jobs.ingestion.spark_rows import spark_rows
 
@@ -144,7 +146,7 @@ def _ingest_rows(
 
 
 def _done_before(table: Table, commit: CommitId, wanted: IngestRequest) -> Outcome | None:
-    """Return the outcome of an earlier attempt that has published or, with ``stage``, staged the
+    """Return the outcome of an earlier attempt that has published, or with ``stage`` staged, the
     rows.
     """
     if done := table.find_commit(commit):

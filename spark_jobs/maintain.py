@@ -1,4 +1,4 @@
-"""Runs all maintenance that tables need: partitions, compaction, expiry and orphan files."""
+"""Runs all maintenance of tables: partition expiry, compaction, snapshot expiry, orphan removal."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ def _plain(report: MaintainReport) -> dict[str, Any]:
 def _judge(
     wanted: MaintainRequest, reports: Sequence[tuple[str, MaintainReport]], outcome: Outcome
 ) -> None:
-    """Raise UnhealthyTableError if a verdict is ``fail_when`` or worse."""
+    """Raise UnhealthyTableError if the verdict on a table is ``fail_when`` or worse."""
     if wanted.fail_when is None:
         return
     bad = [(n, r) for n, r in reports if r.after.verdict in AS_BAD[wanted.fail_when]]
@@ -176,7 +176,9 @@ def _failures(report: MaintainReport) -> str:
 
 
 def _heard(progress: MaintainProgress) -> None:
-    """Log each step as it begins, and the units of a compaction; single files would be too many."""
+    """Log each step when it begins, and the units of a compaction; single files would be too
+    many.
+    """
     names, more = progress.steps, {"table": progress.table, "step": progress.step}
     if progress.total is not None:
         report_progress(progress.done, progress.total, progress.unit, **more)

@@ -25,7 +25,7 @@ def check_new_file_name_part(what: str, name: object) -> None:
 def check_file_name_part(what: str, name: object) -> None:
     """Refuse a name that no file name can contain; ``what`` describes it in the error."""
     if not isinstance(name, str):
-        raise InvalidRequestError(f"the name of a {what} must be a str, got {name!r}")
+        raise InvalidRequestError(f"a {what} must be a str, got {name!r}")
     if not name.strip() or name in (".", "..") or "/" in name or "\0" in name:
         raise InvalidRequestError(
             f"{what} {name!r} is not allowed: it becomes part of a file name, so it must not "

@@ -1,4 +1,4 @@
-"""Decodes Base64 columns: all texts of an array at once, without a loop over rows."""
+"""Decodes columns of base64 texts: all texts of an array at once, without a loop over rows."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ _VALUES[_PAD] = 0
 
 
 def decoded(texts: pa.Array, column: str) -> pa.Array:
-    """Return the bytes of each text. All texts are decoded together, as each is a multiple of four
-    long.
+    """Return the bytes of each text. All texts are decoded together, because the length of each is
+    a multiple of four.
     """
     offsets, data = _buffers(texts)
     lengths = np.diff(offsets)
@@ -48,7 +48,9 @@ def decoded(texts: pa.Array, column: str) -> pa.Array:
 
 
 def decimals_of(texts: pa.Array, scale: int, column: str) -> pa.Array:
-    """Return numbers from their digits in base64: bytes in two's complement, the highest first."""
+    """Return decimals from base64 texts of their digits: two's complement, the highest byte
+    first.
+    """
     offsets, data = _buffers(decoded(texts, column))
     sizes = np.diff(offsets)
     if (sizes > _DECIMAL_BYTES).any():

@@ -46,29 +46,29 @@ _TIMES = {"datetime": T.TIMESTAMP, "timestamp": T.TIMESTAMP}
 
 
 class Canal:
-    """Reads ``data``, ``old`` and ``type``; DDL is ignored: new columns are found in rows."""
+    """Reads ``data``, ``old`` and ``type``; ignores DDL, because rows show new columns."""
 
     name = "canal-json"
     texts_hold_all = True
     has_rows_before = False
 
     def declared(self, block: bytes) -> Iterator[dict[str, Declared]]:
-        """Yield the types of MySQL, each different set once."""
+        """Yield each different set of MySQL types in the messages once."""
         for text in dict.fromkeys(re.findall(rb'"mysqlType"\s*:\s*(\{[^{}]*\})', block)):
             types = json.loads(text).items()
             yield {name: declared_of(_mysql_type(name, each)) for name, each in types}
 
     def wanted(self, row: pa.StructType, keys: Sequence[str]) -> pa.Schema:
-        """Return the part of a message that is read once the columns are known."""
+        """Return the schema of the parts that are read once the columns are known."""
         rows = [("data", pa.list_(row)), ("old", pa.list_(keys_of(row, keys)))]
         return pa.schema([*rows, ("isDdl", pa.bool_()), ("type", pa.string()), *self.of_tables()])
 
     def of_tables(self) -> pa.Schema:
-        """Return the part of a message that names its table."""
+        """Return the schema of the part that names the table of a message."""
         return TABLE_NAMES
 
     def tables(self, messages: pa.Table) -> pa.Array | None:
-        """Return the source table of each message, where it is named."""
+        """Return the source table of each message; null for a message that names none."""
         return table_names(messages)
 
     def changes(
@@ -122,7 +122,7 @@ def _beside(old: pa.ListArray, data: pa.ListArray, path: str) -> pa.StructArray:
 
 
 def _mysql_type(column: str, text: object) -> DataType | None:
-    """Return the type for a column of MySQL; a timestamp is written in the session's time zone."""
+    """Return the type for a column of MySQL; its timestamps are in the time zone of the session."""
     if not isinstance(text, str):
         return None
     found = _TYPE.match(text.lower().strip())

@@ -52,16 +52,16 @@ def field_of(table: pa.Table | pa.StructArray, name: str) -> pa.Array | None:
 
 @dataclass(slots=True)
 class SourceTable:
-    """The source table whose messages are read, among the tables of all messages."""
+    """The tables that messages name, and the one whose messages are read."""
 
     wanted: str | None = None
-    """Its name; None if the messages must be of one table only."""
+    """The name of the table to read; None if all messages must be of one table."""
     seen: set[str] = field(default_factory=set)
-    """The tables found so far, if no name is given."""
+    """The tables found so far, if ``wanted`` is None."""
 
     def mask(self, names: pa.Array | None, path: str) -> pa.Array | None:
-        """Return which messages to read, None for all; refuse a second table if no name is
-        given.
+        """Return a mask of the messages to read, None for all; without ``wanted``, refuse a second
+        table.
         """
         if names is None:
             return None
@@ -71,24 +71,23 @@ class SourceTable:
         return None
 
     def note(self, names: set[str], path: str) -> None:
-        """Add tables that messages name; refuse more than one."""
+        """Add tables that messages name; refuse more than one table."""
         self.seen |= names
         if len(self.seen) > 1:
             tables = ", ".join(sorted(self.seen)[:5])
             raise lake.InvalidRequestError(
-                f"the messages up to {path} are of {len(self.seen)} tables ({tables}): choose one "
-                "with key 'messages_of'"
+                f"the messages up to {path} belong to {len(self.seen)} tables ({tables}): choose "
+                "one of them with key 'messages_of'"
             )
 
 
 def updates_of(
     rows: pa.StructArray, old: pa.StructArray | None, positions: Positions, keys: Sequence[str]
 ) -> list[MessageChanges]:
-    """Return updates whose old row has only the changed columns; a changed key also deletes the old
-    key.
+    """Return the changes of updates whose old row has only the changed columns.
 
-    If the key is the same, the new row replaces the old one, and the rest of the old row is
-    unknown.
+    The new row replaces the old row if the key is the same. A changed key also deletes the old key;
+    of that row only the key is known.
     """
     found = [MessageChanges("+U", positions + 1, rows)]
     if old is None or not keys:

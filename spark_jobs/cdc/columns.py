@@ -1,4 +1,4 @@
-"""The columns of a batch of messages: the declared types and the values found."""
+"""The columns of a batch of messages: declared types, and types of the values."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ class MessageColumn:
     """The type of its JSON values: numbers, text, booleans or nested ones."""
     least: int = 0
     most: int = 0
-    """The largest whole number; with the least it gives the narrowest type."""
+    """The largest whole number; with ``least`` it determines the narrowest type."""
     rounded: dict[str, float] = field(default_factory=dict)
     """Parts of the column with a number so large that a DOUBLE may have rounded it."""
 
     @property
     def type(self) -> DataType | None:
-        """The type, as far as it is declared or shown by values; else None."""
+        """The declared type, else the type that values show; None if there is neither."""
         if self.declared is not None and self.declared.type is not None:
             return self.declared.type
         shown = _shown(self.values)
@@ -50,7 +50,7 @@ class MessageColumn:
         return self.declared is not None and self.declared.type is not None
 
     def require_exact(self, path: Sequence[str]) -> None:
-        """Refuse to create a column, or a field of it, from values that may have been rounded."""
+        """Refuse to create a column, or a field in it, from values that may have been rounded."""
         if self.is_declared:
             return
         new = ".".join(path)
@@ -67,7 +67,7 @@ class MessageColumn:
         return atomic(TypeName.BIGINT)
 
     def note(self, values: pa.Array) -> None:
-        """Add some more values."""
+        """Add values of the column."""
         self._note_type(values.type)
         if pa.types.is_int64(values.type) and len(values) > values.null_count:
             least, most = pc.min_max(values).as_py().values()
@@ -94,8 +94,8 @@ class MessageColumn:
             )
         except (pa.ArrowInvalid, pa.ArrowTypeError):
             raise lake.InvalidRequestError(
-                f"column {self.name!r} has values of {self.values} and of {met} in one batch, so "
-                "its type is unknown: create the table first, or leave the column out"
+                f"column {self.name!r} has values of the types {self.values} and {met} in one "
+                "batch, so its type is unknown: create the table first, or leave the column out"
             ) from None
         self.values = merged.type
 
@@ -106,7 +106,7 @@ class MessageColumns:
 
     by_name: dict[str, MessageColumn] = field(default_factory=dict)
     lacks_before: bool = False
-    """True if an update does not hold the row before it."""
+    """True if some update does not contain the whole row before it."""
 
     def note(self, changes: Sequence[MessageChanges]) -> None:
         """Add the rows of some messages."""
@@ -120,7 +120,7 @@ class MessageColumns:
                     self._column(member.name).note(values)
 
     def declare(self, declared: Mapping[str, Declared]) -> None:
-        """Add the types of one schema in the messages."""
+        """Add the types that one schema in the messages declares."""
         for name, given in declared.items():
             self._column(name).declare(given)
 
@@ -135,8 +135,8 @@ class MessageColumns:
 
 
 def _shown(values: pa.DataType) -> pa.DataType | None:
-    """Return a type without parts of which only nulls and empty lists were found; None if nothing
-    is left.
+    """Return a type without the parts that have only nulls and empty lists; None if no part is
+    left.
     """
     if pa.types.is_null(values):
         return None
@@ -151,7 +151,9 @@ def _shown(values: pa.DataType) -> pa.DataType | None:
 
 
 def _both(column: MessageColumn, given: Declared) -> Declared:
-    """Return the wider of two declarations in one batch, if there is one."""
+    """Return the wider of two types that one batch declares for a column; refuse different
+    encodings.
+    """
     before = column.declared
     assert before is not None
     if before == given or given.type is None:
@@ -162,7 +164,7 @@ def _both(column: MessageColumn, given: Declared) -> Declared:
     if type is None or (before.decoding, before.scale) != (given.decoding, given.scale):
         raise lake.InvalidRequestError(
             f"column {column.name!r} changes from {type_text(before.type)} to "
-            f"{type_text(given.type)} within one batch: ingest only the messages before that, "
-            "change the table, then ingest the rest"
+            f"{type_text(given.type)} within one batch: ingest only the messages before that "
+            "change, change the table, then ingest the rest"
         )
     return Declared(type, before.decoding, before.scale)

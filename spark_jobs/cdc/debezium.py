@@ -70,7 +70,7 @@ class Debezium:
     has_rows_before = True
 
     def declared(self, block: bytes) -> Iterator[dict[str, Declared]]:
-        """Yield the types in the schemas of the messages, each different one once."""
+        """Yield each different schema of the messages once, as types by column."""
         found = [*_SCHEMA_FIRST.findall(block), *_SCHEMA_LAST.findall(block)]
         for text in dict.fromkeys(found):
             for side in json.loads(text).get("fields", ()):
@@ -78,16 +78,16 @@ class Debezium:
                     yield {each["field"]: _declared(each) for each in side.get("fields", ())}
 
     def wanted(self, row: pa.StructType, keys: Sequence[str]) -> pa.Schema:
-        """Return the part of a message that is read once the columns are known."""
+        """Return the schema of the parts that are read once the columns are known."""
         body = [("before", row), ("after", row), ("op", pa.string()), _SOURCE_FIELD]
         return pa.schema([("payload", pa.struct(body)), *body])
 
     def of_tables(self) -> pa.Schema:
-        """Return the part of a message that names its table."""
+        """Return the schema of the part that names the table of a message."""
         return pa.schema([("payload", pa.struct([_SOURCE_FIELD])), _SOURCE_FIELD])
 
     def tables(self, messages: pa.Table) -> pa.Array | None:
-        """Return the source table of each message, where it is named."""
+        """Return the source table of each message; null for a message that names none."""
         return _source_names(_body(messages))
 
     def changes(
@@ -140,7 +140,7 @@ class Debezium:
 
 
 def _require_sent(rows: pa.StructArray, path: str) -> None:
-    """Refuse an update that has Debezium's placeholder instead of an unchanged value."""
+    """Refuse an update that has Debezium's placeholder instead of a value that did not change."""
     for member, values in zip(rows.type, rows.flatten(), strict=True):
         if pa.types.is_string(values.type) and pc.any(pc.is_in(values, _NOT_SENT)).as_py():
             raise lake.InvalidRequestError(

@@ -1,4 +1,4 @@
-"""The type of a column that messages declare beside its values."""
+"""The type that messages declare for a column."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["Declared", "Decoding", "declared_of", "type_text"]
 
 
 class Decoding(Enum):
-    """The encoding of a value in JSON, where it is not the plain value."""
+    """The encoding of a column's values in JSON."""
 
     PLAIN = "plain"
     BASE64 = "base64"
@@ -35,7 +35,7 @@ class Declared:
 
 
 def type_text(type: DataType) -> str:
-    """Return a type as text for people; only the kind of a nested type."""
+    """Return a type as text for error messages; only the kind of a nested type."""
     described = type_to_json(with_nullability(type, nullable=True))
     return described if isinstance(described, str) else str(described["type"])
 

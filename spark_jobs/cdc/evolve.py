@@ -1,4 +1,4 @@
-"""Finds the changes of a table that messages need: columns are widened where no value is lost."""
+"""Finds the schema changes that messages need: columns are widened if that loses no value."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ _ALSO_AS_TEXT = {T.DECIMAL, T.BINARY, T.VARBINARY, *_TIMES}
 def changes_for(
     table: lake.Table, columns: MessageColumns, *, texts_hold_all: bool
 ) -> list[SchemaChange]:
-    """Return the changes that a table needs before the rows; refuse all other differences
-    together.
+    """Return the schema changes that a table needs first; refuse all other differences in one
+    error.
     """
     _require_needed(table, columns)
     fields = {field.name: field for field in table.schema.fields}
@@ -82,7 +82,7 @@ def _change(
     column: MessageColumn, there: DataField | None, texts_hold_all: bool
 ) -> list[SchemaChange]:
     found = column.type
-    if there is None:  # without a known type the column is added later
+    if there is None:  # without a known type the column is added by a later batch
         return [] if found is None else [_added(column, (column.name,), found)]
     if found is not None and not isinstance(there.type, AtomicType):
         return [*_changes_inside(column, found, there.type)]
@@ -95,9 +95,7 @@ def _change(
 def _changes_inside(
     column: MessageColumn, found: DataType, there: DataType
 ) -> Iterator[SchemaChange]:
-    """Yield the changes of each part of a nested column; undeclared parts are read with the table's
-    type.
-    """
+    """Yield the changes of each part of a nested column; undeclared parts keep the table's type."""
     for path, part, old in _parts_beside(found, there, (column.name,)):
         if old is None:
             yield _added(column, path, part)
@@ -131,9 +129,7 @@ def _wanted(column: MessageColumn, there: DataField, texts_hold_all: bool) -> Da
 
 
 def _is_small_number(declared: DataType, there: DataType, texts_hold_all: bool) -> bool:
-    """Return True for MySQL's tinyint(1) in a number column: its text reads as a boolean or a
-    number.
-    """
+    """Return True for MySQL's tinyint(1), given as text, in a column of integers: its text fits."""
     names = [each.name for each in (declared, there) if isinstance(each, AtomicType)]
     return texts_hold_all and len(names) == 2 and names[0] is T.BOOLEAN and names[1] in _INTEGERS
 
@@ -182,9 +178,11 @@ def declaration(type: DataType) -> str | pa.DataType:
 def _parts_beside(
     found: DataType, there: DataType, path: _Path
 ) -> Iterator[tuple[_Path, DataType, DataType | None]]:
-    """Yield each part that has no parts both have, by its path; None where ``there`` lacks it.
+    """Yield path and types of each part of a column down to the parts that only one of them
+    divides.
 
-    Fields are found by name: their numbers mean nothing in messages.
+    The second type is None if ``there`` lacks the part. Fields match by name, because ids in
+    messages mean nothing.
     """
     if isinstance(found, ArrayType) and isinstance(there, ArrayType):
         yield from _parts_beside(found.element, there.element, (*path, "element"))

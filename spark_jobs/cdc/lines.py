@@ -20,7 +20,8 @@ _NO_OBJECT = re.compile(rb"(?m)^(?![ \t]*\{)(?=.*\S).*|^.*[^\s}][ \t\r]*$")
 
 
 def blocks_of(path: str) -> Iterator[bytes]:
-    """Yield blocks of whole lines, without empty lines and tombstones; each line is an object.
+    """Yield blocks of whole lines, without empty lines and tombstones; refuse a line that is no
+    object.
 
     Lines are checked before Arrow parses them, because its JSON reader crashes on other lines.
     """
@@ -39,9 +40,9 @@ def blocks_of(path: str) -> Iterator[bytes]:
 
 
 def parse_block(block: bytes, rows: pa.Schema | None = None) -> pa.Table:
-    """Return the lines of a block as a table; ``rows`` is the schema to read, else it is inferred.
+    """Return the lines of a block as a table with the schema ``rows``; None infers the schema.
 
-    A block is parsed at once, so that two lines with different types of a column are found.
+    A block is parsed at once, so that a column with two types in different lines is an error.
     """
     options = pyarrow.json.ParseOptions(
         explicit_schema=rows,
@@ -52,7 +53,7 @@ def parse_block(block: bytes, rows: pa.Schema | None = None) -> pa.Table:
 
 
 def lines_where(block: bytes, mask: pa.Array, path: str) -> bytes:
-    """Return the lines of a block where ``mask``, with a value for each message, is true."""
+    """Return the lines for which ``mask`` is true; it has a value for each message."""
     data = np.frombuffer(block, np.uint8)
     ends = np.flatnonzero(data == ord("\n")) + 1
     if not len(ends) or ends[-1] < len(data):

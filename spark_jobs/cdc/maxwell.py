@@ -40,16 +40,16 @@ class Maxwell:
         return iter(())
 
     def wanted(self, row: pa.StructType, keys: Sequence[str]) -> pa.Schema:
-        """Return the part of a message that is read once the columns are known."""
+        """Return the schema of the parts that are read once the columns are known."""
         rows = [("data", row), ("old", keys_of(row, keys))]
         return pa.schema([*rows, ("type", pa.string()), *self.of_tables()])
 
     def of_tables(self) -> pa.Schema:
-        """Return the part of a message that names its table."""
+        """Return the schema of the part that names the table of a message."""
         return TABLE_NAMES
 
     def tables(self, messages: pa.Table) -> pa.Array | None:
-        """Return the source table of each message, where it is named."""
+        """Return the source table of each message; null for a message that names none."""
         return table_names(messages)
 
     def changes(
@@ -92,9 +92,7 @@ def table_names(messages: pa.Table) -> pa.Array | None:
 
 
 def keys_of(row: pa.StructType, keys: Sequence[str]) -> pa.StructType:
-    """Return the part of an old row that is read: its keys. A column that is now null has no known
-    type.
-    """
+    """Return the schema of the keys in old rows, the only part of old rows that is read."""
     return pa.struct([each for each in row if each.name in keys])
 
 
@@ -105,7 +103,7 @@ def row_changes(
     keys: Sequence[str],
     path: str,
 ) -> list[MessageChanges]:
-    """Return the rows with the kind that messages of Canal or Maxwell give them."""
+    """Return the rows of messages of Canal or Maxwell, by the kind that their ``type`` names."""
     if rows.null_count:
         raise lake.InvalidRequestError(
             f"{path} has a message without its row ('data'): leave it out"

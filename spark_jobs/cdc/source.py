@@ -1,7 +1,7 @@
 """Messages in files, as rows of a table with their kind.
 
-They are read twice: first to know the columns, so that the table is widened before its first row,
-then with the types of the table.
+They are read twice: first to find the columns, so that the table is widened before the first row is
+written, then with the types of the table.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ ROW_KIND = "rowkind"
 """The column with the kind of each row."""
 
 _FILE_BYTES = 32 << 20
-"""The assumed size of a file, so that a task gets few files."""
+"""The size in bytes that is assumed for a file, so that a task gets few files."""
 
 _REPLACING = {None, "last_value", "last_non_null_value"}
 
@@ -62,7 +62,7 @@ class MessageFiles:
     dialect: TextDialect = CSV_AND_PLAIN
 
     def look(self, executor: Executor | None = None) -> None:
-        """Read the columns of all messages, in this process or in tasks."""
+        """Find the columns of all messages, in this process or in tasks."""
         source = SourceTable(self.only)
         look = partial(MessageFiles.of_file, self)
         found = (
@@ -106,7 +106,7 @@ class MessageFiles:
         return pa.schema([(name, to_arrow_type(type)) for name, type in found if type is not None])
 
     def widen(self, catalog: lake.Catalog, name: str) -> lake.Table:
-        """Widen the table as the messages need; another run may have done it."""
+        """Widen the table as the messages need it; another run may have done so already."""
         table = catalog.table(name)
         envelope = _FORMATS[self.format]
         self._require_whole_rows(table)
@@ -149,7 +149,7 @@ class MessageFiles:
         return replace(self, paths=[path]).rows(table)
 
     def _blocks(self, path: str) -> Iterator[bytes]:
-        """Yield the messages of the chosen source table."""
+        """Yield blocks of messages of the chosen source table."""
         opener = opener_of(path, self.options)
         with plain_copy(path, "json", self.dialect, opener) as local:
             for block in blocks_of(local):
@@ -169,8 +169,8 @@ class MessageFiles:
         return envelope.tables(parse_block(block, envelope.of_tables()))
 
     def _parsed(self, block: bytes, source: SourceTable, path: str) -> pa.Table:
-        """Parse messages; a failure may come from messages of several tables, which is then the
-        error.
+        """Parse messages. If messages of several tables caused the failure, raise an error about
+        that.
         """
         try:
             return parse_block(block)
@@ -179,22 +179,22 @@ class MessageFiles:
             raise
 
     def _require_whole_rows(self, table: lake.Table) -> None:
-        """Refuse updates without the whole old row if the table aggregates: it subtracts the old
-        row.
+        """Refuse updates without the whole old row for a table that aggregates: it subtracts the
+        old row.
         """
         if not _aggregates(table):
             return
         if not _FORMATS[self.format].has_rows_before:
             raise lake.UnsupportedError(
-                f"{table.location} aggregates, but messages of {self.format} do not hold the whole "
-                "row before an update, which must be subtracted: ingest into a table that does not "
-                "aggregate"
+                f"{table.location} aggregates, so an update must subtract the old row, but "
+                f"messages of {self.format} do not contain the whole old row: ingest into a table "
+                "that does not aggregate"
             )
         if self.columns.lacks_before:
             raise lake.InvalidRequestError(
-                f"{table.location} aggregates, but a message of op 'u' does not hold the row "
-                "before, which must be subtracted: let the source send it (PostgreSQL: REPLICA "
-                "IDENTITY FULL)"
+                f"{table.location} aggregates, so an update must subtract the old row, but a "
+                "message of op 'u' does not contain it: let the source send whole old rows "
+                "(PostgreSQL: REPLICA IDENTITY FULL)"
             )
 
 

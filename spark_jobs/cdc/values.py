@@ -1,4 +1,4 @@
-"""Converts JSON values to the types of a table's columns; a value that does not fit is refused."""
+"""Converts JSON values to the types of a table's columns; refuses a value that does not fit."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _UNITS = {Decoding.MILLIS: "ms", Decoding.MICROS: "us", Decoding.NANOS: "ns"}
 
 
 def read_as(column: MessageColumn, wanted: pa.DataType) -> pa.DataType:
-    """Return the type that a JSON value is read with, before its conversion."""
+    """Return the type with which Arrow parses a JSON value, before its conversion."""
     declared = column.declared or Declared(None)
     if declared.decoding in (Decoding.BASE64, Decoding.BASE64_DECIMAL):
         return pa.string()

@@ -1,8 +1,8 @@
 """The bucket of each row as a Spark column: the function of ``lakeformat.paimon.bucketing``.
 
-If the key is INT, BIGINT or DATE, the JVM computes the bucket, in steps. Each step is a projection
-of its own, because a column that is used twice in one expression is computed twice. Numbers of 32
-bits are kept in 64, because Spark treats an overflow as an error.
+If the key is INT, BIGINT or DATE, the JVM computes the bucket in steps. Each step is a projection
+of its own, because Spark computes a column twice if one expression uses it twice. Numbers of 32
+bits are kept in 64 bits, because Spark treats an overflow as an error.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def with_bucket(frame: DataFrame, schema: TableSchema, name: str) -> DataFrame:
             return frame.withColumn(name, sql.pmod(number, divisor).cast("int"))
     function = bucket_function(options.bucket_function, types, options.bucket)
     columns = [column_named(field.name) for field in key]
-    make: Any = arrow_udf  # its overloads know no function of several arrays
+    make: Any = arrow_udf  # pyspark's type hints lack functions of several arrays
     return frame.withColumn(name, make(_in_tasks(function), "int")(*columns))
 
 
@@ -104,7 +104,7 @@ def _with_murmur(frame: DataFrame, key: Sequence[DataField], buckets: int, name:
 
 
 def _words(field: DataField) -> list[Column | None]:
-    """Return the two words of a field in a row; None is a word of zero."""
+    """Return the two 32-bit words of a field in a row; None is a word of zero."""
     number = _as_number(field).cast("bigint")
     low = number.bitwiseAND(_MASK)
     assert isinstance(field.type, AtomicType)

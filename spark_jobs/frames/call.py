@@ -26,8 +26,8 @@ def call(
     """Run a procedure as ``CALL sys.<procedure>(...)`` does in Paimon's SQL, and return the report.
 
     Arguments have Paimon's names and forms: partitions are ``"dt=1,h=2;dt=3"``, times are text in
-    UTC or epoch milliseconds. Tables are found as by ``read_table``. Without a session they are
-    found in ``warehouse``, and all work is done in this process.
+    UTC or epoch milliseconds. Tables are found as in ``read_table``. Without a session, give
+    ``warehouse``: then all work is done in this process.
     """
     found = _find(procedure)
     _require_fit(found, arguments)

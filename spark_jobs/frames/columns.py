@@ -71,10 +71,10 @@ def spark_type(data_type: DataType) -> spark_types.DataType:
 
 
 def holds_what_spark_reads(data_type: DataType) -> bool:
-    """Return True if Spark's own Parquet reader returns the values of such a column unchanged."""
+    """Return True if Spark's own Parquet reader returns such a column as this library does."""
     match data_type:
         case AtomicType(name=TypeName.TIMESTAMP | TypeName.TIMESTAMP_LTZ):
-            return data_type.precision <= _MICROSECONDS  # others are INT96
+            return data_type.precision <= _MICROSECONDS  # timestamps of a finer unit are INT96
         case AtomicType(name=name):
             return name in _ATOMIC or name is TypeName.DECIMAL
         case ArrayType(element=element):

@@ -48,7 +48,7 @@ _MICROSECONDS = 6
 
 
 def spark_condition(condition: Predicate, fields: Mapping[str, DataField]) -> Column | None:
-    """Return the same condition as a Spark column; None if Spark has no equal one."""
+    """Return the condition as a Spark column; None if Spark has no equal condition."""
     match condition:
         case And(parts) | Or(parts):
             found = [spark_condition(part, fields) for part in parts]
@@ -79,15 +79,16 @@ def spark_condition(condition: Predicate, fields: Mapping[str, DataField]) -> Co
 
 
 def column_named(name: str) -> Column:
-    """Return the column of exactly that name, with any characters in it."""
+    """Return the column of exactly this name, which may have any characters."""
     return sql.col("`" + name.replace("`", "``") + "`")
 
 
 def _asked_of_rows(field: DataField) -> Column:
-    """Return a column as conditions use it.
+    """Return a column in a form that conditions check for each row.
 
     Spark skips row groups by their least and greatest values, which ignore NaN, although NaN is
-    greater than any number. For a product Spark does not know these values.
+    greater than any number. So a FLOAT or DOUBLE is multiplied by one: Spark has no bounds of a
+    product.
     """
     column = column_named(field.name)
     is_floating = isinstance(field.type, AtomicType) and field.type.name in _FLOATING

@@ -39,7 +39,7 @@ def count_table(
 ) -> int:
     """Return the number of rows that ``read_table`` would return; Spark runs only if needed."""
     found = find_table(spark, table, warehouse, catalog_options)
-    # One column is enough to count rows; without a key only columns of conditions are read.
+    # One column is enough to count rows; without a key, only columns of conditions are read.
     scan = found.scan(
         found.schema.column_names[:1],
         where=where,

@@ -1,4 +1,4 @@
-"""Runs units of maintenance in Spark tasks: an executor like threads and serial."""
+"""Runs units of maintenance in Spark tasks, as the executors "threads" and "serial" do locally."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["SparkExecutor"]
 T = TypeVar("T")
 R = TypeVar("R")
 
-# Units share a task, because each task is a job of its own, for which the JVM and the worker need a
+# Units share a task, because each task is a job of its own, which costs the JVM and the worker a
 # third of a second of CPU time.
 _TASK_BYTES, _LEAST_BYTES = 256 << 20, 1 << 20
 _LOOK_SECONDS = 0.2
@@ -37,7 +37,7 @@ class SparkExecutor:
     """
 
     def __init__(self, spark: SparkSession, *, at_once: int | None = None) -> None:
-        """Take the number of tasks that run at a time. Default: the number of the cluster's
+        """Set the number of tasks that run at a time. Default: the number of the cluster's
         cores.
         """
         self._spark = spark
@@ -47,7 +47,7 @@ class SparkExecutor:
         return f"SparkExecutor({self._spark!r})"
 
     def outcomes(self, work: Callable[[T], R], units: Sequence[T], stop: Event) -> Iterator[R]:
-        """Yield the result of each unit when it is done; when ``stop`` is set, tasks are killed.
+        """Yield the result of each unit when it is done; kill the tasks when ``stop`` is set.
 
         The files of a killed task are left as orphans.
         """
@@ -59,8 +59,8 @@ class SparkExecutor:
 
 
 class _TaggedJobs:
-    """Jobs of one task each, with a common tag, so that results arrive one by one and all can be
-    stopped.
+    """Jobs of one task each, so that each result arrives by itself; a tag serves to stop all of
+    them.
     """
 
     def __init__(self, spark: SparkSession, work: Callable[[Any], Any], stop: Event) -> None:
@@ -105,7 +105,7 @@ class _TaggedJobs:
         yield from map(pickle.loads, answers)
 
     def _add_tag(self) -> None:
-        """Tag the job in the thread that starts it: a classic session keeps its tags for each
+        """Tag the job in the thread that starts it, because a classic session keeps tags by
         thread.
         """
         if (context := classic_context(self._spark)) is None:
@@ -122,7 +122,7 @@ class _TaggedJobs:
 
 
 def _inheriting(spark: SparkSession, target: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the target with the caller's job group and scheduler pool, which Spark keeps by
+    """Return the target with the job group and scheduler pool of this thread; Spark keeps both by
     thread.
     """
     from pyspark.util import inheritable_thread_target

@@ -20,9 +20,9 @@ __all__ = ["require_fitting"]
 
 
 def require_fitting(columns: StructType, schema: TableSchema, kinds: str | None) -> None:
-    """Refuse columns that the table does not have, or of other types, as tasks do with rows.
+    """Refuse columns that the table does not have, or that have other types.
 
-    Without rows no task would check them.
+    Tasks check the columns, too, but only if there are rows.
     """
     try:
         given = to_arrow_schema(columns)

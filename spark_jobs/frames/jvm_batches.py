@@ -1,8 +1,9 @@
 """Passes rows of the JVM to Python tasks in batches that Spark limits only by their number of rows.
 
-To limit a batch by bytes, Spark asks for the size of every column before each row, which takes
+To limit a batch by bytes, Spark computes the size of every column before each row, which takes
 several times as long as passing on the rows. A batch of narrow rows has few bytes anyway. Short
-decimals are passed as numbers, because otherwise Spark creates an object, and bytes, for each.
+decimals are passed as numbers, because otherwise Spark creates an object and bytes for each of
+them.
 """
 
 from __future__ import annotations
@@ -36,9 +37,9 @@ __all__ = [
 BatchWork: TypeAlias = "Callable[[Any], Iterator[pa.RecordBatch]]"
 
 BATCH_ROWS = 8192
-"""The rows of a batch: as many as usually fit into a processor's cache."""
+"""The rows of a batch, which usually fit into a processor's cache."""
 WIDEST_BYTES = 16 << 10
-"""The most bytes that the texts of a narrow row have: at most 128 MB a batch."""
+"""The most bytes of all texts in a narrow row, so that a batch has at most 128 MB."""
 
 _BYTES = "spark.sql.execution.arrow.maxBytesPerBatch"
 _ROWS = "spark.sql.execution.arrow.maxRecordsPerBatch"
@@ -46,8 +47,9 @@ _NO_LIMIT = str(2**31 - 1)
 
 _NUMBER = "__lake_number"
 _DIGITS = f"lake-{uuid.uuid4()}"
-"""Metadata of a column of numbers: all digits of its decimals, and those of the fraction. The name
-is random, because metadata of columns is stored in files and belongs to their writers.
+"""The key of a column's metadata: the precision and scale of decimals that are passed as numbers.
+
+The name is random, because Spark stores metadata in files, where it belongs to their writers.
 """
 _TOO_WIDE = "lake: a row has texts of more than 16 KiB"
 _TEXTS = (spark_types.StringType, spark_types.BinaryType)
@@ -61,7 +63,7 @@ _NARROW = (
 
 
 def in_tasks(frame: DataFrame, work: BatchWork, columns: str) -> DataFrame:
-    """Run ``mapInArrow`` on rows whose columns have any names, and perhaps short decimals.
+    """Run ``mapInArrow`` on rows whose columns have any names; short decimals may be numbers.
 
     Spark itself reads a dot in a name as the field of a struct.
     """
@@ -100,9 +102,9 @@ def _decimals_of(batch: pa.RecordBatch, decimals: Mapping[str, list[int]]) -> pa
 def counted_by_rows(frame: DataFrame, decimals: Collection[str] = ()) -> DataFrame | None:
     """Return the same rows in batches limited by rows; a wide row fails the job.
 
-    The columns ``decimals`` arrive in ``in_tasks`` as decimals of 64 bits, if they are short.
-    Settings belong to a session that may be in use, so these rows get a session of their own. None
-    if the limit of bytes is set, or the width of the rows is unknown.
+    ``in_tasks`` gets the columns ``decimals`` as 64-bit decimals if they are short. Settings belong
+    to a session that may be in use, so these rows get a session of their own. The result is None if
+    the user has set the limit of bytes, or if the width of the rows is unknown.
     """
     session = frame.sparkSession
     context = classic_context(session)
@@ -123,7 +125,7 @@ def counted_by_rows(frame: DataFrame, decimals: Collection[str] = ()) -> DataFra
 
 
 def _with_numbers(frame: DataFrame, decimals: Collection[str], context: SparkContext) -> DataFrame:
-    """Return the rows with numbers instead of short decimals."""
+    """Return the rows with numbers in place of short decimals."""
     columns = []
     for field in frame.schema.fields:
         column = column_named(field.name)
@@ -134,14 +136,16 @@ def _with_numbers(frame: DataFrame, decimals: Collection[str], context: SparkCon
 
 
 def _short_digits(kind: spark_types.DataType) -> list[int] | None:
-    """Return all digits of a decimal and those of its fraction, if Spark stores it as a number."""
+    """Return precision and scale of a decimal that Spark stores as a number; None for any other
+    type.
+    """
     if not isinstance(kind, spark_types.DecimalType) or kind.precision > COMPACT_DECIMAL_PRECISION:
         return None
     return [kind.precision, kind.scale]
 
 
 def _unscaled(column: Column, context: SparkContext) -> Column:
-    """Return the digits of decimals as a number, which Spark stores but no SQL function returns."""
+    """Return the digits of decimals as the number that Spark stores; no SQL function returns it."""
     from pyspark.sql.classic.column import Column as ClassicColumn
 
     jvm: Any = context._jvm
@@ -152,8 +156,9 @@ def _unscaled(column: Column, context: SparkContext) -> Column:
 
 
 def narrow_rows(frame: DataFrame) -> DataFrame | None:
-    """Return the same rows, where a wide row fails the job; None if the width cannot be checked
-    cheaply.
+    """Return the same rows, but let a wide row fail the job.
+
+    None if the width cannot be checked cheaply.
     """
     texts = []
     for field in frame.schema.fields:
@@ -164,8 +169,8 @@ def narrow_rows(frame: DataFrame) -> DataFrame | None:
     if not texts:
         return frame
     size = sum((sql.coalesce(text, sql.lit(0)).cast("long") for text in texts), sql.lit(0))
-    # The row number keeps Spark from moving this check to where the texts are computed, which would
-    # compute them twice.
+    # The row number keeps Spark from moving this check to the computation of the texts, which would
+    # then run twice.
     is_narrow = sql.when((size <= WIDEST_BYTES) | (sql.col(_NUMBER) < 0), sql.lit(True))
     refused = sql.raise_error(sql.lit(_TOO_WIDE)).cast("boolean")
     numbered = frame.withColumn(_NUMBER, sql.monotonically_increasing_id())

@@ -30,10 +30,10 @@ __all__ = [
 
 T = TypeVar("T")
 PartWork: TypeAlias = "Callable[[Any], Iterator[pa.RecordBatch]]"
-"""Computes rows from a part; it runs in a task, with all objects it holds."""
+"""Computes rows from a part, in a task; it is pickled with all objects that it refers to."""
 
 _WHERE_UNKNOWN = 64
-"""The number of tasks at a time if it is unknown: a high number only makes parts smaller."""
+"""The number of concurrent tasks if it is unknown: a high number only makes parts smaller."""
 
 
 def spread(
@@ -67,7 +67,7 @@ def _run_parts(
 
 
 def tasks_at_once(spark: SparkSession) -> int:
-    """Return how many tasks the session can run at a time, if it is known."""
+    """Return the number of tasks that the session can run at a time; a default if it is unknown."""
     context = classic_context(spark)
     return _WHERE_UNKNOWN if context is None else int(context.defaultParallelism)
 
@@ -87,8 +87,8 @@ def pack(
 ) -> list[list[T]]:
     """Return pieces of some sizes as the parts of tasks, the largest part first.
 
-    Parts are about as large as the target, or smaller so that every core has one, and of about
-    equal size. A piece counts at least ``least_bytes``.
+    Parts have about equal sizes: that of the target, or less so that every core has a part. A piece
+    counts as at least ``least_bytes``.
     """
     weighed = sorted(
         ((piece, max(size, least_bytes)) for piece, size in pieces), key=lambda each: -each[1]
@@ -107,8 +107,8 @@ def pack(
 def pack_in_order(
     pieces: Sequence[tuple[T, int]], *, at_once: int, target_bytes: int, least_bytes: int
 ) -> list[list[T]]:
-    """Return pieces as the parts of tasks, in their order; parts are as large as those of
-    ``pack``.
+    """Return pieces as the parts of tasks, in the order of the pieces; see ``pack`` for their
+    size.
     """
     weights = [max(size, least_bytes) for _, size in pieces]
     room = _room(sum(weights), at_once, target_bytes, least_bytes)

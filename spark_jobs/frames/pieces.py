@@ -1,7 +1,8 @@
 """Rows passed from one task to another as Arrow bytes: through Spark's shuffle, or a shared file.
 
-In Spark's shuffle each byte is copied about eight times, which costs more than sorting and writing
-the rows. So if all tasks run on one machine, Spark passes on only the place of a piece in a file.
+Spark's shuffle copies each byte about eight times, which costs more than sorting and writing the
+rows. So if all tasks run on one machine, Spark only passes on in which part of which file a piece
+is.
 """
 
 from __future__ import annotations
@@ -75,7 +76,7 @@ class PieceWriter:
             return Packed(rows=sink.getvalue())
         with _naming_the_disk(self._directory):
             if self._file is None:
-                # A new file, because ext4 writes a truncated existing file to disk at once.
+                # Create a new file: ext4 writes an existing file that is truncated to disk at once.
                 self._path = os.path.join(self._directory, f"{uuid.uuid4()}.arrows")
                 self._file = pa.OSFile(self._path, "wb")
             start = self._file.tell()
@@ -83,7 +84,7 @@ class PieceWriter:
             return Packed(file=self._path, start=start, size=self._file.tell() - start)
 
     def close(self) -> None:
-        """Close the file before the task ends: other tasks read it then."""
+        """Close the file before the task ends, because other tasks then read it."""
         if self._file is not None and self._directory is not None:
             with _naming_the_disk(self._directory):
                 self._file.close()
@@ -124,7 +125,7 @@ def is_one_machine(spark: SparkSession) -> bool:
 
 @contextmanager
 def shared_directory(spark: SparkSession) -> Iterator[str | None]:
-    """Yield a directory that all tasks share inside the block; None if they run on several
+    """Yield a directory that all tasks share inside the block; None if tasks run on several
     machines.
     """
     if not is_one_machine(spark):

@@ -39,7 +39,7 @@ class ReadPlan:
 def plan_splits(
     scan: lake.Scan, splits: Sequence[Split], at_once: int, *, with_kind: bool = False
 ) -> ReadPlan:
-    """Return a plan for the splits of a scan; with ``with_kind`` all rows are inserted."""
+    """Return a plan for the splits of a scan; with ``with_kind`` every row has the kind insert."""
     fields = (ROW_KIND, *scan.fields) if with_kind else scan.fields
     schema = spark_schema(fields)
     parts = pack_splits(scan, splits, at_once)
@@ -71,14 +71,16 @@ def plan_changes(
 ) -> ReadPlan:
     """Return a plan for files in the order of snapshots, or for buckets of two compared states.
 
-    Without their kind, deleted rows are left out.
+    Without ``with_kind``, deleted rows are left out.
     """
     if not with_kind:
         where = _that_stay(where)
     changes: Rows = table.changes(
         after, upto, mode, columns=columns, where=where, partitions=partitions
     )
-    if not isinstance(changes, lake.Changes):  # $binlog: one reader joins pairs of rows
+    if not isinstance(
+        changes, lake.Changes
+    ):  # $binlog: one reader joins the old and the new row of an update
         return plan_results(changes)
     schema, skipped = _shape(changes.schema, with_kind)
     parts = pack_in_order(

@@ -1,7 +1,7 @@
 """Paimon's procedures, which ``call.py`` calls by name.
 
-Each is a function of the table and of arguments named as in Paimon's Spark procedures. The table's
-own methods do the work.
+Each procedure is a function of the table, with arguments named as in Paimon's Spark procedures. The
+table's own methods do the work.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Procedure:
 
     @property
     def meaning(self) -> str:
-        """The description: one sentence."""
+        """The description of the procedure: one sentence."""
         return (self.does.__doc__ or "").strip()
 
 

@@ -46,10 +46,10 @@ def read_table(
 ) -> DataFrame:
     """Return the rows of the newest snapshot, or of the one given, as in ``Table.scan``.
 
-    Spark itself reads files that need no merge, with filters and columns pushed down. The rest is
-    merged in Python tasks; there ``columns`` and ``where`` save work, as Spark pushes nothing down.
-    ``native=False`` reads everything in Python tasks. ``native=True`` lets Spark also read from
-    object stores, for which it needs its own keys.
+    Spark itself reads files that need no merge, with filters and columns pushed down. Python tasks
+    merge the other files. Spark pushes nothing down to these tasks, so ``columns`` and ``where``
+    save work there. ``native=False`` reads everything in Python tasks. ``native=True`` lets Spark
+    also read from object stores, for which it needs its own keys.
     """
     found = find_table(spark, table, warehouse, catalog_options)
     asked: dict[str, Any] = {
@@ -107,7 +107,7 @@ def frame_of_scan(spark: SparkSession, scan: lake.Scan, *, native: bool | None =
     if condition is not None:
         plain = scan.plain_files()
         files = [file for file in plain.files if _can_spark_read(file, native)]
-        if len(files) == len(plain.files):  # else tasks read all splits
+        if len(files) == len(plain.files):  # otherwise tasks read all splits
             splits = list(plain.rest)
         else:
             files = ()
@@ -126,7 +126,7 @@ def _frame(spark: SparkSession, plan: ReadPlan) -> DataFrame:
 
 
 def _native_condition(scan: lake.Scan) -> tuple[Column, ...] | None:
-    """Return the conditions for Spark; None if it cannot check them, or cannot read a column."""
+    """Return the conditions for Spark; None if Spark cannot check them or cannot read a column."""
     by_name = {field.name: field for field in scan.table_schema.fields}
     if len({name.lower() for name in by_name}) < len(by_name):
         return None  # the names would be ambiguous in Spark
@@ -161,7 +161,8 @@ def _native_frame(
     # The files hold the partition columns, so the names of directories are not needed.
     reader = spark.read.schema(spark_schema(fields)).option("recursiveFileLookup", True)
     if any(file.may_hold_nan for file in files):
-        # Else Spark skips row groups by bounds that ignore NaN, which is greater than any bound.
+        # Otherwise Spark skips row groups by bounds that ignore NaN, which is greater than any
+        # bound.
         reader = reader.option("parquet.filter.stats.enabled", False)
     frame = reader.parquet(*map(_address, files))
     for condition in conditions:

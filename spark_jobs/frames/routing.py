@@ -68,8 +68,8 @@ def has_ordered_rows(schema: TableSchema) -> bool:
 def writers_of(schema: TableSchema, at_once: int) -> int:
     """Return the number of tasks that write a table whose rows have an order.
 
-    It is one per bucket, unless there are many more buckets than tasks at a time; one per partition
-    if an index assigns buckets; and one for all if keys move between partitions.
+    The number is one per bucket, unless there are many more buckets than concurrent tasks; one per
+    partition if an index assigns buckets; and one for all rows if keys move between partitions.
     """
     several, bucket = _TASKS_PER_CORE * at_once, schema.table_options.bucket
     if crosses_partitions(schema):
@@ -80,10 +80,10 @@ def writers_of(schema: TableSchema, at_once: int) -> int:
 
 
 def as_routed(schema: TableSchema, tasks: int) -> TableSchema:
-    """Return the schema with a bucket number that is a function of the key for every row.
+    """Return the schema for routing, in which the key of a row always determines a bucket number.
 
-    A partition whose buckets an index assigns gets one bucket, and rows that get their bucket later
-    get one for each task. So all rows of one key meet in one task.
+    A partition whose buckets an index assigns gets one bucket, and a partition whose rows get their
+    bucket later gets one per task. So one task gets all rows of a key.
     """
     routed_as = {UNAWARE_BUCKET: 1, POSTPONE_BUCKET: tasks}.get(schema.table_options.bucket)
     if routed_as is None:
@@ -113,14 +113,14 @@ def routed(frame: DataFrame, schema: TableSchema) -> DataFrame:
 
 
 def crosses_partitions(schema: TableSchema) -> bool:
-    """Return True if a row may replace one in another partition."""
+    """Return True if a row may replace a row in another partition."""
     keys = schema.primary_keys
     return bool(keys) and not {*schema.partition_keys} <= {*keys}
 
 
 def typed_for_routing(frame: DataFrame, schema: TableSchema) -> DataFrame:
-    """Cast the columns that determine the bucket to the table's types, so that rows of a bucket
-    meet.
+    """Cast the columns that determine the bucket to the table's types, so that equal keys get one
+    bucket.
     """
     given = {field.name: field.dataType for field in frame.schema.fields}
     for field in _deciding(schema):
@@ -154,7 +154,7 @@ def _partition_fields(schema: TableSchema) -> list[DataField]:
 
 
 def _is_widened(found: spark_types.DataType, wanted: spark_types.DataType) -> bool:
-    """Return True if every number of one type is one of the other."""
+    """Return True if every number of one type fits the other type."""
     if isinstance(found, _WIDENED) and isinstance(wanted, _WIDENED):
         return _WIDENED.index(type(found)) <= _WIDENED.index(type(wanted))
     return False

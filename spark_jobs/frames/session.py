@@ -39,7 +39,7 @@ def register(
     """
     from spark_jobs.source.lake_source import source_in
 
-    if ":/" not in warehouse:  # tasks and planners work in other directories
+    if ":/" not in warehouse:  # because tasks and planners work in other directories
         warehouse = os.path.abspath(os.path.expanduser(warehouse))
     place = Warehouse(warehouse, dict(catalog_options or {}))
     remember_place(spark, place)

@@ -43,7 +43,7 @@ __all__ = ["RowReader", "require_one_writer", "write_in_task", "write_in_tasks",
 _log = logging.getLogger(__name__)
 
 RowReader: TypeAlias = "Callable[[lake.Table, Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]"
-"""Returns the rows that a task writes, from the rows that it is given."""
+"""Returns the rows that a task writes, from the rows that the task gets."""
 
 # A task returns one row per message, or the reason its rows cannot be written.
 _ANSWER = pa.schema([("message", pa.binary()), ("refused", pa.binary())])
@@ -60,7 +60,7 @@ def write_rows(
     """Route the rows of a DataFrame to their writers and write them.
 
     On one machine tasks pass rows to each other in files, which saves the JVM a shuffle of rows.
-    Between machines a shuffle of bytes would not be cheaper.
+    Between machines Spark shuffles the rows, because a shuffle of bytes would not be cheaper.
     """
     session, read_rows = frame.sparkSession, None
     if is_one_machine(session) and table.schema.table_options.bucket > 0:
@@ -148,13 +148,13 @@ def require_one_writer(table: lake.Table, messages: Sequence[lake.CommitMessage]
     for message in messages:
         place = (message.partition, message.bucket)
         if message.bucket == POSTPONE_BUCKET:
-            continue  # its rows are numbered when they get their bucket
+            continue  # its rows are numbered later, when they get their bucket
         if place in seen:
             _abort(table, messages)
             raise lake.UnsupportedError(
                 f"several tasks have rows of bucket {message.bucket} of {table.location}, but one "
-                "writer must number them: write spark_jobs.by_bucket(rows, table), which brings "
-                "them together, or use spark_jobs.write_table. Nothing was written"
+                "writer must number them: write spark_jobs.by_bucket(rows, table), which routes "
+                "them to one task, or use spark_jobs.write_table. Nothing was written"
             )
         seen.add(place)
 
@@ -181,8 +181,8 @@ def write_in_task(
     overwrite: Overwritten | None,
     read_rows: RowReader | None = None,
 ) -> list[lake.CommitMessage] | lake.LakeError:
-    """Write the rows of one task; return a refusal instead of raising it, as a retry cannot
-    help.
+    """Write the rows of one task. A refusal is returned, not raised: Spark would retry the task in
+    vain.
     """
     try:
         writer = table.new_writer(overwrite=overwrite)
@@ -195,7 +195,7 @@ def write_in_task(
         with writer:
             if read_rows is not None:
                 rows = read_rows(table, rows)
-            # Pieces were checked where they were made; their refusals are raised here.
+            # The packing task checked the pieces; its refusals are raised here.
             writer.write(rows, kinds, checked=read_rows is read_pieces)
             return writer.prepare()
     except lake.InvalidRequestError as reason:

@@ -1,6 +1,6 @@
 """Sends rows to the tasks that write them, packed in pieces that Spark passes on unread.
 
-A task reads files or gets rows, finds the writing task of each row, and packs the rows of one task
+A task reads files or gets rows, finds the writing task of each row, and packs all rows for one task
 as Arrow bytes. So Spark moves a few pieces instead of rows, and the order of the rows is kept.
 """
 
@@ -41,7 +41,7 @@ _HELD_BYTES = 16 << 20
 into the processor's cache: with four times as many, the workers took a third more time.
 """
 _MOST_BYTES = 1 << 30
-"""The most bytes of one piece: offsets of text have 32 bits."""
+"""The most bytes of one piece, because the offsets of texts have 32 bits."""
 
 Reader = Callable[[lake.Table, Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
@@ -56,17 +56,19 @@ def split_rows(
 ) -> DataFrame:
     """Return pieces of the rows that ``read_rows`` returns, routed to their writers, in order.
 
-    Their bytes are in files of ``directory``, if all tasks share one. The column ``kinds`` is kept
-    with the rows.
+    The bytes of pieces are in files of ``directory``, if all tasks share a directory. The column
+    ``kinds`` is kept with the rows.
     """
     work = partial(_split, to_send(table), read_rows, tasks, directory, kinds)
     pieces = in_tasks(frame, work, PIECES_DDL)
-    # Only references to pieces are sorted, of which there are few, and no rows.
+    # Spark sorts only the few references to pieces, not the rows.
     return pieces.repartitionById(tasks, "task").sortWithinPartitions("source", "piece")
 
 
 def read_pieces(table: lake.Table, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a task's pieces; a refusal of their reader is raised here."""
+    """Yield the rows of a task's pieces; raise an error that the task which packed them has
+    found.
+    """
     for batch in batches:
         yield from rows_of_pieces(batch)
 
@@ -79,8 +81,8 @@ def _split(
     kinds: str | None,
     batches: Iterator[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
-    """Split the rows of a partition; runs in a Spark task. A refusal is returned, as a retry cannot
-    help.
+    """Split the rows of a partition; runs in a Spark task. A refusal is returned, not raised: Spark
+    would retry the task in vain.
     """
     from pyspark import TaskContext
 
@@ -114,7 +116,7 @@ class _Splitter:
         self._spelled_out = {*table.schema.column_names} - texts
         schema = as_routed(table.schema, tasks)
         self._assign = Assigner(schema, PartitionNumbers(schema, None))
-        # Keys that cross partitions have one order in all of them.
+        # Keys that move between partitions have one order in all partitions.
         keyed = () if crosses_partitions(table.schema) else table.schema.key_fields
         self._keys = tuple(field.name for field in keyed)
         self._tasks = tasks
@@ -168,9 +170,9 @@ class _Splitter:
             start += int(count)
 
     def _order(self, rows: pa.Table, places: Places, task_of: Positions) -> Positions:
-        """Return the order of the rows: by task; with a key also by place and by key.
+        """Return the order of the rows: by task, and if there is a key also by bucket and key.
 
-        The writer sorts the rows once more, and finds neighbours close together.
+        The writer sorts the rows again, which is faster if they are nearly in order.
         """
         if not self._keys:
             return rows_by_place(task_of[places]).order
@@ -180,7 +182,9 @@ class _Splitter:
         return sort_roughly(chain([lambda _: rank[places]], by_key), rows.num_rows)
 
     def _task_of(self, number: int) -> int:
-        """Return the task that writes a place; the same in every task."""
+        """Return the task that writes a bucket of a partition; every task computes the same
+        number.
+        """
         place: Place = self._assign.place(number)
         return (zlib.crc32(place.partition) + place.bucket) % self._tasks
 

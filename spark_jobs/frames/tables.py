@@ -30,12 +30,12 @@ class Warehouse:
     """Options of the catalog and its storage; some are secret, so the repr shows none."""
 
     def table(self, name: str) -> lake.Table:
-        """Open a table."""
+        """Open a table of the warehouse."""
         catalog = lake.open_catalog(self.warehouse, options=self.catalog_options)
         return catalog.table(name)
 
 
-# Kept only in memory, because Spark's configuration is shown on its web pages.
+# Kept only in memory, because Spark's web pages show its configuration.
 _PLACES: WeakKeyDictionary[SparkSession, Warehouse] = WeakKeyDictionary()
 
 
@@ -47,7 +47,7 @@ def remember_place(spark: SparkSession, place: Warehouse) -> None:
 def place_of(
     spark: SparkSession, warehouse: str | None, catalog_options: Mapping[str, str] | None
 ) -> Warehouse:
-    """Return the warehouse of a call."""
+    """Return the given warehouse, or else that of the session."""
     known = _remembered(spark)
     if warehouse is None and catalog_options is None:
         return known

@@ -1,8 +1,8 @@
 """Reduces the time that a Python worker of Spark spends between tasks.
 
 Before each task Spark makes Python drop its cache of directories and read the directory of each
-archive again: PySpark's own once per package, 0.1 seconds of CPU. After each task it collects
-garbage and scans all modules. Together this took longer than a small task.
+archive again. PySpark's own archive is read once per package, which takes 0.1 seconds of CPU. After
+each task Spark collects garbage and scans all modules. Together this took longer than a small task.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ __all__ = ["prepare_worker"]
 
 
 def prepare_worker() -> None:
-    """Prepare the process for later tasks; each task calls it when it begins."""
+    """Prepare the process for later tasks; each task calls this function when it begins."""
     _prepare_once()
     give_back_too_much()
-    # Python rebuilds them at the next import, from directories that it still has cached.
+    # Python fills the cache again at the next import, from directories that it still knows.
     archives = [
         place for place, found in sys.path_importer_cache.items() if isinstance(found, zipimporter)
     ]

@@ -92,8 +92,8 @@ def _query_id(frame: DataFrame) -> str:
     found = None if context is None else context.getLocalProperty("sql.streaming.queryId")
     if found is None:
         raise lake.InvalidRequestError(
-            "the id of the query is unknown: give write_stream_batch a 'query', a name that is the "
-            "same in every run of this stream and used by no other"
+            "the id of the query is unknown: give write_stream_batch a 'query', a name that is "
+            "the same in every run of this stream and that no other stream uses"
         )
     return found
 

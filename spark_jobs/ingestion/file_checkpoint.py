@@ -6,7 +6,7 @@ of the checkpoint and the number of the batch, and the table records the newest 
 (``Table.stream_batch``). So a batch that was committed but not marked is not published twice.
 
 At an interval one file (``upto-99.json``) lists all ingested files and replaces those of the single
-batches. They are deleted once it is written, and so is the previous file of this kind.
+batches. Afterwards these are deleted, and so is the previous file of this kind.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ class Batch:
     number: int
     files: tuple[str, ...]
     began_millis: int | None = None
-    """The start of a batch that began before the table recorded batches."""
+    """The start of a batch that began before tables recorded batches, in epoch milliseconds."""
 
 
 @dataclass(slots=True)
 class Checkpoint:
-    """The ingested files, and the batch that may not be committed yet."""
+    """The files ingested so far, and the batch whose commit may be missing."""
 
     storage: Storage
     path: str
@@ -52,7 +52,7 @@ class Checkpoint:
     number: int = -1
     """The number of the last batch."""
     begun: Batch | None = None
-    """The last batch, unless it is known to be committed."""
+    """The last batch, unless its commit is known."""
 
     @classmethod
     def opened(cls, place: str, wanted: IngestRequest) -> Checkpoint:
@@ -73,10 +73,10 @@ class Checkpoint:
         return found
 
     def next(self, files: list[str]) -> Batch:
-        """Record the files of the next batch; from then on the batch is fixed."""
+        """Record the files of the next batch; they do not change any more."""
         batch = Batch(self.number + 1, tuple(files))
         is_first = self._create(f"{batch.number}.json", {"files": batch.files})
-        # A process far behind may find the number free again, after its batch was merged.
+        # The file may be missing again because another process has already merged this batch.
         if not is_first or _upto(self._names()) >= batch.number:
             raise lake.CommitConflictError(
                 f"another process uses the checkpoint {self.storage.uri(self.path)}: batch "

@@ -1,7 +1,4 @@
-"""Ingests files that arrive over time, each once, whenever a process crashes.
-
-A ``Checkpoint`` records the ingested files; this module forms the batches and loops over them.
-"""
+"""Ingests files that arrive over time, each exactly once, even if the process crashes."""
 
 from __future__ import annotations
 
@@ -54,7 +51,7 @@ def ingest_stream(wanted: IngestRequest, ingest: _Ingest) -> Outcome:
 
 
 def rounds(poll: str | None) -> Iterator[None]:
-    """Yield once or, with ``poll``, at that interval until the process is ended."""
+    """Yield once; with ``poll``, yield at that interval until the process is ended."""
     yield
     if poll is None:
         return
@@ -65,7 +62,7 @@ def rounds(poll: str | None) -> Iterator[None]:
 
 
 def _batches(checkpoint: Checkpoint, wanted: IngestRequest) -> Iterator[Batch]:
-    """Yield the batch that may not be committed first, then batches of new files."""
+    """Yield first the batch whose commit may be missing, then batches of new files."""
     if checkpoint.begun is not None:
         yield checkpoint.begun
     for _ in rounds(wanted.poll):

@@ -28,7 +28,7 @@ _NO_DRIVER = re.compile(r"No suitable driver|ClassNotFoundException|NoClassDefFo
 _OF_DRIVER = re.compile(
     r"(?<![\w.$])(?!org\.apache\.spark\.)(?:[\w.$]*SQL\w*|[\w.$]*\.jdbc\.[\w.$]*)Exception\b"
 )
-"""Exceptions of JDBC and its drivers, in the text of a failed Spark job."""
+"""The names of exceptions of JDBC and its drivers, as they occur in the error of a Spark job."""
 
 
 class JdbcFrame:
@@ -99,8 +99,8 @@ def _loaded(
 
 
 def _refusal(name: str, reason: Exception) -> lake.LakeError:
-    """Return the reason Spark cannot read a table, without the driver's message: it may hold a
-    password.
+    """Return the reason why Spark cannot read a table, without the driver's message, which may
+    contain a password.
     """
     message = str(reason)
     if _NO_TABLE.search(message):
@@ -118,8 +118,9 @@ def _unanswered(name: str, reason: Exception) -> lake.UnavailableError:
     found = _OF_DRIVER.search(str(reason))
     kind = found[0].rpartition(".")[2] if found else type(reason).__name__
     return lake.UnavailableError(
-        f"Spark cannot read {name!r}: the SQL database does not answer, or no longer ({kind}). "
-        "Check its address, the login, the network and the database's own log, then retry"
+        f"Spark cannot read {name!r}: the SQL database does not answer, or no longer answers "
+        f"({kind}). Check its address, the login, the network and the database's own log, then "
+        "retry"
     )
 
 

@@ -42,8 +42,8 @@ _OF_SPARK = frozenset(
 def find_jdbc_table(wanted: IngestRequest) -> SqlTable | None:
     """Find the table of a request; None if only the JDBC driver can look it up.
 
-    That is so if the Python driver is missing, does not support the address, or gets no answer. The
-    log has the reason, without any message of a driver.
+    Then the Python driver is missing, does not support the address, or gets no answer. The reason
+    is logged, without the driver's message.
     """
     assert wanted.jdbc_url is not None
     assert wanted.jdbc_table is not None

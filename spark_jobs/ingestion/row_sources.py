@@ -1,4 +1,4 @@
-"""The sources of an ingestion that this process reads itself."""
+"""The sources of an ingestion whose rows this process reads itself."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["FileRows", "MessageRows", "RowSource", "rows_of", "target_table"]
 
 
 class Columns(Protocol):
-    """Rows to which a table is fitted."""
+    """Rows whose columns a table needs."""
 
     def new_columns(self) -> Any:
         """Return the columns of a table that does not exist yet."""
@@ -102,7 +102,7 @@ def rows_of(
     paths: Sequence[str] | None = None,
     executor: Executor | None = None,
 ) -> RowSource:
-    """Return the source of a request, or some of its files; an ``executor`` scans change
+    """Return the rows of a request, or of some of its files; an ``executor`` scans change
     messages.
     """
     if wanted.jdbc_url is not None:
@@ -120,9 +120,7 @@ def rows_of(
 def target_table(
     catalog: lake.Catalog, table: lake.Table | None, wanted: IngestRequest, rows: Columns
 ) -> lake.Table:
-    """Return the table for the rows, created or widened if needed; another run may have created
-    it.
-    """
+    """Return the table for the rows; create or widen it, unless another run has done so."""
     if table is None:
         columns = rows.new_columns()
         catalog.create_database(wanted.table.partition(".")[0], exist_ok=True)

@@ -1,4 +1,4 @@
-"""Finds the files of a request, and their format."""
+"""Finds the files of a request and their format."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def find_source(
     options: Mapping[str, str] | None = None,
     dialect: TextDialect = CSV_AND_PLAIN,
 ) -> SourceFiles:
-    """Return the files of a path or glob, or some of them, with their format."""
+    """Return the files of a path or glob, or only the given files, with their format."""
     paths = find_paths(pattern, options) if paths is None else paths
     formats = {given or format_of(path) for path in paths}
     if len(formats) > 1:

@@ -28,7 +28,7 @@ class SparkRows(Columns, Protocol):
     """Rows that tasks write."""
 
     def written(self, table: lake.Table) -> list[lake.CommitMessage]:
-        """Write the rows in tasks; return the files, which are not committed yet."""
+        """Write the rows in tasks; return the messages to commit them."""
         ...
 
 
@@ -56,17 +56,17 @@ def spark_rows(
 def changes_written(
     started: Sessions, source: lake.Table, table: lake.Table, stream: ChangeStream
 ) -> list[lake.CommitMessage]:
-    """Write the next changes of a stream of ``source`` and return the files; tasks read in order.
+    """Write the next changes of a stream of ``source`` in tasks, in order; return the messages.
 
-    A snapshot that is read whole has a part for each split, one that is read for its changes a part
-    for each file.
+    A snapshot that is read in full has a part for each split. A snapshot that is read for its
+    changes has a part for each file.
     """
     from spark_jobs.frames.spark_write import write_in_tasks
     from spark_jobs.ingestion.spark_source import parts_frame
     from spark_jobs.runtime.spark_progress import reporting_tasks
 
     parts: list[tuple[lake.Scan, Split] | Results] = []
-    for each in stream:  # its rows are read by the tasks
+    for each in stream:  # the tasks read its rows
         if each.is_full:
             scan = source.state_scan(each.position)
             parts += [(scan, split) for split in scan.splits()]
@@ -80,7 +80,7 @@ def changes_written(
 
 
 class _InTasks:
-    """Rows of files that this process could read as well."""
+    """Rows of files that this process could read as well as tasks."""
 
     def __init__(self, rows: FileRows | MessageRows, started: Sessions) -> None:
         self._rows = rows

@@ -22,7 +22,7 @@ __all__ = ["files_frame", "parts_frame"]
 
 _Part = TypeVar("_Part")
 
-# Enough that a slow file does not delay the rest, few enough that small files share a task.
+# Enough files that a slow one does not delay the rest, few enough that small files share a task.
 _TASKS_PER_CORE = 4
 
 

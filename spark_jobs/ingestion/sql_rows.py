@@ -54,7 +54,7 @@ class SqlRows:
                     )
         except SQLAlchemyError as reason:
             raise unavailable(reason) from None
-        except ValueError as reason:  # from SQLAlchemy: SQLite allows any text in a DATE
+        except ValueError as reason:  # raised by SQLAlchemy: SQLite allows any text in a DATE
             raise lake.InvalidRequestError(
                 f"{self._source.asked} has a value that does not fit its column's type: {reason}. "
                 "Correct the value in the SQL database"
@@ -84,23 +84,23 @@ def _connect(url: str, options: dict[str, str]) -> Any:
 
 
 def _chosen(column: Any, wanted: pa.DataType) -> Any:
-    """Return the expression to select: JSON for a text column is selected as its text."""
+    """Return the expression to select: of a JSON value in a text column, its text."""
     import sqlalchemy as sql
 
     if isinstance(column.type, sql.Uuid):
-        column.type.as_uuid = False  # texts, not objects of Python
+        column.type.as_uuid = False  # as text, not as Python objects
     if isinstance(column.type, sql.JSON) and pa.types.is_string(wanted):
         return sql.cast(column, sql.Text).label(column.name)
     return column
 
 
 def _array(name: str, values: tuple[Any, ...], wanted: pa.DataType) -> pa.Array:
-    """Return values as an array; a type is not forced, as Arrow would cut fractions, times and
+    """Return values as an array of their own type: a cast by Arrow would cut fractions, times and
     zones.
     """
     try:
         if pa.types.is_floating(wanted) or pa.types.is_decimal(wanted):
-            return pa.array(values, wanted)  # the nearest number, or one that is exact
+            return pa.array(values, wanted)  # the nearest number, or the exact number
         return pa.array(values)
     except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as reason:
         raise lake.InvalidRequestError(

@@ -1,4 +1,4 @@
-"""A table of a SQL database as SQLAlchemy finds it: its name, its columns and their types."""
+"""A table of a SQL database, as SQLAlchemy describes it: name, columns and their types."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ _PLAIN = {
 _MOST_DIGITS = 38
 _PART = r"""(?:[\w$]+|"(?:[^"]|"")+"|`(?:[^`]|``)+`|\[[^\]]+\])"""
 _NAME = re.compile(rf"{_PART}(?:\.{_PART}){{0,2}}")
-"""A table with its schema and catalog, each plain or quoted; no query and no alias."""
+"""A table name with optional schema and catalog, each plain or quoted; no query and no alias."""
 
 
 class SqlTable:
-    """A table or view that exists, and the name by which it was requested."""
+    """An existing table or view, and the name that the request gave."""
 
     def __init__(self, asked: str, table: Table) -> None:
         self.asked = asked
@@ -47,7 +47,7 @@ class SqlTable:
 
     @property
     def quoted(self) -> str:
-        """The name quoted as in standard SQL, so that it is unambiguous."""
+        """The name of the table, quoted as in standard SQL so that it is unambiguous."""
         parts = (self._table.schema, self._table.name)
         return ".".join('"' + part.replace('"', '""') + '"' for part in parts if part)
 
@@ -73,7 +73,8 @@ class SqlTable:
 def find_sql_table(engine: Engine, name: str) -> SqlTable:
     """Find a table or view by its name; names are only looked up, never executed.
 
-    A part that is not quoted also matches the only name that differs from it by case alone.
+    A part that is not quoted also matches a name that differs from it only by case, if there is
+    exactly one.
     """
     import sqlalchemy as sql
     from sqlalchemy.exc import NoSuchTableError, SQLAlchemyError
@@ -126,7 +127,7 @@ class _Part:
     is_quoted: bool
 
     def among(self, known: Iterable[str]) -> str | None:
-        """Return the known name that this part stands for, or None."""
+        """Return the known name that this part means, or None."""
         names = list(known)
         if self.text in names or self.is_quoted:
             return self.text if self.text in names else None
@@ -146,7 +147,7 @@ class _Near:
 
 
 def _schema_and_table(name: str, database: str | None) -> tuple[_Part | None, _Part]:
-    if not _NAME.fullmatch(name):  # a name with spaces, or an empty one, is compared as it is
+    if not _NAME.fullmatch(name):  # a name with spaces, or an empty name, is compared unchanged
         schema, _, table = name.rpartition(".")
         return _Part(schema, True) if schema else None, _Part(table, True)
     *before, table_part = [_part(each) for each in re.findall(_PART, name)]
@@ -173,7 +174,7 @@ def _reflected(engine: Engine, asked: str, schema: str | None, name: str) -> Sql
 
 
 def _nearest(inspector: Inspector, schema: _Part | None, table: _Part) -> _Near | None:
-    """Return the matching table, or one whose name is similar."""
+    """Return the table that a name means, else a table with a similar name."""
     found = None
     if schema is not None:
         schemas = inspector.get_schema_names()

@@ -1,9 +1,9 @@
 """Writes the changes of one table into another, each once, whenever a process crashes.
 
-The consumer of the source table holds the position, and is moved after the commit. If that fails,
-the commit has the position: its snapshot records where the reading ended. The identity of a commit
-is the consumer and the end of the previous commit, wherever the reader began. So of two runs at the
-same time only one publishes, even if they skipped other snapshots without rows or read further.
+The consumer of the source table stores the position, and is moved after the commit. If that fails,
+the snapshot of the commit still records where the reading ended. The identity of a commit is the
+consumer and the end of the previous commit, wherever the reader began. So of two runs at the same
+time only one publishes, even if they skipped other snapshots without rows or read further.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def follow_changes(
     for _ in rounds(wanted.poll):
         done = _ingest_changes(catalog, existing(), wanted, spark)
         _log.info("%s: %s", wanted.table, done.reason)
-    assert done is not None  # there is one round at least
+    assert done is not None  # there is at least one round
     return done
 
 
@@ -79,9 +79,11 @@ def _ingest_changes(
         written = partial(changes_written, spark, source)
     messages = written(table, stream)
     remembered = table.stream_batch(identity) if messages else nullcontext(identity)
-    with remembered as noted:  # until the consumer has moved, which then holds the position
+    with (
+        remembered as noted
+    ):  # keeps the record until the consumer has moved and stores the position
         report = _commit(table, stream, identity, noted, _run_of(wanted), messages)
-        if report.replayed:  # another run was faster, and may not have moved the consumer yet
+        if report.replayed:  # another run was first, and may not have moved the consumer yet
             _move(table, source, wanted.consumer, report)
         else:
             stream.acknowledge()
@@ -98,7 +100,7 @@ def _commit(
     run: str | None,
     messages: list[lake.CommitMessage],
 ) -> lake.CommitReport:
-    """Commit the files; the end of the reading is only known after they are written."""
+    """Commit the files with the position where the reading ended, known only after it."""
     properties = {_NEXT: str(stream.next_snapshot), **({} if run is None else {_RUN: run})}
     if noted is None:
         table.abort(messages)
@@ -114,12 +116,12 @@ def _commit(
         raise
     except lake.LakeError:
         if (done := table.find_commit(commit)) is not None:
-            return done  # of another run, which may have read more or less
+            return done  # the commit of another run, which may have read more or less
         raise
 
 
 def _fitted(catalog: lake.Catalog, table: lake.Table, source: lake.Table, name: str) -> lake.Table:
-    """Return the table with the columns that are new, or have become wider, in the source."""
+    """Return the table, with all columns of the source, each at least as wide as there."""
     columns = MessageColumns()
     columns.declare({each.name: Declared(each.type) for each in source.schema.fields})
     changes = changes_for(table, columns, texts_hold_all=False)
@@ -138,7 +140,11 @@ def _rows(stream: ChangeStream) -> Iterator[pa.RecordBatch]:
 
 
 def _finish_earlier(table: lake.Table, source: lake.Table, consumer: str) -> lake.CommitId:
-    """Move the consumer past a commit before a crash; return the identity of the next commit."""
+    """Move the consumer past the commit of an earlier run that crashed before it moved the
+    consumer.
+
+    Return the identity of the next commit.
+    """
     user = _user(source, consumer)
     ended = next((_end_of(s) for s in reversed(table.snapshots()) if s.commit_user == user), None)
     try:
@@ -146,7 +152,7 @@ def _finish_earlier(table: lake.Table, source: lake.Table, consumer: str) -> lak
     except lake.CorruptTableError:
         if ended is None:
             raise
-        position = 0  # truncated by a crash: the commit is ahead of it
+        position = 0  # The consumer was truncated by a crash, but the commit has a later position.
     if ended is None:
         return lake.CommitId(user, position)
     if ended > position:

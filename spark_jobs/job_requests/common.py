@@ -26,7 +26,7 @@ __all__ = [
 Engine: TypeAlias = Literal["python", "spark"]
 Value: TypeAlias = str | int | float | bool | None
 Partitions: TypeAlias = Mapping[str, Value] | Sequence[Mapping[str, Value]]
-"""Values of some partition columns, or a list of such."""
+"""The values of some partition columns, or a list of such objects."""
 
 
 @dataclass(frozen=True, kw_only=True)

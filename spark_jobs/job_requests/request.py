@@ -48,21 +48,23 @@ JsonObject: TypeAlias = Mapping[str, Any]
 """Plain values by key, before they are read into a request."""
 
 _MILLIS = range(10**10, 10**13)
-"""Times up to the year 2286: seconds have ten digits, microseconds sixteen."""
+"""Numbers up to the year 2286, because epoch seconds have ten digits and microseconds sixteen."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A rule for values beyond their type: the second argument of ``Annotated``."""
+    """A rule for values that their type alone does not express: the second argument of
+    ``Annotated``.
+    """
 
     wanted: str
     """The allowed values, in words."""
     check: Callable[[Any], object]
-    """Raise a ``ValueError``, or an error of the library, with the reason a value is not
-    allowed.
+    """Raises a ``ValueError``, or an error of the library, with the reason why a value is
+    refused.
     """
     takes_blanks: bool = False
-    """True if a text may be empty or blank, such as a delimiter."""
+    """True if a text may be empty or blank, such as the key ``quote``."""
 
 
 def read_request(kind: type[_Request], given: _Request | JsonObject) -> _Request:
@@ -82,13 +84,15 @@ def read_request(kind: type[_Request], given: _Request | JsonObject) -> _Request
 
 
 def given_keys(request: Any) -> dict[str, Any]:
-    """Return the keys of a request that have a value, for JSON; the reverse of ``read_request``."""
+    """Return the keys of a request that have a value, ready for JSON; the reverse of
+    ``read_request``.
+    """
     values = {field.name: getattr(request, field.name) for field in fields(request)}
     return {name: value for name, value in values.items() if value is not None}
 
 
 def check_values(kind: type[Any], given: JsonObject) -> None:
-    """Refuse values that no request of this kind can have, for any values of its other keys."""
+    """Refuse values that no request of this kind can have, whatever its other keys are."""
     if problems := [*_values(kind, given)]:
         raise refusal("; ".join(problems))
 
@@ -126,10 +130,10 @@ def wanted_text(hint: Any) -> str:
 
 
 def shown(hint: Any, value: Any) -> str:
-    """Return a refused value for a message, without what may be a secret.
+    """Return a refused value for a message, without possible secrets.
 
-    Hidden are the values of an object, text where an object belongs, and a list that holds text
-    where no list belongs.
+    These are the values of an object, a text in place of an object, and a list with texts where no
+    list is allowed.
     """
     if isinstance(value, dict):
         return f"an object with {', '.join(map(repr, value)) or 'nothing in it'}"
@@ -144,7 +148,7 @@ def shown(hint: Any, value: Any) -> str:
 
 
 def alternatives(hint: Any) -> tuple[Any, ...]:
-    """Return the types that a value may have, without their rules."""
+    """Return the types that a value may have, without rules."""
     if get_origin(hint) is Annotated:
         return alternatives(get_args(hint)[0])
     if get_origin(hint) in (Union, types.UnionType):
@@ -153,15 +157,15 @@ def alternatives(hint: Any) -> tuple[Any, ...]:
 
 
 def is_moment(hint: Any) -> bool:
-    """Return True if the type is a time: only a time may be a text or a number."""
+    """Return True if the type is a time: only times may be text or a number."""
     return {int, str} <= {*alternatives(hint)}
 
 
 def moment_text(hint: Any, value: Any) -> Any:
     """Return a date or datetime as ISO 8601 text, if ``hint`` takes a time as text or number.
 
-    A datetime is converted to UTC. Any other value is unchanged, and so is a datetime that ``hint``
-    takes itself.
+    A datetime is converted to UTC. Any other value is returned unchanged, and so is a datetime if
+    ``hint`` accepts datetimes.
     """
     if not isinstance(value, date) or not is_moment(hint):
         return value
@@ -182,7 +186,7 @@ def check_millis(number: int) -> None:
 
 
 def refusal(reason: str) -> InvalidRequestError:
-    """Return the error for an invalid request; the library is imported only then."""
+    """Return the error for an invalid request; the library is only imported when this is called."""
     from lakeformat import InvalidRequestError
 
     return InvalidRequestError(reason)
@@ -241,7 +245,7 @@ def _rule_of(hint: Any, value: Any) -> Rule | None:
 
 
 def _broken(rule: Rule, value: Any) -> str | None:
-    """Return the reason a value breaks a rule; None if it does not."""
+    """Return the reason why a value breaks a rule; None if it does not."""
     from lakeformat.errors import LakeError
 
     try:
@@ -273,4 +277,4 @@ def _accepts(hint: Any, value: Any, *, blanks: bool = False) -> bool:
         return isinstance(value, str) and (blanks or bool(value.strip()))
     if hint is float:
         return type(value) in (int, float)
-    return type(value) is hint  # exact, because True is an int
+    return type(value) is hint  # compares exactly, because True is an int

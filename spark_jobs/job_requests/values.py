@@ -136,7 +136,7 @@ def _dialect_character(value: str) -> None:
 
 
 def _any_texts(value: object) -> None:
-    """Accept every list of strings, empty ones included."""
+    """Accept every list of strings, also with empty strings."""
 
 
 def _time_formatter(value: str) -> None:
@@ -165,9 +165,9 @@ def _expression(value: str) -> None:
 
 Duration: TypeAlias = Annotated[str, Rule(_DURATION, _duration)]
 Retention: TypeAlias = Annotated[str, Rule(_DURATION, _some_time)]
-"""A lifetime."""
+"""The lifetime of a tag."""
 Moment: TypeAlias = Annotated[str | int, Rule(f"{_TIME} or {_MILLIS}", _moment)]
-"""A time: ISO-8601 text, in UTC unless it has a zone, or epoch milliseconds."""
+"""A time: ISO 8601 text, in UTC unless it has a zone, or epoch milliseconds."""
 PastTime: TypeAlias = Annotated[
     str | int, Rule(f"{_TIME}, an age such as '7 d', or {_MILLIS}", age_millis)
 ]
@@ -193,7 +193,7 @@ TableOptionTexts: TypeAlias = Annotated[
     Mapping[str, str], Rule("an object of table options, each a string", _table_options)
 ]
 MessageTable: TypeAlias = Annotated[str, Rule("a table as database.table", _message_table)]
-"""A table of another system, with any names."""
+"""A table of another system; its names may have any characters."""
 RegularExpression: TypeAlias = Annotated[str, Rule("a regular expression", _expression)]
 DialectCharacter: TypeAlias = Annotated[
     str, Rule("one ASCII character", _dialect_character, takes_blanks=True)

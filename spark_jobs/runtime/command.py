@@ -50,7 +50,7 @@ _Run = Callable[[_Request], JobResult]
 
 
 def run_command(job: Job[_Request], run: _Run[_Request], arguments: list[str] | None) -> int:
-    """Run a job from the words of its command line and return the exit code."""
+    """Run a job with the arguments of its command line and return the exit code."""
     words = _parser(job).parse_args(arguments)
     if words.watch_parent or os.environ.get("LAKE_WATCH_PARENT") == "1":
         watch_parent()
@@ -60,7 +60,7 @@ def run_command(job: Job[_Request], run: _Run[_Request], arguments: list[str] | 
 
 
 def help_example(job: Job[Any]) -> list[str]:
-    """Return the words of an example of a job, for its help."""
+    """Return the arguments of an example of a job, for its help."""
     return ["python", "-m", f"spark_jobs.{job.name}", "--request", json.dumps(dict(job.example))]
 
 
@@ -88,7 +88,7 @@ def _run_request(job: Job[_Request], run: _Run[_Request], words: argparse.Namesp
 
 
 def _kept(name: str, uri: str | None, result: JobResult, options: Mapping[str, str] | None) -> bool:
-    """Write the result to its URI. If that fails, the work of the job is not undone."""
+    """Write the result to its URI; a failure is only logged, because the work is done."""
     if uri is None:
         return True
     try:
@@ -100,7 +100,7 @@ def _kept(name: str, uri: str | None, result: JobResult, options: Mapping[str, s
 
 
 def _request(given: str, secrets: Mapping[str, Mapping[str, str]]) -> JsonObject:
-    """Return the request, with the options that arguments must not show."""
+    """Return the request, with the secret options from the environment."""
     try:
         request = json.loads(read_request_text(given, secrets.get(_CATALOG_OPTIONS)))
     except ValueError as reason:
@@ -123,7 +123,7 @@ def _secrets(words: argparse.Namespace) -> dict[str, Mapping[str, str]]:
 
 
 def _of_environment(name: str) -> dict[str, str]:
-    """Return options from the JSON of an environment variable; no message shows a value."""
+    """Return options from the JSON of an environment variable; no error shows a value."""
     if name not in os.environ:
         raise refusal(f"environment variable {name} is not set: set it to a JSON object of options")
     try:

@@ -1,4 +1,4 @@
-"""The reason a job failed, as a sentence that begins with the cause.
+"""The reason why a job failed, as a sentence that begins with the cause.
 
 Spark reports the cause at the end of a trace of hundreds of lines. The trace itself is printed to
 standard error.

@@ -34,7 +34,7 @@ _Request = TypeVar("_Request", bound=JobRequest)
 JobResult: TypeAlias = dict[str, Any]
 """The result of a job as plain values, ready for JSON."""
 
-# Longer lists of a report are cut in the result, which is stored in logs and databases.
+# Longer lists of a report are cut, because logs and databases store the result.
 _MOST_MEMBERS = 100
 
 
@@ -49,7 +49,7 @@ class Outcome:
     skipped: bool = False
     """True if there was nothing to do; work of an earlier attempt does not count as skipped."""
     snapshot_ids: Sequence[int] = ()
-    """The snapshots that this job, or the earlier attempt that it repeats, has published."""
+    """The snapshots that this job has published, or the earlier attempt that it repeats."""
     newest_before: int | None = None
     """The table's newest snapshot when the job began, for jobs that publish none."""
     replayed: bool = False
@@ -95,15 +95,15 @@ class Outcome:
 
 
 class PartlyFailedError(LakeError):
-    """A part of the job has failed, and the rest is done."""
+    """A part of the job has failed, and the other parts are done."""
 
     def __init__(self, message: str, outcome: Outcome, *, is_conflict: bool = False) -> None:
         super().__init__(message)
         self.outcome = outcome
         self.is_conflict = is_conflict
-        """True if other writers were first, and nothing else failed."""
+        """True if a conflict with other writers was the only failure."""
         self.result: JobResult | None = None
-        """The result of the part that is done."""
+        """The result of the parts that are done."""
 
     @classmethod
     def of_result(cls, message: str, result: JobResult, *, is_conflict: bool) -> PartlyFailedError:
@@ -115,9 +115,9 @@ class PartlyFailedError(LakeError):
 
 
 def attach_outcome(error: LakeError, outcome: Outcome) -> None:
-    """Attach the outcome of finished work to an error, which keeps its class.
+    """Attach the outcome of finished work to an error; the class of the error is kept.
 
-    ``Job.answer`` turns it into ``result``, which is reported like that of a success.
+    ``Job.answer`` makes it the error's ``result``, which is reported like that of a success.
     """
     known: Any = error
     known.outcome = outcome
@@ -133,8 +133,8 @@ class Job(Generic[_Request]):
     """A request that works in the folder of a warehouse with the table ``shop.orders``."""
 
     def answer(self, asked: _Request | JsonObject, act: Callable[[_Request], Outcome]) -> JobResult:
-        """Do the work of a request, or of one as plain values, and return the result as plain
-        values, ready for JSON.
+        """Do the work of a request, which may be a JSON object, and return the result, ready for
+        JSON.
         """
         began = time.monotonic()
         wanted = read_request(self.request, asked)
@@ -178,13 +178,13 @@ def no_matching_table(
 
 
 def newest_snapshot(table: Table) -> int | None:
-    """Return the number of the newest snapshot, or None."""
+    """Return the number of the newest snapshot; None if there is none."""
     snapshot = table.latest_snapshot()
     return None if snapshot is None else snapshot.id
 
 
 def _published_by(report: CommitReport) -> list[int]:
-    """Return the snapshots that a commit has published."""
+    """Return the numbers of the snapshots that a commit has published."""
     numbers = (report.snapshot_id, report.compact_snapshot_id)
     return [number for number in numbers if number is not None]
 
@@ -198,8 +198,8 @@ def _subject(wanted: JobRequest) -> dict[str, str]:
 
 
 def _small(report: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the report with long lists cut; ``left_out`` holds the number of members cut from
-    each.
+    """Return the report with long lists cut; ``left_out`` has the number of members cut from each
+    list.
     """
     members: dict[str, Any] = {}
     left_out: dict[str, int] = {}

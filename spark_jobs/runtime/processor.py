@@ -12,7 +12,7 @@ __all__ = ["worker_environment"]
 
 _CHOSEN = ("NPY_DISABLE_CPU_FEATURES", "NPY_ENABLE_CPU_FEATURES")
 _ZEN_3_AND_4 = "25"
-"""The family of both processors; only the newer one has AVX-512."""
+"""The family of Zen 3 and Zen 4; only Zen 4 has AVX-512."""
 _WIDE, _WIDE_BEFORE_2_4 = "X86_V4", "AVX512_SKX"
 
 

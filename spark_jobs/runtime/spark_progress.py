@@ -30,9 +30,10 @@ def reporting_tasks(spark: SparkSession) -> AbstractContextManager[None]:
 
 @contextmanager
 def _reporting_from_server(spark: SparkSession) -> Iterator[None]:
-    """Report the progress that a Spark Connect server sends every two seconds to all handlers.
+    """Report the progress that a Spark Connect server sends every two seconds.
 
-    A query of this block is waited for in this thread, so only this thread receives its progress.
+    The server sends it to the handlers of all queries. The caller's thread waits for a query of
+    this block, so only that thread receives the progress of the query.
     """
     here = get_ident()
     counts: dict[str | None, tuple[int, int]] = {}

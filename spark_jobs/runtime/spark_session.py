@@ -1,4 +1,4 @@
-"""Starts Spark: the only place that does."""
+"""Starts Spark; no other module does."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SPARK_MARKER = "LAKE_SPARK "
 
 _Settings: TypeAlias = "dict[str, bool | float | int | str | None]"
 _ALWAYS: _Settings = {
-    # A time must mean the same on the driver, in the tasks and in the table.
+    # A time must have the same meaning on the driver, in the tasks and in the table.
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.execution.arrow.maxRecordsPerBatch": 65536,
     "spark.ui.showConsoleProgress": False,
@@ -57,7 +57,9 @@ def job_session(given: SparkSession | None, name: str) -> Iterator[SparkSession]
 
 @contextmanager
 def sessions(given: SparkSession | None, name: str) -> Iterator[Sessions]:
-    """Yield a function that starts Spark when it is first called, for jobs that may not need it."""
+    """Yield a function that starts Spark when it is first called, for jobs that may not need
+    Spark.
+    """
     with ExitStack() as until_done:
 
         @cache
@@ -78,7 +80,7 @@ def start_session(
 
     given = dict(conf or {})
     builder = SparkSession.builder.appName(name).config(map=_ALWAYS)
-    if "PYSPARK_GATEWAY_PORT" not in os.environ:  # spark-submit sets it: then it chose the master
+    if "PYSPARK_GATEWAY_PORT" not in os.environ:  # spark-submit has set the master
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         builder = builder.master(master).config(map={**_place(master), **_java_options(given)})
     session = builder.config(map=given).getOrCreate()
@@ -96,8 +98,8 @@ def _print_application(session: SparkSession) -> None:
 
 
 def _place(master: str) -> _Settings:
-    """Return settings for this machine; executors elsewhere would look for the driver on their own
-    one.
+    """Return settings for a driver on this machine; executors on other machines could not
+    find it.
     """
     if not re.match(r"local\b|spark://(localhost|127\.)", master):
         return {}

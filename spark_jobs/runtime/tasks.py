@@ -27,7 +27,7 @@ def executor_of(
 ) -> Iterator[Executor | None]:
     """Yield an executor on Spark, started for the block if needed; None for this process.
 
-    ``unit`` names the units whose progress is reported, for work that reports none itself.
+    ``unit`` is the noun for reports of progress; give it for work that reports none itself.
     """
     if engine == "python":
         yield None

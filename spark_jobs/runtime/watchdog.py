@@ -13,7 +13,7 @@ from types import FrameType
 __all__ = ["ENDED", "ending_cleanly", "is_ending", "watch_parent"]
 
 ENDED = 143
-"""The exit code of both, the same as a shell's for SIGTERM."""
+"""The exit code in both cases, the same as a shell's for SIGTERM."""
 
 _LOOK_SECONDS = 1.0
 _GRACE_SECONDS = 30.0
@@ -37,7 +37,7 @@ def watch_parent(
 ) -> threading.Thread:
     """End this process once its parent has died: cleanly if possible, else after the grace time.
 
-    Its result would be lost, and its successor may already run. ``done`` ends the watch.
+    No process would receive its result, and a retry may already run. Set ``done`` to end the watch.
     """
     given = (_Parent(), look_seconds, grace_seconds, done or threading.Event())
     thread = threading.Thread(target=_watch, args=given, name="parent", daemon=True)
@@ -49,7 +49,7 @@ def watch_parent(
 def ending_cleanly() -> Iterator[None]:
     """Let SIGTERM unwind the job, so that uncommitted files are deleted."""
     if threading.current_thread() is not threading.main_thread():
-        yield  # signals belong to the main thread
+        yield  # only the main thread can handle signals
         return
     before = signal.signal(signal.SIGTERM, _end)
     try:
@@ -59,7 +59,7 @@ def ending_cleanly() -> Iterator[None]:
 
 
 def is_ending() -> bool:
-    """Return True if the process was asked to end; later errors are caused by that."""
+    """Return True if the process was asked to end, which causes all later errors."""
     return _asked_to_end.is_set()
 
 
@@ -78,7 +78,7 @@ def _watch(
     while not parent.is_gone():
         if done.wait(look_seconds):
             return
-    with suppress(OSError):  # the reader may have died, too
+    with suppress(OSError):  # the reader of the log may have died, too
         print("the parent of this process has died: ending", file=sys.stderr, flush=True)
     os.kill(os.getpid(), signal.SIGTERM)
     done.wait(grace_seconds)

@@ -1,8 +1,8 @@
 """Reads a table as a batch, from parts that are planned once.
 
-Spark's filters are not used, although Spark offers them to a reader with ``pushFilters``: Spark 4.1
-keeps the plan of such a reader with the DataFrame, and reads the same parts for every later query.
-Both branches of a union then had the rows of the last filter.
+The reader does not define ``pushFilters``, so it gets no filters of Spark. Spark 4.1 keeps the plan
+of a reader with that method for the DataFrame, and reads the same parts in every later query. Both
+branches of a union then had the rows of the last filter.
 """
 
 from __future__ import annotations

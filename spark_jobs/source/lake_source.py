@@ -1,8 +1,8 @@
 """``format("lake")``: the data source that creates readers and writers for Spark.
 
-Spark creates one when ``load`` or ``save`` is called, and sends it pickled to the processes that
-plan and read. So the table is opened once, and the snapshot is chosen once: a DataFrame always
-shows the rows of the time it was loaded.
+Spark creates a source when ``load`` or ``save`` is called, and sends it pickled to the processes
+that plan and read. The table is opened once, and the snapshot is chosen once. So a DataFrame always
+shows the rows of the time when it was loaded.
 """
 
 from __future__ import annotations
@@ -78,7 +78,9 @@ class LakeDataSource(DataSource):
         return self._asked
 
     def _opened_as(self, schema: StructType) -> ReadRequest:
-        """Refuse a schema of the user, because Spark would match columns by position."""
+        """Return the source; refuse a schema of the user, because Spark would match columns by
+        position.
+        """
         asked = self._opened()
         there, given = (", ".join(s.fieldNames()) for s in (asked.schema, schema))
         if there != given:
@@ -89,7 +91,7 @@ class LakeDataSource(DataSource):
         return asked
 
     def _fitting(self, schema: StructType) -> lake.Table:
-        """Return the table to write rows with these columns to."""
+        """Return the table, checked for writing rows with these columns."""
         table = self._table()
         require_fitting(schema, table.schema, self._options.get("kinds"))
         return table
@@ -113,7 +115,9 @@ class LakeDataSource(DataSource):
 
 
 def source_in(place: Warehouse, *, at_once: int) -> type[LakeDataSource]:
-    """Return a class to register; it holds the place, so that no plan shows its options."""
+    """Return a source class to register for a warehouse; no plan shows the options inside the
+    class.
+    """
 
     class RegisteredSource(LakeDataSource):
         pass

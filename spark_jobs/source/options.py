@@ -113,7 +113,7 @@ OPTIONS = (
     ),
 )
 _OF_SPARK = ("checkpointlocation", "queryname")
-"""Options of a stream that Spark uses itself and passes on."""
+"""Options of a stream that are Spark's own; Spark passes them on to the source."""
 
 _BY_NAME = {option.name: option for option in OPTIONS}
 

@@ -30,7 +30,7 @@ _TRAVELS = (
 
 @dataclass(frozen=True, slots=True)
 class Between:
-    """The ends of an incremental read, and the source of its changes."""
+    """The ends of an incremental read, and where its changes come from."""
 
     after: WindowEnd
     upto: WindowEnd
@@ -39,7 +39,7 @@ class Between:
 
 @dataclass(frozen=True, slots=True)
 class ReadRequest:
-    """The request of a read; it is pickled to the process that plans."""
+    """The request of a read; it is pickled to the process that plans the read."""
 
     table: lake.Table
     columns: Sequence[str] | None
@@ -107,14 +107,14 @@ def request_of_options(table: lake.Table, options: Mapping[str, str]) -> ReadReq
 
 
 def truth(name: str, text: str) -> bool:
-    """Return the value of an option that is true or false."""
+    """Return the value of an option as a bool."""
     if text.lower() not in ("true", "false"):
         raise lake.InvalidRequestError(f"option {name!r} must be true or false, got {text!r}")
     return text.lower() == "true"
 
 
 def whole_number(name: str, text: str | None) -> int | None:
-    """Return the value of an option that is a number; None if it is not set."""
+    """Return the value of an option as a whole number; None if it is not set."""
     if text is None:
         return None
     try:

@@ -23,9 +23,10 @@ _POSITION, _FULL = "position", "full_snapshot"
 """Keys of an offset: the position of the stream, and the snapshot whose full state comes before the
 changes. Offsets of earlier versions, with ``next_snapshot`` and ``after``, are read as well."""
 _INITIAL, _BEGAN = "initial", "began"
-"""Keys of offsets: true in a beginning; and in the end of the first batch, its beginning. Spark
-stores only ends, and asks for the beginning again if it repeats that batch: by then the table may
-have new snapshots."""
+"""Keys of offsets: ``initial`` is true in a beginning; ``began`` in the end of the first batch is
+the beginning. Spark stores only ends, and asks for the beginning again when it repeats the first
+batch. By then the table may have new snapshots.
+"""
 
 
 _MODES_AT = {
@@ -37,7 +38,7 @@ _MODES_AT = {
 
 
 class StreamPartition(LakePartition):
-    """The part that one task of a batch reads, with the position before the batch."""
+    """The part of a batch that one task reads, with the position before the batch."""
 
     def __init__(self, work: PartWork, part: object, begins_after: Position) -> None:
         super().__init__(work, part)
@@ -76,11 +77,12 @@ class LakeStreamReader(DataSourceStreamReader):
                 "'rowkind', or 'false' to leave out deleted rows"
             )
         self._position: Position | None = None
-        """The position of the stream. After a restart Spark first asks for the parts of the last
-        batch, which have it. None in a new stream, where Spark asks for the first end before the
-        beginning."""
+        """The position of the stream. None in a new stream, because Spark asks for the first end
+        before the beginning. After a restart Spark first asks for the parts of the last batch,
+        whose end sets the position.
+        """
         self._found: dict[str, Any] | None = None
-        """The start of a stream that begins now."""
+        """The start of a stream that begins in this process."""
         self._first_end: Position | None = None
         """The end of the first batch of this process."""
 
@@ -89,13 +91,17 @@ class LakeStreamReader(DataSourceStreamReader):
             began = self._beginning()
         except lake.InvalidRequestError:
             raise
-        except lake.LakeError:  # the end of a repeated first batch holds the beginning, too
+        except (
+            lake.LakeError
+        ):  # when Spark repeats the first batch, its end also contains the beginning
             return {_INITIAL: True}
         self._position = self._place_of(began)
         return {**began, _INITIAL: True}
 
     def latestOffset(self) -> dict[str, Any]:
-        found = self._beginning_if_any()  # before the end is read, so that it is not after the end
+        found = (
+            self._beginning_if_any()
+        )  # read before the end, so that the beginning is not after the end
         table = self._table_now()
         newest = table.position()
         position = self._position
@@ -114,9 +120,9 @@ class LakeStreamReader(DataSourceStreamReader):
         if start.get(_INITIAL):
             start = end.get(_BEGAN, start)
             if _FULL not in start:
-                start = self._beginning()  # or the reason there is none
-            # Only after Spark has stored the end: until then a restart begins the stream again, and
-            # a consumer would make it skip the existing rows.
+                start = self._beginning()  # raises the reason if there is none
+            # Move the consumer only after Spark has stored the end: until then a restart begins the
+            # stream again, and would skip the existing rows because of the consumer.
             self._remember(self._first_read(start))
         self._position = self._place_of(end)
         self._table_now(at=self._place_of(start))
@@ -146,7 +152,7 @@ class LakeStreamReader(DataSourceStreamReader):
             raise
 
     def _stopped(self, error: lake.LakeError, begins_after: Position) -> None:
-        self._table_now(at=begins_after)  # or the reason it cannot be read
+        self._table_now(at=begins_after)  # raises the reason if the table cannot be read
         error.add_note(f"the stream stops{_shown(begins_after)}")
 
     def commit(self, end: dict[str, Any]) -> None:
@@ -180,9 +186,7 @@ class LakeStreamReader(DataSourceStreamReader):
         return self._found
 
     def _beginning_if_any(self) -> dict[str, Any]:
-        """Return the start, or nothing if there is none any more; a running stream does not need
-        it.
-        """
+        """Return the start, or nothing if it has expired; a running stream does not need it."""
         try:
             return {_BEGAN: self._beginning()}
         except lake.LakeError:
@@ -203,13 +207,15 @@ class LakeStreamReader(DataSourceStreamReader):
         return self._asked.table.position(offset[_FULL]).before
 
     def _require_same_history(self, *offsets: dict[str, Any]) -> None:
-        """Refuse another history: snapshot numbers are reused after a rollback, and by a recreated
-        table.
+        """Raise if the table has another history: a rollback, or a new table, reuses snapshot
+        numbers.
         """
         for position in map(self._place_of, offsets):
             found = self._asked.table.snapshot(position)
             if found is not None and position.identity not in (None, found.identity):
-                raise self._another_history(position, f"snapshot {found.id} is another one")
+                raise self._another_history(
+                    position, f"snapshot {found.id} is a different snapshot now"
+                )
         start, end = map(self._place_of, offsets)
         if end < start:
             raise self._another_history(start, f"its newest is {end.number}")
@@ -227,7 +233,7 @@ class LakeStreamReader(DataSourceStreamReader):
             self._asked.table.consumers.set(self._consumer, after=position)
 
     def _table_now(self, at: Position | None = None) -> lake.Table:
-        """Return the table as it is now; refuse a dropped table, and changed columns."""
+        """Return the current table; refuse a dropped table, and changed columns."""
         where = _shown(self._position if at is None else at)
         try:
             now = self._place.table(self._name)
@@ -245,9 +251,9 @@ class LakeStreamReader(DataSourceStreamReader):
 
 
 class RefusedStreamReader(DataSourceStreamReader):
-    """A stream that cannot be read; Spark gets the reason with its first call.
+    """A stream that cannot be read: its first call raises the reason.
 
-    Spark 4.1 hides an error that is raised while the reader is created behind one of its own.
+    Spark 4.1 would hide an error that is raised while the reader is created.
     """
 
     def __init__(self, reason: lake.LakeError) -> None:

@@ -1,7 +1,7 @@
-"""Marks commits with an unknown outcome, for another process of the driver.
+"""Marks commits with an unknown outcome, so that another process of the driver finds the mark.
 
-Spark commits and aborts in two processes. The marks are in a directory that only this user can
-enter: if another user could delete a mark, files that a snapshot may need would be deleted.
+Spark commits and aborts in two processes. Only this user can enter the directory of the marks. If
+another user could delete a mark, files that a snapshot may need would be deleted.
 """
 
 from __future__ import annotations
@@ -28,7 +28,9 @@ def mark_unknown(commit: lake.CommitId) -> None:
 
 
 def is_unknown(commit: lake.CommitId) -> bool:
-    """Return True if the files of a commit must be kept, also if marks cannot be trusted."""
+    """Return True if the files of a commit must be kept, also because the marks cannot be
+    trusted.
+    """
     directory = _directory()
     return directory is None or (directory / _name(commit)).exists()
 
@@ -47,7 +49,7 @@ def _directory() -> Path | None:
     except OSError as error:
         found, reason = None, str(error)
     else:
-        reason = "it is not a directory that this user alone may enter"
+        reason = "it is not a directory that only this user may enter"
     if found is not None and _is_private(found):
         return path
     _log.warning(

@@ -54,7 +54,7 @@ class TaskAnswer(WriterCommitMessage):
         self.messages = messages
         self.refused = refused
         self.query = query
-        """The id of the streaming query, which only tasks know, not the driver's writer."""
+        """The id of the streaming query; only tasks know it, not the writer in the driver."""
 
 
 def written_as(options: Mapping[str, str], *, overwrite: bool) -> Written:
@@ -76,7 +76,7 @@ def written_as(options: Mapping[str, str], *, overwrite: bool) -> Written:
 
 
 class _TaskWriter:
-    """The part that both writers share, which runs in a task."""
+    """The part of both writers that runs in a task."""
 
     def __init__(self, table: lake.Table, how: Written) -> None:
         self._table = table
@@ -101,14 +101,14 @@ class _TaskWriter:
             a.refused for a in answers if isinstance(a, TaskAnswer) and a.refused is not None
         ]
         if refused:
-            raise refused[0]  # Spark then aborts, which deletes the files
+            raise refused[0]  # Spark then calls abort, which deletes the files
         require_one_writer(self._table, messages)
         for tries_left in reversed(range(_TRIES)):
             try:
                 publish(self._table, messages, overwrite=self._how.overwrite, commit=commit)
             except lake.CommitOutcomeUnknownError:
                 if not tries_left:
-                    mark_unknown(commit)  # Spark then aborts, but the files must be kept
+                    mark_unknown(commit)  # Spark then calls abort, but the files must be kept
                     raise
             else:
                 return
@@ -137,7 +137,7 @@ class LakeStreamWriter(_TaskWriter, DataSourceStreamArrowWriter):
     """Commits each batch of a stream; a repeated batch publishes nothing twice."""
 
     def __init__(self, table: lake.Table, how: Written, now: Callable[[], lake.Table]) -> None:
-        """Take a function that opens the table again, as columns may be dropped while a stream
+        """Take a function that opens the table again, because columns may be dropped while a stream
         runs.
         """
         super().__init__(table, how)
@@ -183,7 +183,7 @@ class LakeStreamWriter(_TaskWriter, DataSourceStreamArrowWriter):
         if user is None:
             raise lake.InvalidRequestError(
                 "the id of the query is unknown: set option 'query', a name that is the same in "
-                "every run of this stream and used by no other"
+                "every run of this stream and that no other stream uses"
             )
         return lake.CommitId(f"spark-{user}", batch)
 

@@ -109,7 +109,7 @@ def test_a_conflict_with_a_winner_is_lost(bucket, storage):
 def test_endless_conflicts_leave_the_outcome_open(bucket, storage):
     environment = Environment(sleep_seconds=lambda seconds: None)
     bucket.put_faults = [PutFault.CONFLICT] * 100
-    with pytest.raises(UnavailableError, match=r"20 times.*Retry"):
+    with pytest.raises(UnavailableError, match=r"20 attempts.*Retry"):
         ObjectStorage(storage.client, environment=environment).create("s/1", b"x")
 
 

@@ -351,7 +351,9 @@ def test_the_offsets_of_an_earlier_version_are_read(source, events):
     assert reader.latestOffset()["position"] == str(events.position())
 
     again = stream(source)
-    with pytest.raises(lake.NotFoundError, match="up to snapshot 1, but snapshot 1 is another one"):
+    with pytest.raises(
+        lake.NotFoundError, match="up to snapshot 1, but snapshot 1 is a different snapshot now"
+    ):
         again.partitions({**begun, "after": "another"}, ended)
 
 
@@ -445,7 +447,7 @@ def test_a_table_that_was_rolled_back_and_written_again_stops_the_stream(source,
         events.write(rows_of([number]))
     again = stream(source)  # as after a restart, when Spark knows the offset
 
-    with pytest.raises(lake.NotFoundError, match="snapshot 3 is another one"):
+    with pytest.raises(lake.NotFoundError, match="snapshot 3 is a different snapshot now"):
         again.partitions(end, again.latestOffset())
 
 

@@ -132,7 +132,9 @@ def test_a_table_that_is_made_anew_while_a_stream_is_down_stops_it(
     for number in (5, 6, 7):
         add(made, number)
 
-    with pytest.raises(Exception, match=r"has read .* up to snapshot 2, but snapshot 2 is another"):
+    with pytest.raises(
+        Exception, match=r"has read .* up to snapshot 2, but snapshot 2 is a different"
+    ):
         copy(lake_spark, tmp_path / "checkpoint")
     assert ids(target) == [1, 2]
 

@@ -242,7 +242,7 @@ NO_LISTS = ["x", b"x", {"x": 1}, 3, None]
         (lambda table, name: table.consumers.clear(including=name), "must be a regular expression"),
         (
             lambda table, name: table.staged.address(name),
-            "the name of a staged result must be a str",
+            "a staged result must be a str",
         ),
         (lambda table, name: table.system_table(name), "must be text"),
         (lambda table, name: table.rollback(tag=name or 0), "tag must be a str"),
