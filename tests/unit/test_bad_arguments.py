@@ -235,7 +235,7 @@ NO_LISTS = ["x", b"x", {"x": 1}, 3, None]
             lambda table, name: table.tags.delete("a", name, missing_ok=True),
             "tag names must be str",
         ),
-        (lambda table, name: table.tags.rename("a", name), "text"),
+        (lambda table, name: table.tags.rename("a", name), "a tag name must be a str"),
         (lambda table, name: table.branches.delete(name), "a branch name must be a str"),
         (lambda table, name: table.branches.rename("b", name), "a branch name must be a str"),
         (lambda table, name: table.branches.fast_forward(name), "a branch name must be a str"),
