@@ -1,7 +1,7 @@
 """Checks that decoded values are valid values of their types.
 
 Arrow examines texts one by one. Most texts are plain ASCII, and one check of all bytes proves that
-several times faster. Arrow examines only the others.
+several times faster. Only the rest is left to Arrow.
 """
 
 from __future__ import annotations

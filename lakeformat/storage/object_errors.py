@@ -49,12 +49,12 @@ def translated(operation: str, uri: str, secrets: tuple[str, ...] = ()) -> Itera
 
 
 def is_missing(error: Exception) -> bool:
-    """Return True if the error says that an object is missing."""
+    """Return True if the error reports a missing object."""
     return isinstance(error, FileNotFoundError) and "NoSuchBucket" not in str(error)
 
 
 def is_taken(error: Exception) -> bool:
-    """Return True if the error says that the object exists; on S3 also for a conflict."""
+    """Return True if the error reports an existing object; on S3 also for a conflict."""
     return type(error).__name__ in ("AlreadyExistsError", "NotModifiedError", "PreconditionError")
 
 

@@ -14,7 +14,9 @@ __all__ = ["DISK_ERRORS", "reading", "translated"]
 DISK_ERRORS = frozenset(
     {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS, errno.ESTALE}
 )
-"""Error numbers that only disks raise, so that a writer can tell them from errors of its caller."""
+"""Error numbers that only disks raise, so that a writer can distinguish them from its caller's
+errors.
+"""
 
 _RETRY = "Retry once the file system answers again."
 _REMEDIES = {

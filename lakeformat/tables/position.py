@@ -41,7 +41,7 @@ class Position:
     """
     table: str | None = None
     """The location of the table, if known. It is not part of the text, so that stored positions
-    stay valid when the table is renamed.
+    remain valid when the table is renamed.
     """
 
     @classmethod

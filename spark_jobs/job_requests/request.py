@@ -92,7 +92,7 @@ def given_keys(request: Any) -> dict[str, Any]:
 
 
 def check_values(kind: type[Any], given: JsonObject) -> None:
-    """Refuse values that no request of this kind can have, whatever its other keys are."""
+    """Refuse values that no request of this kind can have, for any values of its other keys."""
     if problems := [*_values(kind, given)]:
         raise refusal("; ".join(problems))
 

@@ -2,8 +2,8 @@
 
 A CSV column is a number only if each of its values is written the way that number prints (``1.50``
 may be 1.5). A leading zero, a plus sign, a space, more than 15 digits in a DOUBLE or a whole number
-beyond BIGINT make the column a STRING. JSON marks numbers as numbers, so such a column stays a
-DOUBLE, and an absolute value of 10^15 or more, which may be rounded, is refused.
+beyond BIGINT make the column a STRING. JSON marks numbers as numbers, so such a column is a DOUBLE,
+and an absolute value of 10^15 or more, which may be rounded, is refused.
 """
 
 from __future__ import annotations

@@ -89,7 +89,9 @@ def not_utf_8(path: str, reason: object) -> InvalidRequestError:
 
 
 def require_objects(path: str) -> None:
-    """Refuse a JSON file with a line that is no object: Arrow would crash, or return null rows."""
+    """Refuse a JSON file with a line that is not an object: Arrow would crash, or return null
+    rows.
+    """
     with open(path, "rb") as file:
         for number, line in enumerate(file, 1):
             text = (line.removeprefix(_MARK) if number == 1 else line).strip()

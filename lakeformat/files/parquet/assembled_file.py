@@ -46,7 +46,7 @@ _COLUMNS, _BYTES, _GROUP_ROWS, _GROUP_OFFSET, _STORED_BYTES = 1, 2, 3, 5, 6
 def is_worth_assembling(rows: pa.Table, layout: ParquetLayout, repeated: Collection[str]) -> bool:
     """Return True if Arrow has to encode at most half of a row group, measured in memory.
 
-    The columns that Arrow encodes stay in memory until they are written, so a larger part would
+    The columns that Arrow encodes are kept in memory until they are written, so a larger part would
     cost memory and save no time.
     """
     if PageCodec.of(layout.settings) is None:

@@ -179,7 +179,7 @@ class LeasedRow:
         """Keep the row until it expires; afterwards call only ``release``, which then deletes
         nothing.
 
-        The row was renewed a moment ago, so the lock stays taken for most of its lifetime.
+        The row was renewed a moment ago, so the lock is still held for most of its lifetime.
         """
         self._released.set()
         with self._guard:

@@ -65,7 +65,9 @@ class LockRows:
         self._sql = _SQLITE if is_sqlite else _POSTGRESQL
 
     def wait_at_most(self, connection: Connection, seconds: float) -> None:
-        """Limit the time that this transaction waits for others; SQLite has a limit of its own."""
+        """Limit the time for which this transaction waits for another one; SQLite has a limit of
+        its own.
+        """
         if not self._is_sqlite:
             milliseconds = max(1, int(seconds * 1000))
             connection.exec_driver_sql(f"SET LOCAL lock_timeout = {milliseconds}")
