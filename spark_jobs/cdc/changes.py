@@ -77,7 +77,7 @@ class SourceTable:
             tables = ", ".join(sorted(self.seen)[:5])
             raise lake.InvalidRequestError(
                 f"the messages up to {path} belong to {len(self.seen)} tables ({tables}): choose "
-                "one of them with key 'messages_of'"
+                "one with key 'messages_of'"
             )
 
 
