@@ -1,8 +1,8 @@
 """Binary rows: the bytes of partitions, keys and statistics; a hash of them gives the bucket.
 
-``encode_row`` and ``decode_row`` take one row of any types; ``encode_columns`` and
-``decode_columns`` the columns of many rows. ``layout.py`` draws a row, ``types/values.py``
-lists what each type is in Python.
+``encode_row`` and ``decode_row`` convert one row of any types; ``encode_columns`` and
+``decode_columns`` convert the columns of many rows. ``layout.py`` shows the bytes of a row,
+``types/values.py`` the Python type of each column type.
 """
 
 from __future__ import annotations

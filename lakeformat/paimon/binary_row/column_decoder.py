@@ -1,8 +1,8 @@
 """Decodes many rows of equal types to columns, without an object per row.
 
-Everything is checked before it is read: a row that is too short, of another arity or with a
-reference out of its place ends in ``CorruptTableError`` with the number of the row. A timestamp
-may be too far away for the nanoseconds of Arrow: that is ``UnsupportedError``, not damage.
+Bytes are checked before they are used: a row that is too short, has another arity or has a wrong
+reference raises ``CorruptTableError`` with the number of the row. A timestamp outside of Arrow's
+nanosecond range is not damaged, so it raises ``UnsupportedError``.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class FramedRows:
 
     def __init__(self, rows: pa.Array, types: Sequence[DataType]) -> None:
         if not _is_binary(rows) or rows.null_count:
-            raise InvalidRequestError("framed rows are a binary array without nulls")
+            raise InvalidRequestError("framed rows must be a binary array without nulls")
         self._types = tuple(types)
         self._data, starts, ends = byte_spans(rows)
         self._starts, self._sizes = starts, ends - starts
@@ -94,7 +94,7 @@ class FramedRows:
         return numbers != 0 if code == "?" else numbers
 
     def column(self, position: int) -> pa.Array:
-        """One field of every row."""
+        """Return one field of every row."""
         data_type = self._types[position]
         nulls = self.nulls(position)
         if not isinstance(data_type, AtomicType) or data_type.name is TypeName.VARIANT:
@@ -119,7 +119,7 @@ class FramedRows:
         return header_size(len(self._types)) + 8 * position
 
     def _read(self, code: str, offset: int) -> NDArray[Any]:
-        """One number of each row, at a place that every row is known to have."""
+        """Return one number of each row, at an offset that every row has."""
         if not self._stride:
             return at_every_byte(self._data, code)[self._starts + offset]
         # Rows of one size make a table, whose columns numpy reads much faster.
@@ -132,7 +132,7 @@ class FramedRows:
             return _array(data_type, nulls, as_bits(numbers))
         if data_type.name is TypeName.TIME:
             out_of_day = (numbers < 0) | (numbers >= MILLIS_PER_DAY)
-            self._refuse(out_of_day & ~nulls, position, "out of the day")
+            self._refuse(out_of_day & ~nulls, position, "not a time between 0:00 and 24:00")
         if data_type.name is TypeName.DECIMAL:
             high = (numbers >> np.int64(63)).view(np.uint64)
             return self._decimals(position, data_type, nulls, (numbers.view(np.uint64), high))
@@ -172,7 +172,7 @@ class FramedRows:
     def _wide_decimals(self, position: int, data_type: AtomicType, nulls: Mask) -> pa.Array:
         items, sizes = self._wide_items(position, data_type, nulls)
         wrong = (sizes < 1) | (sizes > reserved_size(data_type))
-        self._refuse(wrong & ~nulls, position, "of a size no decimal has")
+        self._refuse(wrong & ~nulls, position, "of a size that no decimal has")
         words = at_every_byte(self._data, "u8")
         halves = decode_wide(words[items], words[items + 8], np.where(nulls, 1, sizes))
         return self._decimals(position, data_type, nulls, halves)
@@ -187,10 +187,10 @@ class FramedRows:
     def _wide_timestamps(self, position: int, data_type: AtomicType, nulls: Mask) -> pa.Array:
         items, nanos = self._wide_items(position, data_type, nulls)
         wrong = (nanos > MAX_NANO_OF_MILLI) & ~nulls
-        self._refuse(wrong, position, "without a nanosecond of a millisecond")
+        self._refuse(wrong, position, "more than 999999 ns after its millisecond")
         millis = at_every_byte(self._data, "i8")[items]
         unit = timestamp_unit_nanos(data_type)
-        # int64 wraps around, so a sign that turned over tells what did not fit.
+        # int64 wraps around, so a changed sign shows that a value did not fit.
         counts = millis * np.int64(NANOS_PER_MILLI // unit) + nanos // unit
         limit = np.iinfo(np.int64).max // (NANOS_PER_MILLI // unit) + 1
         lost = (np.abs(millis) > limit) | ((millis < 0) != (counts < 0))
@@ -212,7 +212,7 @@ class FramedRows:
         return self._starts + np.where(nulls, 0, offsets), low
 
     def _values(self, position: int, nulls: Mask) -> pa.Array:
-        """Types without a kernel, value by value: statistics hold but nulls of them."""
+        """Decode fields of other types value by value; in statistics these are always null."""
         data_type = self._types[position]
         arrow_type = column_type(data_type)
         if nulls.all():
@@ -233,7 +233,7 @@ class FramedRows:
             raise CorruptTableError(f"{self._name(position)} of binary rows: {reason}") from None
 
     def _references(self, position: int) -> tuple[Positions, Positions]:
-        """Upper and lower half of the slots: offset in the row, and size."""
+        """Return upper and lower half of the slots: the offset in the row, and the size."""
         words = self._read("u8", self._slot_offset(position))
         upper, lower = words >> _HALF_BITS, words & _LOW_HALF
         return upper.view(np.int64), lower.view(np.int64)
@@ -252,7 +252,7 @@ class FramedRows:
             self._refuse(wrong, position, "not UTF-8")
 
     def _refuse(self, wrong: Mask, position: int | None, what: str) -> None:
-        """Name the first row that is wrong, if any is."""
+        """Raise CorruptTableError for the first row that is wrong, if there is one."""
         if not wrong.any():
             return
         field = "" if position is None else f"{self._name(position)} is "
@@ -272,7 +272,7 @@ def _is_binary(rows: object) -> bool:
 
 
 def _common_size(sizes: Positions) -> int:
-    """The size all rows have; 0 if they differ, or if there are none."""
+    """Return the size that all rows share; 0 if sizes differ or there are no rows."""
     return int(sizes[0]) if len(sizes) and (sizes == sizes[0]).all() else 0
 
 

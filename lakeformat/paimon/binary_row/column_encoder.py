@@ -78,7 +78,7 @@ def _write_rows(target: _Target, first: int, parts: RowParts) -> None:
             target.put(first + 8 * number, word)
     arity = len(parts.slots)
     for position, slot in enumerate(parts.slots):
-        # The upper half of a short one is zero, as the buffer is.
+        # A 32-bit slot leaves its upper half at zero, as the buffer has it.
         target.put(first + header_size(arity) + 8 * position, slot)
     offset: Offset = first + fixed_size(arity)
     for tail in parts.tails:

@@ -1,7 +1,7 @@
-"""The words of many rows, column by column, before anything is put side by side.
+"""The words of many rows, column by column, before they are joined to rows.
 
-Encoding writes these parts between one another; hashing mixes them in the order they would lie
-in, so that no row is ever built to be hashed.
+The encoder interleaves these parts. The hash mixes them in the order of a row, so that hashing
+needs no encoded row.
 """
 
 from __future__ import annotations
@@ -46,12 +46,12 @@ __all__ = [
 ]
 
 Slot: TypeAlias = NDArray[np.uint32] | Words
-"""One word per row; those of 32 bits have nothing but zeros in their upper half."""
+"""One word per row; a 32-bit word is the lower half of a slot whose upper half is zero."""
 
 Offset: TypeAlias = int | Positions
-"""The start of the next item in each row; one number while it is equal in all rows."""
+"""The start of the next item in each row; a single number if it is equal in all rows."""
 
-# By size: the bits of a word that belong to so many bytes.
+# By number of bytes: a mask of the bits that this many bytes have in a word.
 MASKS = np.array([(1 << 8 * size) - 1 for size in range(9)], np.uint64)
 
 
@@ -86,19 +86,21 @@ class RowParts:
 
 
 def as_row_columns(arrays: Sequence[pa.Array], types: Sequence[DataType]) -> list[pa.Array]:
-    """Arrays of one length in the form ``row_parts`` takes, items of constructed types encoded."""
+    """Return arrays of equal length in the form of ``row_parts``: constructed types as bytes."""
     if len(arrays) != len(types):
-        raise InvalidRequestError(f"{len(types)} types need as many columns, not {len(arrays)}")
+        raise InvalidRequestError(
+            f"{len(types)} types need {len(types)} columns, got {len(arrays)}"
+        )
     columns = [_as_row_column(*pair) for pair in zip(arrays, types, strict=True)]
     if len({len(column) for column in columns}) > 1:
         raise InvalidRequestError(
-            f"columns of one table are equally long, not {[len(column) for column in columns]}"
+            f"columns must have equal lengths, got {[len(column) for column in columns]}"
         )
     return columns
 
 
 def row_parts(columns: Sequence[pa.Array], types: Sequence[DataType], rows: int) -> RowParts:
-    """Take columns apart to the words of their rows."""
+    """Split columns into the words of their rows."""
     arity = len(types)
     parts = RowParts(rows, [0] * (header_size(arity) // 8), end=fixed_size(arity))
     for position, (column, data_type) in enumerate(zip(columns, types, strict=True)):
@@ -127,7 +129,7 @@ def _as_row_column(array: pa.Array, data_type: DataType) -> pa.Array:
 def _number_slot(column: pa.Array, nulls: NDArray[np.bool_] | None) -> Slot:
     values = numbers(column)
     if values.ndim == 2:
-        values = values[:, 0]  # the low half of a decimal is all of a compact one
+        values = values[:, 0]  # a compact decimal is in its low half
     if values.itemsize < 4:
         values = values.view(f"<u{values.itemsize}").astype(np.uint32)
     words: Slot = values.view(f"<u{values.itemsize}")
@@ -149,7 +151,7 @@ def _add_wide(
         low = (rest * timestamp_unit_nanos(data_type)).view(np.uint64)
         words = (millis.view(np.uint64),)
     if nulls is not None:
-        # The room stays, filled with zeros, and the slot keeps pointing at it.
+        # A null keeps its item, filled with zeros, and its slot refers to it.
         low = np.where(nulls, np.uint64(0), low)
         words = tuple(np.where(nulls, np.uint64(0), word) for word in words)
     parts.slots.append(_references(parts.end, low))

@@ -1,8 +1,8 @@
 """Decodes one row to values of any types; for many rows see ``column_decoder.py``.
 
-Bytes are not trusted: a reference out of its place, a count too large or a value that its type
-cannot hold ends in ``CorruptTableError``. Items are charged to the room of what holds them, so
-that overlapping references cannot make a small row into large values.
+Bytes are not trusted: a wrong reference, a count that is too large or a value that its type cannot
+hold raises ``CorruptTableError``. The items of a row or array must together fit into its bytes, so
+overlapping references cannot make large values of a small row.
 """
 
 from __future__ import annotations
@@ -69,24 +69,24 @@ def _decode_item(item: memoryview, data_type: DataType) -> Value:
 
 
 class _Section:
-    """A row or array: its bytes, and how much of the room for items is not yet used."""
+    """A row or array: its bytes, and how many bytes for items are not used yet."""
 
     __slots__ = ("content", "room", "start")
 
     def __init__(self, content: memoryview, start: int) -> None:
         if len(content) < start:
-            raise ValueError(f"{len(content)} bytes where {start} are fixed")
+            raise ValueError(f"it has {len(content)} bytes, but its fixed part needs {start}")
         self.content = content
         self.start = start
         self.room = len(content) - start
 
     def item(self, offset: int, size: int) -> memoryview:
-        """The bytes a reference points at."""
+        """Return the bytes that a reference points to."""
         end = offset + size
         self.room -= size
         if not self.start <= offset <= end <= len(self.content) or self.room < 0:
             raise ValueError(
-                f"a reference to {size} bytes at {offset} leaves the items, "
+                f"a reference to {size} bytes at {offset} is outside of the items, "
                 f"which end at {len(self.content)}"
             )
         return self.content[offset:end]
@@ -166,7 +166,7 @@ def _stored_bytes(section: _Section, at: int) -> memoryview:
         return section.item(offset, size)
     size = mark & ~INLINE_MARK
     if size > MAX_INLINE_SIZE:
-        raise ValueError(f"a slot cannot hold {size} bytes itself")
+        raise ValueError(f"a text of {size} bytes does not fit into a slot")
     return section.content[at : at + size]
 
 

@@ -103,7 +103,7 @@ class _Items:
         self.content = bytearray()
 
     def refer(self, item: bytes, low: int | None = None) -> bytes:
-        """Append an item; its reference, whose low half is the size unless given."""
+        """Append an item; return its reference, with its size or ``low`` in the lower half."""
         offset = self.start + len(self.content)
         self.content += item.ljust(padded(len(item)), b"\0")
         return struct.pack("<II", len(item) if low is None else low, offset)
@@ -116,13 +116,13 @@ def _encode_field(
         return _encode_slot(value, data_type, items)
     bit = KIND_BITS + position
     slots[bit // 8] |= 1 << bit % 8
-    # A null that is wide keeps its room, and its slot points there: keys hash these bytes.
+    # A wide null keeps its item, and its slot refers to it: keys hash these bytes.
     reserved = reserved_size(data_type)
     return items.refer(bytes(reserved), low=0) if reserved else bytes(8)
 
 
 def _encode_slot(value: Value, data_type: DataType, items: _Items) -> bytes:
-    """The bytes of a value in a slot, in as few as an array element has."""
+    """Return the bytes of a value in a slot; no more than an array element has."""
     if not isinstance(data_type, AtomicType):
         return items.refer(encode_item(value, data_type))
     if is_bytes(data_type):
@@ -138,9 +138,9 @@ def _encode_slot(value: Value, data_type: DataType, items: _Items) -> bytes:
 
 def _encode_number(value: Value, data_type: AtomicType) -> bytes:
     if isinstance(value, bool) is not (data_type.name is TypeName.BOOLEAN):
-        raise TypeError("truth values are BOOLEAN, and nothing else is")
+        raise TypeError("a BOOLEAN column needs a bool, and other columns refuse one")
     if data_type.name is TypeName.TIME and not 0 <= value < MILLIS_PER_DAY:
-        raise ValueError("a day has no such millisecond")
+        raise ValueError("not a millisecond of one day")
     return struct.pack(f"<{number_code(data_type)}", value)
 
 
@@ -185,7 +185,7 @@ def _encode_array(values: Sequence[Value], element: DataType) -> bytes:
     struct.pack_into("<i", fixed, 0, len(values))
     for position, value in enumerate(values):
         if value is None:
-            # Unlike in a row, a wide null keeps no room.
+            # Unlike in a row, a wide null has no item.
             fixed[4 + position // 8] |= 1 << position % 8
         else:
             start = first + position * size
@@ -195,7 +195,7 @@ def _encode_array(values: Sequence[Value], element: DataType) -> bytes:
 
 
 def _one_nan(value: Value) -> Value:
-    """Arrays know one NaN only, rows keep each."""
+    """Return the value, with one NaN for all: arrays hold only this one, rows hold any."""
     return math.nan if isinstance(value, float) and math.isnan(value) else value
 
 
@@ -213,5 +213,5 @@ def _encode_vector(values: Sequence[Value], data_type: VectorType) -> bytes:
     if len(values) != data_type.length:
         raise ValueError(f"a VECTOR of {data_type.length} cannot hold {len(values)} elements")
     packed = b"".join(_encode_number(value, element) for value in values)
-    # Unlike other items a vector counts its padding as its own, after an unpadded count.
+    # Unlike for other items, the size of a vector includes its padding; its count does not.
     return struct.pack("<i", len(values)) + packed.ljust(padded(len(packed)), b"\0")

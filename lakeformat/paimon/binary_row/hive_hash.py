@@ -1,4 +1,4 @@
-"""The hash Hive gives a value, which ``bucket-function.type = hive`` divides rows by."""
+"""Hive's hash of a value, by which ``bucket-function.type = hive`` chooses the bucket."""
 
 from __future__ import annotations
 
@@ -38,19 +38,19 @@ HIVE_TYPES = frozenset(
         TypeName.GEOGRAPHY,
     }
 )
-"""The types it is defined for; a timestamp is not one of them."""
+"""The types that have a Hive hash; timestamps have none."""
 
 _FACTOR = 31
 _MASK = 0xFFFFFFFF
 _HALF = np.uint64(32)
 
-# Below this many values a Python loop over one of them is cheaper than a step for all.
+# For fewer values, a Python loop over each is faster than numpy steps over all.
 _FEW = 16
 _BLOCK = 1 << 16
 
 
 def hive_hashes(column: pa.Array, data_type: DataType) -> Hashes:
-    """The hash of each value, before the columns of a key are combined; a null has 0."""
+    """Return the hash of each value of one key column; a null has 0."""
     nulls = null_mask(column)
     if is_bytes(data_type):
         return _of_bytes(*spans(column, nulls))
@@ -72,14 +72,14 @@ def _of_numbers(values: NDArray[Any]) -> Hashes:
 
 
 def _float_bits(values: NDArray[Any]) -> NDArray[Any]:
-    """The bits as Java gives them: both zeros are 0, and there is one NaN."""
+    """Return the bits as Java has them: both zeros are 0, and there is one NaN."""
     same = np.where(values == 0, values.dtype.type(0), values)
     same[np.isnan(values)] = np.nan
     return same.view(f"<i{values.itemsize}")
 
 
 def _of_bytes(source: Words, starts: Positions, sizes: Positions) -> Hashes:
-    """``h = 31 * h + signed byte``, byte by byte in all values at once, the longest ones first."""
+    """Return ``h = 31 * h + signed byte`` of each value; all values advance byte by byte."""
     longest = int(sizes.max(initial=0))
     narrow = np.uint16 if longest <= 0xFFFF else np.int64
     order = np.argsort((longest - sizes).astype(narrow), kind="stable")
@@ -131,13 +131,13 @@ def _of_decimals(halves: Words, scale: int) -> Hashes:
 
 
 def _limbs(low: Words, high: Words) -> list[Words]:
-    """A number as four digits of 32 bits, the highest one first."""
+    """Return a number as four digits of 32 bits, the highest one first."""
     mask = np.uint64(_MASK)
     return [high >> _HALF, high & mask, low >> _HALF, low & mask]
 
 
 def _divide_by_ten(limbs: list[Words]) -> tuple[list[Words], Words]:
-    """Long division, digit by digit."""
+    """Divide digit by digit; return the quotient and the remainder."""
     ten = np.uint64(10)
     remainder = np.zeros_like(limbs[0])
     quotients = []

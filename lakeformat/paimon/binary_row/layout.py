@@ -37,7 +37,7 @@ FRAME_SIZE = 4
 KIND_BITS = 8
 MAX_INLINE_SIZE = 7
 INLINE_MARK = 0x80
-"""In the last byte of a slot: the size is in the other bits, the text in the other bytes."""
+"""Marks the last byte of a slot that holds a text itself; its other bits are the size."""
 
 _COMPACT_TIMESTAMP_PRECISION = 3
 _WIDE_DECIMAL_SIZE = 16
@@ -57,26 +57,26 @@ _NUMBERS = {
 }
 
 VECTOR_ELEMENTS = frozenset(_NUMBERS) - {TypeName.DATE, TypeName.TIME}
-"""The types a VECTOR is made of; none of its elements is null."""
+"""The element types of a VECTOR; its elements are never null."""
 
 
 def header_size(arity: int) -> int:
-    """Bytes of row kind and null bits."""
+    """Return the number of bytes of row kind and null bits."""
     return (arity + 63 + KIND_BITS) // 64 * 8
 
 
 def fixed_size(arity: int) -> int:
-    """Bytes of header and slots: where the items start."""
+    """Return the number of bytes of header and slots: the offset of the first item."""
     return header_size(arity) + 8 * arity
 
 
 def padded(size: int) -> int:
-    """Bytes an item takes, zeros at its end included."""
+    """Return the number of bytes of an item with the zeros at its end."""
     return (size + 7) // 8 * 8
 
 
 def number_code(data_type: DataType) -> str | None:
-    """Return the letter, in ``struct`` and numpy, of a type in its slot; None if not a number."""
+    """Return the ``struct`` and numpy code of a type in its slot; None if not a number."""
     if not isinstance(data_type, AtomicType) or reserved_size(data_type):
         return None
     if data_type.name is TypeName.DECIMAL or data_type.name in _TIMESTAMPS:
@@ -85,7 +85,7 @@ def number_code(data_type: DataType) -> str | None:
 
 
 def reserved_size(data_type: DataType) -> int:
-    """Bytes a row keeps for a wide decimal or timestamp, null or not; 0 for any other type."""
+    """Return the bytes kept for a wide decimal or timestamp, null or not; 0 for other types."""
     if not isinstance(data_type, AtomicType):
         return 0
     if data_type.name is TypeName.DECIMAL:
@@ -96,7 +96,7 @@ def reserved_size(data_type: DataType) -> int:
 
 
 def element_size(data_type: DataType) -> int:
-    """Bytes of one element of an array."""
+    """Return the number of bytes of one element of an array."""
     code = number_code(data_type)
     return 8 if code is None else struct.calcsize(f"<{code}")
 
@@ -107,7 +107,7 @@ def frame_row(row: bytes, arity: int) -> bytes:
 
 
 def unframe_row(framed: bytes) -> tuple[int, bytes]:
-    """The arity, and the row that has room for that many fields."""
+    """Return the arity and the row; raise if the row is too short for that many fields."""
     arity = int.from_bytes(framed[:FRAME_SIZE], "big", signed=True)
     row = framed[FRAME_SIZE:]
     if len(framed) < FRAME_SIZE or arity < 0 or len(row) < fixed_size(arity):

@@ -1,7 +1,7 @@
 """The hash of rows: Murmur3 x86-32 with seed 42 over their bytes without the frame.
 
-Rows are hashed in step: the first word of all of them, then the second, and so on. Constants come
-from the algorithm; everything is modulo 2**32 and the result is read as a signed number.
+All rows are hashed at once: the first word of each, then the second, and so on. The constants are
+those of the algorithm; arithmetic is modulo 2**32 and the result is a signed number.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ _C1, _C2 = 0xCC9E2D51, 0x1B873593
 _ADD = 0xE6546B64
 _MASK = 0xFFFFFFFF
 
-# Below this many rows a Python loop over one of them is cheaper than a step for all.
+# For fewer rows, a Python loop over each is faster than numpy steps over all.
 _FEW = 16
 _BLOCK = 1 << 16
 
 
 def hash_row(row: bytes) -> int:
-    """The signed hash of one row."""
+    """Return the signed hash of one row."""
     lane = _continue(_SEED, np.frombuffer(row, np.uint8))
     return int(_finish(np.array([lane], np.uint32), len(row))[0])
 
 
 def hash_parts(parts: RowParts) -> NDArray[np.int32]:
-    """The hash of each row."""
+    """Return the hash of each row."""
     shared = _shared_start(parts.header)
     state = _Lockstep(parts.rows, _continue(_SEED, shared.view(np.uint8)))
     for words in (*parts.header[len(shared) :], *parts.slots):
@@ -55,12 +55,12 @@ def hash_parts(parts: RowParts) -> NDArray[np.int32]:
 
 
 def _shared_start(header: list[int | Words]) -> Words:
-    """The words at the start that all rows share, so that they are mixed once."""
+    """Return the first words if all rows share them, so that they are mixed only once."""
     return np.array(list(takewhile(lambda word: isinstance(word, int), header)), np.uint64)
 
 
 class _Lockstep:
-    """One hash in the making per row, mixed in place."""
+    """The unfinished hash of each row, mixed in place."""
 
     __slots__ = ("_scratch", "_word", "lanes")
 
@@ -70,10 +70,10 @@ class _Lockstep:
         self._scratch = np.empty(rows, np.uint32)
 
     def mix(self, words: Slot) -> None:
-        """Mix one 64-bit word per row into as many rows, from the first one on, as there are."""
+        """Mix 64-bit words into the first rows, one word into each."""
         if words.dtype == np.uint32:
             self._mix_half(words.view(np.uint32))
-            self._stir(len(words))  # the upper half is zero and changes nothing before
+            self._stir(len(words))  # a zero upper half needs only this step
         else:
             halves = np.ascontiguousarray(words).view(np.uint32)
             self._mix_half(halves[0::2])
@@ -96,7 +96,7 @@ class _Lockstep:
 
 
 def _mix_items(state: _Lockstep, tail: ItemTail) -> None:
-    """Longest items first, so that the rows which still have a word are always the first ones."""
+    """Mix items, longest first, so that rows with words left are always the first rows."""
     counts = (tail.sizes + 7) >> 3
     longest = int(counts.max(initial=0))
     if longest == 0:
@@ -120,7 +120,7 @@ def _mix_descending(state: _Lockstep, source: Words, starts: Positions, sizes: P
     while active > _FEW:
         content = reader.read(active)
         going_on = int(np.searchsorted(remaining[:active], -(done + 1)))
-        # What follows an item in its last word belongs to others; in the row it is zero.
+        # Bytes after an item in its last word belong to other items; a row has zeros there.
         ended = slice(going_on, active)
         content[ended] &= MASKS[sizes[ended] - 8 * done]
         state.mix(content)
@@ -131,7 +131,7 @@ def _mix_descending(state: _Lockstep, source: Words, starts: Positions, sizes: P
 
 
 def _continue(lane: int, data: Bytes) -> int:
-    """Mix the bytes of one row, filled up to whole 64-bit words."""
+    """Mix the bytes of one row, padded with zeros to whole 64-bit words."""
     for start in range(0, len(data), _BLOCK):
         block = data[start : start + _BLOCK]
         words = np.zeros((len(block) + 7) // 8 * 2, np.uint32)

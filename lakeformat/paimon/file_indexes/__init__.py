@@ -1,1 +1,1 @@
-"""File indexes of existing data files: added, built again, and removed."""
+"""File indexes of existing data files: added, rebuilt and removed."""

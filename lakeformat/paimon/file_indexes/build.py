@@ -51,10 +51,10 @@ def build_index(handle: TableHandle, unit: IndexUnit) -> BuiltIndex | None:
     if len(container) <= handle.options.file_index_in_manifest_threshold_bytes:
         file = replace(file, embedded_file_index=container)
         if file == old:
-            # pypaimon takes a file for deleted that goes out and comes in as it was.
+            # pypaimon treats a file as deleted if a commit deletes it and adds it unchanged.
             return None
         return BuiltIndex(unit=unit, file=file, index_bytes=len(container))
-    # A name of its own: older snapshots still refer to the index it takes the place of.
+    # A new name, because older snapshots still refer to the old index file.
     name = f"{old.file_name}-{handle.environment.new_id()}{INDEX_SUFFIX}"
     storage, path = index_place(handle, unit.entry, name)
     try:

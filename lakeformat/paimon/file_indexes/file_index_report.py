@@ -18,12 +18,12 @@ class FileIndexOutcome:
     file: str
     reason: str
     index_bytes: int = 0
-    """The size of its new index; 0 where it has none, or in a dry run."""
+    """The size of its new index; 0 without an index, or in a dry run."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileIndexReport(Report):
-    """The outcome of a rewrite of file indexes, or what it would be."""
+    """The outcome of a rewrite of file indexes, or of its dry run."""
 
     table: str
     dry_run: bool

@@ -119,8 +119,7 @@ def _same_type(one: DataField, other: DataField) -> bool:
 
 
 def _indexed(handle: TableHandle, entry: ManifestEntry) -> Indexed:
-    """Return the columns and kinds of a file's index; a damaged one counts as none and is built
-    anew."""
+    """Return the columns and kinds of a file's index; a damaged index counts as none."""
     found: set[tuple[str, str]] = set()
     try:
         if (embedded := entry.file.embedded_file_index) is not None:

@@ -33,13 +33,13 @@ __all__ = ["OnFiles", "rewrite_file_indexes"]
 
 _log = logging.getLogger(__name__)
 OnFiles: TypeAlias = Callable[[int, int], object]
-"""Is called with the number of files, and the number of files with their index built."""
+"""Called with the number of files, and the number of files whose index is built."""
 
 _GROUP_FILES = 256
-"""The number of files in one commit: a conflict costs no more of the work."""
+"""The number of files in one commit: a conflict repeats the work for no more files."""
 
 _Outcome: TypeAlias = tuple[IndexUnit, BuiltIndex | None]
-"""A file, and its new index; None if no index can be built of it."""
+"""A file, and its new index; None if no index can be built for it."""
 
 
 def rewrite_file_indexes(
@@ -88,7 +88,7 @@ class _IndexRewrite:
     published: list[BuiltIndex] = field(default_factory=list)
     snapshot_ids: list[int] = field(default_factory=list)
     _settled: set[str] = field(default_factory=set)
-    """Names of files that have every index that can be built of them."""
+    """Names of files that have every index that can be built for them."""
     _waiting: list[_Outcome] = field(default_factory=list)
     """Indexes that are built and not committed yet."""
     _done: int = 0
@@ -152,8 +152,9 @@ class _IndexRewrite:
             return
         places = {unit.entry.identity: place for place, unit in enumerate(self.units)}
         built.sort(key=lambda each: places[each.unit.entry.identity])
-        # A file may come in as it was before this run: pypaimon must not find it deleted then. What
-        # the run itself deletes it does not bring back, so merging once is enough.
+        # The run may add an entry that an earlier commit deleted, and pypaimon would then treat the
+        # file as deleted. So the first commit merges deletions away. Later commits of the run add
+        # no entry that the run has deleted.
         options = CommitOptions(merge=None if self.snapshot_ids else pick_deletions)
         report = commit_messages(self.handle, _messages(self.handle, built), options)
         assert report.snapshot_id is not None
@@ -176,7 +177,7 @@ class _IndexRewrite:
         if units:
             reason = f"{len(units)} of {self.files} files {would} other indexes"
         elif wanted:
-            reason = f"all {self.files} files have the indexes that can be built of them"
+            reason = f"all {self.files} files have all indexes that can be built for them"
         else:
             reason = "the table's options ask for no file index, and no file has one"
         return FileIndexReport(
@@ -211,8 +212,7 @@ def _discard(outcomes: Sequence[_Outcome]) -> None:
 
 
 def _messages(handle: TableHandle, built: Sequence[BuiltIndex]) -> list[CommitMessage]:
-    """Return a message for each file: it replaces the file with its old index by the one with the
-    new."""
+    """Return a message for each file, which replaces its old index by the new one."""
     return [
         CommitMessage(
             table=handle.uri,

@@ -13,7 +13,7 @@ __all__ = ["MergeEngine"]
 
 
 class MergeEngine(Protocol):
-    """Merges rows wherever rows of one key meet: in a write buffer, a compaction or a read.
+    """Merges the rows of each key in a write buffer, a compaction or a read.
 
     Rows are tables of ``_SEQUENCE_NUMBER``, ``_VALUE_KIND`` and columns of the table. A key with
     one row keeps that row and its kind unchanged in every engine.

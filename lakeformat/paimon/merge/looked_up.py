@@ -1,7 +1,7 @@
-"""Tables whose compactions look up older rows: rows above level 0 already include them.
+"""Tables whose compactions look up older rows: rows above level 0 already include older rows.
 
-Of the rows of a key above level 0, the one of the lowest level includes all higher ones; merging
-it with them again would count them twice.
+The row of a key at its lowest level above 0 includes the rows at all higher levels. Merging them
+again would count them twice.
 """
 
 from __future__ import annotations
@@ -85,9 +85,9 @@ def current_rows(groups: KeyGroups, levels: Levels) -> CurrentRows:
 def _without_superseded(
     groups: KeyGroups, levels: Levels, places: Positions
 ) -> tuple[KeyGroups, Positions]:
-    """Keep one row above level 0 of each key; return the groups and the places of those rows.
+    """Keep one row above level 0 of each key; return the groups and the places of these rows.
 
-    ``places`` are those of all rows above level 0.
+    ``places`` are the places of all rows above level 0.
     """
     keys = groups.key_of[places]
     is_first = np.append(True, keys[1:] != keys[:-1])[: len(places)]
@@ -105,7 +105,7 @@ def _without_superseded(
 
 @dataclass(frozen=True, slots=True)
 class LookedUp:
-    """An engine for reads: its input has the level of each row, its result has not."""
+    """An engine for reads: its input has the level of each row, its result does not."""
 
     engine: MergeEngine
 

@@ -28,7 +28,7 @@ class MergeOrder:
     sequence: tuple[str, ...] = ()
     """The columns of ``sequence.field``."""
     descending: bool = False
-    """True if the smallest value of those is the newest; null is always the oldest."""
+    """True if the smallest sequence value is the newest; null is always the oldest."""
 
     def group(self, rows: pa.Table, *, numbered: bool = True) -> KeyGroups:
         """Put rows in order; of rows that compare equal the later one in ``rows`` is newer.
@@ -61,7 +61,7 @@ def _reversed(word: KeyWord, rows: Positions | None) -> Words:
 
 
 def _adds(rows: pa.Table, positions: Positions | None) -> Words:
-    """Sort adds after retracts among rows with one number, which two writers may have given."""
+    """Sort adds after retracts of the same number, which two writers may have assigned."""
     kinds = rows[VALUE_KIND.name].to_numpy()
     return (~is_retract(kinds if positions is None else kinds[positions])).astype(np.uint64)
 

@@ -29,7 +29,7 @@ class PartialUpdate:
     rules: PartialUpdateRules
 
     def needs(self, columns: Sequence[str]) -> tuple[str, ...]:
-        """Add the sequence of every column, and of groups that may remove the row."""
+        """Add the sequence columns of these columns, and of groups that may remove the row."""
         wanted = set(columns)
         for group in self.rules.groups:
             followers = {*group.sequence, *group.protected}
@@ -120,7 +120,7 @@ class _PartialUpdate:
         return merged
 
     def _of_adds(self, columns: Mapping[str, Sequence[str]], others: Positions) -> _Sources:
-        """Return the source row of each column if all rows are adds, with room for other keys."""
+        """Return the source rows of columns for keys with adds alone; other keys are set later."""
         is_added = self._meets.copy()
         is_added[others] = False
         if not is_added.any():
@@ -161,7 +161,7 @@ _LAST = "last row"
 
 
 def _validity(rules: PartialUpdateRules, rows: pa.Table) -> Iterator[tuple[str, Mask]]:
-    """Yield the rows with a value, for the columns outside groups that have nulls."""
+    """Yield each column outside groups that has nulls, with a mask of its values."""
     for name in rules.columns:
         if name in rows.column_names and name not in rules.group_of and rows[name].null_count:
             yield name, pc.is_valid(rows[name]).to_numpy()

@@ -13,7 +13,7 @@ from lakeformat.rows.groups import KeyGroups, Mask, Positions
 __all__ = ["NOWHERE", "newest_by_sequence", "newest_valid"]
 
 NOWHERE = -1
-"""The position of a null that no row holds."""
+"""The source row of a null that no row holds."""
 _BITS = 8
 _STEPS = 8
 """The number of rows of each key that are tried singly before all rows are compared."""

@@ -153,7 +153,7 @@ class RowByRow:
         self._remove(slots[removed], rows[removed])
 
     def _removal_places(self, compared: Sequence[tuple[Mask, Mask]], deletes: Mask) -> Positions:
-        """Return the column from which on a row that removes its key is ignored."""
+        """Return the column from which on a row that removes its key is not applied."""
         places = np.full(len(deletes), len(self._rules.columns))
         for group, (present, late) in zip(self._rules.groups, compared, strict=True):
             if self._rules.removes(group):

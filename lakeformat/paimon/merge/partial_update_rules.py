@@ -19,7 +19,7 @@ class PartialUpdateRules:
     columns: tuple[str, ...]
     """Every column of the table, in its order."""
     keys: tuple[str, ...] = ()
-    """Those that identify a row, for errors."""
+    """The columns that identify a row, for errors."""
     not_null: frozenset[str] = frozenset()
     groups: tuple[SequenceGroup, ...] = ()
     functions: Mapping[str, AggregateFunction] = field(default_factory=dict)

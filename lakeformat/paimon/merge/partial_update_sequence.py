@@ -18,7 +18,7 @@ from lakeformat.rows.word_order import sort_by_words
 __all__ = ["NEVER", "Sequences", "read_sequences"]
 
 NEVER = np.iinfo(np.int64).min
-"""The sequence of a state that no row has reached yet, and of a row without any."""
+"""The sequence of a state without a row, and of a row without sequence values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,8 @@ class Sequences:
 def read_sequences(rows: pa.Table, names: Sequence[str]) -> Sequences:
     """Return the sequences of all rows, compared from left to right, null the smallest.
 
-    A group whose columns are not read has no sequence: nothing that is read depends on it.
+    If the columns of a group are not read, its rows have no sequence: no column that is read
+    depends on it.
     """
     if not set(names) <= set(rows.column_names):
         return Sequences(np.full(rows.num_rows, NEVER), np.zeros(rows.num_rows, dtype=bool))

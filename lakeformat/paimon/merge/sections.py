@@ -28,9 +28,9 @@ Section: TypeAlias = tuple[Run, ...]
 
 
 def key_sections(files: Sequence[DataFileMeta], key_types: Sequence[DataType]) -> list[Section]:
-    """Part files by the ranges of their keys; sections come in the order of their keys.
+    """Divide files into sections with separate key ranges, in key order.
 
-    The runs of a section come oldest first, by their largest sequence numbers.
+    The runs of a section are in the order of their largest sequence numbers, oldest first.
     """
     if not files:
         return []

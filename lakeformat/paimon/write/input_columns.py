@@ -1,6 +1,7 @@
-"""Converts input rows to the columns of the table; no value is ever changed.
+"""Converts input rows to the columns of the table without changing any value.
 
-Raises an error that names the column otherwise. Missing values become the default of the column.
+A value that cannot be converted raises an error that names the column. Missing values become the
+default of the column.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ _INTEGER_DIGITS = 20
 _MOST_DICTIONARY_BYTES = 64 << 10
 _QUOTE = "'"
 _FEW = 512
-"""Arrow's full check of fewer values takes less time than a look at their bytes."""
+"""Up to this number of values, Arrow's full check is faster than a check of their bytes."""
 
 
 class InputColumns:
@@ -38,9 +39,9 @@ class InputColumns:
     """
 
     def __init__(self, fields: tuple[DataField, ...], encoded: Collection[str] = ()) -> None:
-        """Keep the columns; those in ``encoded`` may be passed on as numbers.
+        """Keep the columns; columns in ``encoded`` may be passed on as numbers.
 
-        Texts are if they arrive as dictionaries, decimals always.
+        Texts are passed on so if they arrive as dictionaries, decimals always.
         """
         self._fields = fields
         self._encoded = encoded

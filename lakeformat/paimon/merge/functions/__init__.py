@@ -1,1 +1,1 @@
-"""Aggregate functions: each makes one value of the values of one column and one key."""
+"""Aggregate functions: each combines the values of one column and one key to one value."""

@@ -51,7 +51,7 @@ class CollectFunction:
 
 
 def without(states: pa.Array, values: pa.Array, *, every: bool) -> pa.Array:
-    """Remove elements from lists: every equal one, or the first for each element of ``values``."""
+    """Remove elements from lists: all that equal one of ``values``, or one for each of them."""
     both = pa.concat_arrays([states, values])
     codes = codes_of(both.values)
     found = slice_elements(both, 0, len(states))
@@ -69,7 +69,7 @@ def without(states: pa.Array, values: pa.Array, *, every: bool) -> pa.Array:
 
 
 def _occurrence(pairs: Positions) -> Positions:
-    """Return the number of equal elements before each one."""
+    """Return, for each element, the number of equal elements before it."""
     order = np.argsort(pairs, kind="stable")
     ordered = pairs[order]
     before = np.empty(len(pairs), np.int64)

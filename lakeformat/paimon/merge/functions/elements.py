@@ -30,7 +30,7 @@ class Elements:
     keys: Positions
     """The key of each element."""
     rows: Positions
-    """The value of each element, numbered in merge order."""
+    """The list or map that holds each element, numbered in merge order."""
     places: Positions
     """The position of each element in the child columns."""
 
@@ -49,7 +49,7 @@ def elements_of(values: pa.Array, groups: KeyGroups) -> Elements:
 
 
 def slice_elements(values: pa.Array, start: int, count: int) -> Elements:
-    """Return the elements of consecutive values, each value a key of its own."""
+    """Return the elements of consecutive values; each value counts as its own key."""
     return elements_of(values, KeyGroups(start + np.arange(count), np.arange(count)))
 
 
@@ -58,7 +58,7 @@ def _offsets(keys: Positions, count: int) -> pa.Array:
 
 
 def lists_of(elements: pa.Array, keys: Positions, has: Mask, kind: pa.DataType) -> pa.Array:
-    """Return one list per key of elements sorted by key; null for a key without a list."""
+    """Build one list per key from elements sorted by key; null where ``has`` is False."""
     mask = None if has.all() else pa.array(~has)
     return pa.ListArray.from_arrays(_offsets(keys, len(has)), elements, type=kind, mask=mask)
 
@@ -66,17 +66,17 @@ def lists_of(elements: pa.Array, keys: Positions, has: Mask, kind: pa.DataType) 
 def maps_of(
     names: pa.Array, items: pa.Array, keys: Positions, has: Mask, kind: pa.DataType
 ) -> pa.Array:
-    """Return one map per key of entries sorted by key; null for a key without a map."""
+    """Build one map per key from entries sorted by key; null where ``has`` is False."""
     mask = None if has.all() else pa.array(~has)
     return pa.MapArray.from_arrays(_offsets(keys, len(has)), names, items, type=kind, mask=mask)
 
 
 @dataclass(frozen=True, slots=True)
 class Pairs:
-    """Elements that are equal within one key, under one number."""
+    """Pairs of a key and an element; equal elements of one key are one pair."""
 
     of: Positions
-    """The pair of each element; pairs are numbered in the order they first appear in."""
+    """The pair of each element; pairs are numbered in the order of their first element."""
     first: Positions
     """The first element of each pair."""
 

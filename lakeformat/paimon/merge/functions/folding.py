@@ -1,7 +1,7 @@
-"""State of the functions that join values, such as collections, and compare none.
+"""State of functions that join values, such as collections, instead of choosing one of them.
 
-Adds are only noted. All noted values are joined together when anything but an add follows, or at
-the end. So a merge of adds alone is one reduction.
+Adds are only noted. All noted values are joined at once before any other operation, or at the end.
+So a merge of adds alone needs one reduction.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class JoiningFunction(AggregateFunction, Protocol):
 
     @property
     def column(self) -> str:
-        """The name for error messages."""
+        """The name of the column, for error messages."""
         ...
 
     @property
@@ -46,7 +46,7 @@ _NOTHING = -1
 
 
 class Folding:
-    """The state of each key as a place in one of several pieces; the first is the column."""
+    """The state of each key as a position in one of several arrays; the first is the column."""
 
     def __init__(
         self,

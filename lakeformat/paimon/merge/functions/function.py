@@ -21,14 +21,14 @@ class RefusedRow(InvalidRequestError):
         super().__init__(reason)
         self.reason = reason
         self.row = row
-        """Its position in the column."""
+        """The position of the row in the column."""
 
 
 class Accumulator(Protocol):
     """The state of one column for all keys of a merge; every state begins as NULL.
 
-    ``keys`` are numbers of keys, each at most once in a call; ``rows`` are as many positions in
-    the column, the row of each key.
+    ``keys`` are key numbers, each at most once in a call; ``rows`` has the position of each key's
+    row in the column.
     """
 
     def add(self, keys: Positions, rows: Positions) -> None:
@@ -57,7 +57,7 @@ class Accumulator(Protocol):
 
 
 class AggregateFunction(Protocol):
-    """Makes one value of the values of one column and one key, with its options."""
+    """Combines the values of one column and one key to one value."""
 
     @property
     def name(self) -> str:

@@ -1,7 +1,7 @@
 """``rbm64``: the union of 64-bit Roaring bitmaps in the format of Java's library.
 
-That form is not the portable one. It is a radix tree over the high 48 bits of the numbers, whose
-leaves name containers of low 16 bits; nodes come depth first, all numbers are little-endian:
+This is not the portable format. It is a radix tree over the high 48 bits of the numbers. Each leaf
+names a container of low 16 bits. Nodes are stored depth first, and all numbers are little-endian:
 
     0, or 1 and:  keys int64 | nodes | container arrays
     node          type int8 | children int16 | prefix length int8 | prefix | body
@@ -10,7 +10,7 @@ leaves name containers of low 16 bits; nodes come depth first, all numbers are l
                   | index of the last array int32 | index in it int32
     container     0, or: 1 int8 | type int8 | values int32 | values
 
-A leaf has its whole key, so that reading needs no tree; writing builds one.
+A leaf has its whole key, so a reader can skip the inner nodes.
 """
 
 from __future__ import annotations
@@ -133,11 +133,13 @@ def _container(values: npt.NDArray[np.uint16]) -> bytes:
 
 
 def _node(keys: Sequence[bytes], depth: int, first: int) -> bytes:
-    """Return the tree below the bytes that all keys share; containers count from ``first``."""
+    """Return the tree of keys that share ``depth`` bytes; containers count from ``first``."""
     if len(keys) == 1:
         return _HEADER.pack(_LEAF, 0, 0) + keys[0] + struct.pack("<q", first)
     branch = depth
-    while keys[0][branch] == keys[-1][branch]:  # keys are sorted: what these share, all share
+    while (
+        keys[0][branch] == keys[-1][branch]
+    ):  # keys are sorted: all share what the first and the last share
         branch += 1
     children, labels = [], []
     for label, group in groupby(keys, key=lambda key: key[branch]):
@@ -151,9 +153,9 @@ def _node(keys: Sequence[bytes], depth: int, first: int) -> bytes:
 
 
 def _body(labels: Sequence[int]) -> tuple[int, bytes]:
-    """Return the kind of a node by its number of children, and its table of their bytes.
+    """Return the type of a node with these children, and its table of their key bytes.
 
-    Bytes are packed into words, highest byte first, and words are written little-endian: so bytes
+    Bytes are packed into words, highest byte first, and words are written little-endian. So bytes
     are stored backwards, in groups of four or eight.
     """
     if len(labels) <= 4:

@@ -21,7 +21,7 @@ __all__ = ["MergeMapWithKeyTimeFunction"]
 
 @dataclass(frozen=True, slots=True)
 class MergeMapWithKeyTimeFunction:
-    """Merges map entries by key: keeps the one with the latest time, a member of its value.
+    """Merges map entries by key: keeps the entry with the latest time, a member of its value.
 
     A null value deletes the entry.
     """
@@ -44,7 +44,7 @@ class MergeMapWithKeyTimeFunction:
         is_null = ~np.asarray(items.is_valid())[found.places]
         times = pc.struct_field(items, [self.time_member])
         has_time = np.asarray(times.is_valid())[found.places] & ~is_null
-        # An entry counts only after the last one that removed its key.
+        # Only entries after the last removal of their key count.
         removed = np.full(len(pairs.first), -1, np.int64)
         removing = np.flatnonzero(is_null & ~taken_as_is)
         removed[pairs.of[removing]] = removing
@@ -65,7 +65,7 @@ class MergeMapWithKeyTimeFunction:
 
 
 def _of_first_map(maps: pa.Array, groups: KeyGroups) -> Mask:
-    """Mask the positions of the order with the first non-null map of their key."""
+    """Mask the rows, in merge order, that have the first non-null map of their key."""
     valid = np.flatnonzero(np.asarray(maps.is_valid())[groups.order])
     first = np.full(len(groups), -1, np.int64)
     first[groups.key_of[valid[::-1]]] = valid[::-1]

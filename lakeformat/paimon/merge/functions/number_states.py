@@ -30,7 +30,7 @@ class Step:
 
     numbers: Numbers
     fits: Mask
-    """True where the number fits its type; elsewhere it is refused, or null."""
+    """True where the number fits its type; any other number is refused or becomes null."""
 
 
 class NumberState(ABC):
@@ -48,7 +48,7 @@ class NumberState(ABC):
         self.range = range_of(flat.type)
         is_bigint = self.arithmetic is Arithmetic.INTEGER and flat.type.bit_width == 64
         self.is_long = is_bigint or self.arithmetic is Arithmetic.LONG_DECIMAL
-        """True if the type has the width of the arithmetic, which would wrap around."""
+        """True if the type is as wide as the arithmetic, so that an overflow would wrap around."""
         self.refuses = self.arithmetic is Arithmetic.INTEGER
         """True if a number that does not fit is an error; otherwise it becomes null."""
         self._state = np.zeros(keys, self._numbers.dtype)

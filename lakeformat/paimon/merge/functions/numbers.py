@@ -32,10 +32,10 @@ _LONG_DIGITS = 18
 class Arithmetic(Enum):
     """The arithmetic for addition and multiplication of a type."""
 
-    INTEGER = "refused where the declared width overflows"
+    INTEGER = "refused if the result overflows the declared width"
     FLOAT = "as in IEEE 754, one step after the other"
-    LONG_DECIMAL = "unscaled values of 64 bits, beyond the precision too; refused beyond 64 bits"
-    WIDE_DECIMAL = "exact, and null where the precision overflows"
+    LONG_DECIMAL = "unscaled values of 64 bits, may exceed the precision; refused beyond 64 bits"
+    WIDE_DECIMAL = "exact; null if the result exceeds the precision"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class Range:
 
 
 LONG = Range(-(1 << 63), (1 << 63) - 1)
-"""The range of short decimals of any precision."""
+"""The range of unscaled short decimals of any precision."""
 
 
 def arithmetic_of(data_type: pa.DataType) -> Arithmetic:

@@ -107,7 +107,7 @@ class PrimaryKey(PositionState):
 
 
 class FirstValue(PositionState):
-    """The oldest value; once there was one, the state is locked until the merge ends."""
+    """The oldest value; the first row locks the state until the merge ends."""
 
     def __init__(self, function: str, column: str, values: Column, keys: int) -> None:
         super().__init__(function, column, values, keys)

@@ -82,7 +82,7 @@ class SumFunction:
 
 _PIECE = 0xFFFFFFFF
 SLACK = 1e-9
-"""Sums of magnitudes are computed in doubles, whose error is far below this."""
+"""Relative margin for sums of magnitudes in doubles, whose error is far below it."""
 
 
 def _signed(numbers: Numbers, rows: Positions, retracts: Mask | None) -> Numbers:
@@ -90,7 +90,7 @@ def _signed(numbers: Numbers, rows: Positions, retracts: Mask | None) -> Numbers
 
 
 def _largest_prefixes(numbers: Numbers, keys: Positions, groups: KeyGroups, limit: int) -> Numbers:
-    """Return an upper bound for the magnitude of every prefix of a key."""
+    """Return an upper bound for the magnitude of every partial sum of a key."""
     furthest = max(-float(numbers.min(initial=0)), float(numbers.max(initial=0)))
     bounds = groups.sizes * furthest
     if bounds.max(initial=0) < limit * (1 - SLACK):
@@ -105,7 +105,7 @@ def _wide_sums(
 ) -> tuple[Numbers, Numbers, Numbers]:
     """Return sums of 128-bit numbers as two halves, and an upper bound for their size.
 
-    Each is made of four sums of 32-bit pieces, of which 2^31 have room in 64 bits.
+    Each sum is made of four sums of 32-bit pieces; 64 bits have room for 2^31 pieces.
     """
     lows, highs = wide_halves(flat)
     lows, highs = lows[rows], highs[rows]
