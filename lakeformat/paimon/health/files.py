@@ -36,7 +36,7 @@ class _Groups:
     of_file: Counts
     """The number of each file's group."""
     first: Counts
-    """A file of each group."""
+    """The position of one file of each group."""
 
     def __len__(self) -> int:
         return len(self.first)
@@ -221,7 +221,10 @@ class FileState:
         )
 
     def _lacks_changelog(self) -> Mask | None:
-        """Mask the files whose rows a compaction has still to write to the changelog, else None."""
+        """Mask the files whose rows are not in the changelog yet.
+
+        None if compactions of the table write no changelog.
+        """
         options = self._handle.options
         if not self.is_keyed or not options.makes_changelog:
             return None

@@ -74,7 +74,7 @@ def _check(handle: TableHandle, time_travel: bool, unknown: bool) -> HealthRepor
     newest = newest_schema(handle)
     misread = misread_reasons(newest)
     handle, newest = without_misread(handle), without_misread(newest)
-    # Files committed after the listing are references when both are compared.
+    # List before reading references: files committed in between are then referenced.
     listed = list_files(handle) if unknown else None
     references = find_references(handle) if unknown else None
     overdue = find_overdue(handle)
@@ -280,4 +280,4 @@ def _score_notes(handle: TableHandle) -> tuple[str, ...]:
             "rows_to_merge counts the deletes among rows of level 0: manifests do not count "
             "the updates among them",
         )
-    return ("rows_to_merge does not apply: rows of an append table never meet",)
+    return ("rows_to_merge does not apply: an append table never merges rows",)

@@ -35,7 +35,7 @@ class Verdict(StrEnum):
     """The table has no commit yet."""
     HEALTHY = "healthy"
     DEGRADED = "degraded"
-    """The table works and costs more than it should."""
+    """The table works, but costs more than it should."""
     UNHEALTHY = "unhealthy"
     """Reads or writes are slow or fail."""
 
@@ -67,7 +67,7 @@ class BucketFacts:
     """None for an append table, which has no levels."""
     level_0_bytes: int | None
     sorted_runs: int | None
-    """Each file of level 0, and each higher level that has files."""
+    """Number of files of level 0 plus number of higher levels that have files."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -187,11 +187,11 @@ class StorageFacts:
     branch_bytes: int | None = None
     """The part that only other branches need."""
     unknown: UnknownFiles | None = None
-    """None without ``unknown``; includes metadata files."""
+    """Data, index and metadata files that nothing refers to; None without ``unknown``."""
     lost_files: tuple[str, ...] | None = None
     """Missing or truncated files that the newest snapshot needs; None without ``unknown``."""
     lost_changelog_files: tuple[str, ...] | None = None
-    """Missing or truncated files that readers of changes need."""
+    """Missing or truncated changelog files; None without ``unknown``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -34,7 +34,7 @@ from lakeformat.paimon.metadata.tag import Tag, read_tags
 __all__ = ["KeptFor", "Reachable", "files_of", "find_reachable"]
 
 _READERS = 16
-"""The number of small files read at a time: a bucket takes longer to answer than to send."""
+"""Small files read in parallel: in object stores the wait for an answer takes longest."""
 NO_PRODUCER = "none"
 _List: TypeAlias = tuple[str, int | None]
 """A manifest list, and its size."""
@@ -77,7 +77,7 @@ class Reachable:
     holders: list[Holder] = field(default_factory=list)
     """Tags of the table's branch, and other branches."""
     of_branches: set[str] = field(default_factory=set)
-    """Identities of snapshots of other branches; the tag of such a snapshot serves its branch."""
+    """Identities of the snapshots of other branches: their tags keep files for these branches."""
 
 
 def find_reachable(handle: TableHandle, overdue: Overdue) -> Reachable:
@@ -87,7 +87,7 @@ def find_reachable(handle: TableHandle, overdue: Overdue) -> Reachable:
         found = Reachable()
         there = branches(handle.storage, handle.layout)
         names = (MAIN_BRANCH, *(branch.name for branch in there))
-        for name in sorted(names, key=handle.layout.branch.__eq__):  # the table's own last
+        for name in sorted(names, key=handle.layout.branch.__eq__):  # the handle's branch last
             _Walk(handle, handle.layout.on_branch(name), found, overdue).walk()
         return found
 
@@ -142,7 +142,7 @@ class _Walk:
 
     @property
     def _others(self) -> KeptFor:
-        """The reason for all files of this branch but the overdue ones of the table's own."""
+        """The reason to keep files of this branch; overdue ones have a reason of their own."""
         is_other = not self._is_own and self._handle.layout.branch == MAIN_BRANCH
         return KeptFor.BRANCH if is_other else KeptFor.RETENTION
 
@@ -171,7 +171,7 @@ class _Walk:
         return [Holder(what, each.id, each.time_millis) for what, each in held]
 
     def _states(self, snapshots: Sequence[Snapshot]) -> list[Snapshot]:
-        """Return the oldest snapshot of each kind; later ones consist of its and of added files."""
+        """Return the oldest snapshot of each reason: later ones have its files and added files."""
         oldest: dict[KeptFor, Snapshot] = {}
         for each in snapshots:
             oldest.setdefault(self._kept_for(each), each)
@@ -184,12 +184,12 @@ class _Walk:
         storage, layout = self._storage, self._layout
         lists: dict[KeptFor, list[_List]] = {kept: [] for kept in KeptFor}
         outlive = self._overdue.changelogs_outlive
-        # Without a producer the changelog is what commits added, the oldest's too.
+        # Without a producer the changelog consists of the files that each commit added.
         additions_outlive = outlive and self._handle.options.changelog_producer == NO_PRODUCER
         for each in snapshots if additions_outlive else snapshots[1:]:
             kept = self._others if additions_outlive else self._kept_for(each)
             lists[kept].append((each.delta_manifest_list, each.delta_manifest_list_size))
-        # A tag keeps what its snapshot consists of; its changes expire with the snapshot.
+        # A tag keeps the state of its snapshot; the changes expire with the snapshot.
         first = [without_expired_changes(storage, layout, each) for each in snapshots[:1]]
         for each in [*first, *snapshots[1:]]:
             kept = self._others if outlive else self._kept_for(each)
@@ -206,7 +206,7 @@ class _Walk:
         unlisted = [each for each in changelogs if each.changelog_manifest_list is None]
         if self._handle.options.changelog_producer == NO_PRODUCER:
             return unlisted
-        # With a producer it has expired, except for snapshots older than the producer.
+        # With a producer, only a changelog from before the producer still has its added files.
         return [each for each in unlisted if self._is_there(each.delta_manifest_list)]
 
     def _is_there(self, name: str) -> bool:
@@ -250,7 +250,7 @@ def _changelog_list(snapshot: Snapshot) -> list[_List]:
 
 
 def files_of(columns: ManifestColumns, kept: KeptFor) -> pa.Table:
-    """The places of some files, their sizes, and the reasons that keep them."""
+    """Return partition, bucket, name and size of files, with the reason to keep them."""
     return pa.table(
         [
             columns.partition.to_arrow(),

@@ -53,7 +53,7 @@ def undeleted_share(
 ) -> float:
     """Return the share, from 0 to 1, of the history or the bytes that should have been deleted.
 
-    It is the greatest of the shares that are reasons.
+    Each finding about history has a share; the greatest of them is returned.
     """
     shares = [overdue.snapshots.backlog, overdue.changelogs.backlog]
     if snapshots.stalled_consumers:
@@ -71,10 +71,10 @@ def _of_snapshots(handle: TableHandle, storage: StorageFacts, overdue: Overdue) 
     numbers = overdue.snapshots
     if not numbers.backlog:
         return
-    freed = "" if not storage.overdue_bytes else f" They alone keep {size(storage.overdue_bytes)}."
+    freed = "" if not storage.overdue_bytes else f" Only they need {size(storage.overdue_bytes)}."
     yield Reason(
         f"{numbers.expirable:,} of {counted(numbers.count, 'snapshot')} are beyond their retention "
-        f"(those of {retention_text(handle.options)}).{freed} {_who_deletes(handle.options)}",
+        f"({retention_text(handle.options)}).{freed} {_who_deletes(handle.options)}",
         f"lake expire {handle.argument} --limit {numbers.expirable}",
     )
 
@@ -93,7 +93,7 @@ def _of_changelogs(handle: TableHandle, overdue: Overdue) -> Iterator[Reason]:
 
 def _who_deletes(options: TableOptions) -> str:
     if options.write_only:
-        return "Its writers delete none, because 'write-only' is true: schedule `lake expire`"
+        return "The writers delete none, because 'write-only' is true: schedule `lake expire`"
     return (
         f"Writers of Flink and Spark delete at most {options.snapshot_expire_limit} at each "
         "commit, and none once they have stopped"
@@ -111,7 +111,7 @@ def retention_text(options: TableOptions) -> str:
 
 
 def _undeleted_bytes(storage: StorageFacts, overdue: Overdue) -> int:
-    """Return the bytes that no reason about snapshots has named already."""
+    """Return the undeleted bytes that the reason about snapshots does not name."""
     of_snapshots = 0 if overdue.snapshots.backlog else storage.overdue_bytes or 0
     return of_snapshots + (storage.branch_bytes or 0)
 
@@ -123,21 +123,21 @@ def _is_much(undeleted: int, files: FileFacts, storage: StorageFacts) -> bool:
 def _of_bytes(
     handle: TableHandle, snapshots: SnapshotFacts, storage: StorageFacts, overdue: Overdue
 ) -> Reason:
-    """Name overdue snapshots or branches, whichever keep the greater part."""
+    """Return a reason about branches or overdue snapshots, whichever keep more bytes."""
     table, of_branches = handle.argument, storage.branch_bytes or 0
     undeleted = _undeleted_bytes(storage, overdue)
-    more = f"more than {_MUCH_HISTORY} times the {size(storage.live_bytes)} the table has now"
+    more = f"more than {_MUCH_HISTORY} times the {size(storage.live_bytes)} of the newest snapshot"
     if 2 * of_branches >= undeleted:
         found = [each for each in snapshots.holders if each.what.startswith("branch ")]
         oldest = f"; the oldest is {found[0]}" if found else ""
         branches = counted(snapshots.branches, "branch", "branches")
         return Reason(
-            f"{size(of_branches)} are kept for {branches} alone, {more}{oldest}",
+            f"{size(of_branches)} are kept only for {branches}, {more}{oldest}",
             f"lake branch list {table} shows them; lake branch delete {table} NAME deletes one "
             "with the files that only it needs",
         )
     overdue_count = counted(overdue.snapshots.expirable, "snapshot")
     return Reason(
-        f"{size(undeleted)} are kept for {overdue_count} beyond the retention alone, {more}",
+        f"{size(undeleted)} are kept only for {overdue_count} beyond the retention, {more}",
         f"lake expire {table}",
     )

@@ -1,4 +1,4 @@
-"""Files that the newest snapshot needs and that are not whole."""
+"""Files that the newest snapshot needs and that are missing or truncated."""
 
 from __future__ import annotations
 
@@ -52,14 +52,14 @@ def find_lost(
         if not found.is_whole
     ]
     if lost and read_snapshot_if_present(handle.storage, handle.layout, snapshot.id) is None:
-        return ()  # it has expired meanwhile, and its files with it
+        return ()  # an expiry deleted the snapshot and these files meanwhile
     return tuple(sorted(lost))
 
 
 def not_seen_whole(names: Numbers, sizes: Numbers, listed: pa.Table) -> Positions:
     """Return the positions of files that a listing lacks or has with a smaller size.
 
-    Of a name that was seen in several places the smallest file counts: it is looked at again.
+    If several directories have a file of one name, the smallest of them is compared.
     """
     seen, there = listed["number"].to_numpy(), listed["size"].to_numpy()
     order = np.lexsort((there, seen))

@@ -45,7 +45,7 @@ def find_lost_changelogs(handle: TableHandle, listed: pa.Table) -> tuple[str, ..
     lost = [each for each, found in zip(places, remains, strict=True) if not found.is_whole]
     if not lost:
         return ()
-    # An expiry meanwhile takes the files of its snapshots along.
+    # An expiry may have deleted such a file together with its snapshot meanwhile.
     still = {*look_again(handle, lambda: _named(handle)).file_name.texts()}
     return tuple(
         sorted(

@@ -1,4 +1,4 @@
-"""Table options whose value cannot be read: health reports them, and ignores their values."""
+"""Table options with an invalid value: health reports them, and uses their defaults."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _OF_ROWS = (Operation.READ, Operation.WRITE)
 
 
 def without_misread(handle: TableHandle) -> TableHandle:
-    """The table with the default of each option whose value cannot be read."""
+    """Return the table without its invalid options, so that their defaults apply."""
     misread = handle.options.misread()
     if not misread:
         return handle
@@ -24,11 +24,11 @@ def without_misread(handle: TableHandle) -> TableHandle:
 
 
 def misread_reasons(handle: TableHandle) -> tuple[Reason, ...]:
-    """A reason for each such option, with the commands that mend it."""
+    """Return a reason for each invalid option, with the commands that correct it."""
     table, options = handle.argument, handle.options
     return tuple(
         Reason(
-            f"{error}. Operations that need it fail; this report counts with its default",
+            f"{error}. Operations that need the option fail; this report uses its default",
             f"lake set-option {table} {shlex.quote(key)}=VALUE, or its default with "
             f"lake unset-option {table} {shlex.quote(key)}",
             is_severe=any(options.uses(key, operation) for operation in _OF_ROWS),

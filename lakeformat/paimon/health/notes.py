@@ -11,13 +11,13 @@ __all__ = ["find_notes"]
 
 
 def find_notes(handle: TableHandle) -> tuple[str, ...]:
-    """Name options that refuse, are ignored or are not known here, and files without a zone."""
+    """Name options that forbid operations, are ignored or unknown, and files without a zone."""
     options = handle.options
     notes = [*_refusing(handle)]
     if layout := options.ignored_layout():
-        notes.append(f"ignored here, they only shape files: {_named(layout)}")
+        notes.append(f"options ignored here, which only shape files: {_named(layout)}")
     if unknown := options.unknown():
-        notes.append(f"not known here, kept for the engine that set them: {_named(unknown)}")
+        notes.append(f"options unknown here, kept for the engine that set them: {_named(unknown)}")
     if lacks_zone(handle.schema):
         notes.append(
             "ORC files of this table do not name the time zone of the JVM that wrote them, and "

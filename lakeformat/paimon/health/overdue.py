@@ -56,7 +56,7 @@ class OverdueNumbers:
 
     @property
     def held_backlog(self) -> float:
-        """The share of all overdue snapshots (or changelogs); 0 if consumers keep none of them."""
+        """The share of overdue snapshots (or changelogs); 0 if consumers keep none of them."""
         return _share(self.overdue, self.count) if self.expirable < self.overdue else 0.0
 
 
@@ -75,7 +75,7 @@ class Overdue:
 
     @property
     def held_backlog(self) -> float:
-        """The greater of both shares that are overdue and kept for consumers."""
+        """The greater ``held_backlog`` of snapshots and changelogs."""
         return max(self.snapshots.held_backlog, self.changelogs.held_backlog)
 
 

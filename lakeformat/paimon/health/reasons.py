@@ -68,7 +68,7 @@ def in_order(*reasons: Reason) -> tuple[Reason, ...]:
 
 
 def _without_refused(handle: TableHandle, reasons: Sequence[Reason]) -> list[Reason]:
-    """Replace advice that would be refused by the reason and an alternative."""
+    """Replace each advised command that the table refuses by the text of the refusal."""
     found = [*reasons]
     for command, why_refused in _REFUSALS.items():
         is_due = any(reason.advice.startswith(command) for reason in found)
@@ -98,7 +98,7 @@ _REFUSALS: Final[Mapping[str, Callable[[TableHandle], str | None]]] = {
 def _by_one_command(
     reasons: Sequence[Reason], table: str, consumers: Sequence[StalledConsumer]
 ) -> list[Reason]:
-    """Advise ``lake maintain`` where several of its steps are due, or one and a stuck consumer."""
+    """Advise ``lake maintain`` for several due steps, or for one step and a stalled consumer."""
     steps = {step for reason in reasons for step in _STEPS if reason.advice.startswith(step)}
     if not steps or len(steps) + bool(consumers) < 2:
         return [*reasons]
@@ -121,19 +121,23 @@ def verdict_of(reasons: Sequence[Reason], score: int) -> Verdict:
 def _of_lost_files(table: str, storage: StorageFacts, snapshots: SnapshotFacts) -> Iterator[Reason]:
     if lost := storage.lost_files:
         yield Reason(
-            f"{_many(len(lost), 'file')} of the newest snapshot cannot be found, or not to the "
-            f"end: {_some(lost)}; reads that need them fail",
+            f"{_many(len(lost), 'file')} of the newest snapshot {_are(lost)} missing or truncated: "
+            f"{_some(lost)}; reads that need them fail",
             "restore them from a copy, or write their partitions again from the source",
             is_severe=True,
         )
     if lost := storage.lost_changelog_files:
         later = f"lake consumer set {table} NAME --next {(snapshots.newest or 0) + 1}"
         yield Reason(
-            f"{_many(len(lost), 'changelog file')} cannot be found, or not to the end: "
+            f"{_many(len(lost), 'changelog file')} {_are(lost)} missing or truncated: "
             f"{_some(lost)}; readers of those changes fail",
-            f"put them back from a copy, or let the readers continue after them: {later}",
+            f"restore them from a copy, or let the readers continue after them: {later}",
             is_severe=True,
         )
+
+
+def _are(lost: Sequence[str]) -> str:
+    return "is" if len(lost) == 1 else "are"
 
 
 def _some(lost: Sequence[str]) -> str:
@@ -151,7 +155,8 @@ def _of_runs(
     most = worst[0].sorted_runs or 0
     yield Reason(
         f"{trigger} or more sorted runs are in {files.buckets_due} of "
-        f"{_many(files.buckets, 'bucket')}, {most} in {_place(worst[0])}; each read merges them",
+        f"{_many(files.buckets, 'bucket')}; {_place(worst[0])} has the most, {most}; each read "
+        "merges them",
         f"lake compact {table}",
         is_severe=most >= stalls,
     )
@@ -165,8 +170,8 @@ def _of_small_files(
     ratio = handle.options.compaction_small_file_ratio
     yield Reason(
         f"{files.small_files} of {_many(files.files, 'file')}, with {size(files.small_bytes)}, are "
-        f"smaller than {ratio:g} of the target size, {size(files.target_file_size)}; the most of "
-        f"one bucket, {worst[0].small_files}, are in {_place(worst[0])}",
+        f"smaller than {ratio:g} of the target size, {size(files.target_file_size)}; "
+        f"{_place(worst[0])} has the most, {worst[0].small_files}",
         f"lake compact {table}",
     )
 
@@ -174,14 +179,14 @@ def _of_small_files(
 def _of_waiting_rows(handle: TableHandle, table: str, files: FileFacts) -> Iterator[Reason]:
     if skips_level_zero(handle.schema) and files.level_0_files:
         yield Reason(
-            f"batch reads do not see {_many(files.level_0_rows or 0, 'row')} in "
-            f"{_many(files.level_0_files, 'file')} of level 0 before a compaction",
+            f"until a compaction, batch reads do not see {_many(files.level_0_rows or 0, 'row')} "
+            f"in {_many(files.level_0_files, 'file')} of level 0",
             f"lake compact {table} --strategy full",
         )
     if files.postponed_files:
         yield Reason(
-            f"the rows of {_many(files.postponed_files, 'file')} wait for a bucket: batch reads do "
-            "not see them",
+            f"the rows of {_many(files.postponed_files, 'file')} have no bucket yet: batch reads "
+            "do not see them",
             f"lake compact {table}",
         )
 
@@ -198,8 +203,8 @@ def _of_deletes(
         )
     if files.rows and deletes.delete_rows > MUCH_DELETED * files.rows:
         yield Reason(
-            f"{deletes.delete_rows} of {files.rows} rows in files are deletes, and are kept "
-            "until a full compaction",
+            f"{deletes.delete_rows} of {files.rows} rows in files are delete rows, which only a "
+            "full compaction removes",
             f"lake compact {table} --strategy full",
         )
 

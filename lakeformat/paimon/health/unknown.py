@@ -25,7 +25,7 @@ def list_files(handle: TableHandle) -> pa.Table:
 
     ``removable``: orphan removal could delete the file if nothing referred to it.
 
-    List before reading references: they include a file committed in between.
+    Call this before the references are read, so that they include files committed in between.
     """
     schema = pa.schema([(name, pa.int64()) for name in ("number", "size", "modified")])
     schema = schema.append(pa.field("removable", pa.bool_()))

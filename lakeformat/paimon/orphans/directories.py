@@ -24,16 +24,16 @@ __all__ = ["Area", "DirectoryListing", "TableDirectories", "find_directories"]
 _BUCKET = re.compile(r"bucket-(\d+|postpone)")
 _AT_A_TIME = 64
 _BYTES_OF_A_FILE = 16 << 10
-"""Work of one listed file, in bytes that a task would read instead."""
+"""Estimated work to list one file, as the bytes that a task could read in that time."""
 _BYTES_OF_A_REQUEST = 16 << 20
-"""Work of the first request; limits the directories per task so that none delays the rest."""
+"""Estimated work to list an empty directory; it limits the number of directories per task."""
 
 
 class Area(Enum):
     """The content of a directory."""
 
     BUCKET = "bucket"
-    """Data and changelog files, maybe index files."""
+    """Data and changelog files, and index files if the table stores them there."""
     SHARED = "shared"
     """Manifests, index files or statistics of all branches."""
     BRANCH = "branch"
@@ -92,7 +92,7 @@ class TableDirectories:
 
         def size_of(branch: _Depth) -> int:
             directory, depth = branch
-            if depth > len(tree.prefixes):  # a bucket: its partition says how large it may be
+            if depth > len(tree.prefixes):  # estimate a bucket by the files of its partition
                 directory = directory.rpartition("/")[0]
             files = files_in.get(directory.removeprefix(root).strip("/"), 0)
             return _BYTES_OF_A_REQUEST + files * _BYTES_OF_A_FILE
@@ -221,7 +221,7 @@ def _outside(
 
 @contextmanager
 def _naming(schema: str) -> Iterator[None]:
-    """Add the schema to an error about its external paths."""
+    """Add the name of the schema to an error about its external paths."""
     try:
         yield
     except InvalidRequestError as reason:

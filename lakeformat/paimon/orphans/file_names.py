@@ -1,4 +1,4 @@
-"""File names: the writer that they name, or a temporary file left behind."""
+"""Reads file names: the writer of a file, or the mark of a temporary file."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _LARGE_OBJECTS = ".blob"
 
 
 def is_known(name: str) -> bool:
-    """Return True if a commit of some writer could name such a file.
+    """Return True if a file name has the form that writers give to files of a commit.
 
-    Blob files are excluded: they are shared by packs, which no manifest names.
+    Blob files are excluded: packs share them, and no manifest names a pack.
     """
     return writer_of(name) is not None and not name.endswith(_LARGE_OBJECTS)
 

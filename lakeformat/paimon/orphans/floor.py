@@ -41,7 +41,7 @@ class AgeFloor:
         if lag_millis <= _TOLERATED_LAG_MILLIS:
             return self
         lag = timedelta(seconds=lag_millis // 1000)
-        reason = f"{self.reason}; {lag} earlier, because the storage's clock is behind by that"
+        reason = f"{self.reason}; {lag} earlier, because the storage's clock is that far behind"
         return replace(self, millis=self.millis - lag_millis, reason=reason)
 
     def before_commit(self, number: int, millis: int) -> AgeFloor:
@@ -77,7 +77,7 @@ def find_floor(
     if running_since is not None:
         began = to_millis(running_since)
         refuse_future("running_since", began, now_millis)
-        # Clocks differ, so its first file may look older than the write.
+        # Clocks differ, so the first file of the write may look older than the write.
         if began - _TOLERATED_LAG_MILLIS < safe.millis:
             reason = f"a write has been in progress since {moment_text(began)}"
             safe = AgeFloor(began - _TOLERATED_LAG_MILLIS, reason)

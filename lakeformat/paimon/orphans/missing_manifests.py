@@ -137,7 +137,7 @@ def _objection(handle: TableHandle, head: Snapshot, missing: list[ManifestMeta])
 
 
 def _publish(handle: TableHandle, head: Snapshot, live: ManifestColumns) -> int:
-    """Publish in one attempt: another commit meanwhile would read the damage again."""
+    """Publish in one attempt: after another commit, the manifests must be checked again."""
     files = AttemptFiles(handle)
     try:
         snapshot = _build(handle, head, live, files)

@@ -50,7 +50,7 @@ class _BranchReferences:
 
 @dataclass(frozen=True, slots=True)
 class LookedThrough:
-    """The numbers of metadata files that were read."""
+    """The count of each kind of metadata file that was read."""
 
     branches: int = 0
     snapshots: int = 0
@@ -112,7 +112,10 @@ class References:
     """Number of files named per partition; only counted if an executor reads."""
 
     def catch_up(self) -> None:
-        """Read new snapshots, tags and changelogs until there are no more; deleted ones count."""
+        """Read new snapshots, tags and changelogs until there are no more.
+
+        References of metadata files that were deleted after they were read are kept.
+        """
         failures = 0
         while (state := _state(self.handle)) != self._seen:
             try:
@@ -139,12 +142,12 @@ class References:
         try:
             branch.read(state, self._seen.get(name, _BranchReferences()))
         except CorruptTableError:
-            # After an interrupted branch deletion some files are missing; the rest still counts.
+            # An interrupted branch deletion left some files; their references are kept.
             if name not in unfinished_branches(self.handle.storage, self.handle.layout):
                 raise
 
     def keep(self, names: Iterable[str]) -> None:
-        """Mark files as referenced, regardless of the table."""
+        """Mark files as referenced, even if nothing in the table refers to them."""
         self.names.add(numbers_of(encoded(name) for name in names))
 
     def keep_written(self, message: CommitMessage) -> None:
@@ -210,7 +213,7 @@ class _Branch:
         self._add_added(added)
         newest = found.newest.get(self._name)
         if self._is_first and newest is not None and len(numbers) > 1:
-            # Normally earlier snapshots name all of it; this also covers incomplete histories.
+            # Normally earlier snapshots name all these files, but a history may have gaps.
             self._add_live(newest, self._lists(newest))
 
     def _add_changelog(self, number: int) -> None:

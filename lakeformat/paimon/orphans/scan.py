@@ -76,7 +76,7 @@ class OrphanScan:
         return writer is not None and hash(writer) in self.writers_at_work
 
     def candidates(self) -> Iterator[list[Candidate]]:
-        """Yield files that are still unreferenced and whose writers are done, some at a time."""
+        """Yield batches of files that are still unreferenced and whose writers are done."""
         self._lines.seek(0)
         self.writing_files = 0
         lines = map(json.loads, self._lines)
@@ -144,7 +144,7 @@ def _look_at(
     scan.files += len(files)
     scan.bytes += sum(info.size for info in files)
     needed = scan.references.names.contains(numbers_of(encoded(info.name) for info in files))
-    if listing.area is Area.SHARED:  # newer writers put extra files beside a referenced manifest
+    if listing.area is Area.SHARED:  # some writers put files beside the manifest they belong to
         owners = numbers_of(encoded(info.name.partition(".")[0]) for info in files)
         needed |= scan.references.names.contains(owners)
     for info, is_needed in zip(files, needed.tolist(), strict=True):

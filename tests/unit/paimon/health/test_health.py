@@ -116,7 +116,7 @@ def test_the_partition_with_most_small_files_comes_first(warehouse):
         ("dt=a", 1),
     ]
     assert (report.files.partitions, report.files.buckets_due) == (2, 1)
-    assert "6, are in bucket 0 of partition dt=b" in report.reasons[0].finding
+    assert "bucket 0 of partition dt=b has the most, 6" in report.reasons[0].finding
 
 
 def test_only_the_worst_buckets_are_listed_and_all_are_counted(warehouse):
@@ -152,7 +152,7 @@ def test_as_many_runs_as_start_a_compaction_are_a_reason_and_more_a_severe_one(w
     table.write(rows(1))
     report = table.health()
     assert report.verdict is Verdict.DEGRADED
-    assert "2 or more sorted runs are in 1 of 1 bucket, 2 in bucket" in report.reasons[0].finding
+    assert "2 or more sorted runs are in 1 of 1 bucket; bucket 0" in report.reasons[0].finding
     for _ in range(3):
         table.write(rows(1))
     assert table.health().verdict is Verdict.UNHEALTHY
@@ -182,7 +182,7 @@ def test_rows_that_only_delete_others_are_counted(warehouse):
     report = table.health()
     assert (report.deletes.delete_rows, report.deletes.ratio) == (2, 2 / 6)
     [reason] = report.reasons
-    assert reason.finding.startswith("2 of 6 rows in files are deletes")
+    assert reason.finding.startswith("2 of 6 rows in files are delete rows")
     assert reason.advice == "lake compact shop.orders --strategy full"
 
 
@@ -199,7 +199,7 @@ def test_rows_that_no_read_sees_before_a_compaction_are_a_reason(warehouse):
     table = warehouse.keyed(**{"merge-engine": "first-row"})
     table.write(rows(1, 2))
     [reason] = table.health().reasons
-    assert reason.finding.startswith("batch reads do not see 2 rows in 1 file of level 0")
+    assert "batch reads do not see 2 rows in 1 file of level 0" in reason.finding
 
 
 def test_bytes_that_only_older_snapshots_need_are_told_apart(warehouse):
@@ -317,7 +317,7 @@ def test_changelog_files_that_readers_need_are_named(warehouse, damage):
         (f"file://{first}",),
     )
     [reason] = [each for each in report.reasons if each.is_severe]
-    assert reason.finding.startswith("1 changelog file cannot be found, or not to the end: ")
+    assert reason.finding.startswith("1 changelog file is missing or truncated: ")
     assert reason.advice.endswith("lake consumer set shop.orders NAME --next 3")
     assert table.health().storage.lost_changelog_files is None
 

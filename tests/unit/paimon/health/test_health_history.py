@@ -99,7 +99,7 @@ def test_snapshots_beyond_their_retention_are_a_reason_with_the_command(shop):
 
     [reason] = report.reasons
     assert reason.finding == (
-        "20 of 30 snapshots are beyond their retention (those of the last 1 h, at least 10). Its "
+        "20 of 30 snapshots are beyond their retention (the last 1 h, at least 10). The "
         "writers delete none, because 'write-only' is true: schedule `lake expire`"
     )
     assert reason.advice == "lake expire shop.orders --limit 20"
@@ -152,8 +152,7 @@ def test_more_than_the_most_are_a_reason_however_young(shop):
     [said] = findings(orders)
 
     assert said.startswith(
-        "11 of 14 snapshots are beyond their retention (those of the last 1 h, at least 1, at most "
-        "3)."
+        "11 of 14 snapshots are beyond their retention (the last 1 h, at least 1, at most 3)."
     )
 
 
@@ -182,7 +181,7 @@ def test_the_bytes_that_an_expiry_frees_are_told(shop):
         orders.write(pa.table({"id": [1]}), overwrite={})
     orders.tags.create("fifth", snapshot=5)
     shop.ahead = 2 * HOUR
-    assert " They alone keep " in findings(orders)[0]
+    assert " Only they need " in findings(orders)[0]
     before = orders.health().storage
 
     orders.expire_snapshots()
@@ -248,7 +247,7 @@ def test_a_few_overdue_snapshots_that_keep_much_are_a_reason(shop):
     report = orders.health()
 
     [reason] = report.reasons
-    assert "are kept for 1 snapshot beyond the retention alone, more than 3 times" in reason.finding
+    assert "are kept only for 1 snapshot beyond the retention, more than 3 times" in reason.finding
     assert reason.advice == "lake expire shop.orders"
     assert report.score_parts.history < -10
 
@@ -265,7 +264,7 @@ def test_a_branch_that_keeps_much_is_named(shop):
     report = orders.health()
 
     [reason] = report.reasons
-    assert "are kept for 1 branch alone, more than 3 times" in reason.finding
+    assert "are kept only for 1 branch, more than 3 times" in reason.finding
     assert "the oldest is branch 'dev' with snapshot 1 of" in reason.finding
     assert "lake branch delete shop.orders NAME" in reason.advice
     assert report.storage.branch_bytes == report.storage.time_travel_bytes
@@ -421,7 +420,7 @@ def test_a_compaction_alone_does_not_make_the_crashed_table_healthy(shop):
     assert (report.verdict, report.score_parts.history) == (Verdict.DEGRADED, -17)
     [reason] = report.reasons
     assert reason.finding.startswith("41 of 51 snapshots are beyond their retention")
-    assert "They alone keep" not in reason.finding  # snapshots that stay need the same files
+    assert "Only they need" not in reason.finding  # snapshots that stay need the same files
 
 
 def test_the_stuck_consumer_of_the_crashed_table_is_named_before_and_after(shop):

@@ -315,8 +315,8 @@ def test_health_notes_what_is_ignored_and_what_is_refused_and_judges_by_neither(
     assert report.notes == (
         "'record-level.expire-time' = '1 d' deletes rows of a certain age when files are "
         "compacted; refused here: compact",
-        "ignored here, they only shape files: 'file.block-size'",
-        "not known here, kept for the engine that set them: 'dbt.model'",
+        "options ignored here, which only shape files: 'file.block-size'",
+        "options unknown here, kept for the engine that set them: 'dbt.model'",
     )
     assert (report.verdict, report.score, report.reasons) == (
         plain.verdict,
