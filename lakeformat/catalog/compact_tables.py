@@ -27,9 +27,10 @@ def matching_tables(
     including: str = ".*",
     excluding: str | None = None,
 ) -> list[str]:
-    """The tables ``database.table`` whose whole names match, by regular expressions.
+    """Return the tables ``database.table`` whose whole names match the regular expressions.
 
-    ``including`` and ``excluding`` are about ``database.table``, ``databases`` about the database.
+    ``including`` and ``excluding`` are compared with ``database.table``, ``databases`` with the
+    database.
     """
     database, wanted = _pattern("databases", databases), _pattern("including", including)
     unwanted = None if excluding is None else _pattern("excluding", excluding)
@@ -49,7 +50,7 @@ def matching_tables(
 def _tables_of(catalog: Catalog, database: str) -> list[str]:
     try:
         return catalog.list_tables(database)
-    except NotFoundError:  # dropped since databases were listed: no table of others waits for it
+    except NotFoundError:  # dropped since the databases were listed: its tables are dropped, too
         return []
 
 
@@ -67,7 +68,7 @@ def compact_tables(
 ) -> Iterator[TableOutcome[CompactReport]]:
     """Compact one table after the other, each as ``Table.compact`` does.
 
-    A table that fails stops no other. ``began`` is called with the name of each before it is
+    A failed table does not stop the next. ``began`` is called with the name of each before it is
     compacted. The same ``commit`` serves all tables: each knows its own snapshots.
     """
     _require(strategy, idle)

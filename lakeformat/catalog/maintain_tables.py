@@ -19,7 +19,7 @@ def maintain_tables(
     began: Callable[[str], None] | None = None,
     **how: Any,
 ) -> Iterator[TableOutcome[MaintainReport]]:
-    """Maintain each table as ``Table.maintain`` does; one that fails stops no other.
+    """Maintain each table as ``Table.maintain`` does; a failed table does not stop the next.
 
     ``began`` is called with the name of each before its first step.
     """

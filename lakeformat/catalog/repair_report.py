@@ -14,19 +14,19 @@ class RepairReport(Report):
     """Table names, by the repair each needed; all empty if nothing was wrong."""
 
     registered: tuple[str, ...] = ()
-    """They had files and were not listed: now they are listed."""
+    """Tables that had files, but were not listed: now they are listed."""
     moved: tuple[str, ...] = ()
-    """Their rename was interrupted: now their files are at the place of their name."""
+    """Tables whose rename was interrupted: now their files are at the place of the new name."""
     dropped: tuple[str, ...] = ()
-    """Their drop was interrupted: now their files are deleted. Some have only a hidden name."""
+    """Tables whose drop was interrupted: now their files are deleted. Some have a hidden name."""
     synchronized: tuple[str, ...] = ()
-    """Their options in the SQL database differed from their schema: now they are equal."""
+    """Tables whose options in the SQL database differed from their schema: now they are equal."""
     without_files: tuple[str, ...] = ()
-    """They are listed, but have no files: restore the files, or drop the table."""
+    """Tables that are listed, but have no files: restore the files, or drop the table."""
     damaged: tuple[str, ...] = ()
-    """Not repaired. Either a schema is missing or unreadable: restore it. Or files of another table
-    are where a rename moves theirs: delete those. Or the name, or the note about the table, is not
-    a valid name.
+    """Tables that were not repaired, for one of three reasons. A schema is missing or unreadable:
+    restore it. Files of another table are at the place that a rename moves files to: delete them.
+    The name of the table, or the old name that the database noted for a rename, is not valid.
     """
 
     def to_dict(self) -> dict[str, list[str]]:

@@ -23,12 +23,12 @@ UNBOUNDED_WIDTH: Final = 10_000
 """The width for files and pipes: a line that wraps cannot be searched."""
 
 _ENOUGH = 16
-"""A folded column is still readable at this width."""
+"""Columns are not folded below this width: if they do not fit, each row becomes a block."""
 _TOO_NARROW = 8
 """A text folded to less than this is harder to read than one that runs over the edge."""
 _GAP = "  "
 _LINES_AT_ONCE = 1024
-# A name may hold them, but they must not control the terminal; a line end is kept.
+# Control characters in names are replaced, because a terminal would obey them; \n is kept.
 _CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]")
 
 

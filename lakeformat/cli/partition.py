@@ -41,7 +41,7 @@ StrategyOption = Annotated[
 ]
 PatternOption = Annotated[
     str | None,
-    typer.Option(metavar="TEXT", help="Pattern that makes a time of values: '$dt $hour:00:00'."),
+    typer.Option(metavar="TEXT", help="Pattern for a time from the values: '$dt $hour:00:00'."),
 ]
 FormatterOption = Annotated[
     str | None, typer.Option(metavar="TEXT", help="Format of that time, such as 'yyyyMMdd'.")

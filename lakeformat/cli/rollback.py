@@ -41,7 +41,9 @@ def rollback(
     ] = None,
     watermark: Annotated[
         int | None,
-        typer.Option(metavar="MILLIS", help="Restore the last snapshot not past this watermark."),
+        typer.Option(
+            metavar="MILLIS", help="Restore the last snapshot whose watermark is not past this one."
+        ),
     ] = None,
     cut_history: Annotated[
         bool,
@@ -51,7 +53,7 @@ def rollback(
         bool,
         typer.Option(
             "--force",
-            help="With --cut-history: also if tags are deleted, or branches began, after it.",
+            help="With --cut-history: also if newer tags are deleted, or branches began later.",
         ),
     ] = False,
     dry_run: DryRunOption = False,

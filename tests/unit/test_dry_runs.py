@@ -44,7 +44,7 @@ REFUSED = {
     "branch create shop.orders dev": "choose another name",
     "branch rename shop.orders dev dev": "choose another name",
     "branch rename shop.orders no new": "has no branch 'no'",
-    "consumer set shop.orders job --next 9": "the next snapshot will be 4",
+    "consumer set shop.orders job --next 9": "the next commit makes snapshot 4",
     "consumer reset shop.orders no": "has no consumer 'no'",
 }
 

@@ -1,6 +1,6 @@
 """The column statistics in the footers of other programs' files, where they can be trusted.
 
-Bounds of text may be truncated and those of floats leave out NaN: they are left out.
+Texts and floats get no bounds: those of texts may be truncated, and those of floats ignore NaN.
 """
 
 from __future__ import annotations

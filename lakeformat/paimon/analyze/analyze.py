@@ -58,7 +58,7 @@ def analyze(
         dry_run=dry_run,
         snapshot_id=None,
         statistics=None,
-        reason="the table has no snapshot, so there is nothing to look at",
+        reason="the table has no snapshot, so there is nothing to count",
     )
     if is_empty:
         return nothing
@@ -68,12 +68,12 @@ def analyze(
     statistics, skipped = again_if_overtaken(handle, lambda: _newest(handle, columns, on_progress))
     found = replace(nothing, statistics=statistics, skipped=skipped)
     rows = counted(statistics.merged_record_count or 0, "row")
-    looked_at = f"{rows} and {counted(len(statistics.columns), 'column')}"
-    what = f"{looked_at} of snapshot {statistics.snapshot_id}"
+    columns_text = counted(len(statistics.columns), "column")
+    what = f"counted {rows} and {columns_text} of snapshot {statistics.snapshot_id}"
     if dry_run:
-        return replace(found, reason=f"{what} were looked at; nothing was published")
+        return replace(found, reason=f"{what}; nothing was published")
     published = commit_statistics(handle, statistics, CommitOptions(commit=commit))
-    reason = f"{what} were looked at: {published.reason}"
+    reason = f"{what}; {published.reason}"
     report = replace(
         found,
         snapshot_id=published.snapshot_id,
@@ -106,13 +106,13 @@ def _chosen(
     names = columns_named(columns)
     if not names or any(name not in by_name for name in names):
         raise InvalidRequestError(
-            f"ask for 'all' columns or some of {', '.join(by_name)}; got {columns!r}"
+            f"columns must be 'all' or list some of {', '.join(by_name)}; got {columns!r}"
         )
     for name in names:
         if not can_be_analyzed(by_name[name].type):
             raise UnsupportedError(
-                f"there are no statistics of column {name!r}, which is "
-                f"{type_to_json(by_name[name].type)}: leave it out, or pass 'all', which skips it"
+                f"column {name!r} is {type_to_json(by_name[name].type)}, a type without "
+                "statistics: leave it out, or pass 'all', which skips it"
             )
     return [by_name[name] for name in dict.fromkeys(names)], ()
 
@@ -124,7 +124,7 @@ def _newest(
     head = latest_snapshot(handle.storage, handle.layout)
     if head is None:
         raise NotFoundError(
-            f"{handle.uri} has no snapshots any more: it was dropped or rolled back meanwhile"
+            f"{handle.uri} has no snapshots any more: the table was dropped meanwhile"
         )
     handle = _newest_schema(handle)
     chosen, skipped = _chosen(handle, columns)

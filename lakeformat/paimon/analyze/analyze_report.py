@@ -13,20 +13,20 @@ __all__ = ["AnalyzeReport"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnalyzeReport(Report):
-    """The outcome of one ANALYZE, or what it would write."""
+    """The result of one ANALYZE, or of its dry run."""
 
     table: str
     dry_run: bool
     snapshot_id: int | None
-    """The snapshot that names the statistics; None when none was made."""
+    """The published snapshot, which names the statistics; None if none was published."""
     statistics: TableStatistics | None
     """The statistics; None for a table without snapshots or a repeated commit."""
     skipped: tuple[str, ...] = ()
-    """Columns of types that have no statistics."""
+    """Columns that ``"all"`` skipped, because their types have no statistics."""
     replayed: bool = False
-    """True when an earlier try with the same identity had published already."""
+    """True if an earlier attempt with the same identity published the statistics."""
     reason: str
-    """One sentence for the log: what happened, or why nothing did."""
+    """One sentence for the log: the work done, or the reason why none was done."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, ready for JSON."""

@@ -1,7 +1,7 @@
-"""The statistics of one column, counted as Spark does for Java.
+"""The statistics of one column, counted as Spark's ANALYZE does.
 
-Texts have lengths in characters and bytes theirs, a null counting as empty; both have no bounds.
-Other values have one length, the bytes Spark has for them.
+The length of a text is its number of characters, that of binary values their bytes; a null counts
+as empty. Both have no least and greatest value. Every other type has a fixed length, as in Spark.
 """
 
 from __future__ import annotations

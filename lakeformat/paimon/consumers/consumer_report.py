@@ -21,11 +21,11 @@ class ConsumerState:
     modified_millis: int
     """The time of its last progress."""
     behind: int
-    """The number of snapshots it has not read."""
+    """The number of snapshots that the consumer has not read yet."""
     is_stale: bool
     """True if its next snapshot has expired: it fell behind, and nothing is kept for it."""
     position: Position
-    """The position up to which it has read."""
+    """The position up to which the consumer has read."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the state as plain values, with the names of ``$consumers``."""

@@ -18,7 +18,7 @@ FORWARDING = "fast-forward-of-main"
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """A reader that has not read a snapshot yet: this one and later ones are kept."""
+    """A reader, and the first snapshot it has not read: this and later ones are kept."""
 
     what: str
     """Its name in messages, such as ``consumer 'job'``."""

@@ -20,7 +20,7 @@ __all__ = ["Rules", "StalledConsumer", "find_stalled"]
 
 _DAY = 24 * 60 * 60 * 1000
 _LONG_FOR_A_STREAM = _DAY
-"""A day: a running stream keeps its own consumer for seconds, a stopped one until its restart."""
+"""A day: a running stream has its own consumer for seconds, a crashed one until its restart."""
 _LONG = 7 * _DAY
 """A week, because a reader may run once a week."""
 
@@ -47,7 +47,7 @@ class StalledConsumer:
     """This and later snapshots are kept; None for a damaged file, which keeps everything."""
     unmoved_millis: int
     is_of_stream: bool = False
-    """True if a stream into the table left it when it crashed during a batch."""
+    """True if the consumer is left from a stream into the table that crashed during a batch."""
     damage: str | None = None
     keeps: str = "snapshot"
     """``snapshot``, or ``changelog`` if only changelogs of expired snapshots are kept."""
@@ -59,8 +59,8 @@ class StalledConsumer:
             return f"nothing expires, because consumer {self.id!r} is damaged ({self.damage})"
         whose = " of a stream that crashed while publishing" if self.is_of_stream else ""
         return (
-            f"consumer {self.id!r}{whose} has not moved for {duration(self.unmoved_millis)}, and "
-            f"keeps {self.keeps} {self.next_snapshot} and all after it from expiring"
+            f"consumer {self.id!r}{whose} has not moved for {duration(self.unmoved_millis)}, so "
+            f"{self.keeps} {self.next_snapshot} and all later ones cannot expire"
         )
 
     def advice(self, table: str) -> str:
@@ -74,7 +74,7 @@ class StalledConsumer:
         return f"restart its reader or, if it has ended, {command}"
 
     def advice_to_maintain(self, table: str) -> str:
-        """Advise a restart, or the maintenance that deletes the consumer and its kept snapshots."""
+        """Return the advice: a restart, or a maintenance that also deletes the consumer."""
         if self.damage is not None:
             return self.advice(table)
         command = f"lake maintain {table} --expire-consumers '{duration(self.unmoved_millis)}'"
@@ -100,14 +100,15 @@ def find_stalled(
     without: Collection[str] = (),
     unmoved_for: int | None = None,
 ) -> tuple[StalledConsumer, ...]:
-    """Find the consumers that keep a snapshot or changelog that these rules would expire.
+    """Find stalled consumers that keep a snapshot or changelog that these rules would expire.
 
-    Those that have not moved for ``unmoved_for`` milliseconds; a consumer of a stream and a damaged
-    file after a day. The default is a week, and never where the table sets
-    ``consumer.expiration-time``, which sets how long a reader may pause.
+    A consumer is stalled if it has not moved for ``unmoved_for`` milliseconds, by default a week;
+    one of a stream or with a damaged file after a day. If the table sets
+    ``consumer.expiration-time``, there is no default: this option decides how long a reader may
+    pause.
 
     ``snapshots`` is None if consumers keep only changelogs, ``changelogs`` if these never expire.
-    An interrupted fast-forward is left out, because it needs its snapshots.
+    The consumer of an interrupted fast-forward is not reported: the snapshots are still needed.
     """
     now = handle.environment.now_millis()
     long = unmoved_for
@@ -151,7 +152,7 @@ def _state_of(handle: TableHandle, name: str, unmoved: int) -> StalledConsumer |
 
 
 class _KeptSnapshots:
-    """Finds consumers that keep history; lists the directories once for all of them."""
+    """Finds the history that a consumer keeps; lists the directories once for all consumers."""
 
     def __init__(
         self, handle: TableHandle, snapshots: Rules | None, changelogs: Rules | None
@@ -165,7 +166,7 @@ class _KeptSnapshots:
     def by(self, number: int) -> str | None:
         """Return ``snapshot`` or ``changelog``; None if a consumer at this number keeps nothing."""
         if number < min([*self._changelogs, *self._snapshots], default=0):
-            return None  # it fell behind
+            return None  # what it would read next has expired
         if self._rules is not None and self._keeps_snapshots(number, self._rules):
             return "snapshot"
         rules = self._rules_of_changelogs

@@ -60,24 +60,22 @@ class TableConsumers:
     ) -> None:
         """Set the next snapshot of a consumer: this and later ones are kept from now on.
 
-        ``after`` is the position up to which it has read; ``next_snapshot`` is the
-        number of the snapshot after it.
+        Pass ``next_snapshot``, the number of the snapshot it reads next, or ``after``, the
+        position up to which it has read.
 
-        Refused if that snapshot has expired, with the earliest one in the message, or if it is
-        beyond the next one. A dry run only checks this.
+        Refused if that snapshot has expired; the error names the earliest one. Refused, too, if it
+        is later than the one that the next commit makes. A dry run only checks this.
         """
         handle = self._handle
         if (next_snapshot is None) is (after is None):
             raise InvalidRequestError(
-                "give next_snapshot=, the number of the snapshot the consumer reads next, or "
-                "after=, the position up to which it has read"
+                "pass one of next_snapshot=, the number of the snapshot that the consumer reads "
+                "next, and after=, the position up to which it has read"
             )
         if after is not None:
-            what = "after is the position up to which the consumer has read"
+            what = "after must be the position up to which the consumer has read"
             next_snapshot = snapshot_number(handle, what, after) + 1
-        require_number(
-            "a consumer reads a snapshot next, which is named by its number", next_snapshot
-        )
+        require_number("next_snapshot must be the number of a snapshot", next_snapshot)
         assert next_snapshot is not None
         self._require_available(consumer_id, next_snapshot)
         storage, layout = handle.storage, handle.layout
@@ -151,17 +149,18 @@ class TableConsumers:
         if number < earliest:
             raise InvalidRequestError(
                 f"consumer {consumer_id!r} of {self._handle.uri} fell behind: snapshot {number} "
-                f"has expired, the earliest left is {earliest}; read all rows once, because "
-                f"changes are lost, and set the consumer to snapshot {earliest} or later"
+                f"has expired, the earliest left is {earliest}. Changes are lost: read all rows "
+                f"once, and set the consumer to snapshot {earliest} or later"
             )
         if number > following:
             raise InvalidRequestError(
                 f"consumer {consumer_id!r} cannot read snapshot {number} of {self._handle.uri} "
-                f"next: the next snapshot will be {following}"
+                f"next: the next commit makes snapshot {following}; set it to that or an "
+                "earlier one"
             )
 
     def _require_kept(self, consumer_id: str, number: int) -> None:
-        """Check again, now that every later expiry sees the consumer."""
+        """Raise if an expiry began to delete the snapshot before the consumer was written."""
         handle = self._handle
         ids = available_ids(handle)
         if number > max(ids, default=0):

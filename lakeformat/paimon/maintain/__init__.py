@@ -1,4 +1,4 @@
-"""Maintenance of a table: the steps it needs in their order, with figures of before and after."""
+"""Maintenance of a table: its steps in order, and the table's figures before and after."""
 
 from lakeformat.paimon.maintain.maintain import maintain
 from lakeformat.paimon.maintain.maintain_report import MaintainProgress, MaintainReport

@@ -18,7 +18,7 @@ __all__ = ["expire"]
 
 _OF_ROWS = (FileClass.DATA, FileClass.CHANGELOG, FileClass.INDEX)
 _ROUNDS = 10
-"""Changelogs of newly expired snapshots may be due at once; this limits the rounds."""
+"""The most rounds: the changelogs of snapshots that a round expires may be due in the next."""
 
 
 def expire(handle: TableHandle, request: MaintainRequest) -> StepReport:
@@ -84,7 +84,7 @@ def _reason(reports: Sequence[ExpireReport]) -> str:
         parts.append(f"{verb} {counted(len(consumers), 'consumer')} ({names})")
     removed = sum(each.deleted.total for each in reports)
     if expired or removed:
-        what = " and ".join(expired) or "what an interrupted run had left"
+        what = " and ".join(expired) or "what an interrupted run left"
         parts.append(f"{would} {what} with {_files(reports)}")
     elif not consumers:
         return f"no snapshot is due: {last.reason}"
@@ -95,7 +95,7 @@ def _reason(reports: Sequence[ExpireReport]) -> str:
 
 
 def _files(reports: Sequence[ExpireReport]) -> str:
-    """Return number and size of the files; metadata apart, as it is not part of a table's sizes."""
+    """Return number and size of the files; metadata files are counted apart."""
     total = sum(each.deleted.total for each in reports)
     of_rows = sum(each.deleted.files.get(kind, 0) for each in reports for kind in _OF_ROWS)
     held = size(sum(each.deleted.bytes for each in reports))

@@ -15,7 +15,7 @@ __all__ = ["expected", "measure", "with_dead_files"]
 
 
 def measure(handle: TableHandle) -> tuple[HealthReport, Figures]:
-    """The health of a table, and its figures but for orphan files, which take a listing."""
+    """Return the health of a table, and its figures without orphan files, which need a listing."""
     health = check_health(handle)
     files, storage = health.files, health.storage
     return health, Figures(
@@ -33,7 +33,7 @@ def measure(handle: TableHandle) -> tuple[HealthReport, Figures]:
 
 
 def expected(before: Figures, steps: Sequence[StepReport]) -> Figures:
-    """The figures after a dry run's steps, as far as their plans know them."""
+    """Return the figures that a dry run expects after its steps; None where plans lack them."""
     files_in, files_out = (sum(s.files_in for s in steps), sum(s.files_out for s in steps))
     return Figures(
         files=_less(before.files, files_in - files_out),
@@ -45,7 +45,7 @@ def expected(before: Figures, steps: Sequence[StepReport]) -> Figures:
 def with_dead_files(
     before: Figures, after: Figures, steps: Sequence[StepReport]
 ) -> tuple[Figures, Figures]:
-    """The figures with the orphan files that the last step found and left."""
+    """Return both figures with the orphan files that the last step found, and that it left."""
     for step in steps:
         found = step.report
         if isinstance(found, OrphanReport):

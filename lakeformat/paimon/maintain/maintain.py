@@ -40,7 +40,7 @@ _log = logging.getLogger(__name__)
 def maintain(handle: TableHandle, request: MaintainRequest) -> MaintainReport:
     """Run all steps of maintenance in order; a failed step does not stop the next ones.
 
-    Each step does only the work that is due, so an interrupted run can simply be run again.
+    Each step does only the work that is due: after an interruption, call this again.
     """
     request.check(handle)
     table = handle.name
@@ -56,7 +56,7 @@ def maintain(handle: TableHandle, request: MaintainRequest) -> MaintainReport:
     health, after, holders = _look_again(handle, steps)
     note = time_travel_note(without_misread(handle), health, steps, dry_run=request.dry_run)
     reasons = _lasting(handle) if health is None or request.dry_run else health.reasons
-    if request.dry_run:  # nothing has changed: the verdict is still the one from before
+    if request.dry_run:  # nothing has changed, so measuring again would give ``before``
         after = expected(before, steps)
     before, after = with_dead_files(before, after, steps)
     report = MaintainReport(
@@ -94,9 +94,9 @@ def _run(
     except LakeError as error:
         report = _failed(name, error)
     except Exception as error:  # noqa: BLE001 - a defect of one step must not end the others
-        _log.exception("step %s of the maintenance of %s ended in a defect", name, handle.uri)
+        _log.exception("step %s of the maintenance of %s failed by a defect", name, handle.uri)
         report = _failed(name, as_defect(error))
-    said = report.reason if report.error is None else "failed, for the reason in a warning below"
+    said = report.reason if report.error is None else "failed; a warning below has the reason"
     _log.info("maintenance of %s: %s: %s", table, name, said)
     return report
 

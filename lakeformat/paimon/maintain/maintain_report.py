@@ -1,4 +1,4 @@
-"""The outcome of a maintenance: figures before and after, each step, and the obstacles."""
+"""The result of a maintenance: figures before and after, each step, and remaining problems."""
 
 from __future__ import annotations
 
@@ -31,28 +31,28 @@ ORPHANS: Final = "orphans"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MaintainProgress:
-    """The step under way, and how far it has come."""
+    """The running step, and the part of its work that is done."""
 
     table: str
     step: str
     done: int = 0
     total: int | None = None
-    """None where the step does not know it beforehand."""
+    """None if the step does not know the total in advance."""
     unit: str = "files"
 
     steps: ClassVar[tuple[str, ...]] = (PARTITIONS, COMPACT, EXPIRE, ORPHANS)
-    """The names of the steps, in the order they run."""
+    """The names of the steps, in the order in which they run."""
 
 
 class StepOutcome(StrEnum):
-    """One word for a step."""
+    """The outcome of a step in one word."""
 
     DONE = "done"
     PLANNED = "planned"
-    """A dry run found work for it."""
+    """A dry run found work for the step."""
     NOT_NEEDED = "not needed"
     SKIPPED = "skipped"
-    """It has work, and needs an argument of the caller."""
+    """The step has work, but needs an argument of the caller."""
     FAILED = "failed"
 
 
@@ -63,12 +63,12 @@ class StepReport(Report):
     step: str
     outcome: StepOutcome
     reason: str
-    """One sentence: what was done, or why nothing was."""
+    """The work in one sentence, or the reason why none was done."""
     report: Reported | None = None
-    """The report of the operation; the last one where it took several rounds."""
+    """The report of the operation; after several rounds, that of the last one."""
     error: LakeError | None = None
     advice: str | None = None
-    """The command that does the rest, where the step could not do all of its work."""
+    """The command that does the remaining work, if the step could not do all of it."""
     files_in: int = 0
     files_out: int = 0
     snapshots: int = 0
@@ -79,7 +79,7 @@ class StepReport(Report):
     """The snapshots that the step published."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON; the error as its class and sentence."""
+        """Return plain values, ready for JSON; the error as its class and message."""
         values = {name: getattr(self, name) for name in _NUMBERS}
         return {
             "step": self.step,
@@ -98,7 +98,7 @@ _NUMBERS = ("files_in", "files_out", "snapshots", "changelogs", "removed_files",
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figures:
-    """The state of a table in numbers; None where one is not known."""
+    """The state of a table in numbers; None where a number is unknown."""
 
     verdict: Verdict | None = None
     score: int | None = None
@@ -112,9 +112,9 @@ class Figures:
     changelogs: int | None = None
     time_travel_files: int | None = None
     time_travel_bytes: int | None = None
-    """Kept for older snapshots, changelogs, tags and branches alone."""
+    """Bytes of files that only older snapshots, changelogs, tags and branches need."""
     dead_files: int | None = None
-    """Files that nothing refers to, older than the age floor."""
+    """Orphan files: nothing refers to them, and they are older than the age limit."""
     dead_bytes: int | None = None
 
     def to_dict(self) -> dict[str, Any]:
@@ -123,35 +123,35 @@ class Figures:
 
 
 def warning_of(obstacle: Reason) -> str:
-    """An obstacle in one line, for a log."""
+    """Return an obstacle in one line, for a log."""
     return f"{obstacle.finding}. To do: {obstacle.advice}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MaintainReport(Report):
-    """A maintenance of one table, or what it would do."""
+    """The result of a maintenance of one table, or of its dry run."""
 
     table: str
     location: str
     dry_run: bool
     before: Figures
     after: Figures
-    """In a dry run the expected figures, as far as plans know them."""
+    """The figures after the last step; in a dry run the expected ones, None where unknown."""
     steps: tuple[StepReport, ...]
     obstacles: tuple[Reason, ...]
-    """Obstacles to a healthy table, each with what to do about it."""
+    """The remaining problems of the table, each with the next step for you."""
     note: str | None = None
-    """Files that time travel alone keeps, and until when: no obstacle, but disk space."""
+    """Files that are kept only for time travel, and until when; no problem, but disk space."""
 
     @property
     def failed(self) -> tuple[LakeError, ...]:
-        """The errors of steps, but for requests the table refuses."""
+        """The errors of failed steps, without those of refused requests."""
         errors = (step.error for step in self.steps if step.error is not None)
         return tuple(each for each in errors if not isinstance(each, InvalidRequestError))
 
     @property
     def is_healthy(self) -> bool:
-        """True where nothing stands in the way."""
+        """True if no obstacle is left."""
         return not self.obstacles
 
     @property
@@ -161,12 +161,12 @@ class MaintainReport(Report):
 
     @property
     def is_idle(self) -> bool:
-        """True where no step had anything to do."""
+        """True if no step was needed."""
         return all(step.outcome is StepOutcome.NOT_NEEDED for step in self.steps)
 
     @property
     def summary(self) -> str:
-        """One sentence for the log: the steps that worked, and the verdict now."""
+        """One sentence for the log: the verdict, and the work of each step."""
         worked = [
             step.reason
             for step in self.steps
@@ -180,7 +180,7 @@ class MaintainReport(Report):
         if not self.obstacles:
             return self.summary
         more = f" and {len(self.obstacles) - 1} more" if len(self.obstacles) > 1 else ""
-        return f"{self.summary}; in the way: {self.obstacles[0].finding}{more}"
+        return f"{self.summary}; remaining problem: {self.obstacles[0].finding}{more}"
 
     def _idle(self) -> str:
         failed = any(step.error is not None for step in self.steps)

@@ -1,4 +1,4 @@
-"""The obstacles to a healthy table that are left once every step has done what it may."""
+"""Finds the problems of a table that remain after all steps of its maintenance."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from lakeformat.paimon.maintain.maintain_report import COMPACT, EXPIRE, ORPHANS,
 __all__ = ["find_holders", "find_obstacles"]
 
 _COMMANDS = {COMPACT: "lake compact ", EXPIRE: "lake expire ", ORPHANS: "lake orphans "}
-"""The beginning of an advice to do a single step."""
+"""The command of each step, as an advice begins with it."""
 _DAY_MILLIS = 24 * 60 * 60 * 1000
 
 
@@ -31,7 +31,7 @@ def find_obstacles(
     holders: Sequence[StalledConsumer],
     reasons: Sequence[Reason],
 ) -> tuple[Reason, ...]:
-    """Failed steps first, then consumers that hold snapshots, then the reasons of the verdict."""
+    """Return failed steps first, then stalled consumers, then the reasons of the verdict."""
     errors = [str(step.error) for step in steps if step.error is not None]
     of_consumers = [Reason(each.finding, each.advice_to_maintain(table)) for each in holders]
     found = [*_of_failures(table, steps, reasons), *_of_left_work(steps), *of_consumers]
@@ -54,7 +54,7 @@ def find_holders(
     only_changelogs = is_decoupled(options) and options.consumer_changelog_only
     try:
         snapshots = None if only_changelogs else snapshot_retention(options, now)
-    except InvalidRequestError:  # the step that expires has said so
+    except InvalidRequestError:  # the step ``expire`` has failed with this error
         return ()
     return find_stalled(
         handle,
@@ -68,7 +68,7 @@ def find_holders(
 def _of_failures(
     table: str, steps: Sequence[StepReport], reasons: Sequence[Reason]
 ) -> Iterator[Reason]:
-    """One obstacle for each cause, however many steps failed for it."""
+    """Yield one obstacle for each cause, with the names of the steps that failed for it."""
     by_cause = dict[str, list[StepReport]]()
     for step in steps:
         if step.error is not None:
@@ -84,7 +84,7 @@ def _of_failures(
 
 
 def _of_failure(table: str, names: str, cause: str, step: StepReport) -> Reason:
-    """The finding and the next step of one failure."""
+    """Return the finding and the advice for one cause."""
     error, again = step.error, f"lake maintain {table}"
     if isinstance(error, CommitConflictError | UnavailableError):
         return Reason(f"{names} failed: {cause}", again)
@@ -94,12 +94,12 @@ def _of_failure(table: str, names: str, cause: str, step: StepReport) -> Reason:
         listing = f"lake orphans {table} lists them without deleting any"
         return Reason(f"{names} failed: {cause}", listing)
     if isinstance(error, UnsupportedError):
-        engine = "let another engine do this step, such as Flink or Spark: this version does not"
+        engine = "this version cannot do this step: run it with another engine, as Flink or Spark"
         return Reason(f"{names} failed: {cause}", engine)
-    # The message of a damage ends with a semicolon and the next step.
+    # The message of a CorruptTableError ends with a semicolon and the next step.
     said, _, advice = cause.rpartition("; ")
     if not said or not isinstance(error, CorruptTableError) or error.report is not None:
-        return Reason(f"{names} failed: {cause}", f"once it is mended, {again}")
+        return Reason(f"{names} failed: {cause}", f"correct the cause, then {again}")
     return Reason(f"{names} failed: {said}", f"{advice}, then {again}")
 
 

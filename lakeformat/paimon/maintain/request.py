@@ -22,18 +22,18 @@ OnProgress: TypeAlias = Callable[[MaintainProgress], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MaintainRequest:
-    """The choices of a caller; everything else follows the table's options."""
+    """The arguments of a maintenance; the table options decide everything else."""
 
     dry_run: bool = False
     expire_consumers: PastTime | None = None
-    """Consumers that have not moved since then are deleted, besides those its options delete."""
+    """Consumers that have not moved since then are deleted, too, regardless of the options."""
     executor: str | Executor | None = None
     on_progress: OnProgress | None = None
     commit_comes_first: bool = False
-    """True in a dry run once an earlier step has planned a commit."""
+    """True in a dry run if an earlier step has planned a commit."""
 
     def check(self, handle: TableHandle) -> None:
-        """Refuse a wrong choice before the first step."""
+        """Raise InvalidRequestError for a wrong argument, before the first step runs."""
         where_to_work(self.executor)
         if self.on_progress is not None and not callable(self.on_progress):
             raise InvalidRequestError(

@@ -1,4 +1,4 @@
-"""The steps of a maintenance, each on the operation that does its work."""
+"""The steps of a maintenance; each calls the operation that does its work."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Step: TypeAlias = Callable[[TableHandle, MaintainRequest], StepReport]
 
 
 def _partitions(handle: TableHandle, request: MaintainRequest) -> StepReport:
-    """Delete expired partitions, where the table's own option sets their time."""
+    """Delete expired partitions if the table sets ``partition.expiration-time``."""
     if not handle.schema.partition_keys:
         return _not_needed(PARTITIONS, "the table has no partitions")
     if handle.options.partition_expiration_time_millis is None:
@@ -76,7 +76,7 @@ def _compact(handle: TableHandle, request: MaintainRequest) -> StepReport:
 
 
 def of_compaction(report: CompactReport) -> StepReport:
-    """The report of a step from that of its compaction."""
+    """Return the report of the step, made from the report of its compaction."""
     if not report.snapshot_ids:
         return _not_needed(COMPACT, report.reason)
     return StepReport(
@@ -112,7 +112,7 @@ def _planned_compaction(handle: TableHandle, places: frozenset[tuple[bytes, int]
 
 
 def _orphans(handle: TableHandle, request: MaintainRequest) -> StepReport:
-    """Remove files that nothing refers to, above the age floor only."""
+    """Remove files that nothing refers to and that are older than the default age limit."""
     report = remove_orphans(
         handle,
         OrphanOptions(),
@@ -145,21 +145,21 @@ def _orphans_reason(report: OrphanReport, table: str) -> str:
     if report.failures:
         parts.append(f"{counted(report.failures, 'file')} could not be removed")
     if report.objection is not None:
-        parts.append(f"it would be refused: {report.objection}")
+        parts.append(f"the removal would be refused: {report.objection}")
     if report.young_files:
         parts.append(_young_files(report, table))
     return ", ".join(parts)
 
 
 def _young_files(report: OrphanReport, table: str) -> str:
-    """Describe young files: changed within a day before now, or before the newest commit."""
+    """Return the clause about unreferenced files that are too young to be removed."""
     young = counted(report.young_files, "file")
     if report.kept_by_commit is None:
         return f"kept {young} younger than a day"
     return (
-        f"kept {young} that no snapshot needs, changed at {report.older_than} or later: that is "
-        f"within a day before the newest commit, snapshot {report.kept_by_commit}, and a write "
-        f"may still need them. If no write is under way: lake orphans {table} --older-than '1 d' "
+        f"kept {young} that no snapshot needs, changed at {report.older_than} or later: a write "
+        f"that began within a day before the newest commit, snapshot {report.kept_by_commit}, may "
+        f"still need them. If no write is running: lake orphans {table} --older-than '1 d' "
         "--remove"
     )
 
@@ -180,5 +180,5 @@ STEPS: Final[dict[str, Step]] = {
     EXPIRE: expire,
     ORPHANS: _orphans,
 }
-"""In the order they run: expired partitions are not compacted, and expiry sees what a compaction
-replaced."""
+"""The steps in the order they run: expired partitions need no compaction, and the expiry comes
+after the compaction whose replaced files it may delete."""

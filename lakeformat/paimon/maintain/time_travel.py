@@ -1,4 +1,4 @@
-"""A sentence about the files that a maintained table keeps for older snapshots alone."""
+"""A sentence about the files that a table keeps only for older snapshots."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ __all__ = ["time_travel_note"]
 def time_travel_note(
     handle: TableHandle, health: HealthReport | None, steps: Sequence[StepReport], *, dry_run: bool
 ) -> str | None:
-    """Count the files, name what keeps them, and until when; None where there are none."""
+    """Return the number of files, what keeps them, and until when; None if there are none."""
     replaced = sum(step.files_in for step in steps) if dry_run else 0
     if replaced:
-        what = f"the compaction replaces {counted(replaced, 'file')}, and time travel keeps them"
+        what = f"the compaction replaces {counted(replaced, 'file')}, kept for time travel"
     elif health is not None and health.storage.time_travel_files:
         kept, held = health.storage.time_travel_files, size(health.storage.time_travel_bytes or 0)
-        what = f"{counted(kept, 'file')} of {held} are kept for time travel alone"
+        what = f"{counted(kept, 'file')} of {held} are kept only for time travel"
     else:
         return None
     return (
@@ -36,7 +36,7 @@ def time_travel_note(
 
 
 def _oldest_holder(health: HealthReport | None, steps: Sequence[StepReport]) -> str:
-    """Name who keeps the oldest state, without consumers that a dry run would delete."""
+    """Name the tag, branch or consumer that keeps the oldest state; skip deleted consumers."""
     deleted = {
         f"consumer {name!r}"
         for step in steps

@@ -42,15 +42,15 @@ class BucketOptions:
         "postpone.target-row-num-per-bucket",
         OPTIONAL_NUMBER,
         "",
-        "With 'bucket' = '-2' and no default: a new partition gets one bucket for this many "
-        "postponed rows; empty: derived from their bytes.",
+        "With 'bucket' = '-2' and no postpone.default-bucket-num: a new partition gets one bucket "
+        "for this many postponed rows; empty: derived from their bytes.",
     )
     postpone_target_size_bytes = Option(
         "postpone.target-size-per-bucket",
         SIZE,
         "1 gb",
-        "With 'bucket' = '-2' and no default: a new partition gets one bucket for this many bytes "
-        "of postponed rows.",
+        "With 'bucket' = '-2' and no postpone.default-bucket-num: a new partition gets one bucket "
+        "for this many bytes of postponed rows.",
     )
     postpone_merge_on_read = Option(
         "postpone.merge-on-read",
@@ -63,7 +63,8 @@ class BucketOptions:
         "postpone.batch-write-fixed-bucket.max-parallelism",
         whole_number(1, _MOST_BUCKETS),
         "2048",
-        "With 'bucket' = '-2' and no default: the most buckets that a new partition gets.",
+        "With 'bucket' = '-2' and no postpone.default-bucket-num: the most buckets that a new "
+        "partition gets.",
     )
     dynamic_bucket_max_buckets = Option(
         "dynamic-bucket.max-buckets",

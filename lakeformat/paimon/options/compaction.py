@@ -19,7 +19,7 @@ from lakeformat.paimon.options.option import Group, Option
 __all__ = ["CompactionOptions"]
 
 _MOST_LEVELS = 1_000_000
-"""The most levels. Readers accept any level of 32 bits; the compaction trigger allows this many."""
+"""The most levels that this library accepts, as many as the largest compaction trigger."""
 _LEVELS: Kind[int | None] = Kind(
     f"{whole_number(1, _MOST_LEVELS).name}, or empty",
     lambda text: whole_number(1, _MOST_LEVELS).parse(text) if text else None,
@@ -57,16 +57,16 @@ class CompactionOptions:
         "compaction.max-size-amplification-percent",
         whole_number(0, 1_000_000),
         "200",
-        "Size of all runs of a bucket but the last, in percent of the last one, above which all "
-        "are compacted into one.",
+        "All runs of a bucket are compacted into one if the runs before the last one together "
+        "exceed this percentage of its size.",
         group=Group.PERFORMANCE,
     )
     compaction_size_ratio = Option(
         "compaction.size-ratio",
         whole_number(0, 1_000_000),
         "1",
-        "How many percent larger than the runs before it the next run may be to be compacted with "
-        "them.",
+        "A compaction takes the next run, too, if it is at most this many percent larger than the "
+        "runs before it together.",
         group=Group.PERFORMANCE,
     )
     compaction_offpeak_start_hour = Option(

@@ -73,7 +73,7 @@ class FileOptions:
         "parquet.enable.dictionary",
         BOOLEAN,
         "true",
-        "Encode columns of new Parquet files with repeated values by a dictionary; false for "
+        "Encode repeated values in new Parquet files by a dictionary; false for "
         "readers without dictionary support.",
         group=Group.PERFORMANCE,
     )
@@ -81,7 +81,7 @@ class FileOptions:
         "orc.timestamp-ltz.legacy.type",
         BOOLEAN,
         "true",
-        "TIMESTAMP_LTZ in ORC files is a wall clock of the writing JVM, as by default in Java; "
+        "TIMESTAMP_LTZ in ORC files is the local time of the writing JVM, as by default in Java; "
         "false: the instant itself, the same in every zone.",
     )
     orc_writer_timezone = Option(

@@ -63,8 +63,8 @@ class PartitionOptions:
         "partition.timestamp-pattern",
         TEXT,
         "",
-        "Pattern that makes a time of a partition's values, such as '$dt $hour:00:00'; empty: the "
-        "first partition column.",
+        "Pattern that combines a partition's values into a time, such as '$dt $hour:00:00'; empty: "
+        "the first partition column.",
     )
     partition_timestamp_formatter = Option(
         "partition.timestamp-formatter",

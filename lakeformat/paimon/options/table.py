@@ -294,7 +294,7 @@ class TableOptions(
 
     @property
     def keeps_moved_rows(self) -> bool:
-        """True if the delete is ignored that removes a row from the partition it leaves."""
+        """True if a row that moves to another partition is not deleted in the old one."""
         return self.merge_engine == "deduplicate" and self.ignore_delete
 
     @property
@@ -370,7 +370,7 @@ class TableOptions(
         )
 
     def _with(self, values: Mapping[Option[Any], str | None]) -> TableOptions:
-        """Return the text of an option in the table, or its default."""
+        """Return these options with other values for some; None and empty keep the value."""
         known = {option.key: value for option, value in values.items() if value}
         return TableOptions({**self._raw, **known})
 

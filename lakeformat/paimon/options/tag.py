@@ -46,7 +46,8 @@ class TagOptions:
         "tag.creation-delay",
         DURATION,
         "0 ms",
-        "Delay of a tag after the end of its period, for late data; shorter than the period.",
+        "Delay of a tag after the end of its period, for late data; it must be shorter than the "
+        "period.",
     )
     tag_period_formatter = Option(
         "tag.period-formatter",
@@ -76,7 +77,7 @@ class TagOptions:
         "tag.time-expire-enabled",
         BOOLEAN,
         "true",
-        "`tags.expire` deletes tags whose time is over.",
+        "`tags.expire` deletes tags whose retention time has passed.",
     )
     tag_batch_customized_name = Option(
         "tag.batch.customized-name",

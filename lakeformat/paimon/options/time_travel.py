@@ -90,17 +90,17 @@ class TimeTravelOptions:
         "incremental-between",
         TEXT,
         "",
-        "Changes instead of a state: scans are refused, read the changes with a call.",
+        "Names changes instead of a state: scans are refused; read the changes with a call.",
     )
     incremental_between_timestamp = Option(
         "incremental-between-timestamp",
         TEXT,
         "",
-        "Changes instead of a state: scans are refused, read the changes with a call.",
+        "Names changes instead of a state: scans are refused; read the changes with a call.",
     )
     incremental_to_auto_tag = Option(
         "incremental-to-auto-tag",
         TEXT,
         "",
-        "Changes instead of a state: scans are refused, read the changes with a call.",
+        "Names changes instead of a state: scans are refused; read the changes with a call.",
     )

@@ -1,4 +1,4 @@
-"""Plan a drop of partitions."""
+"""Plans a drop of partitions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["plan_drop_partitions"]
 def plan_drop_partitions(
     handle: TableHandle, partitions: Sequence[PartitionSpec]
 ) -> DropPartitionsPlan:
-    """Return the partitions that meet one of the specs now."""
+    """Return the existing partitions that match one of the specs, and the specs without any."""
     require_list("partitions", partitions, "[{'dt': '2024-01-01'}]")
     head = latest_snapshot(handle.storage, handle.layout)
     live = live_partitions(handle, head)

@@ -1,7 +1,8 @@
-"""Expire partitions: delete rows that are too old, in commits of a few partitions each.
+"""Expires partitions: deletes rows that are too old, in commits of a few partitions each.
 
-The files are kept until the snapshots that name them expire. One snapshot decides what is deleted.
-By the time of the last write, a partition that is written to meanwhile is checked again.
+The files are kept until the snapshots that name them expire. One snapshot decides which partitions
+are deleted. With the strategy ``update-time``, a partition that gets rows meanwhile is checked
+again.
 """
 
 from __future__ import annotations
@@ -53,11 +54,11 @@ class ExpireRequest:
     batch_size: int | None = None
 
     def rules(self, handle: TableHandle) -> ExpireRules:
-        """Return the rules that apply, checked."""
+        """Return the checked rules, from this request and the table options."""
         if not handle.schema.partition_keys:
             raise InvalidRequestError(
-                f"{handle.uri} has no partitions, so none of them can expire: delete old rows by "
-                "an overwrite, or make a table that is partitioned by time"
+                f"{handle.uri} has no partition columns, so no partition can expire: delete old "
+                "rows with Table.delete, or create a table that is partitioned by time"
             )
         options = _with_request(handle.options, self)
         expiration = self._expiration(handle)
@@ -84,7 +85,7 @@ class ExpireRequest:
                 raise InvalidRequestError(
                     f"{handle.uri} does not set 'partition.expiration-time', so its partitions "
                     "never expire: set the option by alter_table(…, "
-                    "set_option('partition.expiration-time', '7 d')), or give expiration_time='7 d'"
+                    "set_option('partition.expiration-time', '7 d')), or pass expiration_time='7 d'"
                 )
             found = timedelta(milliseconds=millis)
         else:
@@ -95,8 +96,8 @@ class ExpireRequest:
                 found = timedelta.max
         if found <= timedelta(0):
             raise InvalidRequestError(
-                f"expiration_time {found} is not above zero: every partition would have expired. "
-                "drop_partitions deletes those you name, truncate() all rows"
+                f"expiration_time is {found}, but must be above zero: every partition would "
+                "expire. Use drop_partitions to delete some of them, or truncate() for all rows"
             )
         return found
 
@@ -123,26 +124,26 @@ def expire_partitions(
     for path, why in report.unknown:
         _log.info(
             "partition %s of %s is kept: %s", path, handle.uri, why
-        )  # the report says it, too
+        )  # the report names it, too
     return report
 
 
 @dataclass(slots=True)
 class _PartitionExpiry:
-    """One expiry of partitions, from its first plan to its report."""
+    """The state of one expiry of partitions."""
 
     handle: TableHandle
     rules: ExpireRules
     older_than: datetime
     _plan: Expiry = field(default_factory=Expiry)
     _read: int | None = None
-    """The snapshot whose partitions no other commit may have changed; None if that does not
-    matter."""
+    """Commits are refused if another commit changed a partition after this snapshot; None allows
+    such changes."""
     _done: list[ExpiredPartition] = field(default_factory=list)
     _snapshot_ids: list[int] = field(default_factory=list)
 
     def plan(self) -> Snapshot | None:
-        """Plan on the newest snapshot; partitions deleted before count for the limit."""
+        """Plan on the newest snapshot; partitions that this run deleted count for the limit."""
         head = latest_snapshot(self.handle.storage, self.handle.layout)
         there = live_partitions(self.handle, head)
         rules = replace(self.rules, max_num=self.rules.max_num - len(self._done))
@@ -165,7 +166,7 @@ class _PartitionExpiry:
         head = self.plan()
         if head is None or not self._plan.expired:
             return None
-        # By its values a partition is too old, also if another commit writes to it meanwhile.
+        # The age from a partition's values does not change if another commit writes to it.
         self._read = head.id if self.rules.strategy == UPDATE_TIME else None
         batches = [*_batches(self._plan.expired, self.rules.batch_size)]
         return Round(units=batches, work=lambda batch: batch)
@@ -185,11 +186,13 @@ class _PartitionExpiry:
             self._remove_mark(each.partition)
 
     def _remove_mark(self, partition: LivePartition) -> None:
-        """Delete the mark of a partition without rows; one that remains has no effect."""
+        """Delete the mark of a deleted partition; a mark that is left has no effect."""
         try:
             remove_done_directory(self.handle, partition.path)
         except LakeError as error:
-            _log.warning("the mark that %s is done was not deleted: %s", partition.path, error)
+            _log.warning(
+                "the mark .done of partition %s was not deleted: %s", partition.path, error
+            )
 
     def report(self, *, dry_run: bool) -> ExpirePartitionsReport:
         """Return the report of a finished expiry, or of a dry run."""

@@ -1,4 +1,4 @@
-"""Choose the expired partitions: pure rules over live partitions and the time."""
+"""Rules that choose the expired partitions by their values or their last write."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class ExpireRules:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Expiry:
-    """The partitions to delete, and the number of the rest by reason."""
+    """The partitions to delete, the number of other ones, and those of unknown age."""
 
     expired: tuple[ExpiredPartition, ...] = ()
     left: int = 0
@@ -49,7 +49,7 @@ def pick_expired(
     rules: ExpireRules,
     older_than: datetime,
 ) -> Expiry:
-    """Return the partitions from before ``older_than``, in the order of their values."""
+    """Return the partitions older than ``older_than``, in the order of their values."""
     texts = partition_value_texts(schema, [partition.row for partition in partitions])
     found: list[tuple[str, ExpiredPartition]] = []
     unknown: list[tuple[str, str]] = []

@@ -33,11 +33,11 @@ class LivePartition:
     path: str
     """The directory of the partition below the table."""
     rows: int
-    """The rows of its files, before any are merged."""
+    """Number of rows in its files; rows with one key are counted each."""
     files: int
     bytes: int
     updated: datetime | None
-    """The time of its newest file by the clock of the writer; None if a file has none."""
+    """Creation time of its newest file, by the clock of the writer; None if a file has no time."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, ready for JSON."""
@@ -87,12 +87,12 @@ def live_partitions(handle: TableHandle, snapshot: Snapshot | None) -> list[Live
 def chosen(
     handle: TableHandle, found: list[LivePartition], specs: Collection[PartitionSpec]
 ) -> list[LivePartition]:
-    """Return the partitions that meet one of the specs."""
+    """Return the partitions that match one of the specs."""
     meant = some_partitions(handle.schema, specs)
     mask = meant.mask(pa.array([partition.row for partition in found], pa.large_binary()))
     return [partition for partition, is_meant in zip(found, mask, strict=True) if is_meant]
 
 
 def _wall_clock(millis: int) -> datetime:
-    """Return a time as a wall clock: files hold that of their writer as if it were UTC."""
+    """Return a creation time: manifests hold the writer's local time as if it were UTC."""
     return datetime.fromtimestamp(millis / 1000, UTC).replace(tzinfo=None)

@@ -1,7 +1,7 @@
-"""Mark partitions as done, for jobs that wait until a day is complete.
+"""Marks partitions as done, for jobs that wait until a day is complete.
 
-Readers of the table ignore a mark; jobs outside look for it. Marking again is harmless: it keeps
-the time of the first mark and writes the time of the last.
+Readers of the table ignore a mark; other programs wait for it. Marking again is harmless: the mark
+keeps the time of the first call and gets the time of the last.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ SUCCESS_FILE = "_SUCCESS"
 _DONE_SUFFIX = ".done"
 _SUCCESS_ACTION, _DIRECTORY_ACTION = "success-file", "done-partition"
 _NEEDS = {
-    "mark-event": "a metastore that takes events, which no catalog here is",
-    "http-report": "an HTTP service, and this version calls none",
-    "custom": "a Java class",
+    "mark-event": "a metastore that accepts events, which this library does not support",
+    "http-report": "an HTTP service, which this library does not call",
+    "custom": "a Java class, which this library cannot run",
 }
 
 
@@ -94,14 +94,14 @@ def _checked_actions(handle: TableHandle, actions: Sequence[str] | None) -> tupl
             found = kind.parse(",".join(actions))
         except (ValueError, TypeError) as reason:
             raise InvalidRequestError(
-                f"{actions!r} are not actions that mark a partition: {reason}"
+                f"actions is {actions!r}, but must list actions that mark a partition: {reason}"
             ) from None
     for action in found:
         if action in _NEEDS:
             raise UnsupportedError(
                 f"the action {action!r} needs {_NEEDS[action]}; nothing was marked. Mark "
-                f"partitions of {handle.uri} by 'success-file' or 'done-partition', and let the "
-                "job that asks notify other services"
+                f"partitions of {handle.uri} by 'success-file' or 'done-partition', and notify "
+                "other services from your own job"
             )
     return tuple(dict.fromkeys(found))
 
@@ -109,24 +109,26 @@ def _checked_actions(handle: TableHandle, actions: Sequence[str] | None) -> tupl
 def _checked(handle: TableHandle, partitions: Sequence[PartitionSpec]) -> list[PartitionSpec]:
     keys = handle.schema.partition_keys
     if not keys:
-        raise InvalidRequestError(f"{handle.uri} has no partitions, so none can be marked")
+        raise InvalidRequestError(
+            f"{handle.uri} has no partition columns, so no partition can be marked as done"
+        )
     if not partitions or not is_list(partitions):
         raise InvalidRequestError(
-            f"name the partitions that are done, as in [{{{keys[0]!r}: '2024-01-01'}}], got "
-            f"{partitions!r}"
+            f"partitions must list the partitions that are done, as in [{{{keys[0]!r}: "
+            f"'2024-01-01'}}], got {partitions!r}"
         )
     for spec in partitions:
         some_partitions(handle.schema, [spec])  # refuses a spec that is not a partition
         if missing := [key for key in keys if key not in spec]:
             raise InvalidRequestError(
-                f"{dict(spec)!r} names no whole partition: {missing[0]!r} is missing. A partition "
-                f"is done as a whole: give a value for each of {', '.join(keys)}"
+                f"{dict(spec)!r} does not name one partition, because {missing[0]!r} is missing: "
+                f"give a value for each of {', '.join(keys)}"
             )
     return list(partitions)
 
 
 def _one(handle: TableHandle, spec: PartitionSpec, *, allow_empty: bool) -> tuple[str, int]:
-    """Return the directory of a partition, and its rows."""
+    """Return the directory of a partition, and its number of rows."""
     head = latest_snapshot(handle.storage, handle.layout)
     there = chosen(handle, live_partitions(handle, head), [spec])
     if there:
@@ -134,8 +136,8 @@ def _one(handle: TableHandle, spec: PartitionSpec, *, allow_empty: bool) -> tupl
     path = partition_path(handle.schema, _row(handle, spec))
     if not allow_empty:
         raise NotFoundError(
-            f"partition {path} of {handle.uri} has no rows: check its values. If a day without "
-            "rows is what you mean, pass allow_empty=True"
+            f"partition {path} of {handle.uri} has no rows: check its values. To mark a partition "
+            "without rows, pass allow_empty=True"
         )
     return path, 0
 
@@ -170,7 +172,7 @@ def _mark(handle: TableHandle, path: str, actions: Sequence[str]) -> None:
 
 
 def _creation_time(handle: TableHandle, path: str) -> int | None:
-    """Return the time of the first mark; None without a mark, or if a crash has torn it."""
+    """Return the time of the first mark; None without a mark, or if a crash truncated it."""
     with suppress(NotFoundError, TooLargeError, *NO_JSON, KeyError, TypeError):
         return int(json.loads(handle.storage.read(_success_file(handle, path)))["creationTime"])
     return None
@@ -181,5 +183,5 @@ def _success_file(handle: TableHandle, path: str) -> str:
 
 
 def _done_directory(handle: TableHandle, path: str) -> str:
-    """Return the partition that other engines see where the last value ends in ``.done``."""
+    """Return the directory that marks a partition: its own name with ``.done`` at the end."""
     return f"{handle.layout.root}/{path}{_DONE_SUFFIX}"

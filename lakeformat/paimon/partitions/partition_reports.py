@@ -19,7 +19,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExpiredPartition:
-    """A partition that is deleted, and the reason."""
+    """A deleted partition with the reason; in a dry run, a partition to delete."""
 
     partition: LivePartition
     reason: str
@@ -31,17 +31,17 @@ class ExpiredPartition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExpirePartitionsReport(Report):
-    """The outcome of an expiry of partitions, or what it would be."""
+    """The result of an expiry of partitions, or of its dry run."""
 
     table: str
     dry_run: bool
     strategy: str
     older_than: str
-    """The time, by this machine's clock, before which a partition has expired."""
+    """Partitions from before this time expire; a local time of this machine."""
     expired: tuple[ExpiredPartition, ...]
     """The expired partitions, in the order of their deletion."""
     left: int
-    """The number of expired partitions that wait for the next run because of the limit."""
+    """The number of expired partitions beyond the limit, which the next run deletes."""
     kept: int
     """The number of partitions that are young enough."""
     unknown: tuple[tuple[str, str], ...]
@@ -69,7 +69,7 @@ class DropPartitionsPlan:
     snapshot_id: int | None
     partitions: tuple[LivePartition, ...]
     missing: tuple[dict[str, Any], ...] = ()
-    """Values that were asked for and that no partition has."""
+    """Requested values that no partition has."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, ready for JSON."""
@@ -83,19 +83,19 @@ class DropPartitionsPlan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DonePartition:
-    """A partition that was marked, or would be."""
+    """A partition that was marked, or in a dry run would be."""
 
     partition: str
     marks: tuple[str, ...]
     """The files and directories that mark it."""
     rows: int
     repeated: bool
-    """It was marked before."""
+    """True if the partition was marked before."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MarkDoneReport(Report):
-    """The outcome of marking partitions as done."""
+    """The result of marking partitions as done."""
 
     table: str
     dry_run: bool

@@ -1,4 +1,4 @@
-"""Find the partitions that the commits of a range have changed, from delta manifests alone."""
+"""Finds the partitions that a range of commits changed, from their delta manifests alone."""
 
 from __future__ import annotations
 
@@ -17,10 +17,9 @@ __all__ = ["touched_partitions"]
 
 
 def touched_partitions(handle: TableHandle, after: int, upto: int) -> list[dict[str, str | None]]:
-    """Return the partitions with files that were added or deleted; expired snapshots are
-    skipped.
+    """Return the partitions with added or deleted files; expired snapshots are skipped.
 
-    Values are spelt as in directory names. A table without partitions has none.
+    Values are spelt as in directory names. The list is empty for a table without partitions.
     """
     if not handle.schema.partition_keys:
         return []

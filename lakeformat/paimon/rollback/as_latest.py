@@ -58,7 +58,7 @@ class Return:
 
     @property
     def is_empty(self) -> bool:
-        """Return whether the table has the rows and the schema of the target already."""
+        """True if the table already has the rows and the schema of the target."""
         target, head = self.target.snapshot, self.head
         return not len(self.changes) and (target.index_manifest, target.schema_id) == (
             head.index_manifest,
@@ -67,12 +67,12 @@ class Return:
 
 
 def plan_return(handle: TableHandle, head: Snapshot, target: Origin) -> Return:
-    """Compare the files of both snapshots."""
+    """Plan the rollback by comparing the files of both snapshots."""
     now, then = _live(handle, head), _live(handle, target.snapshot)
     both = ManifestColumns.concat([now, as_deletes(then)])
     left = meet(both).left
     goes, comes = left[left < len(now)], left[left >= len(now)] - len(now)
-    # A file that changes its level is in both: what goes comes first.
+    # A file that changes its level is removed and added: the removal comes first.
     changes = ManifestColumns.concat([as_deletes(now.take(goes)), then.take(comes)])
     return Return(head, target, changes)
 
@@ -80,10 +80,10 @@ def plan_return(handle: TableHandle, head: Snapshot, target: Origin) -> Return:
 def publish_return(
     handle: TableHandle, plan: Return, commit: CommitId | None = None
 ) -> RollbackReport:
-    """Protect the files, check that all exist, and publish; a lost race is an error.
+    """Protect the files, check that all exist, and publish; raise if another commit was faster.
 
-    Expiry of other engines deletes what a snapshot has removed, and would delete a restored file. A
-    tag keeps such files until every earlier snapshot has expired.
+    The expiry of other engines deletes every file that a snapshot removed, even if the rollback
+    restored it. A tag keeps such files until every earlier snapshot has expired.
     """
     target, back = plan.target, [*_files_back(handle, plan)]
     name = protection_name(target.snapshot.id, handle.environment.new_id()) if back else None
@@ -93,7 +93,7 @@ def publish_return(
 
     def discard() -> None:
         files.delete_all()
-        with suppress(LakeError):  # `tags.expire` finds it
+        with suppress(LakeError):  # `tags.expire` deletes a tag that is left
             if name is not None:
                 delete_tag(handle.storage, handle.layout, name)
 
@@ -117,7 +117,7 @@ def report_return(
     """Return the report of a finished rollback, or of a dry run."""
     number, added = plan.target.snapshot.id, len(plan.added)
     removed = len(plan.changes) - added
-    reason = f"snapshot {number} is the newest, and its rows are there already"
+    reason = f"the table already has the rows of snapshot {number}"
     if not plan.is_empty:
         verb = "would have" if dry_run else "has"
         would_be = " would be" if dry_run else ""
@@ -151,9 +151,9 @@ def _require_there(handle: TableHandle, target: Snapshot, files: Sequence[Remova
     missing = [each.uri for each, is_there in zip(files, there, strict=True) if not is_there]
     if missing:
         raise CorruptTableError(
-            f"{handle.uri} cannot be rolled back to snapshot {target.id}: {len(missing)} of its "
-            f"files are missing, {missing[0]} first; nothing was changed. Choose another snapshot, "
-            "or restore the files from a backup"
+            f"{handle.uri} cannot be rolled back to snapshot {target.id}: it needs "
+            f"{counted(len(missing), 'missing file')}, the first is {missing[0]}; nothing was "
+            "changed. Choose another snapshot, or restore the files from a backup"
         )
 
 
@@ -241,7 +241,7 @@ def _publish(handle: TableHandle, plan: Return, snapshot: Snapshot, *, is_repeat
 
 
 def require_newest(handle: TableHandle, head: Snapshot, target: Origin) -> None:
-    """Refuse a rollback that was planned on another head: its files may have been deleted."""
+    """Raise CommitConflictError if the newest snapshot is not the one of the plan."""
     newest = latest_snapshot(handle.storage, handle.layout)
     if newest is None or newest.identity != head.identity:
         raise _overtaken(handle, head, target)
@@ -249,9 +249,9 @@ def require_newest(handle: TableHandle, head: Snapshot, target: Origin) -> None:
 
 def _overtaken(handle: TableHandle, head: Snapshot, target: Origin) -> CommitConflictError:
     return CommitConflictError(
-        f"the rollback of {handle.uri} to snapshot {target.snapshot.id} was planned on snapshot "
-        f"{head.id}, and another snapshot is the newest since: nothing was changed. Look at the "
-        "new snapshot, and repeat the rollback if its rows are to be removed, too"
+        f"the rollback of {handle.uri} to snapshot {target.snapshot.id} was planned when snapshot "
+        f"{head.id} was the newest, but another program changed that meanwhile: nothing was "
+        "changed. Check the newest snapshot, and repeat the rollback if it may remove its rows, too"
     )
 
 
@@ -259,11 +259,11 @@ def _unknown(
     handle: TableHandle, plan: Return, snapshot: Snapshot, *, is_repeatable: bool
 ) -> CommitOutcomeUnknownError:
     advice = (
-        "repeat it with the same identity, which does nothing twice"
+        "repeat it with the same identity: it is never done twice"
         if is_repeatable
-        else f"look whether that is of user {snapshot.commit_user!r} before you repeat it"
+        else f"repeat it only if that snapshot is not of user {snapshot.commit_user!r}"
     )
     return CommitOutcomeUnknownError(
         f"the rollback of {handle.uri} to snapshot {plan.target.snapshot.id} got no answer from "
-        f"the storage and may be snapshot {snapshot.id}: {advice}. No file was removed"
+        f"the storage and may have become snapshot {snapshot.id}: {advice}. No file was removed"
     )

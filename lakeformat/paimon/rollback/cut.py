@@ -1,7 +1,7 @@
-"""A rollback that takes newer snapshots out of history.
+"""A rollback that deletes newer snapshots.
 
-It deletes the newest first, so that the table is always at one of its own states, and a repetition
-continues after a crash. A fence shows concurrent commits that their base was deleted.
+It deletes the newest first, so that the table always has the state of one of its snapshots. After
+a crash, repeat it to continue. A fence shows concurrent commits that their base was deleted.
 """
 
 from __future__ import annotations
@@ -83,11 +83,12 @@ def _bring_back(handle: TableHandle, target: Origin) -> None:
 def _fence(
     handle: TableHandle, target: Origin, strays: Sequence[Snapshot], cut: StartedCut | None
 ) -> Iterator[None]:
-    """Hold a fence around the deletion. An expiry announces first and looks for fences then.
+    """Write a fence before the deletion.
 
-    So either it finds the fence, or the target is found to be expiring here. If the block fails, as
-    on a full disk, no snapshot is deleted: the fence would only hold up expiry, which makes room.
-    It is kept if the hint already names the target that a tag restored.
+    An expiry announces its snapshots before it looks for fences: so either it finds this fence, or
+    the check here finds that it deletes the target. If the block fails, as on a full disk, no
+    snapshot was deleted, and the fence is removed, because it would block the expiry that frees
+    space. It is kept if the hint already names the target that a tag restored.
     """
     if not strays:
         yield
@@ -110,7 +111,10 @@ def _fence(
 def _remove_behind(
     handle: TableHandle, number: int, strays: Sequence[Snapshot], began: int
 ) -> list[int]:
-    """Delete snapshots until only commits on the target follow it; the first ones are fenced."""
+    """Delete snapshots until only commits on the target follow it; ``strays`` are fenced already.
+
+    Snapshots that were committed on a deleted one meanwhile are fenced and deleted, too.
+    """
     storage, layout, gone = handle.storage, handle.layout, list[int]()
     while strays:
         for snapshot in strays:
@@ -124,16 +128,16 @@ def _remove_behind(
 
 
 def _require_awake(handle: TableHandle, number: int, began: int) -> None:
-    """Stop a rollback that was suspended until expiry took its fence for abandoned."""
+    """Raise if the rollback was suspended for so long that an expiry may ignore its fence."""
     if handle.environment.now_millis() - began > ABANDONED_MILLIS // 2:
         raise CommitConflictError(
-            f"the rollback of {handle.uri} to snapshot {number} was held up for so long that its "
-            "target may have expired meanwhile: look which snapshots are there, and repeat it"
+            f"the rollback of {handle.uri} to snapshot {number} was suspended for so long that its "
+            "target may have expired meanwhile: check that the snapshot exists, and repeat it"
         )
 
 
 def _strays(handle: TableHandle, kept: int) -> list[Snapshot]:
-    """Return the snapshots to delete, newest first: at first all that follow the target."""
+    """Return the snapshots after ``kept``, newest first: they are to be deleted."""
     behind = [each for each in snapshot_ids(handle.storage, handle.layout) if each > kept]
     found = (read_snapshot_if_present(handle.storage, handle.layout, n) for n in behind[::-1])
     return [snapshot for snapshot in found if snapshot is not None]
@@ -155,5 +159,5 @@ def _remove_changelogs(handle: TableHandle, behind: Sequence[int]) -> None:
 
 
 def _point_hint(handle: TableHandle, number: int) -> None:
-    """Correct the hint: other engines trust one if no snapshot follows it."""
+    """Correct the hint: other engines use it if the next number has no snapshot."""
     numbered_snapshots(handle.storage, handle.layout).write_latest_hint(number)

@@ -1,7 +1,7 @@
 """Repeated rollbacks: under one identity a rollback is done once.
 
-One that keeps history is a commit, and is found among the snapshots. One that cuts history leaves
-no snapshot of its own: its fence holds the request, and at the end the report.
+A rollback that keeps history is a commit, so a repetition finds its snapshot. A rollback that cuts
+history has no snapshot of its own: a fence records the request, and another one the report.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _DONE = "-done"
 
 @dataclass(frozen=True, slots=True)
 class EarlierReturns:
-    """Looks for one rollback among the snapshots, each of which is read once."""
+    """Finds the snapshot of an earlier attempt; each snapshot is read once."""
 
     handle: TableHandle
     commits: EarlierCommits
@@ -43,7 +43,7 @@ class EarlierReturns:
         return cls(handle, EarlierCommits(handle, commit, tuple(CommitKind)), snapshot)
 
     def find(self, head: Snapshot | None) -> RollbackReport | None:
-        """Return the report of an earlier try, up to ``head``."""
+        """Return the report of an earlier attempt, among the snapshots up to ``head``."""
         found = self.commits.find(head)
         if found is None:
             return None
@@ -74,7 +74,7 @@ class EarlierReturns:
 def properties_of(
     target: Snapshot, commit: CommitId | None, protection: str | None
 ) -> Mapping[str, str] | None:
-    """Return the target's properties, with a record of the rollback where it may be repeated."""
+    """Return the target's properties; with ``commit``, they record the rollback for repetitions."""
     kept = {
         key: value
         for key, value in (target.properties or {}).items()
@@ -88,42 +88,42 @@ def properties_of(
 
 @dataclass(frozen=True, slots=True)
 class StartedCut:
-    """The progress of earlier tries of a rollback that cuts history."""
+    """The progress of earlier attempts of a rollback that cuts history."""
 
     handle: TableHandle
     commit: CommitId
     target: int | None = None
-    """The target of the first try; None if this is the first."""
+    """The target of the first attempt; None if this is the first."""
     removed: frozenset[str] = frozenset()
-    """The snapshots it has deleted, or was about to delete."""
+    """Identities of the snapshots that the first attempt deleted, or was about to delete."""
     done: RollbackReport | None = None
-    """The report of an earlier try that has finished."""
+    """The report of an earlier attempt that has finished."""
 
     @property
     def fence(self) -> str:
-        """Return the name of its fence, which is the same in every try."""
+        """The name of the fence of the first attempt, derived from the commit identity."""
         said = json.dumps([self.commit.user, self.commit.identifier])
         return f"rollback-{hashlib.blake2b(said.encode(), digest_size=16).hexdigest()}"
 
     @property
     def is_begun(self) -> bool:
-        """Return whether an earlier try may have deleted a snapshot."""
+        """True if an earlier attempt may have deleted a snapshot."""
         return self.target is not None
 
     def is_cut(self, first_after: Snapshot | None) -> bool:
-        """Return whether every snapshot to delete is deleted: those after the target are newer.
+        """Return True if every planned snapshot is deleted; ``first_after`` follows the target.
 
-        The snapshot right after the target is deleted last.
+        The snapshot right after the target is deleted last: if another one has its number, only
+        later commits follow the target.
         """
         if not self.is_begun:
             return False
         return first_after is None or first_after.identity not in self.removed
 
     def fence_off(self, target: int, removed: Sequence[Snapshot]) -> str:
-        """Record before any deletion the snapshots to delete and the user; a record is never
-        changed.
+        """Write a fence with the snapshots to delete, before any is deleted; return its name.
 
-        Returns the name of the new fence: an earlier try keeps its own.
+        The fence of an earlier attempt is not changed: this one gets another name.
         """
         storage, layout = self.handle.storage, self.handle.layout
         if create_fence(storage, layout, self.fence, removed, self._note(target)):
@@ -133,7 +133,7 @@ class StartedCut:
         return unique
 
     def finish(self, report: RollbackReport) -> None:
-        """Record the end: from here on a repetition does nothing."""
+        """Record that the rollback is done: a repetition returns this report."""
         note = {**self._note(report.target), "report": report.to_dict()}
         name = f"{self.fence}{_DONE}"
         create_fence(self.handle.storage, self.handle.layout, name, (), note)
@@ -147,7 +147,7 @@ class StartedCut:
 
 
 def find_cut(handle: TableHandle, commit: CommitId, snapshot: int | None) -> StartedCut:
-    """Find how much earlier tries have done, by the fences they have left."""
+    """Return the progress of earlier attempts, from the fences they left."""
     first = StartedCut(handle, commit)
     begun, done = (
         read_fence(handle.storage, handle.layout, name)
@@ -172,13 +172,13 @@ def find_cut(handle: TableHandle, commit: CommitId, snapshot: int | None) -> Sta
 
 
 def _require_young(handle: TableHandle, commit: CommitId) -> None:
-    """Refuse a rollback that may have been done so long ago that its fence was deleted."""
+    """Raise if the first attempt is so old that the fence with its result may be deleted."""
     first, now = commit.first_try_millis, handle.environment.now_millis()
     if first is not None and first < now - KEPT_MILLIS:
         raise CommitUndecidableError(
             f"{commit} began more than {KEPT_MILLIS // 86_400_000} days ago, so it is "
-            f"unknown whether that rollback of {handle.uri} was done: nothing was changed. "
-            "Look at its snapshots, and if it is still wanted call it under another user"
+            f"unknown if that rollback of {handle.uri} was done: nothing was changed. Check the "
+            "newest snapshot; if a rollback is still needed, pass another commit identity"
         )
 
 
@@ -194,7 +194,7 @@ def _require_same_target(
     handle: TableHandle, commit: CommitId, before: int, now: int | None
 ) -> None:
     if now not in (None, before):
-        raise _other(handle, commit, f"a rollback to snapshot {before}, and not to {now}")
+        raise _other(handle, commit, f"a rollback to snapshot {before}, not to {now}")
 
 
 def _other(handle: TableHandle, commit: CommitId, what: str) -> InvalidRequestError:

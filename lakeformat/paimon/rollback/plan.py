@@ -1,4 +1,4 @@
-"""Plan which snapshots a rollback deletes, and refuse it where tags or branches need them."""
+"""Plans the snapshots that a rollback deletes; refuses it if tags or branches need them."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ class RollbackPlan:
     branches: Sequence[str]
     """Branches that began at a newer snapshot than the target; they are kept."""
     newest: int | None = None
-    """The last snapshot committed on the target since an earlier try began; None of a first try."""
+    """The last snapshot committed on the target since an earlier attempt; None in the first."""
 
     @property
     def is_empty(self) -> bool:
-        """Return whether the table is at the target already."""
+        """True if the target is the newest snapshot already."""
         found = (self.snapshots, self.changelogs, self.tags, self.consumers)
         return self.target.tag is None and not any(found)
 
@@ -51,9 +51,9 @@ def plan_rollback(
     ids = snapshot_ids(storage, layout)
     if target.tag is not None and (number in ids or (ids and number > ids[-1])):
         raise InvalidRequestError(
-            f"tag {target.tag!r} of {handle.uri} is of a history that was rolled back, in which "
-            f"snapshot {number} was another one: leave as_latest=False (--cut-history) out to "
-            "restore its rows"
+            f"tag {target.tag!r} of {handle.uri} is of a history that was rolled back: its "
+            f"snapshot {number} is not the table's snapshot {number}. To restore its rows, leave "
+            "out as_latest=False (--cut-history)"
         )
     behind = [each for each in ids if each > number]
     return RollbackPlan(
@@ -71,7 +71,7 @@ def plan_rollback(
 
 
 def following(ids: Sequence[int], number: int) -> int:
-    """Return the last of the snapshots that follow one without a gap."""
+    """Return the last snapshot number that follows ``number`` without a gap."""
     there = {*ids}
     while number + 1 in there:
         number += 1
@@ -79,7 +79,7 @@ def following(ids: Sequence[int], number: int) -> int:
 
 
 def _rest(handle: TableHandle, target: Origin, cut: StartedCut) -> RollbackPlan:
-    """Return the remaining deletions of an earlier try, without later commits on its target."""
+    """Return the remaining deletions of an earlier attempt; later commits on its target stay."""
     storage, layout, number = handle.storage, handle.layout, target.snapshot.id
     ids = snapshot_ids(storage, layout)
     ours, newest = [target.snapshot], number
@@ -102,13 +102,13 @@ def _rest(handle: TableHandle, target: Origin, cut: StartedCut) -> RollbackPlan:
 
 
 def require_unneeded(handle: TableHandle, plan: RollbackPlan) -> None:
-    """Refuse to delete a snapshot that has a name."""
+    """Raise InvalidRequestError if tags or branches need a snapshot that is to be deleted."""
     if (objection := objection_to(handle, plan)) is not None:
         raise InvalidRequestError(objection)
 
 
 def objection_to(handle: TableHandle, plan: RollbackPlan) -> str | None:
-    """Return why a rollback that is not forced would refuse; None if it would not."""
+    """Return the reason to refuse the rollback without ``force``; None if there is none."""
     number = plan.target.snapshot.id
     named = [name for name in plan.tags if not is_protection(name)]
     parts = [f"tag {', '.join(map(repr, named))}"] if named else []
@@ -117,15 +117,15 @@ def objection_to(handle: TableHandle, plan: RollbackPlan) -> str | None:
     if not parts:
         return None
     return (
-        f"{' and '.join(parts)} of {handle.uri} began at a snapshot newer than {number}, which a "
-        "rollback takes out of history: tags would be deleted, branches would lose their "
-        "beginning. Leave as_latest=False (--cut-history) out, which keeps history, or pass "
-        "force=True (--force)"
+        f"{' and '.join(parts)} of {handle.uri} began at a snapshot newer than {number}, which "
+        "this rollback deletes: tags would be deleted, and branches would lose the snapshot they "
+        "began at. Leave out as_latest=False (--cut-history) to keep history, or pass force=True "
+        "(--force)"
     )
 
 
 def _tags_behind(handle: TableHandle, number: int) -> list[str]:
-    """Return newer tags, newest first; numbers are used again, so an old tag must not remain."""
+    """Return newer tags, newest first; they are deleted, because their numbers are reused."""
     tags = [tag for tag in read_tags(handle.storage, handle.layout) if tag.snapshot.id > number]
     return [tag.name for tag in sorted(tags, key=lambda tag: -tag.snapshot.id)]
 

@@ -1,4 +1,4 @@
-"""``table.rollback``: return to the rows of an earlier snapshot."""
+"""``table.rollback``: restores the rows of an earlier snapshot."""
 
 from __future__ import annotations
 
@@ -48,13 +48,13 @@ def rollback(
     commit: CommitId | None = None,
     dry_run: bool = False,
 ) -> RollbackReport:
-    """Return to a snapshot: by a new one or, without ``as_latest``, by deleting newer ones."""
+    """Restore a snapshot: by a new one or, without ``as_latest``, by deleting newer ones."""
     if commit is not None:
         require_commit_id(commit)
     if as_latest and force:
         raise InvalidRequestError(
-            "force=True is for a rollback that deletes snapshots: pass as_latest=False "
-            "(--cut-history) with it, or leave it out"
+            "force=True has an effect only if the rollback deletes snapshots: pass as_latest=False "
+            "(--cut-history), too, or leave out force"
         )
     require_allowed(handle, Operation.COMMIT if as_latest else Operation.EXPIRE)
     require_same_table(handle)
@@ -72,7 +72,7 @@ def _cut(
     handle: TableHandle, said: Target, cut: StartedCut | None, *, force: bool, dry_run: bool
 ) -> RollbackReport:
     if cut is not None and cut.is_begun:
-        said = Target(snapshot=cut.target)  # whatever a time or a tag means by now
+        said = Target(snapshot=cut.target)  # a time or a tag may have another snapshot by now
     target = said.found(handle)
     plan = plan_rollback(handle, target, cut)
     if not force and not dry_run:
@@ -113,14 +113,14 @@ def _as_latest(
         plan = plan_return(handle, head, target)
     except CorruptTableError as damage:
         require_newest(handle, head, target)
-        target.require_kept(handle, "a rollback to it")  # else that is what happened
+        target.require_kept(handle, "a rollback to it")  # then its files may be missing
         found = str(damage).removesuffix(".")
         raise CorruptTableError(
-            f"{found}. Snapshot {target.snapshot.id} was compared with the newest, {head.id}, to "
-            "go back to it. If only newer ones are damaged, delete them: repeat the "
-            "rollback with as_latest=False (--cut-history)"
+            f"{found}. The rollback compares snapshot {target.snapshot.id} with the newest, "
+            f"{head.id}. If only snapshots after {target.snapshot.id} are damaged, delete them: "
+            "repeat the rollback with as_latest=False (--cut-history)"
         ) from damage
-    if plan.is_empty and earlier is None:  # else a repetition would take out what came since
+    if plan.is_empty and earlier is None:  # with an identity, a repetition needs a snapshot to find
         return report_return(handle, plan, head.id, None, dry_run=dry_run)
     if dry_run:
         return report_return(handle, plan, head.id + 1, None, dry_run=True)
@@ -130,11 +130,11 @@ def _as_latest(
         done = None if earlier is None else earlier.find(_newest(handle))
         if done is None:
             raise
-        return done  # a twin was faster
+        return done  # another attempt with this identity was faster
 
 
 def _published(handle: TableHandle, plan: Return, commit: CommitId | None) -> RollbackReport:
-    """Publish the rollback; missing files of a snapshot that has expired are not damage."""
+    """Publish the rollback; files may be missing because the newest snapshot changed meanwhile."""
     try:
         return publish_return(handle, plan, commit)
     except CorruptTableError:
@@ -157,10 +157,10 @@ def _reason(plan: RollbackPlan, count: int, dry_run: bool, objection: str | None
     said += [f"{deleted}: tags {', '.join(map(repr, plan.tags))}"] if plan.tags else []
     if plan.consumers:
         names = ", ".join(repr(consumer.id) for consumer in plan.consumers)
-        said.append(f"consumers {names} read {number + 1} next")
+        said.append(f"consumers {names} read snapshot {number + 1} next")
     if plan.branches:
         said.append(
-            f"branches {', '.join(map(repr, plan.branches))} began at newer ones and are kept"
+            f"branches {', '.join(map(repr, plan.branches))} began at newer snapshots and are kept"
         )
-    said.append("remove_orphans deletes the files that only they refer to")
-    return "; ".join(said) + (f". Will be refused without force: {objection}" if objection else "")
+    said.append("remove_orphans removes the files that nothing else refers to")
+    return "; ".join(said) + (f". Without force this is refused: {objection}" if objection else "")

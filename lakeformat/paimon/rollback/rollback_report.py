@@ -15,25 +15,25 @@ class RollbackReport(Report):
 
     table: str
     target: int
-    """The snapshot whose rows the table has now."""
+    """The snapshot whose rows the table has after the rollback."""
     snapshot_id: int
-    """The newest snapshot now."""
+    """The newest snapshot after the rollback."""
     as_latest: bool
     removed_snapshots: tuple[int, ...] = ()
     """The snapshots that were deleted; their files are orphans."""
     removed_changelogs: tuple[int, ...] = ()
     removed_tags: tuple[str, ...] = ()
     moved_consumers: tuple[str, ...] = ()
-    """Consumers that were ahead of the target, and continue after it."""
+    """Consumers that had read newer snapshots than the target; they now continue after it."""
     added_files: int = 0
-    """The number of data files that a rollback as latest restored."""
+    """The number of data files that a rollback with ``as_latest`` restored."""
     deleted_files: int = 0
-    """The number of data files that it removed."""
+    """The number of data files that a rollback with ``as_latest`` removed."""
     protection_tag: str | None = None
     """The tag that keeps the restored files; ``tags.expire`` deletes it once it is not needed."""
     objection: str | None = None
-    """The reason why the rollback of a dry run would be refused without force."""
+    """In a dry run: the reason why the rollback would be refused without ``force``."""
     replayed: bool = False
-    """True if an earlier try of the same identity did it: this is its report."""
+    """True if an earlier attempt with the same identity did the work and this is its report."""
     dry_run: bool
     reason: str

@@ -1,4 +1,4 @@
-"""Find the snapshot that a rollback returns to."""
+"""Finds the snapshot that a rollback restores."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _find(
     if len(given) != 1:
         asked = " and ".join(given) or "nothing"
         raise InvalidRequestError(
-            f"a rollback takes one of snapshot=, tag=, as_of= and watermark=; got {asked}"
+            f"a rollback needs exactly one of snapshot=, tag=, as_of= and watermark=; got {asked}"
         )
     if as_of is not None:
         millis = to_millis(as_of)
@@ -55,8 +55,8 @@ def _find(
         found = newest_at(handle, millis)
         if found is None:
             raise NotFoundError(
-                f"{handle.uri} has no snapshot of {moment_text(millis)} or before: it had none "
-                "yet, or they have expired; a tag may keep one"
+                f"{handle.uri} has no snapshot of {moment_text(millis)} or before: the table was "
+                "empty then, or those snapshots have expired. A tag may keep one: pass tag="
             )
         return Origin(found)
     if watermark is not None:
@@ -91,6 +91,6 @@ def _at_watermark(handle: TableHandle, watermark: int) -> Origin:
     if last is None:
         raise NotFoundError(
             f"{handle.uri} has no snapshot with watermark {watermark} or earlier: it never had "
-            "one, or those have expired"
+            "one, or those snapshots have expired. Pass a later watermark, or snapshot= or tag="
         )
     return last

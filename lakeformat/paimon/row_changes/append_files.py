@@ -1,4 +1,4 @@
-"""Take rows out of files of an append table: mark them, or write the files again without them."""
+"""Deletes rows from files of an append table: marks them, or rewrites the files without them."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from lakeformat.paimon.write.assign import Place, bucket_places
 __all__ = ["take_out_rows"]
 
 TakeRows = Callable[[pa.RecordBatch], None]
-"""Is called with the rows that are taken out."""
+"""Called with the deleted rows."""
 
 
 def take_out_rows(
     handle: TableHandle, unit: ChangeUnit, found: Sequence[Found], take: TakeRows | None
 ) -> CommitMessage:
-    """Return the message to commit; ``take`` is called with the rows as they were.
+    """Delete the found rows and return the message to commit; no file is left if this raises.
 
-    When this raises, no file is left.
+    ``take`` is called with the deleted rows, for an UPDATE that writes them again.
     """
     marks = handle.options.deletion_vectors_enabled
     work = _BucketRewrite(handle, unit, take)
@@ -65,7 +65,7 @@ def take_out_rows(
 
 
 def _groups(handle: TableHandle, found: Sequence[Found]) -> Iterator[Sequence[Found]]:
-    """Return groups of files that may become one; in a queue each row keeps its number."""
+    """Return groups of files that may be merged; in a bucketed table each row keeps its number."""
     if is_unaware(handle):
         return iter([found] if found else [])
     return iter([[each] for each in found])
@@ -110,13 +110,13 @@ class _BucketRewrite:
             raise
 
     def hand_over(self, found: Sequence[Found]) -> None:
-        """Yield the rows of files that are not written again."""
+        """Call ``take`` with the deleted rows of files that are not rewritten."""
         for each in found:
             for rows in read_found(self.handle, self.unit, each):
                 self._give(rows)
 
     def message(self) -> CommitMessage:
-        """Delete the files written so far."""
+        """Return a message with the files written so far, to delete them."""
         unit = self.unit
         return CommitMessage(
             partition=unit.partition, bucket=unit.bucket, new_files=tuple(self.made)

@@ -40,7 +40,7 @@ class Assignments:
 
 
 def bind_assignments(schema: TableSchema, given: NewValues | None) -> Assignments:
-    """Refuse unknown columns and values that fit none, before anything is read."""
+    """Refuse unknown columns, and values that do not fit their column, before anything is read."""
     by_name = {field.name: field for field in schema.fields}
     asked: object = given
     if (
@@ -50,7 +50,7 @@ def bind_assignments(schema: TableSchema, given: NewValues | None) -> Assignment
         or any(name not in by_name for name in asked)
     ):
         raise InvalidRequestError(
-            "set maps columns to values, as in {'price': 1}; the columns are "
+            "set must map columns to values, as in {'price': 1}; the columns are "
             f"{', '.join(by_name)}; got {given!r}"
         )
     fields = tuple(by_name[name] for name in given)

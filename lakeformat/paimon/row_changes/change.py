@@ -1,7 +1,7 @@
 """DELETE and UPDATE: find the rows, write their replacement, commit; again after a conflict.
 
 Rows that a writer adds meanwhile to an append table are not changed. If a compaction or another
-change of rows was first, its commit is kept, and the rows are looked for again.
+change of rows commits first, the rows are searched again in the new files.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ __all__ = ["OnProgress", "delete_rows", "update_rows"]
 _log = logging.getLogger(__name__)
 
 OnProgress = Callable[[CompactProgress], None]
-"""Is called after each unit with the progress of the work."""
+"""Called after each unit with the progress of the work."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +72,10 @@ def delete_rows(
 ) -> RowChangeReport:
     """Delete the rows that meet a condition."""
     if where is None:
-        raise InvalidRequestError("where names the rows to delete; truncate() deletes all of them")
+        raise InvalidRequestError(
+            "where is None, but must be a condition on the rows to delete; use truncate() to "
+            "delete all rows"
+        )
     return _changed(
         handle,
         _Request(
@@ -94,7 +97,7 @@ def update_rows(
     dry_run: bool = False,
     on_progress: OnProgress | None = None,
 ) -> RowChangeReport:
-    """Set columns of the rows that meet a condition to new values; None is for all rows."""
+    """Set columns of the rows that meet a condition; ``where=None`` means all rows."""
     return _changed(
         handle,
         _Request(
@@ -184,7 +187,7 @@ _FoundRows: TypeAlias = tuple[ChangeUnit, list[Found]]
 
 @dataclass(slots=True)
 class _ChangeAttempt:
-    """One attempt, on one snapshot, under the newest schema of that moment."""
+    """One attempt on one snapshot, with the schema that was the newest then."""
 
     handle: TableHandle
     request: _Request
@@ -201,7 +204,7 @@ class _ChangeAttempt:
     @classmethod
     def on_newest(cls, handle: TableHandle, request: _Request) -> _ChangeAttempt:
         snapshot = latest_snapshot(handle.storage, handle.layout)
-        handle = newest_schema(handle)  # after the snapshot: none of its files has a newer one
+        handle = newest_schema(handle)  # read after the snapshot, so no file has a newer schema
         require_writable(handle)
         if handle.options.data_evolution_enabled:
             raise UnsupportedError(
@@ -225,7 +228,7 @@ class _ChangeAttempt:
         return cls(handle, request, snapshot, where, assignments)
 
     def plan(self) -> Round[ChangeUnit, _FoundRows] | None:
-        """Return the files to read; none where a scan finds the rows."""
+        """Return the files to search; none for a primary-key table, where a scan finds the rows."""
         if self.snapshot is None:
             return None
         if not self.handle.schema.primary_keys:
@@ -247,7 +250,7 @@ class _ChangeAttempt:
         self._report_progress()
 
     def write_and_commit(self) -> None:
-        """Publish the change; when the commit is refused, delete every file of this attempt."""
+        """Publish the change; if the commit is refused, delete every file of this attempt."""
         if self.handle.schema.primary_keys:
             assert self.snapshot is not None
             self.result = self._by_key(self.snapshot)
@@ -285,7 +288,7 @@ class _ChangeAttempt:
         rows, messages = write_keyed_rows(self.handle, scan, self.assignments)
         if not rows:
             return self.report(rows=0)
-        # Nobody may have written the same keys since: their rows would be undone.
+        # Refused if the partitions changed since: newer rows of these keys would be overwritten.
         committed = self._commit(messages, snapshot.id)
         return self.report(rows=rows, messages=messages, committed=committed)
 
@@ -296,7 +299,7 @@ class _ChangeAttempt:
         )
         with kept_if_published(lambda: delete_written(self.handle, messages)):
             report = commit_messages(self.handle, messages, options)
-        if report.replayed:  # a twin with the same identity was faster
+        if report.replayed:  # another attempt with this identity was faster
             delete_written(self.handle, messages)
         return report
 

@@ -1,4 +1,4 @@
-"""Find the rows that meet a condition: only the columns of the condition are read."""
+"""Finds the rows that meet a condition; only the columns of the condition are read."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ class Found:
 
     entry: ManifestEntry
     positions: Positions | None
-    """The ascending positions of the rows in the file; None for all rows that are left in it."""
+    """The ascending positions of the rows in the file; None for all rows not deleted before."""
     rows: int
     left: int
     """The number of rows in the file that are neither found nor deleted before."""
 
     def mask(self, positions: Positions) -> Mask:
-        """Return which of some rows of the file were found."""
+        """Mask the found rows among those at ``positions`` of the file."""
         if self.positions is None:
             return np.ones(len(positions), np.bool_)
         there = np.zeros(self.entry.file.row_count, np.bool_)
@@ -43,7 +43,7 @@ class Found:
 
 
 def find_rows(handle: TableHandle, unit: ChangeUnit) -> list[Found]:
-    """Return the files of a unit with such rows, and the rows in each."""
+    """Return the files of a unit that have rows to change, with the positions of these rows."""
     deleted = positioned_rows(handle, unit)
     files = DataFiles(handle, unit.snapshot, deleted)
     found = []
@@ -59,7 +59,7 @@ def find_rows(handle: TableHandle, unit: ChangeUnit) -> list[Found]:
 def read_parts(
     handle: TableHandle, unit: ChangeUnit, found: Found
 ) -> Iterator[tuple[pa.RecordBatch, Mask]]:
-    """Yield all remaining rows of a file; each batch comes with a mask of the found ones."""
+    """Yield all undeleted rows of a file; each batch comes with a mask of the found ones."""
     deleted = positioned_rows(handle, unit)
     files = DataFiles(handle, unit.snapshot, deleted)
     for batch in files.rows(found.entry, handle.schema.fields):
@@ -78,7 +78,7 @@ def read_found(handle: TableHandle, unit: ChangeUnit, found: Found) -> Iterator[
 
 
 def positioned_rows(handle: TableHandle, unit: ChangeUnit) -> PositionedRows:
-    """Return the rows of its bucket that are deleted already."""
+    """Return a reader of the unit's deletion vectors, which yields each row with its position."""
     manifest = unit.snapshot.index_manifest
     source = "" if manifest is None else handle.storage.uri(handle.layout.manifest(manifest))
     return PositionedRows(handle, unit.vectors, source)
@@ -96,7 +96,7 @@ def _positions(
     fields: tuple[DataField, ...] = tuple(
         field for field in handle.schema.fields if field.name in where.columns
     )
-    fields = fields or handle.schema.fields[:1]  # a batch needs a column to have rows
+    fields = fields or handle.schema.fields[:1]  # a batch without columns has no rows
     parts = [np.zeros(0, np.int64)]
     for batch in files.rows(entry, fields, where.conditions()):
         mask = where.mask(batch).fill_null(False).to_numpy(zero_copy_only=False)

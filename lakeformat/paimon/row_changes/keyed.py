@@ -22,30 +22,30 @@ __all__ = ["find_keyed_rows", "require_deletable", "require_updatable", "write_k
 
 
 def require_deletable(handle: TableHandle) -> None:
-    """Refuse a table in which a row of kind -D does not delete."""
+    """Raise InvalidRequestError if a row of kind -D does not delete the row of its key."""
     options, remedy = handle.options, None
     if options.ignore_delete:
-        remedy = "it ignores deleted rows ('ignore-delete' = 'true')"
+        remedy = "the table ignores deletes ('ignore-delete' = 'true')"
     elif options.merge_engine == "first-row":
-        remedy = "merge engine 'first-row' never deletes a row"
+        remedy = "merge engine 'first-row' cannot delete rows"
     elif options.merge_engine == "aggregation":
         if not options.remove_record_on_delete_of_aggregation:
-            remedy = "set 'aggregation.remove-record-on-delete' = 'true' to have rows deleted"
+            remedy = "set 'aggregation.remove-record-on-delete' = 'true' to allow it"
     elif options.merge_engine == "partial-update" and not (
         options.remove_record_on_delete_of_partial_update or options.remove_record_on_sequence_group
     ):
-        remedy = "set 'partial-update.remove-record-on-delete' = 'true' to have rows deleted"
+        remedy = "set 'partial-update.remove-record-on-delete' = 'true' to allow it"
     _refuse(handle, "DELETE", remedy or _kinds_in_a_column(handle))
 
 
 def require_updatable(handle: TableHandle, assignments: Assignments) -> None:
-    """Refuse values that a merge would change."""
+    """Raise InvalidRequestError if a merge would change the new values."""
     options, schema = handle.options, handle.schema
     reason = None
     if options.merge_engine != "deduplicate":
         reason = (
             f"merge engine {options.merge_engine!r} merges new values with earlier ones: write "
-            "rows that merge into the values you want"
+            "rows whose merge gives the values you want"
         )
     named = [name for name in schema.primary_keys if name in assignments.values]
     if named:
@@ -56,15 +56,15 @@ def require_updatable(handle: TableHandle, assignments: Assignments) -> None:
     named = [name for name in options.sequence_field if name in assignments.values]
     if named:
         reason = (
-            f"{named[0]!r} decides which row of a key is newer ('sequence.field'): write the rows "
-            "with their new values instead"
+            f"{named[0]!r} is in 'sequence.field' and decides which row of a key is newer: write "
+            "the rows with their new values instead"
         )
     _refuse(handle, "UPDATE", reason or _kinds_in_a_column(handle))
 
 
 def find_keyed_rows(handle: TableHandle, snapshot: Snapshot, where: PredicateFilter | None) -> Scan:
-    """Return a scan of the merged rows of all commits."""
-    # Rows that wait for a compaction are changed too, or their older versions would win.
+    """Return a scan of the merged rows, also of those that batch reads do not see yet."""
+    # With deletion vectors a read skips rows of level 0, but they are newer: change them, too.
     options = {**handle.schema.options, "deletion-vectors.merge-on-read": "true"}
     merged = replace(handle, schema=replace(handle.schema, options=options))
     return Scan(
@@ -75,7 +75,7 @@ def find_keyed_rows(handle: TableHandle, snapshot: Snapshot, where: PredicateFil
 def write_keyed_rows(
     handle: TableHandle, scan: Scan, assignments: Assignments | None
 ) -> tuple[int, list[CommitMessage]]:
-    """Return the number of rows, and the messages to commit; when this raises, no file is left."""
+    """Write the changed rows; return their number and the messages, or raise and leave no file."""
     with OwnRowsWriter(handle) as writer:
         rows = 0
         for batch in scan.to_batches():
@@ -91,7 +91,7 @@ def _written(
     if assignments is None:
         yield batch, DELETE
         return
-    if handle.options.changelog_producer == "input":  # whose readers are told what was
+    if handle.options.changelog_producer == "input":  # its changelog has the row before an update
         yield batch, UPDATE_BEFORE
     yield assignments(batch), UPDATE_AFTER
 
@@ -100,8 +100,8 @@ def _kinds_in_a_column(handle: TableHandle) -> str | None:
     if not handle.options.row_kind_field:
         return None
     return (
-        f"its column {handle.options.row_kind_field!r} holds what each row does "
-        "('rowkind.field'): write rows with the kind you want"
+        f"column {handle.options.row_kind_field!r} ('rowkind.field') holds the kind of each row: "
+        "write rows of the kind you want"
     )
 
 

@@ -1,4 +1,4 @@
-"""Write rows that the table has already, without any change of their values."""
+"""Writes rows that were read from the table, with their values unchanged."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class OwnRowsWriter(TableWriter):
 
 
 class _AsTheyAre(InputColumns):
-    """Keep a null, also where a new row would get a default."""
+    """Keeps a null in a column whose default would replace it in a new row."""
 
     def __call__(self, batch: pa.RecordBatch, first_row: int = 0) -> pa.RecordBatch:
         return batch

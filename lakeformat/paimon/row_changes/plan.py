@@ -1,4 +1,4 @@
-"""Find the files of a snapshot that can have rows for a DELETE or UPDATE."""
+"""Finds the files of a snapshot that can have rows for a DELETE or UPDATE."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ class ChangeUnit:
     snapshot: Snapshot
     files: tuple[ManifestEntry, ...]
     where: PredicateFilter | None
-    """None where every row of the bucket meets the condition by its partition alone."""
+    """None if the partition alone decides that every row meets the condition."""
     vectors: tuple[IndexManifestEntry, ...]
     """The index files with deletion vectors of its bucket."""
     live: frozenset[str]
-    """All files of the bucket that its vectors may name; vectors of other files mean nothing."""
+    """The names of all live files of the bucket; vectors of other files are obsolete."""
 
     @property
     def partition(self) -> bytes:
@@ -91,7 +91,7 @@ def _names(handle: TableHandle, snapshot: Snapshot) -> Mapping[_Place, frozenset
 
 
 def _meets(schema: TableSchema, where: PredicateFilter, partition: bytes) -> bool:
-    """Return whether the rows of a partition meet a condition on partition columns alone."""
+    """Return True if the rows of a partition meet a condition on partition columns alone."""
     fields = partition_fields(schema)
     values = partition_values(schema, partition)
     arrays = [values_to_arrow([v], f.type) for f, v in zip(fields, values, strict=True)]

@@ -21,11 +21,11 @@ class Method(StrEnum):
     """The way in which rows are deleted."""
 
     VECTORS = "deletion vectors"
-    """Their positions are marked; their files are kept."""
+    """The positions of the rows are marked; the files are kept."""
     REWRITE = "copy on write"
-    """Their files are written again without them."""
+    """The files are rewritten without the rows."""
     KEYS = "rows by key"
-    """Rows of the same keys are written that delete or replace them."""
+    """New rows with the same keys are written, which delete or replace the rows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,23 +38,23 @@ class RowChangeReport(Report):
     """``deletion vectors``, ``copy on write`` or ``rows by key``."""
     dry_run: bool
     read_snapshot_id: int | None
-    """The snapshot that was searched; None for a table without one, and for a replay."""
+    """The searched snapshot; None if the table has none, or if ``replayed``."""
     snapshot_id: int | None = None
-    """The snapshot that holds the change; None if no row met the condition, and of a dry run."""
+    """The published snapshot; None if no row met the condition, and in a dry run."""
     rows: int | None = 0
-    """The number of rows that met the condition; None of a replay, which has not looked."""
+    """The number of rows that met the condition; None if ``replayed``."""
     files_read: int = 0
-    """The number of files that were read; all other files cannot have such rows."""
+    """The number of searched files; by their metadata, no other file has rows to change."""
     files_marked: int = 0
     files_rewritten: int = 0
     files_removed: int = 0
-    """Files without any row left."""
+    """Files that were removed because no row is left in them."""
     files_added: int = 0
     bytes_added: int = 0
     attempts: int = 1
-    """The number of plans: one, and another after each conflict."""
+    """The number of attempts: one, and another one after each conflict."""
     replayed: bool = False
-    """True when an earlier try with the same identity had published already."""
+    """True if an earlier attempt with the same identity published the change."""
     millis: int = 0
     reason: str
     """One sentence for the log."""

@@ -19,9 +19,10 @@ _Entries = tuple[IndexManifestEntry, ...]
 def replace_vectors(
     handle: TableHandle, unit: ChangeUnit, marked: Mapping[str, Positions], removed: Set[str]
 ) -> tuple[_Entries, _Entries]:
-    """Return the index files to add and to remove, only of the files that change.
+    """Return the index files to add and to remove; index files without a change are kept.
 
-    ``marked`` are the positions of rows that are deleted now, ``removed`` the data files to remove.
+    ``marked`` has the positions of newly deleted rows by data file; ``removed`` are the data files
+    that the change removes.
     """
     replaced = _replaced(handle, unit, marked.keys() | removed, is_marked=bool(marked))
     named = {each.data_file_name for entry in replaced for each in entry.ranges or ()}
@@ -39,7 +40,7 @@ def replace_vectors(
 def _replaced(
     handle: TableHandle, unit: ChangeUnit, concerned: Set[str], *, is_marked: bool
 ) -> _Entries:
-    """Return the index files that name one of these files; a bucket of a queue has one, if any."""
+    """Return the index files to replace: in a bucketed table all, otherwise those that change."""
     found = tuple(
         entry
         for entry in unit.vectors

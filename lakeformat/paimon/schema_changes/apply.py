@@ -69,8 +69,8 @@ def _require_change(change: object) -> None:
     """Raise unless the value is a change; callers without a type checker may pass anything."""
     if not isinstance(change, get_args(SchemaChange)):
         raise InvalidRequestError(
-            f"{change!r} is not a change of a schema: pass lake.add_column(...), "
-            "lake.set_option(...) and the like, one argument each"
+            f"{change!r} is not a change of a schema: pass the results of lake.add_column(...), "
+            "lake.set_option(...) and so on, each as a separate argument"
         )
 
 
@@ -129,7 +129,7 @@ def _change_option(
             check_removal(before.options, change.key, has_snapshots=has_snapshots)
         options.pop(change.key, None)
     elif before.options.get(change.key) == change.value:
-        options[change.key] = change.value  # options of other writers are kept, known here or not
+        options[change.key] = change.value  # an unchanged value is accepted, even if unsupported
     else:
         check_setting(before.options, change.key, change.value, has_snapshots=has_snapshots)
         options[change.key] = change.value
@@ -142,7 +142,7 @@ def _add(schema: TableSchema, change: AddColumn) -> TableSchema:
         raise InvalidRequestError(
             f"column {shown(path)} must allow nulls, because existing rows have no value for it"
         )
-    # Not counted from the existing columns: the id of a dropped one is in old files.
+    # Not the highest id of the existing columns: old files have the ids of dropped columns.
     field = moved_behind(change.field, max(schema.highest_field_id, highest_id(schema.fields)))
     position = change.position or column_rules.default_position(schema, path)
 
@@ -202,7 +202,7 @@ class _TypeEdit:
 def _without(beside: Fields, path: Path) -> Fields:
     position = position_of(beside, path[-1], path)
     if len(beside) == 1:
-        raise InvalidRequestError(f"{shown(path)} cannot be dropped: nothing would be left")
+        raise InvalidRequestError(f"{shown(path)} cannot be dropped: no column would be left")
     return (*beside[:position], *beside[position + 1 :])
 
 
@@ -214,7 +214,7 @@ def _commented(beside: Fields, path: Path, comment: str | None) -> Fields:
 def _moved(beside: Fields, path: Path, position: ColumnPosition) -> Fields:
     at = position_of(beside, path[-1], path)
     if position.reference == path[-1]:
-        raise InvalidRequestError(f"{shown(path)} cannot stand beside itself")
+        raise InvalidRequestError(f"{shown(path)} cannot be moved before or after itself")
     others = (*beside[:at], *beside[at + 1 :])
     return _placed(others, beside[at], path, position)
 
@@ -234,7 +234,7 @@ def _placed(beside: Fields, field: DataField, path: Path, position: ColumnPositi
 
 def _refuse_taken(beside: Fields, path: Path, name: str) -> None:
     if any(field.name == name for field in beside):
-        raise AlreadyExistsError(f"there is a column {shown((*path[:-1], name))} already")
+        raise AlreadyExistsError(f"column {shown((*path[:-1], name))} exists already")
 
 
 def _check_references(before: TableSchema, after: TableSchema) -> None:

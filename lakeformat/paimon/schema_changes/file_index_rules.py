@@ -52,8 +52,8 @@ def indexed_fields(
 ) -> Iterator[tuple[str, DataField]]:
     """Yield each type of index with each of its columns, for a writer of files.
 
-    On a rename of a column Java does not update these options, and then writes no files itself; it
-    also treats a key of a MAP as a column.
+    Java does not update these options when it renames a column, and then cannot write files
+    itself. It also accepts a key of a MAP as a column.
     """
     by_name = {field.name: field for field in fields}
     for index_type, columns in indexed_columns(options).items():
@@ -113,7 +113,7 @@ def _check_size(options: TableOptions, column: str) -> None:
     )
     if not 0 < rate < 1 or -items * math.log(rate) / math.log(2) ** 2 > _MOST_BITS:
         raise InvalidRequestError(
-            f"the bloom filter of column {column!r} would be for {items} items with a rate of "
+            f"the bloom filter of column {column!r} would hold {items} items with a rate of "
             f"{rate} false positives; the rate must be between 0 and 1 and the filter smaller than "
             f"256 MiB: change 'file-index.bloom-filter.{column}.items' or '.fpp'"
         )

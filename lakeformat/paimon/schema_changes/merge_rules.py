@@ -164,7 +164,7 @@ def _check_first_row(schema: TableSchema) -> None:
     if options.changelog_producer not in ("none", "lookup"):
         raise InvalidRequestError(
             f"option 'changelog-producer' is {options.changelog_producer!r}, but with merge engine "
-            "'first-row' most rows that come in change nothing; set it to 'none' or 'lookup'"
+            "'first-row' most new rows change nothing; set it to 'none' or 'lookup'"
         )
     if options.deletion_vectors_enabled:
         raise InvalidRequestError(

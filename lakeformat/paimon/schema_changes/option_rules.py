@@ -45,7 +45,7 @@ NEVER = frozenset({"type", "path"})
 ONLY_TO_TRUE = frozenset({"ignore-delete", "ignore-update-before"})
 
 _NEWER_KEY = {older: option.key for option in declared_options() for older in option.older_keys}
-# Read here even if this version does not declare them for its own tables.
+# Checked here although this version does not declare the option for its own tables.
 _MODIFIABLE = Option("deletion-vectors.modifiable", BOOLEAN, "false", "Allows to turn them on.")
 _FLAGS = {
     option.key: option
@@ -78,7 +78,10 @@ def check_removal(options: Mapping[str, str], key: str, *, has_snapshots: bool) 
         return
     _check_immutable(key)
     if key == "bucket":
-        raise InvalidRequestError("option 'bucket' cannot be removed once a table has a snapshot")
+        raise InvalidRequestError(
+            "option 'bucket' cannot be removed once a table has a snapshot, because files depend "
+            "on it; create a new table without it and copy the rows"
+        )
     if key == "deletion-vectors.enabled":
         _check_flag(options, key, _FLAGS[key].default)
 
@@ -100,7 +103,7 @@ def _check_bucket(old: str, new: str) -> None:
     if (before > 0) != (after > 0) or (before < 0 and before != after):
         raise InvalidRequestError(
             f"option 'bucket' cannot change from {before} to {after} once a table has a snapshot: "
-            "only a positive number can change, and only to another one; create a new table with "
+            "only a positive number can change to another positive number; create a new table with "
             f"'bucket' = '{after}' and copy the rows"
         )
 

@@ -37,7 +37,7 @@ def sequence_groups(schema: TableSchema) -> tuple[SequenceGroup, ...]:
 def _group(key: str, names: str, text: str) -> SequenceGroup:
     sequence = tuple(names.split(","))
     protected = TableOptions.sequence_group.parse(text)
-    # A group may list its own sequence columns, which follow themselves in any case.
+    # A group may also list its own sequence columns, which always change with the group.
     return SequenceGroup(key, sequence, tuple(n for n in protected if n not in sequence))
 
 
@@ -47,9 +47,10 @@ def _check_apart(groups: tuple[SequenceGroup, ...]) -> None:
     for group in groups:
         for name in (*group.sequence, *group.protected):
             if name in owners:
-                where = "twice" if owners[name] == group.option else f"and {owners[name]!r} too"
+                owner = owners[name]
+                where = "twice" if owner == group.option else f"and so does option {owner!r}"
                 raise InvalidRequestError(
-                    f"option {group.option!r} names the column {name!r} {where}: a column is in "
-                    "one sequence group only, once; leave it in one of them"
+                    f"option {group.option!r} names the column {name!r} {where}: a column can be "
+                    "named once, in one sequence group; remove the other mention"
                 )
             owners[name] = group.option

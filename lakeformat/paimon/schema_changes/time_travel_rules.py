@@ -65,7 +65,7 @@ def named_state(options: TableOptions) -> NamedState | None:
     if len(given) > 1:
         listed = " and ".join(repr(option.key) for option, _ in given)
         raise InvalidRequestError(
-            f"options {listed} name several states, and a scan shows one: remove all but one"
+            f"options {listed} name several states, but a scan reads one: keep one of the options"
         )
     mode = options.scan_mode
     if mode == _DEFAULT:

@@ -1,4 +1,4 @@
-"""Discard staged results that will not be published."""
+"""Discards staged results that will not be published."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ __all__ = ["DiscardReport", "discard", "where_published"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DiscardReport(Report):
-    """The outcome of one staged result, done or planned."""
+    """The result of discarding one staged result, or of a dry run."""
 
     staged: str
-    """Its address."""
+    """The address of the staged result."""
     outcome: str
-    """``discarded``, ``published`` (only the note was left of it) or ``claimed`` (it is kept)."""
+    """``discarded``, ``published`` (only its note was deleted) or ``claimed`` (it is kept)."""
     dry_run: bool
     created_millis: int
     files: int
@@ -41,8 +41,8 @@ class DiscardReport(Report):
 def discard(handle: TableHandle, result: StagedResult, *, dry_run: bool) -> DiscardReport:
     """Delete one staged result with its files.
 
-    The note is deleted first, then a claim is searched. A publisher claims first and reads the
-    note then, so at least one of both notices the other.
+    The note is deleted before this looks for a claim. A publisher writes its claim before it reads
+    the note. So at least one of the two finds the other.
     """
     storage, layout = handle.storage, handle.layout
     for _ in written_paths(handle, result.messages):
@@ -57,7 +57,7 @@ def discard(handle: TableHandle, result: StagedResult, *, dry_run: bool) -> Disc
             result,
             "claimed",
             dry_run,
-            f"user {user!r} is publishing it, or broke off: publish it again",
+            f"user {user!r} is publishing it, or was interrupted: publish it again",
         )
     if reason := where_published(handle, result):
         return _report(handle, result, "published", dry_run, reason)
@@ -67,7 +67,7 @@ def discard(handle: TableHandle, result: StagedResult, *, dry_run: bool) -> Disc
 
 
 def where_published(handle: TableHandle, result: StagedResult) -> str | None:
-    """Return how the table refers to the files of a result; None if it does not."""
+    """Return the reason if the table has files of the result, so it is published; else None."""
     try:
         NewFileCheck(handle, result.messages).check(latest_snapshot(handle.storage, handle.layout))
     except InvalidRequestError as reason:

@@ -1,4 +1,4 @@
-"""Check that the newest row of each key is known: rows of staged results need an order."""
+"""Checks that staged rows have an order, which decides the newest row of each key."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ _ADVICE = "discard the staged result and write its rows again, one writer after 
 
 
 def require_order(handle: TableHandle, results: Sequence[StagedResult]) -> None:
-    """Refuse rows of a bucket that another writer has numbered meanwhile, in the same way.
+    """Raise if another writer gave rows of the same bucket the same sequence numbers meanwhile.
 
-    Then only a sequence field shows the newer row; rows of tables without buckets have no order.
+    A table with ``sequence.field`` decides by that column; rows of a table without buckets need no
+    order.
     """
     if is_unaware(handle) or handle.options.sequence_field:
         return
@@ -30,8 +31,8 @@ def require_order(handle: TableHandle, results: Sequence[StagedResult]) -> None:
             if owners.setdefault(where, result.name) != result.name:
                 raise InvalidRequestError(
                     f"two staged results have rows for bucket {where[1]} of "
-                    f"{place(handle, where[0])} ({handle.uri}), numbered alike: it is unknown "
-                    f"which is newer. Nothing was published; {_ADVICE}"
+                    f"{place(handle, where[0])} ({handle.uri}) with the same sequence numbers, so "
+                    f"it is unknown which rows are newer. Nothing was published; {_ADVICE}"
                 )
     _refuse_rivals(handle, results, owners.keys())
 
@@ -48,7 +49,7 @@ def _refuse_rivals(
         if snapshot is None:
             raise InvalidRequestError(
                 f"snapshots of {handle.uri} have expired since these results were staged on "
-                f"snapshot {oldest}: it is unknown whether their rows are the newer ones. "
+                f"snapshot {oldest}, so it is unknown which rows are newer. "
                 f"Nothing was published; {_ADVICE}"
             )
         if snapshot.commit_kind is CommitKind.COMPACT:
@@ -58,6 +59,6 @@ def _refuse_rivals(
                 raise InvalidRequestError(
                     f"{named(snapshot)} has written to bucket {entry.bucket} of "
                     f"{place(handle, entry.partition)} ({handle.uri}) since these results were "
-                    f"staged on snapshot {oldest}, and numbered its rows alike: it is unknown "
-                    f"which are newer. Nothing was published; {_ADVICE}"
+                    f"staged on snapshot {oldest}, with the same sequence numbers, so it is "
+                    f"unknown which rows are newer. Nothing was published; {_ADVICE}"
                 )

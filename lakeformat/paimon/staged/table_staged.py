@@ -54,7 +54,7 @@ class TableStaged:
     _commit: Commit
 
     def list(self) -> list[StagedResult]:
-        """Return every waiting result, by name; one that is published meanwhile is left out."""
+        """Return every result that is not published yet, by name."""
         storage, layout = self._handle.storage, self._handle.layout
         found = (
             read_staged_if_present(storage, layout, name) for name in staged_names(storage, layout)
@@ -62,7 +62,7 @@ class TableStaged:
         return [result for result in found if result is not None]
 
     def address(self, name: str) -> str:
-        """Return the address of the result of a name; ``publish`` takes it."""
+        """Return the address of the result with this name, for ``publish`` and ``discard``."""
         check_file_name_part("staged result", name)
         return self._handle.storage.uri(self._handle.layout.staged(name))
 
@@ -75,10 +75,10 @@ class TableStaged:
     def add(
         self, messages: Iterable[CommitMessage], *, commit: CommitId | None = None
     ) -> StagedResult:
-        """Store prepared files for a later publication; remove_orphans keeps them.
+        """Record prepared files for a later publication; remove_orphans keeps them.
 
-        If the same ``commit`` has staged a result before, that result is returned: abort the
-        messages.
+        If the same ``commit`` has staged a result before, that result is returned: then remove the
+        files of these messages with ``Table.abort``.
         """
         storage, layout = self._handle.storage, self._handle.layout
         environment = self._handle.environment
@@ -93,7 +93,8 @@ class TableStaged:
     def publish(self, addresses: Sequence[str], *, commit: CommitId | None = None) -> CommitReport:
         """Publish staged results in one snapshot, once, and delete their notes.
 
-        Without a ``commit`` their names are the identity: the same ones together publish once.
+        Without ``commit`` the identity is made of their names: a call with the same results
+        publishes nothing again.
         """
         require_list("addresses", addresses, "[result.address]")
         names = sorted({self._name(address) for address in addresses})
@@ -107,7 +108,7 @@ class TableStaged:
             for name in claimed:
                 release(handle.storage, handle.layout, name)
 
-        # While the outcome is unknown the claims stay, and no one can discard the results.
+        # While the outcome is unknown, the claims are kept, so ``discard`` keeps the results.
         with kept_if_published(give_back):
             report = self._publish(names, commit)
         for name in names:
@@ -127,7 +128,9 @@ class TableStaged:
         whose publication has begun is kept: publish it again.
         """
         if (addresses is None) is (older_than is None):
-            raise InvalidRequestError("choose staged results by their addresses, or by older_than")
+            raise InvalidRequestError(
+                "pass one of addresses and older_than, to choose the staged results to discard"
+            )
         if addresses is not None:
             require_list("addresses", addresses, "[result.address]")
             storage, layout = self._handle.storage, self._handle.layout
@@ -144,7 +147,7 @@ class TableStaged:
         results = [result for result in read.values() if result is not None]
         done = find_commit(self._handle, commit)
         if done is not None and len(results) < len(names):
-            # An earlier try broke off while it was forgetting them.
+            # An earlier attempt was interrupted while it deleted their notes.
             strange = [each for each in results if where_published(self._handle, each) is None]
             if strange:
                 raise self._something_else(commit, done)
@@ -161,27 +164,27 @@ class TableStaged:
 
     def _something_else(self, commit: CommitId, done: CommitReport) -> InvalidRequestError:
         return InvalidRequestError(
-            f"{commit} has published something else before, as snapshot {done.snapshot_id} of "
-            f"{self._handle.uri}: nothing was published now; give these staged results another "
-            "identity"
+            f"{commit} has published other files before, as snapshot {done.snapshot_id} of "
+            f"{self._handle.uri}, so nothing was published now; pass another commit identity for "
+            "these staged results"
         )
 
     def _name(self, address: str) -> str:
-        """Return the name in an address; refuse one of another table."""
+        """Return the name in an address; raise if the address is of another table."""
         storage, layout = self._handle.storage, self._handle.layout
         require_text("the address of a staged result", address)
         name = suffixed(address.rpartition("/")[2], "staged-")
         is_ours = name is not None and address == self.address(name)
         if name is None or not (is_ours or _is_at(address, storage, layout.staged(name))):
             raise InvalidRequestError(
-                f"{address!r} is not a staged result of {self._handle.uri}: give the address that "
-                "staging it returned, and the table it was staged for"
+                f"{address!r} is not a staged result of {self._handle.uri}: pass the address that "
+                "its job returned, and open the table that it was staged for"
             )
         return name
 
 
 def _is_at(address: str, storage: Storage, path: str) -> bool:
-    """Return whether an address in another spelling leads to a file."""
+    """Return True if an address names this file, perhaps in another spelling."""
     place, found = resolve(address, storage)
     return place.uri(found) == storage.uri(path)
 

@@ -1,7 +1,7 @@
 """System tables: a table's own metadata as rows, ``shop.orders$files`` and its siblings.
 
-``registry.py`` lists them; each has a module of its name beside it. Times are in UTC, those that a
-writer took from its own wall clock (creation times of files and tags) as that writer has them.
+``registry.py`` lists them; each has a module of its name beside it. Times are in UTC, except the
+creation times of files and tags: these are the local time of the writer.
 """
 
 from __future__ import annotations

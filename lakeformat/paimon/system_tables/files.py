@@ -119,7 +119,7 @@ def _key_texts(source: Source, files: ManifestColumns, keys: BytesColumn) -> lis
 def _format(ending: str) -> str:
     try:
         return format_of(f".{ending}", ending)
-    except UnsupportedError:  # not read yet, but shown
+    except UnsupportedError:  # this version cannot read the format: show the suffix
         return ending.rpartition(".")[2]
 
 

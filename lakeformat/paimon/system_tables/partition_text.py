@@ -23,7 +23,7 @@ class PartitionTexts:
     def __init__(
         self, schema: TableSchema, partitions: pa.Array, name: Callable[[int], str]
     ) -> None:
-        """Start; ``name`` describes the owner of a row's partition in errors."""
+        """Decode each distinct partition once; ``name`` describes a row of the array in errors."""
         self._schema = schema
         self._name = name
         encoded = partitions.dictionary_encode()

@@ -46,7 +46,7 @@ _NOT_YET = (
     "file_key_ranges",
     "row_tracking",
 )
-"""Known to the format, not to this version."""
+"""Tables of the format that this version does not show."""
 
 
 def system_table_names() -> list[str]:

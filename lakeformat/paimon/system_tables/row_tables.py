@@ -43,7 +43,7 @@ class RowSelection:
 
 @dataclass(frozen=True, slots=True)
 class RowTable:
-    """One kind of such a table."""
+    """The declaration of one of these tables."""
 
     name: str
     fields: Callable[[TableSchema], tuple[DataField, ...]]
@@ -67,7 +67,7 @@ def find_row_table(name: str) -> RowTable | None:
 
 
 def _scan_top_level(handle: TableHandle, snapshot: Snapshot | None, asked: RowSelection) -> Scan:
-    """Return a scan of the highest level: it needs no merge and has no newer rows."""
+    """Return a scan of the highest level: its rows need no merge; newer rows are left out."""
     where = row_filter(handle.schema, asked.where, asked.partitions)
     least = handle.options.level_count - 1 if handle.schema.primary_keys else 0
     return Scan(handle, snapshot, asked.columns, where, asked.limit, least_level=least)
@@ -110,7 +110,8 @@ def _audited(handle: TableHandle, asked: RowSelection) -> ChangedRows:
 def _refuse_condition(asked: RowSelection) -> None:
     if asked.where is not None:
         raise InvalidRequestError(
-            "$binlog has arrays, which compare with no value: filter $audit_log, or name partitions"
+            "$binlog cannot be filtered, because its columns are arrays: filter $audit_log, or "
+            "choose partitions"
         )
 
 

@@ -51,7 +51,7 @@ _MEMBERS = (
 
 @dataclass(frozen=True, slots=True)
 class _Note:
-    """The newest batch of a stream; without a first attempt it is published."""
+    """The newest batch of a stream; it is published if ``first_try_millis`` is None."""
 
     identifier: int
     first_try_millis: int | None = None
@@ -75,7 +75,7 @@ def stream_batch(handle: TableHandle, commit: CommitId) -> Iterator[CommitId | N
         yield noted
     except CommitOutcomeUnknownError:
         raise
-    except Exception:  # of the block, which may do anything
+    except Exception:  # the caller's block may raise any error
         with suppress(LakeError):
             batch.forget_unless_published(noted)
         raise

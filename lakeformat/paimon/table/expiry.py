@@ -37,10 +37,10 @@ class TableExpiry(TableReads):
         d"``. Missing arguments default to the table options. Snapshots that a tag, a branch or a
         consumer needs are kept. ``limit`` is the largest number to expire.
 
-        A ``dry_run`` deletes nothing, and its report has each file with the reason. With
-        ``on_progress`` the report has none: it is called with each file, deleted or planned. The
-        rest of an interrupted expiry is deleted first. A file that cannot be deleted is counted,
-        and the next call tries it again.
+        A ``dry_run`` deletes nothing, and its report has each file with the reason. If you pass
+        ``on_progress``, the report has no files: the function is called with each of them, deleted
+        or planned. The rest of an interrupted expiry is deleted first. A file that cannot be
+        deleted is counted, and the next call tries it again.
         """
         from lakeformat.paimon.expire import expire_snapshots
 

@@ -158,10 +158,10 @@ class TableUpkeep(TableReads):
 
         ``full`` brings every bucket into its best shape, ``minor`` does what is due, repeatedly.
         ``where`` and ``partitions`` choose partitions. ``idle`` chooses partitions without writes
-        for that time (``"1 h"``), always for a full compaction. ``buckets`` limits it to some
-        buckets. Writers are not blocked; units that conflict are planned again. ``executor`` is
-        ``"threads"``, one bucket per CPU at a time, ``"serial"``, or an object such as
-        ``spark_jobs.SparkExecutor``; ``on_progress`` is called after each unit.
+        for that time (``"1 h"``) and compacts them in full. ``buckets`` chooses buckets. Writers
+        are not blocked; units that conflict are planned again. ``executor`` is ``"threads"``, one
+        bucket per CPU at a time, ``"serial"``, or an object such as ``spark_jobs.SparkExecutor``;
+        ``on_progress`` is called after each unit.
 
         ``order_by`` sorts rows without a primary key, so that queries open fewer files:
         ``order_strategy`` is ``"order"``, column after column, ``"zorder"`` or ``"hilbert"``.

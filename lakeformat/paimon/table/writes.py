@@ -177,11 +177,11 @@ class RowsWrite:
                 handle, messages, self.options, overwrite=replaced, earlier=earlier
             )
         except LakeError as error:
-            # As kept_if_published does, without a step more for each append.
+            # Does the same as ``kept_if_published``, but is faster for each append.
             if not isinstance(error, CommitOutcomeUnknownError):
                 writer.abort()
             raise
-        if report.replayed:  # another attempt with the same identity was faster: drop our files
+        if report.replayed:  # another attempt with this identity was faster: remove these files
             writer.abort()
         return report
 

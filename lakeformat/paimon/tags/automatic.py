@@ -188,5 +188,6 @@ def _reason(made: Sequence[DueTag], gone: Sequence[str], dry_run: bool) -> str:
     names = [f"{each.name!r} of snapshot {each.snapshot_id}" for each in made]
     parts = [f"{verb}created {', '.join(names)}"] if made else []
     if gone:
-        parts.append(f"{verb}deleted {', '.join(map(repr, gone))}, the oldest beyond the number")
+        names = ", ".join(map(repr, gone))
+        parts.append(f"{verb}deleted {names}, the oldest beyond 'tag.num-retained-max'")
     return "; ".join(parts)

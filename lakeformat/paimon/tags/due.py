@@ -13,7 +13,7 @@ __all__ = ["DueTag", "Timed", "Timeline", "surplus"]
 
 @dataclass(frozen=True, slots=True)
 class Timed:
-    """A snapshot and its local commit time or watermark; None if it has none."""
+    """A snapshot, and its commit time or watermark in local time; None without a watermark."""
 
     snapshot_id: int
     moment: datetime | None

@@ -77,7 +77,7 @@ def require_unneeded(handle: TableHandle, tag: Tag, doing: str) -> None:
 
 
 def require_found_again(handle: TableHandle, tag: Tag) -> None:
-    """Raise, even with ``force``, if our own expiry needs the tag to protect a rollback."""
+    """Raise, even with ``force``, if this library's expiry needs the tag to protect a rollback."""
     if not is_protection(tag.name) or is_over(handle, tag):
         return
     most = protection.LATER_SNAPSHOTS

@@ -137,4 +137,4 @@ def test_a_rollback_says_what_would_go_before_it_goes(catalog):
     [report] = json.loads(lake_says(catalog, *cut, "--yes"))
     assert report["removed_snapshots"] == [4, 3, 2]
     assert catalog.table("shop.orders").scan().count() == 1
-    assert "a rollback takes one of" in refuses(catalog, "rollback", "shop.orders")
+    assert "a rollback needs exactly one of" in refuses(catalog, "rollback", "shop.orders")

@@ -36,23 +36,23 @@ class ForeignOption:
 
     kind: ForeignClass
     says: str
-    """The effect in other engines; follows "which" in a message if it has a meaning."""
+    """The effect in other engines, as a clause for messages: "calls Java classes"."""
     advice: str = ""
     """The next step for the caller whose operation is refused."""
     refuses: frozenset[Operation] = frozenset()
     harmless: tuple[str, ...] = ()
-    """Values at which it refuses nothing, in lower case."""
+    """Values with which the option refuses no operation, in lower case."""
     only: Trait | None = None
-    """It has no effect on tables without this trait."""
+    """The option affects only tables with this trait; None: all tables."""
     apart: bool = False
     """True if a separate check refuses the operations, because it depends on other options too."""
 
     def is_harmless(self, value: str) -> bool:
-        """Return True if it refuses nothing with this value."""
+        """Return True if the option refuses no operation with this value."""
         return not self.refuses or value.strip().lower() in self.harmless
 
     def forbids(self, operation: Operation, value: str, traits: frozenset[Trait]) -> bool:
-        """Return True if a table with this value cannot be worked on in this way."""
+        """Return True if the operation is refused on a table with this value and these traits."""
         return (
             operation in self.refuses
             and not self.apart
@@ -64,7 +64,7 @@ class ForeignOption:
 def by_key(
     kind: ForeignClass, by_reason: Mapping[str, tuple[str, ...]]
 ) -> dict[str, ForeignOption]:
-    """Declare options that refuse nothing, given as keys below their common reason."""
+    """Declare options that refuse no operation, from a map of each reason to its keys."""
     return {
         key: ForeignOption(kind=kind, says=reason)
         for reason, keys in by_reason.items()

@@ -13,10 +13,10 @@ from lakeformat.paimon.options.foreign.theirs import THEIR_PATTERNS, THEIRS
 __all__ = ["FOREIGN_OPTIONS", "FOREIGN_PATTERNS", "MEANING_PREFIXES", "find_foreign"]
 
 FOREIGN_OPTIONS: Mapping[str, ForeignOption] = {**THEIRS, **LAYOUT, **MEANING}
-"""Every key that is declared on its own."""
+"""The declaration of every key that has its own."""
 
 FOREIGN_PATTERNS: Mapping[str, ForeignOption] = {**THEIR_PATTERNS, **LAYOUT_PATTERNS}
-"""Beginnings of keys, each with ``*`` at its end."""
+"""The declaration of every pattern: the beginning of a key, with ``*`` at its end."""
 
 
 @lru_cache(maxsize=4096)

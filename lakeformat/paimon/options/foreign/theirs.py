@@ -336,4 +336,4 @@ THEIR_PATTERNS = by_key(
         ),
     },
 )
-"""Keys that begin like this and are declared nowhere else."""
+"""The declaration of keys that match a pattern and have no own declaration."""

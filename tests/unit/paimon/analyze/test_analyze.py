@@ -150,7 +150,7 @@ def test_an_emptied_table_has_columns_without_values(catalog):
 @pytest.mark.parametrize("columns", ["number", [], ["nothing"], [1], 7])
 def test_columns_that_are_none_are_refused(catalog, columns):
     with pytest.raises(
-        lake.InvalidRequestError, match=r"ask for 'all' columns or some of .*name, raw"
+        lake.InvalidRequestError, match=r"columns must be 'all' or list some of .*name, raw"
     ):
         every_type(catalog).analyze(columns)
 

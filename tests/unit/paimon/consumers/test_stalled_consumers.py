@@ -62,8 +62,8 @@ def test_a_reader_that_has_not_come_for_long_is_a_reason_with_the_command(orders
     clock.ahead = 9 * DAY + HOUR
 
     assert told(orders) == [
-        "consumer 'the mirror' has not moved for 9 d, and keeps snapshot 2 and all after it from "
-        "expiring: restart its reader or, if it has ended, lake consumer reset "
+        "consumer 'the mirror' has not moved for 9 d, so snapshot 2 and all later ones cannot "
+        "expire: restart its reader or, if it has ended, lake consumer reset "
         "shop.orders 'the mirror'"
     ]
     assert orders.health().verdict == "degraded"
@@ -77,7 +77,7 @@ def test_a_stream_that_died_while_it_published_is_told_of_after_a_day(orders, cl
 
     assert told(orders) == [
         "consumer 'spark-a%2Fb' of a stream that crashed while publishing has not moved for 1 d, "
-        "and keeps snapshot 4 and all after it from expiring: restart the stream or, if it "
+        "so snapshot 4 and all later ones cannot expire: restart the stream or, if it "
         "has ended, lake maintain shop.orders --expire-consumers '1 d'"
     ]
 
@@ -123,7 +123,7 @@ def test_the_command_line_and_the_job_say_which_command_frees_it(orders, tmp_pat
     result = expire_snapshots.run(asked)
 
     for said in (shown, result["reason"]):
-        assert "keeps snapshot 2 and all after it from expiring" in said
+        assert "so snapshot 2 and all later ones cannot expire" in said
         assert "lake consumer reset shop.orders mirror" in said
 
 
@@ -180,7 +180,7 @@ def test_where_changelogs_do_not_outlive_snapshots_those_are_kept_whatever_chang
     clock.ahead = 9 * DAY
 
     [reason] = told(orders)
-    assert "keeps snapshot 2 and all after it from expiring" in reason
+    assert "so snapshot 2 and all later ones cannot expire" in reason
     assert orders.expire_snapshots(dry_run=True).earliest_snapshot == 2
 
 
@@ -205,7 +205,7 @@ def test_one_that_keeps_changelogs_is_told_of_as_such(
     report = orders.expire_snapshots(dry_run=True)
 
     [reason] = told(orders)
-    assert "keeps changelog 2 and all after it from expiring" in reason
+    assert "so changelog 2 and all later ones cannot expire" in reason
     [stalled] = report.to_dict()["stalled_consumers"]
     assert (stalled["next_snapshot_id"], stalled["keeps"]) == (2, "changelogs")
     orders.consumers.reset("mirror")

@@ -30,7 +30,7 @@ def test_a_consumer_may_wait_for_the_snapshot_that_is_still_to_come():
     table.consumers.set("job", next_snapshot=4)
     [state] = table.consumers.list()
     assert (state.next_snapshot, state.behind, state.is_stale) == (4, 0, False)
-    with pytest.raises(lake.InvalidRequestError, match="the next snapshot will be 4"):
+    with pytest.raises(lake.InvalidRequestError, match="the next commit makes snapshot 4"):
         table.consumers.set("job", next_snapshot=5)
 
 

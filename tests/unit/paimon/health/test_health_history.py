@@ -301,9 +301,7 @@ def test_a_reader_that_stopped_a_day_ago_and_keeps_a_backlog_is_named(shop):
     report = orders.health()
 
     [reason] = report.reasons
-    assert reason.finding.startswith(
-        "consumer 'mirror' has not moved for 2 d, and keeps snapshot 3"
-    )
+    assert reason.finding.startswith("consumer 'mirror' has not moved for 2 d, so snapshot 3 and")
     snapshots = report.snapshots
     assert (snapshots.overdue, snapshots.expirable) == (30, 2)
     assert (snapshots.holders[0].what, snapshots.holders[0].snapshot_id) == ("consumer 'mirror'", 3)

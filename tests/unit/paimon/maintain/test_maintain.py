@@ -131,7 +131,7 @@ def test_a_stuck_consumer_is_named_with_its_age_and_the_command_that_deletes_it(
 
     [obstacle] = report.obstacles
     assert "consumer 'dashboard' has not moved for 2 d" in obstacle.finding
-    assert "keeps snapshot 3 and all after it" in obstacle.finding
+    assert "so snapshot 3 and all later ones cannot expire" in obstacle.finding
     assert obstacle.advice.endswith("lake maintain shop.orders --expire-consumers '2 d'")
     assert not report.is_healthy
     assert [each.id for each in table.consumers.list()] == ["dashboard"]

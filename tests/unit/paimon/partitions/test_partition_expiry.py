@@ -169,8 +169,8 @@ def test_a_mark_that_a_partition_is_done_goes_with_it(catalog):
     [
         ({}, "partition.expiration-time"),
         ({"expiration_time": "soon"}, "such as '7 d'"),
-        ({"expiration_time": "0 d"}, "not above zero"),
-        ({"expiration_time": timedelta(days=-1)}, "not above zero"),
+        ({"expiration_time": "0 d"}, "must be above zero"),
+        ({"expiration_time": timedelta(days=-1)}, "must be above zero"),
         ({"expiration_time": "7 d", "strategy": "sometimes"}, "expiration-strategy"),
         ({"expiration_time": "7 d", "max_num": 0}, "expiration-max-num"),
         ({"expiration_time": "7 d", "batch_size": 0}, "expiration-batch-size"),
@@ -188,7 +188,7 @@ def test_what_has_no_meaning_is_refused_by_name(catalog, how, why):
 
 def test_a_table_without_partitions_is_refused(catalog):
     table = catalog.create_table("shop.plain", [("id", "BIGINT")])
-    with pytest.raises(lake.InvalidRequestError, match="has no partitions"):
+    with pytest.raises(lake.InvalidRequestError, match="has no partition columns"):
         table.expire_partitions(expiration_time="7 d")
 
 

@@ -99,9 +99,9 @@ def test_actions_that_need_a_service_are_refused_by_name_before_anything_is_mark
         ([{"dt": "a"}], "'h' is missing"),
         ([{"dt": "a", "h": 1, "x": 1}], "not a partition column"),
         ([{"dt": "a", "h": "one"}], "not a value"),
-        ({"dt": "a", "h": 1}, "name the partitions"),
-        ([], "name the partitions"),
-        ("dt=a", "name the partitions"),
+        ({"dt": "a", "h": 1}, "must list the partitions"),
+        ([], "must list the partitions"),
+        ("dt=a", "must list the partitions"),
     ],
 )
 def test_what_names_no_whole_partition_is_refused(table, partitions, why):

@@ -88,7 +88,7 @@ def test_a_table_that_publishes_iceberg_metadata_is_left_alone(as_latest, dry_ru
     "target", [{}, {"snapshot": 1, "tag": "two"}, {"snapshot": 1, "watermark": 10}]
 )
 def test_exactly_one_target_is_said(target):
-    with pytest.raises(lake.InvalidRequestError, match="a rollback takes one of"):
+    with pytest.raises(lake.InvalidRequestError, match="a rollback needs exactly one of"):
         shop().table.rollback(**target)
 
 
@@ -97,7 +97,7 @@ def test_a_target_that_is_not_there_is_refused():
     for target in ({"snapshot": 9}, {"tag": "nix"}, {"as_of": 1}, {"watermark": 1}):
         with pytest.raises(lake.NotFoundError):
             table.rollback(**target, as_latest=False)
-    with pytest.raises(lake.InvalidRequestError, match="force=True is for"):
+    with pytest.raises(lake.InvalidRequestError, match="force=True has an effect only"):
         table.rollback(snapshot=1, force=True)
 
 
@@ -112,7 +112,7 @@ def test_tags_and_branches_behind_the_target_are_not_lost_unless_somebody_insist
     assert ids(table) == [1, 2, 3, 4]
     report = table.rollback(snapshot=2, force=True, as_latest=False)
     assert (report.removed_tags, table.tags.list()) == (("three",), [])
-    assert "branches 'dev' began at newer ones and are kept" in report.reason
+    assert "branches 'dev' began at newer snapshots and are kept" in report.reason
     assert value(lake.open_table(table.location, branch="dev")) == "v4"
 
 
@@ -120,7 +120,7 @@ def test_a_dry_run_says_what_would_be_refused():
     table = shop().table
     table.tags.create("three", snapshot=3)
     report = table.rollback(snapshot=2, as_latest=False, dry_run=True)
-    assert "Will be refused without force: tag 'three'" in report.reason
+    assert "Without force this is refused: tag 'three'" in report.reason
     assert report.objection is not None
     assert table.rollback(snapshot=2, as_latest=False, dry_run=True, force=True).objection is None
     assert table.rollback(snapshot=3, as_latest=False, dry_run=True).objection is None
@@ -257,7 +257,7 @@ def test_going_back_to_files_that_are_gone_is_refused_and_changes_nothing():
     for path in handle.storage.files():
         if "bucket-0/data-" in path and path not in live(table):
             handle.storage.delete(path)
-    with pytest.raises(lake.CorruptTableError, match="2 of its files are missing"):
+    with pytest.raises(lake.CorruptTableError, match="it needs 2 missing files"):
         table.rollback(snapshot=2, as_latest=True)
     assert (ids(table), table.tags.list()) == ([1, 2, 3, 4, 5], [])
 
@@ -304,7 +304,7 @@ def test_a_commit_that_overtakes_a_rollback_as_latest_is_kept(monkeypatch):
         return create(storage, path, content)
 
     monkeypatch.setattr(MemoryStorage, "create", with_rival)
-    with pytest.raises(lake.CommitConflictError, match="another snapshot is the newest since"):
+    with pytest.raises(lake.CommitConflictError, match="another program changed that meanwhile"):
         rows.table.rollback(snapshot=2, as_latest=True)
     assert rows.table.tags.list() == []
     assert unneeded(rows.table) == set()
@@ -331,7 +331,7 @@ def test_a_newest_snapshot_that_goes_during_a_rollback_is_a_conflict(monkeypatch
         return plan or planned(*arguments)
 
     monkeypatch.setattr("lakeformat.paimon.rollback.rollback.plan_return", with_rival)
-    with pytest.raises(lake.CommitConflictError, match="another snapshot is the newest since"):
+    with pytest.raises(lake.CommitConflictError, match="another program changed that meanwhile"):
         rows.table.rollback(tag="kept")
     assert [tag.name for tag in rows.table.tags.list()] == ["kept"]
     assert value(rows.table, where="k = 1") == ("v4" if newer else "v3")
@@ -510,7 +510,7 @@ def test_a_rollback_that_was_suspended_for_a_day_removes_nothing():
     def sleeps() -> None:
         rows.clock.millis += 24 * 60 * 60 * 1000
 
-    with pytest.raises(lake.CommitConflictError, match="held up for so long"):
+    with pytest.raises(lake.CommitConflictError, match="suspended for so long"):
         roll_back_meeting(rows, after=sleeps)
     assert ids(rows.table) == [1, 2, 3, 4]
     assert (value(rows.table), value(rows.table, snapshot=2)) == ("v4", "v2")

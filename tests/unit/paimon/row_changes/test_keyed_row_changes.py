@@ -56,18 +56,21 @@ def test_what_orders_rows_stays_in_force():
     assert rows.table.delete("k = 1").rows == 1
     rows.commit(("+I", 1, "4"))
     assert listed(rows.table.scan()) == [(2, "5")]
-    with pytest.raises(lake.InvalidRequestError, match="'v' decides which row of a key is newer"):
+    with pytest.raises(
+        lake.InvalidRequestError,
+        match=r"'v' is in 'sequence\.field' and decides which row of a key is newer",
+    ):
         rows.table.update("k = 2", {"v": "6"})
 
 
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"merge-engine": "first-row"}, "never deletes a row"),
+        ({"merge-engine": "first-row"}, "cannot delete rows"),
         ({"merge-engine": "aggregation"}, "aggregation.remove-record-on-delete"),
         ({"merge-engine": "partial-update"}, "partial-update.remove-record-on-delete"),
-        ({"ignore-delete": "true"}, "ignores deleted rows"),
-        ({"rowkind.field": "v"}, "its column 'v' holds what each row does"),
+        ({"ignore-delete": "true"}, "ignores deletes"),
+        ({"rowkind.field": "v"}, "column 'v' .'rowkind.field'. holds the kind of each row"),
     ],
 )
 def test_a_table_whose_rows_would_stay_is_refused(options, said):

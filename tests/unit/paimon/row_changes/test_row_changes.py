@@ -253,8 +253,8 @@ def test_a_column_that_others_added_meanwhile_is_kept(tmp_path):
 @pytest.mark.parametrize(
     ("values", "said"),
     [
-        (None, "set maps columns to values"),
-        ({}, "set maps columns to values"),
+        (None, "set must map columns to values"),
+        ({}, "set must map columns to values"),
         ({"unknown": 1}, "the columns are p, k, v"),
         ({"k": 2**31}, "not a value of column 'k', which is INT"),
         ({"k": 1.5}, "not a value of column 'k'"),
@@ -301,7 +301,7 @@ def test_arguments_nobody_can_mean_are_refused(how, said):
 
 
 def test_deleting_all_rows_has_a_call_of_its_own():
-    with pytest.raises(lake.InvalidRequestError, match=r"truncate\(\) deletes all of them"):
+    with pytest.raises(lake.InvalidRequestError, match=r"use truncate\(\) to delete all rows"):
         three_files({}).delete(None)
 
 

@@ -113,7 +113,7 @@ def test_an_identity_of_something_else_publishes_nothing(orders):
     who = lake.CommitId("run", 1)
     orders.write(pa.table({"id": [1]}), commit=who)
     address = staged(orders, 2)
-    with pytest.raises(lake.InvalidRequestError, match="published something else before"):
+    with pytest.raises(lake.InvalidRequestError, match="published other files before"):
         orders.staged.publish([address], commit=who)
     assert (ids(orders), len(orders.staged.list())) == ([1], 1)
     assert orders.staged.publish([address]).snapshot_id == 2, "no claim was left behind"
