@@ -168,7 +168,7 @@ def goes_on_beside(
     warnings = [
         copyable(context, other.warning, other.table) for other in others if other is not None
     ]
-    return goes_on(warnings, "Compact all the same?", yes=yes, declined=declined)
+    return goes_on(warnings, "Compact it anyway?", yes=yes, declined=declined)
 
 
 def why_unfinished(report: CompactReport) -> LakeError | None:

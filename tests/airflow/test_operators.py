@@ -316,7 +316,7 @@ class TestMaintain:
 
         crashed_table(catalog, commits=12, consumer=None)
         monkeypatch.setattr("lakeformat.paimon.maintain.steps.compact", refuse)
-        assert "remaining problem: compact failed" in do(LakeMaintainOperator)["reason"]
+        assert "obstacle: compact failed" in do(LakeMaintainOperator)["reason"]
         with pytest.raises(AirflowFailException, match=r"UnhealthyTableError: shop\.orders is"):
             do(LakeMaintainOperator, fail_when="degraded")
 

@@ -47,7 +47,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class ForwardPlan:
-    """The snapshots, schemas and tags that main lacks; an impossible plan is refused."""
+    """The snapshots, schemas and tags of the branch that main lacks."""
 
     snapshots: Sequence[int]
     schemas: Sequence[int]
@@ -55,7 +55,7 @@ class ForwardPlan:
 
 
 def fast_forward(handle: TableHandle, name: str, *, dry_run: bool = False) -> FastForwardReport:
-    """Publish the snapshots, schemas and tags of a branch that began at main's head on main."""
+    """Publish a branch's snapshots, schemas and tags on main; refused if main has later commits."""
     refuse_inside_branch(handle, "forwarded")
     check_branch_name(name)
     source = handle.layout.on_branch(name)
@@ -76,7 +76,7 @@ def fast_forward(handle: TableHandle, name: str, *, dry_run: bool = False) -> Fa
 
 
 def plan_forward(handle: TableHandle, source: TableLayout) -> ForwardPlan:
-    """Plan what to publish on main; raise with the rule that forbids it."""
+    """Return what to publish on main; raise InvalidRequestError if a fast-forward is impossible."""
     storage, main = handle.storage, handle.layout
     theirs = snapshot_ids(storage, source)
     if not theirs:
@@ -89,7 +89,7 @@ def plan_forward(handle: TableHandle, source: TableLayout) -> ForwardPlan:
 def _newer(
     handle: TableHandle, source: TableLayout, theirs: Sequence[int], head: Snapshot | None
 ) -> list[int]:
-    """Return the snapshot numbers after main's head, which the branch must have without gaps."""
+    """Return the branch's snapshots after main's newest; raise if the numbers have a gap."""
     first = head.id + 1 if head else 1
     newer = [number for number in theirs if number >= first]
     if not newer and _has(handle, source, theirs[-1]):
@@ -103,9 +103,9 @@ def _newer(
         raise _refused(
             handle,
             source,
-            f"main ends at snapshot {first - 1}, and the branch no longer has the later snapshot "
-            f"{sorted({*range(first, newer[-1])} - {*newer})[0]}: numbers must have no gap. Keep "
-            "snapshots of a branch until it is forwarded",
+            f"main ends at snapshot {first - 1}, but the branch no longer has the later snapshot "
+            f"{sorted({*range(first, newer[-1])} - {*newer})[0]}, and numbers must have no gap. "
+            "Write the branch's rows to main; next time, keep its snapshots until it is forwarded",
         )
     return newer
 

@@ -180,7 +180,7 @@ class MaintainReport(Report):
         if not self.obstacles:
             return self.summary
         more = f" and {len(self.obstacles) - 1} more" if len(self.obstacles) > 1 else ""
-        return f"{self.summary}; remaining problem: {self.obstacles[0].finding}{more}"
+        return f"{self.summary}; obstacle: {self.obstacles[0].finding}{more}"
 
     def _idle(self) -> str:
         failed = any(step.error is not None for step in self.steps)

@@ -71,7 +71,7 @@ def test_the_program_says_it_so(tmp_path):
 
 def test_every_command_has_a_panel_in_the_help():
     shown = CliRunner().invoke(app, ["-h"]).output
-    panels = ["Read", "Write", "Maintain", "Look after", "Catalog"]
+    panels = ["Read", "Write", "Maintain", "Check and repair", "Catalog"]
     places = [shown.index(f"─ {panel} ─") for panel in panels]
     assert places == sorted(places)
     assert "─ Commands ─" not in shown

@@ -280,7 +280,7 @@ def test_a_person_is_asked_and_may_say_no(orders, asked, command):
 
     shown = runner.invoke(app, command)
 
-    assert asked == ["Compact all the same?"]
+    assert asked == ["Compact it anyway?"]
     assert "WARNING: shop.orders: another program compacts" in shown.output
     assert "nothing was changed" in shown.output
     assert orders.latest_snapshot().id == 5
@@ -296,7 +296,7 @@ def test_of_a_database_a_person_leaves_out_one_table_and_the_others_are_maintain
 
     shown = runner.invoke(app, ["maintain", "shop"])
 
-    assert asked == ["Compact all the same?"]
+    assert asked == ["Compact it anyway?"]
     assert (orders.latest_snapshot().id, mine.latest_snapshot().id) == (8, 7)
     assert shown.stderr.endswith(
         "skipped shop.orders; to maintain it: lake maintain shop.orders --yes\n"
