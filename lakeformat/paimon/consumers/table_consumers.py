@@ -69,8 +69,8 @@ class TableConsumers:
         handle = self._handle
         if (next_snapshot is None) is (after is None):
             raise InvalidRequestError(
-                "pass one of next_snapshot=, the number of the snapshot that the consumer reads "
-                "next, and after=, the position up to which it has read"
+                "pass either next_snapshot=, the number of the snapshot that the consumer reads "
+                "next, or after=, the position up to which it has read"
             )
         if after is not None:
             what = "after must be the position up to which the consumer has read"

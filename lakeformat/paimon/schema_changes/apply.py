@@ -140,7 +140,8 @@ def _add(schema: TableSchema, change: AddColumn) -> TableSchema:
     path = change.path
     if not change.field.type.nullable:
         raise InvalidRequestError(
-            f"column {shown(path)} must allow nulls, because existing rows have no value for it"
+            f"column {shown(path)} must allow nulls, because existing rows have no value for it: "
+            "leave out NOT NULL"
         )
     # Not the highest id of the existing columns: old files have the ids of dropped columns.
     field = moved_behind(change.field, max(schema.highest_field_id, highest_id(schema.fields)))
@@ -234,7 +235,9 @@ def _placed(beside: Fields, field: DataField, path: Path, position: ColumnPositi
 
 def _refuse_taken(beside: Fields, path: Path, name: str) -> None:
     if any(field.name == name for field in beside):
-        raise AlreadyExistsError(f"column {shown((*path[:-1], name))} exists already")
+        raise AlreadyExistsError(
+            f"column {shown((*path[:-1], name))} exists already: choose another name"
+        )
 
 
 def _check_references(before: TableSchema, after: TableSchema) -> None:

@@ -48,7 +48,10 @@ def check_rename(schema: TableSchema, path: Path) -> None:
 def check_renamed_type(field: DataField, path: Path) -> None:
     """Raise for BLOB columns: their files are found by the column's name."""
     if isinstance(field.type, AtomicType) and field.type.name is TypeName.BLOB:
-        raise InvalidRequestError(f"column {shown(path)} is a BLOB, which cannot be renamed")
+        raise InvalidRequestError(
+            f"column {shown(path)} is a BLOB, which cannot be renamed, because files are found by "
+            "its name: add a column with the new name instead"
+        )
 
 
 def check_type_change(schema: TableSchema, path: Path) -> None:
@@ -58,8 +61,8 @@ def check_type_change(schema: TableSchema, path: Path) -> None:
     for field in schema.fields:
         if path == (field.name,) and field.default_value is not None:
             raise UnsupportedError(
-                f"column {shown(path)} has the default value {field.default_value!r}; this "
-                "version does not check it against the new type"
+                f"column {shown(path)} has the default value {field.default_value!r}, and this "
+                "version cannot check it against the new type: change the type with another engine"
             )
 
 
@@ -87,7 +90,9 @@ def check_cast(schema: TableSchema, path: Path, old: DataType, new: DataType) ->
         return
     change = f"column {shown(path)} cannot change from {_text(old)} to {_text(new)}"
     if only_implicit and _has_cast(old, new, explicit=True):
-        raise InvalidRequestError(f"{change} without loss, and {option.key!r} is set")
+        raise InvalidRequestError(
+            f"{change} without loss, and {option.key!r} is 'true'; set it to 'false' to allow loss"
+        )
     raise InvalidRequestError(
         f"{change}: there is no such cast. Add a column of the new type, or change the fields of a "
         "ROW, the element of an ARRAY or the value of a MAP one by one, by their path"
@@ -108,12 +113,18 @@ def _has_cast(old: DataType, new: DataType, *, explicit: bool) -> bool:
 
 def _refuse_partition_key(schema: TableSchema, path: Path, what: str) -> None:
     if len(path) == 1 and path[0] in schema.partition_keys:
-        raise InvalidRequestError(f"{shown(path)} is a partition column, which cannot {what}")
+        raise InvalidRequestError(
+            f"{shown(path)} is a partition column, which cannot {what}; create a new table and "
+            "copy the rows"
+        )
 
 
 def _refuse_primary_key(schema: TableSchema, path: Path, what: str) -> None:
     if len(path) == 1 and path[0] in schema.primary_keys:
-        raise InvalidRequestError(f"{shown(path)} is a primary-key column, which cannot {what}")
+        raise InvalidRequestError(
+            f"{shown(path)} is a primary-key column, which cannot {what}; create a new table and "
+            "copy the rows"
+        )
 
 
 def _text(data_type: DataType) -> str:

@@ -113,12 +113,15 @@ def _check_flag(options: Mapping[str, str], key: str, value: str) -> None:
     flag = _FLAGS[key]
     before, after = flag.parse(table.text(flag)), flag.parse(value)
     if key in ONLY_TO_TRUE and before and not after:
-        raise InvalidRequestError(f"option {key!r} cannot change from true to false")
+        raise InvalidRequestError(
+            f"option {key!r} cannot change from true to false once a table has a snapshot; create "
+            "a new table and copy the rows"
+        )
     if key not in ONLY_TO_TRUE and before != after:
         if _MODIFIABLE.parse(table.text(_MODIFIABLE)):
             return
         raise InvalidRequestError(
             f"option {key!r} cannot change from {before} to {after}: without a full compaction "
-            "rows could be read twice; set 'deletion-vectors.modifiable' to 'true' if you know "
-            "that one ran"
+            "rows could be read twice; compact the table in full, and then set "
+            "'deletion-vectors.modifiable' to 'true' first"
         )

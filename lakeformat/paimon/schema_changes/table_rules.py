@@ -112,8 +112,8 @@ def _check_row_numbers(schema: TableSchema) -> None:
         )
     if options.data_evolution_enabled and (schema.primary_keys or options.bucket != UNAWARE_BUCKET):
         raise InvalidRequestError(
-            "option 'data-evolution.enabled' is for tables without primary key and with "
-            "'bucket' = '-1'"
+            "option 'data-evolution.enabled' is only for tables without primary key and with "
+            "'bucket' = '-1': leave it out, or change the table's key or buckets"
         )
 
 
@@ -171,7 +171,8 @@ def check_external_paths(options: TableOptions) -> None:
     setting = TableOptions.data_file_external_paths_strategy.key
     if not options.data_file_external_paths:
         raise InvalidRequestError(
-            f"option {setting!r} is {strategy!r}, but 'data-file.external-paths' names no path"
+            f"option {setting!r} is {strategy!r}, but 'data-file.external-paths' names no path: "
+            "set it, or set the strategy to 'none'"
         )
     _check_weights(options, strategy)
     wanted = options.data_file_external_paths_specific_fs
@@ -179,7 +180,7 @@ def check_external_paths(options: TableOptions) -> None:
     if strategy == "specific-fs" and wanted not in schemes:
         raise InvalidRequestError(
             f"option {setting!r} is 'specific-fs', but no path of 'data-file.external-paths' has "
-            f"the scheme {wanted!r}, which 'data-file.external-paths.specific-fs' asks for"
+            f"the scheme {wanted!r}; add one, or change 'data-file.external-paths.specific-fs'"
         )
 
 

@@ -129,7 +129,7 @@ class TableStaged:
         """
         if (addresses is None) is (older_than is None):
             raise InvalidRequestError(
-                "pass one of addresses and older_than, to choose the staged results to discard"
+                "pass either addresses or older_than, to choose the staged results to discard"
             )
         if addresses is not None:
             require_list("addresses", addresses, "[result.address]")

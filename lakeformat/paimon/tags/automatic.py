@@ -188,6 +188,6 @@ def _reason(made: Sequence[DueTag], gone: Sequence[str], dry_run: bool) -> str:
     names = [f"{each.name!r} of snapshot {each.snapshot_id}" for each in made]
     parts = [f"{verb}created {', '.join(names)}"] if made else []
     if gone:
-        names = ", ".join(map(repr, gone))
-        parts.append(f"{verb}deleted {names}, the oldest beyond 'tag.num-retained-max'")
+        oldest = ", ".join(map(repr, gone))
+        parts.append(f"{verb}deleted {oldest}, the oldest beyond 'tag.num-retained-max'")
     return "; ".join(parts)
