@@ -79,7 +79,7 @@ def following(ids: Sequence[int], number: int) -> int:
 
 
 def _rest(handle: TableHandle, target: Origin, cut: StartedCut) -> RollbackPlan:
-    """Return the remaining deletions of an earlier attempt; later commits on its target stay."""
+    """Return the remaining deletions of an earlier attempt, without commits made after it."""
     storage, layout, number = handle.storage, handle.layout, target.snapshot.id
     ids = snapshot_ids(storage, layout)
     ours, newest = [target.snapshot], number
