@@ -1,1 +1,1 @@
-"""Lake tables in Airflow: importing this loads neither Spark nor the data libraries."""
+"""Lake tables in Airflow; importing this package loads neither Spark nor the data libraries."""

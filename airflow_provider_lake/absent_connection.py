@@ -1,4 +1,6 @@
-"""Checks that a connection is absent: Airflow also reports an unreadable one as absent."""
+"""Checks that a connection is really absent: Airflow also reports an unreadable connection as
+absent.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +14,8 @@ _ENVIRONMENT = "EnvironmentVariablesBackend"
 def refuse_unreadable(conn_id: str, team: str | None = None) -> None:
     """Return if no secrets backend has the connection; raise an error if a backend failed.
 
-    Airflow ignores errors of a secrets backend and treats the connection as undefined. A default in
-    its place would be the wrong lake, or the wrong Spark. With a team, the backends are asked for
+    Airflow ignores errors of a secrets backend and treats the connection as undefined. Then a
+    default would open the wrong lake, or the wrong Spark. With a team, the backends are asked for
     the connection of that team.
     """
     from airflow.sdk._shared.secrets_backend.base import call_secrets_backend_method
@@ -23,13 +25,13 @@ def refuse_unreadable(conn_id: str, team: str | None = None) -> None:
         try:
             call_secrets_backend_method(backend.get_connection, team_name=team, conn_id=conn_id)
         except (AirflowNotFoundException, NotImplementedError):
-            continue  # it has no such connection, or holds only variables
+            continue  # the backend has no such connection, or holds only variables
         except Exception as reason:  # noqa: BLE001 - each backend has errors of its own
             raise _unreadable(conn_id, type(backend).__name__, reason) from None
 
 
 def _unreadable(conn_id: str, backend: str, reason: Exception) -> Exception:
-    """Return the error with only the class of the reason: its text may hold the whole
+    """Return the error with only the class of the reason: its text may contain the whole
     connection.
     """
     from lakeformat import InvalidRequestError, UnavailableError

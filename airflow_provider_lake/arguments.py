@@ -27,7 +27,7 @@ from typing import (
     get_type_hints,
 )
 
-# The common class of task results, arguments of a mapped group and DAG parameters.
+# The common class of a task's result, an argument of a mapped group and a DAG parameter.
 from airflow.sdk.definitions._internal.mixins import ResolveMixin
 from airflow.sdk.exceptions import AirflowFailException
 
@@ -46,7 +46,7 @@ __all__ = [
 
 _TEMPLATE_MARKS = ("{{", "{%", "{#")
 _AGE = re.compile(r"\d+\s*[A-Za-zµ]+")
-# Up to the year 2286: more digits are microseconds, or a date and time without separators.
+# Up to the year 2286: a number with more digits is in microseconds, or a date and time.
 _MILLIS = re.compile(r"\d{11,13}")
 _NONE = str(None)
 _TIME = "a time such as '2024-01-31 10:00', {}or epoch milliseconds"
@@ -60,11 +60,11 @@ _WORDS = {
 
 
 class LakeArgumentError(AirflowFailException, TypeError):
-    """An argument is wrong: the DAG does not import, or the task is not retried."""
+    """An argument is wrong: the DAG does not import, or the task fails without a retry."""
 
 
 def argument_names(constructor: Any) -> list[str]:
-    """Return the names of a constructor's arguments; unwraps Airflow's wrapper for
+    """Return the names of a constructor's arguments, also behind Airflow's wrapper for
     ``default_args``.
     """
     return [
@@ -78,7 +78,7 @@ class CheckedArguments:
     """For an operator or a sensor whose arguments have types; templates are checked after
     rendering.
 
-    Each argument is stored under its name, or under the one that ``_attribute_of`` returns.
+    Each argument is stored under its name, or under the name that ``_attribute_of`` returns.
     """
 
     if TYPE_CHECKING:
@@ -119,9 +119,7 @@ class CheckedArguments:
             ) from reason
 
     def _unrendered(self) -> str:
-        """Return the first argument that is still a template: Airflow stops where rendering
-        fails.
-        """
+        """Return the first argument that is still a template, which is where rendering failed."""
         left = next(self._open_arguments(), None)
         return "an argument" if left is None else f"argument {left!r}"
 
@@ -136,17 +134,19 @@ class CheckedArguments:
 
     @abstractmethod
     def _check_together(self) -> None:
-        """Refuse arguments that are valid one by one, but not together."""
+        """Refuse arguments that are valid alone, but not together."""
 
     def _asked_together(self) -> Mapping[str, Any]:
-        """Return the values that ``_check_together`` checks, as far as they are known."""
+        """Return the values that ``_check_together`` checks, without those that are still
+        unknown.
+        """
         return {name: getattr(self, self._attribute_of(name)) for name in self._argument_types()}
 
     @classmethod
     def _check_values(cls, task_id: str, given: Mapping[str, Any]) -> None:
-        """Refuse a value that has its type and is wrong for any values of the other arguments.
+        """Refuse a value of the right type that is wrong for any values of the other arguments.
 
-        A value that is only known when the task runs is checked then.
+        A value that is only known when the task runs is checked at that time.
         """
 
     @staticmethod
@@ -187,7 +187,7 @@ class CheckedArguments:
     def _refuse_none(self, name: str, hint: Any, value: Any) -> None:
         """Refuse the text ``None`` that a template renders from a missing value.
 
-        It could be a name: the text ``None`` in the DAG itself is accepted.
+        The text ``None`` in the DAG itself is accepted, because it may be a name.
         """
         if str not in alternatives(hint) or is_moment(hint) or not isinstance(value, str):
             return
@@ -195,7 +195,7 @@ class CheckedArguments:
         if len(parts) == 2 and _NONE in parts:
             raise LakeArgumentError(
                 f"task {self.task_id!r}: argument {name!r} renders to {value!r}: the value that "
-                "its template names is missing in this run"
+                "its template uses is missing in this run"
             )
 
     def _check_subject(self) -> None:
@@ -229,8 +229,8 @@ def _listed(assets: Any) -> Sequence[Any]:
 
 @cache
 def argument_types(operator: type[Any], base: type[Any]) -> Mapping[str, Any]:
-    """Return the types of the arguments that the constructors of an operator declare, down to
-    ``base``.
+    """Return the types of the arguments that an operator and its base classes up to ``base``
+    declare.
     """
     classes = operator.__mro__[: operator.__mro__.index(base) + 1]
     return {
@@ -247,7 +247,7 @@ def _declared(constructor: Any) -> Iterator[tuple[str, Any]]:
 
 
 def check_arguments(task_id: str, wanted: Mapping[str, Any], given: Mapping[str, Any]) -> None:
-    """Refuse the first argument whose value is already known and wrong."""
+    """Refuse the first argument whose value is wrong and already known."""
     for name, hint in wanted.items():
         if not _may_become(hint, given[name]):
             raise LakeArgumentError(_refusal(task_id, name, hint, given[name]))
@@ -334,16 +334,18 @@ def _accepts(hint: Any, value: Any) -> bool:
         return type(value) in (int, float)
     if hint is datetime:
         return isinstance(value, datetime)
-    return type(value) is hint or hint is Any  # exact, because True is an int
+    return type(value) is hint or hint is Any  # compares exactly, because True is an int
 
 
 def _readings(hint: Any, value: Any) -> Sequence[Any]:
-    """Return the possible values: the value itself, and its readings if it is rendered text."""
+    """Return the possible values: the value itself, and the values that a rendered text may
+    mean.
+    """
     value = moment_text(hint, value)
     if not isinstance(value, str):
         return (value,)
     wanted = alternatives(hint)
-    if is_moment(hint):  # "7" is not converted: the library asks for its unit
+    if is_moment(hint):  # "7" is not converted, so that the library refuses it and asks for a unit
         return (int(value) if _MILLIS.fullmatch(value.strip()) else value,)
     readings: list[Any] = [value]
     if bool in wanted and value.strip().lower() in ("true", "false"):

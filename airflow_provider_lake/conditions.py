@@ -1,8 +1,4 @@
-"""Conditions that a sensor can wait for: each checks a table once and returns its findings.
-
-A condition is a frozen dataclass of JSON values, so that a trigger can carry it. ``check`` returns
-None while the condition is not met. It blocks, so an event loop calls it in a thread.
-"""
+"""Conditions that a sensor can wait for: each checks a table and returns its findings."""
 
 from __future__ import annotations
 
@@ -33,7 +29,7 @@ __all__ = [
 
 
 class Condition(Protocol):
-    """A condition that a table meets or does not meet yet."""
+    """A condition on a table."""
 
     def check(self, name: str, table: Table) -> dict[str, Any] | None:
         """Return the findings about a table; None while the condition is not met."""
@@ -107,7 +103,7 @@ class PartitionThere:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompactionNeeded:
-    """A compaction would read at least some number of files."""
+    """A compaction would read at least this number of files."""
 
     strategy: str = "minor"
     min_files: int = 1
@@ -130,7 +126,7 @@ class CompactionNeeded:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsumerLag:
-    """A consumer has read all but some number of snapshots."""
+    """A consumer has read all but this number of snapshots."""
 
     consumer: str
     max_behind: int = 0
@@ -185,7 +181,7 @@ def read_condition(written: Mapping[str, Any]) -> Condition:
 
 
 def at_least(least: int, what: str, value: object) -> int:
-    """Return a number that is large enough; refuse a smaller one, for which the wait would not
+    """Return a number; raise an error if it is less than ``least``, because the wait would never
     end.
     """
     if isinstance(value, bool) or not isinstance(value, int) or value < least:

@@ -1,8 +1,4 @@
-"""Reads a connection of type ``lake``: every field is understood, or refused by name.
-
-Its fields are those of the form (``provider_info.py``), stored in the connection's extra. A URI has
-the same names as query parameters, with ``options`` as JSON text.
-"""
+"""Reads a connection of type ``lake``; refuses an unknown field by name."""
 
 from __future__ import annotations
 
@@ -32,7 +28,7 @@ OPTION_FIELDS: Mapping[str, str] = {
     "s3_access_key": "s3.access-key",
     "s3_secret_key": "s3.secret-key",
 }
-"""Fields of the form that are options of the catalog or its storage, and those options."""
+"""The fields of the form that are options of the catalog or its storage, with these options."""
 
 ENGINES = ("auto", "python", "spark")
 
@@ -55,7 +51,7 @@ class LakeConnection:
 
 
 def read_connection(connection: Connection) -> LakeConnection:
-    """Return the lake of a connection; an unknown or wrong field is refused, never ignored."""
+    """Return the lake of a connection; raise an error for an unknown or wrong field."""
     name = f"connection {connection.conn_id!r}"
     if connection.conn_type != CONNECTION_TYPE:
         raise _refusal(f"{name} has type {connection.conn_type!r}: change it to 'lake'")
@@ -68,7 +64,7 @@ def read_connection(connection: Connection) -> LakeConnection:
     warehouse, engine = given.get("warehouse"), given.get("engine", "auto")
     if not isinstance(warehouse, str):
         raise _refusal(f"{name} has no warehouse: set it to a path or URI")
-    if warehouse != warehouse.strip():  # such as a line end that was copied along
+    if warehouse != warehouse.strip():  # such as a copied line end
         raise _refusal(f"{name} has spaces around its warehouse {warehouse!r}: remove them")
     if engine not in ENGINES:
         raise _refusal(f"{name} has engine {engine!r}: use one of {', '.join(ENGINES)}")
@@ -79,10 +75,10 @@ def read_connection(connection: Connection) -> LakeConnection:
 
 
 def _mask(value: str) -> None:
-    """Hide a value in logs, and the password in it, which an error may show alone.
+    """Hide a value in logs, and also the password in it, which an error may show alone.
 
-    A password with an unescaped ``:`` or ``@`` is split differently by different drivers, which
-    then report a part of it as a host. So each of its parts is hidden, too.
+    Drivers split a password with an unescaped ``:`` or ``@`` differently, and then report a part of
+    it as the host. So each part of such a password is hidden, too.
     """
     mask_secret(value)
     login = re.search(r"//(.+)@", value)

@@ -12,14 +12,14 @@ __all__ = ["RefusingConstruction"]
 
 
 class RefusingConstruction(BaseOperatorMeta):
-    """Metaclass that reports wrong arguments of an operator as a mistake of the DAG's author.
+    """A metaclass that reports wrong arguments of an operator as a mistake of the DAG's author.
 
-    Airflow constructs the operator of a mapped task when the task runs. An unknown or missing
+    Airflow constructs the operator of a mapped task when the task runs. So an unknown or missing
     argument is only found then, and every retry would find it again.
     """
 
     def __call__(cls, *args: Any, **given: Any) -> Any:
-        """Construct an operator; an error names the task and is not retried."""
+        """Construct an operator; an error names the task, and the task is not retried."""
         try:
             return super().__call__(*args, **given)
         except LakeArgumentError:

@@ -27,7 +27,7 @@ __all__ = [
 _log = logging.getLogger(__name__)
 
 ONLY_COMMIT = 1
-"""The identifier of a task's commit, for tasks that make one commit."""
+"""The commit identifier of tasks that make one commit."""
 
 _READABLE = 80
 _DIGEST_BYTES = 16
@@ -58,18 +58,18 @@ class RunOfDag(Protocol):
 
     @property
     def start_date(self) -> datetime | None:
-        """The start of the run; reset if the run is cleared after its end."""
+        """The start of the run; Airflow resets it if the run is cleared after its end."""
 
     @property
     def clear_number(self) -> int | None:
-        """The number of times that tasks of it were cleared."""
+        """The number of times that tasks of the run were cleared."""
 
 
 def commit_user(ti: TaskIdentity, table: str) -> str:
     """Return the commit user of a task instance on a table, safe in file names.
 
-    It is the same for a retry, a cleared task, and a process that outlived its task. Another run,
-    task, map index or table has another one.
+    It is the same for a retry, a cleared task, and a process that outlived its task. It differs for
+    another run, task, map index or table.
     """
     index = -1 if ti.map_index is None else ti.map_index
     parts = json.dumps([ti.dag_id, ti.run_id, ti.task_id, index, table])
@@ -103,7 +103,7 @@ class FirstTry:
 def find_first_try(context: Context, subject: str, head: Callable[[], str | None]) -> FirstTry:
     """Return a time before this task's first attempt, and the newest snapshot at that attempt.
 
-    The time is the start of the DAG run; the clock of the first attempt if Airflow does not keep
+    The time is the start of the DAG run, or the time of the first attempt if Airflow does not keep
     that start. Only the first attempt stores both, in the task's state store, which outlives
     retries and clears. Without a stored state, a later attempt knows only the start of the run.
     """

@@ -54,7 +54,9 @@ _COMMON_KEYS = {field.name for field in fields(CommitRequest)}
 
 
 def attribute_of(name: str) -> str:
-    """Return the attribute of an operator that holds an argument or a key of the request."""
+    """Return the name of the attribute that holds an argument of an operator, or a key of its
+    request.
+    """
     return _ATTRIBUTES.get(name, name)
 
 
@@ -77,7 +79,7 @@ class LakeJobMixin(CheckedArguments):
         outlets: list[Any]
 
     published: Mapping[str, Any] | None = None
-    """The result of the job; None before it."""
+    """The result of the job; None before the job has ended."""
     _works_here = False
 
     def execute(self, context: Context) -> Any:
@@ -94,7 +96,9 @@ class LakeJobMixin(CheckedArguments):
         return self._finish(result, context)
 
     def on_kill(self) -> None:
-        """Interrupt a job in this process; Airflow itself would wait, then kill it."""
+        """Interrupt a job that runs in this process; Airflow itself would wait, then kill the
+        process.
+        """
         if self._works_here:
             raise LakeTaskKilled(f"task {self.task_id!r} was asked to end")
 
@@ -109,7 +113,7 @@ class LakeJobMixin(CheckedArguments):
 
     @contextmanager
     def _working_here(self) -> Iterator[None]:
-        """Inside, a request to end the task interrupts the work."""
+        """Let a request to end the task interrupt the work in the block."""
         self._works_here = True
         try:
             with progress_as_sentences():
@@ -133,7 +137,7 @@ class LakeJobMixin(CheckedArguments):
         return self._given()
 
     def _check_together(self) -> None:
-        """Refuse arguments that are valid one by one, but not together."""
+        """Refuse arguments that are valid alone, but not together."""
         from lakeformat import InvalidRequestError
 
         subject = {k: _LATER if is_open(each) else each for k, each in self._subject().items()}
@@ -149,7 +153,7 @@ class LakeJobMixin(CheckedArguments):
         raise LakeArgumentError(f"task {self.task_id!r}: {refused[0]}")
 
     def _engines(self) -> Sequence[str]:
-        """Return the engines that may do the work; connections, which may decide, are not read
+        """Return the engines that may do the work; the connections, which may choose, are not read
         yet.
         """
         engine = getattr(self, "engine", "python")
@@ -165,7 +169,9 @@ class LakeJobMixin(CheckedArguments):
         return attribute_of(name)
 
     def _request(self, context: Context) -> JobRequest:
-        """Return the request of the job, after rendering; only here are secrets of connections."""
+        """Return the request of the job after rendering; only this request holds secrets of
+        connections.
+        """
         given = {**self._subject(), **self._given(), **self._of_connections()}
         return read_request(
             self.request, {**given, "engine": self._chosen_engine(), **self._identity(context)}
@@ -198,7 +204,7 @@ class LakeJobMixin(CheckedArguments):
 
     @abstractmethod
     def _subject(self) -> dict[str, str]:
-        """Return the table or database, as a request and as links name it."""
+        """Return the table or database by its key in requests and links."""
 
     def _commit_id(self, context: Context) -> CommitId:
         """Return the commit identity of this task; called only for jobs that commit."""
@@ -209,12 +215,16 @@ class LakeJobMixin(CheckedArguments):
         return False
 
     def _is_published(self, request: JobRequest) -> bool:
-        """Return True if all work of this task is done; opens the catalog, to fail early."""
+        """Return True if all work of this task is done; opens the catalog, so that its errors come
+        early.
+        """
         self.lake_hook.get_conn()
         return False
 
     def _finish(self, result: JobResult, context: Context) -> JobResult:
-        """Send the metrics and asset events; skip the task instead if it had nothing to do."""
+        """Send the metrics and asset events; with ``skip_if_noop`` skip the task if it had nothing
+        to do.
+        """
         count_outcome(result)
         if result["skipped"] and self.skip_if_noop:
             raise AirflowSkipException(result["reason"])

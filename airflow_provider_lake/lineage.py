@@ -1,4 +1,4 @@
-"""Reports tables to OpenLineage: before an operator runs, and with the new state afterwards."""
+"""Reports tables to OpenLineage before an operator runs, and their new state afterwards."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ class LakeLineageMixin:
 
     If a task works on several tables, ``table`` is None, and it reports no lineage.
 
-    Airflow's OpenLineage provider calls these methods if it is installed. So the imports are
-    inside. A table that does not exist yet has a name and no facets.
+    Airflow's OpenLineage provider calls these methods if it is installed, so they import it inside.
+    A table that does not exist yet has a name and no facets.
     """
 
     if TYPE_CHECKING:
@@ -32,7 +32,7 @@ class LakeLineageMixin:
         lake_conn_id: str
 
     published: Mapping[str, Any] | None = None
-    """The result of the job; None before it."""
+    """The result of the job; None before the job has ended."""
 
     def get_openlineage_facets_on_start(self) -> OperatorLineage[Any, Any]:
         """Return the table that the task will change."""
@@ -43,7 +43,7 @@ class LakeLineageMixin:
         return self._lineage(self.published or {})
 
     def get_openlineage_facets_on_failure(self, task_instance: Any) -> OperatorLineage[Any, Any]:
-        """Return the table in its current state: a failed task has published nothing."""
+        """Return the table in its current state, because a failed task has published nothing."""
         return self._lineage({})
 
     def _tables_read(self) -> list[str]:

@@ -22,7 +22,7 @@ _REWRITTEN = {
 } | {"groups_refused": "conflicts"}
 _REMOVED = {"removed_files": "files_removed", "removed_bytes": "bytes_removed"}
 _MAINTAINED = _REMOVED | {"files_in": "files_in", "files_out": "files_out"}
-# The members of each job's report, and the metrics that add them up.
+# The members of each job's report with the metrics to which they are added.
 _SUMS: Mapping[str, Mapping[str, str]] = {
     "ingest": _WRITTEN,
     "commit": _WRITTEN,
@@ -56,7 +56,7 @@ def count_outcome(result: Mapping[str, Any]) -> None:
 
 @contextmanager
 def counting_failures(job: str, subject: Callable[[], Mapping[str, str]]) -> Iterator[None]:
-    """Count an error raised inside by its class; conflicts also have a metric of their own."""
+    """Count an error in the block by its class; conflicts also have a metric of their own."""
     try:
         yield
     except AirflowSkipException:
@@ -67,7 +67,7 @@ def counting_failures(job: str, subject: Callable[[], Mapping[str, str]]) -> Ite
             metrics("incr", "failures", 1, error=type(reason).__name__)
             if _is_conflict(reason):
                 metrics("incr", "conflicts", 1)
-            # Count the finished part now: a retry does not repeat or count it.
+            # Count the finished part now: a retry neither repeats nor counts it.
             _count_work(metrics, getattr(reason, "result", None) or {})
         raise
 
@@ -113,7 +113,7 @@ def _subject_of(result: Mapping[str, Any]) -> dict[str, str]:
 def _sums(
     result: Mapping[str, Any], report: Mapping[str, Any]
 ) -> Iterator[tuple[Mapping[str, str], str, int]]:
-    """Yield the numbers that add up over tasks: of published work, never of a dry run."""
+    """Yield the numbers that are added up over tasks: of published work, never of a dry run."""
     if not report:
         return
     for subject, part in _parts(result, report):

@@ -1,6 +1,6 @@
 """The asset events of a task: the snapshots that it has published, and their changes.
 
-The payload is that of ``assets/change.py``, from a task as well as from a watcher.
+Tasks and watchers send the same payload; see ``assets/change.py``.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def announce(
 def partition_keys(
     table: Table, column: str, *, after: AnyPosition, upto: AnyPosition
 ) -> list[str]:
-    """Return the values of a partition column, of the partitions that a range of snapshots changed.
+    """Return the values of a partition column in the partitions that a range of snapshots changed.
 
     Dates are ISO 8601; nulls are left out.
     """

@@ -32,7 +32,8 @@ class LakePages:
 
 
 class LakePlugin(AirflowPlugin):
-    """Found through the entry point ``airflow.plugins``; its name is the namespace of the macros.
+    """The plugin class of the entry point ``airflow.plugins``; its name is the namespace of the
+    macros.
 
     The addresses are relative, because Airflow may be served below a path.
     """

@@ -1,4 +1,4 @@
-"""The facts that Airflow reads about every provider at each start; imports nothing."""
+"""The facts that Airflow reads about every provider at each start; this module imports nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The base of job operators on one table: checks whether its commit is already published."""
+"""The base of job operators on one table; it checks if the task's commit is already published."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ __all__ = ["LakeTableJobMixin"]
 
 
 class LakeTableJobMixin(LakeLineageMixin, LakeJobMixin):
-    """The part of an operator that knows its table."""
+    """The part of a job operator that needs the table."""
 
     publishes_once: ClassVar[bool] = False
-    """True if its one snapshot is all it does: once it is published, nothing is left to do."""
+    """True if the job makes one commit and nothing else: once it is published, the task is done."""
     waits_for: ClassVar[tuple[str, ...]] = ()
-    """Arguments that name what may not exist yet, so that a retry may find it."""
+    """Arguments that name objects which may not exist yet, so that a retry may find them."""
 
     def _subject(self) -> dict[str, str]:
         return {"table": self.table}
@@ -45,7 +45,7 @@ class LakeTableJobMixin(LakeLineageMixin, LakeJobMixin):
     def _is_published(self, request: JobRequest) -> bool:
         """Return True if the one commit of this task is in the table.
 
-        A missing table, and partitions that it cannot have, are errors: both are found before
+        Raises an error for a missing table and for partitions that the table cannot have, before
         anything is submitted.
         """
         from lakeformat import NotFoundError

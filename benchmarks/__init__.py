@@ -1,1 +1,3 @@
-"""Questions about speed and memory, asked of this library and of a floor or peer in one run."""
+"""Questions about speed and memory; each compares this library with a floor or a peer in one
+run.
+"""

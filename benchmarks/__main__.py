@@ -1,7 +1,8 @@
-"""Asks how fast the library is, compared with a floor or a peer in the same run.
+"""Measures how fast the library is, compared with a floor or a peer in the same run.
 
 Without a question it asks all of them. Each answer is a report and a plot in benchmarks/results.
-Exit code: 0 all were answered, 1 candidates disagreed, 2 the request cannot be understood.
+Exit code: 0 all questions were answered, 1 the candidates of a question gave different results, 2
+the request is invalid.
 """
 
 from __future__ import annotations
@@ -27,13 +28,13 @@ RESULTS = Path(__file__).resolve().parent / "results"
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Ask what was asked for."""
+    """Run the requested questions; return the exit code."""
     request = parse(arguments)
     if request.list:
         for name in question_names():
             print(f"{name:<16} {find_question(name).sentence}")
         return 0
-    keep_freed_memory()  # as `lake`, jobs and Spark's workers do
+    keep_freed_memory()  # the command lake, jobs and Spark's workers do the same
     console = Console(stderr=True)
     unanswered = 0
     for name in request.questions or question_names():
@@ -49,7 +50,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def answer_one(run: Run, folder: Path, console: Console) -> None:
-    """Ask one question and leave its report and plot in a folder."""
+    """Ask one question and write its report and plot into a folder."""
     question = find_question(run.name)
     with console.status(run.name) as status:
         answer = ask(
@@ -67,14 +68,14 @@ def answer_one(run: Run, folder: Path, console: Console) -> None:
 
 
 def summary(answer: Answer) -> str:
-    """One line for the console."""
+    """Return one line for the console."""
     compared = (name for name in answer.timings if name != answer.baseline)
     ratios = (f"{name} {median(answer.ratios(name, cpu_seconds)):.2f}" for name in compared)
     return f"{', '.join(ratios)} of {answer.baseline} by CPU"
 
 
 def parse(arguments: Sequence[str]) -> argparse.Namespace:
-    """The request behind the words; words that make none end the program with 2."""
+    """Parse the arguments; end the program with code 2 if they are invalid."""
     names = question_names()
     parser = argparse.ArgumentParser(
         prog="bin/bench",
@@ -82,9 +83,15 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("questions", nargs="*", metavar="QUESTION", help="see --list")
-    parser.add_argument("--scale", type=positive, default=1.0, help="how much data (1.0)")
-    parser.add_argument("--rounds", type=counted, default=5, help="times each is measured (5)")
-    parser.add_argument("--out", type=Path, default=RESULTS, metavar="DIR", help="reports go here")
+    parser.add_argument(
+        "--scale", type=positive, default=1.0, help="the amount of data, as a factor (1.0)"
+    )
+    parser.add_argument(
+        "--rounds", type=counted, default=5, help="number of measurements of each candidate (5)"
+    )
+    parser.add_argument(
+        "--out", type=Path, default=RESULTS, metavar="DIR", help="the folder for reports"
+    )
     parser.add_argument("--list", action="store_true", help="print the questions and stop")
     request = parser.parse_args(arguments)
     unknown = [name for name in request.questions if name not in names]
@@ -94,7 +101,7 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
 
 
 def positive(text: str) -> float:
-    """A scale: any finite number above zero."""
+    """Parse a scale: any finite number above zero."""
     number = float(text)
     if not (number > 0 and math.isfinite(number)):
         raise argparse.ArgumentTypeError(f"{text} is not above zero")
@@ -102,7 +109,7 @@ def positive(text: str) -> float:
 
 
 def counted(text: str) -> int:
-    """A number of rounds: one at least."""
+    """Parse a number of rounds: at least one."""
     number = int(text)
     if number < 1:
         raise argparse.ArgumentTypeError(f"{text} is not 1 or more")

@@ -1,9 +1,9 @@
-"""The cost of the Airflow provider for a DAG file, and of its watchers for a triggerer.
+"""Measures the cost of the Airflow provider for a DAG file, and of its watchers for a triggerer.
 
-``python -m benchmarks.airflow_provider`` writes ``results/airflow_provider.md``: the time a DAG
-file takes longer with the provider's imports, each in a fresh process in which Airflow's own are
-loaded; the storage calls for five hundred watched tables; and the delay of a commit's event.
-Measured on a local disk with a shared loop, as in a triggerer.
+``python -m benchmarks.airflow_provider`` writes ``results/airflow_provider.md``: the additional
+import time of a DAG file, each in a fresh process that has already imported Airflow; the storage
+calls for five hundred watched tables; and the delay of a commit's event. The measurements use a
+local disk and a shared loop, as in a triggerer.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _CASES = {
 
 
 def import_millis(before: str, modules: str) -> float:
-    """CPU time of imports, in the median fresh process."""
+    """Return the CPU milliseconds of imports, the median of fresh processes."""
     code = (
         f"import time; {before}; a = time.process_time(); {modules}; print(time.process_time()-a)"
     )
@@ -64,7 +64,7 @@ def import_millis(before: str, modules: str) -> float:
 
 
 def calls_of_a_look(folder: Path) -> Counter[str]:
-    """Count the storage calls for many watched tables without changes."""
+    """Count the storage calls of one check of many watched tables without changes."""
     from lakeformat.catalog import FileSystemCatalog
     from lakeformat.catalog.heads import Heads
     from lakeformat.environment import SYSTEM
@@ -81,12 +81,12 @@ def calls_of_a_look(folder: Path) -> Counter[str]:
     heads.look(names)
     counting.calls.clear()
     if len(heads.look(names).heads) != TABLES:
-        raise SystemExit("a look has not found all tables")
+        raise SystemExit("a check has not found all tables")
     return Counter(name for name, _ in counting.calls)
 
 
 async def seconds_until_event(folder: Path) -> list[float]:
-    """From the publication of a commit to its event, at moments that fit no interval."""
+    """Return the seconds from the publication of each commit to its event, at varying moments."""
     import lakeformat as lake
     from airflow_provider_lake.triggers.snapshot_event import LakeSnapshotEventTrigger
 
@@ -112,11 +112,11 @@ async def seconds_until_event(folder: Path) -> list[float]:
 
 
 def report(folder: Path) -> Iterator[str]:
-    """The page."""
+    """Return the page."""
     yield "# What does the Airflow provider cost a DAG file and a triggerer?\n"
     yield (
-        f"CPU milliseconds of the imports of a DAG file, median of {ROUNDS} fresh processes in "
-        "which Airflow's own are loaded (wanted: fewer than 50).\n"
+        f"CPU milliseconds of the imports of a DAG file, median of {ROUNDS} fresh processes that "
+        "have already imported Airflow (wanted: fewer than 50).\n"
     )
     yield "| a DAG file with | CPU ms |"
     yield "|---|---|"
@@ -125,7 +125,7 @@ def report(folder: Path) -> Iterator[str]:
         yield f"| {said} | {import_millis(_AIRFLOW, names):.0f} |"
     calls = calls_of_a_look(folder / "many")
     counted = ", ".join(f"{count} `{name}`" for name, count in sorted(calls.items()))
-    yield f"\nA look at {TABLES} watched tables of a database, none of them changed: {counted}.\n"
+    yield f"\nA check of {TABLES} watched tables of a database, none of them changed: {counted}.\n"
     seconds = asyncio.run(seconds_until_event(folder / "one"))
     yield (
         f"With a poll interval of {INTERVAL:g} s the event of a commit came after "

@@ -1,7 +1,7 @@
-"""Times a real Airflow on SQLite: ``python -m benchmarks.airflow_speed``.
+"""Measures a real Airflow on SQLite: ``python -m benchmarks.airflow_speed``.
 
-A run with one task that works on metadata against a run with one Python task that does nothing,
-in turn, from the request of the run to its end, by Airflow's own clock; then the delay of a
+It compares runs of one task that works on metadata with runs of one empty Python task, in turns,
+from the request of a run to its end, by Airflow's own clock. Then it measures the delay of a
 commit's asset event. The report includes the load of the machine.
 """
 
@@ -40,7 +40,9 @@ _PATIENCE_SECONDS = 600
 def main(arguments: Sequence[str]) -> int:
     """Measure, and print two tables."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.airflow_speed", description=__doc__)
-    parser.add_argument("--rounds", type=int, default=10, help="runs of each, and commits")
+    parser.add_argument(
+        "--rounds", type=int, default=10, help="number of runs of each task, and of commits"
+    )
     rounds = parser.parse_args(arguments).rounds
     with tempfile.TemporaryDirectory(prefix="lake-bench-airflow-") as folder:
         place = Path(folder)
@@ -54,7 +56,7 @@ def main(arguments: Sequence[str]) -> int:
         settings = {
             "AIRFLOW_CONN_LAKE_DEFAULT": json.dumps(connection),
             "PYTHONPATH": str(HERE.parent),
-            # An installed package has its bytecode; without it a task of ours compiles the library.
+            # An installed package has bytecode; without it a task would compile the library.
             "PYTHONDONTWRITEBYTECODE": "",
         }
         with LocalAirflow(place / "airflow", HERE / "airflow_dags", settings=settings) as airflow:
@@ -66,7 +68,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _report_runs(airflow: LocalAirflow, rounds: int) -> None:
-    """One run at a time, candidates in turn; the first round warms everybody up."""
+    """Measure one run at a time, candidates in turns; the first round is a warm-up."""
     names = (BASELINE, *JOBS)
     times: dict[str, list[float]] = {name: [] for name in names}
     for number in range(rounds + 1):
@@ -91,7 +93,9 @@ def _run_seconds(airflow: LocalAirflow, name: str) -> float:
 
 
 def _report_delays(airflow: LocalAirflow, watched: lake.Table, commits: int) -> None:
-    """From the end of a commit to the event, at any moment of the interval."""
+    """Measure the time from the end of a commit to its event, at varying moments of the
+    interval.
+    """
     delays = []
     _wait_for_watcher(airflow, watched)
     for number in range(commits):
@@ -108,7 +112,7 @@ def _report_delays(airflow: LocalAirflow, watched: lake.Table, commits: int) -> 
 
 
 def _wait_for_watcher(airflow: LocalAirflow, watched: lake.Table) -> None:
-    """Wait for the first look: the watcher ignores earlier commits."""
+    """Wait for the first check, because the watcher ignores earlier commits."""
     deadline = time.monotonic() + _PATIENCE_SECONDS
     while not _events(airflow) and time.monotonic() < deadline:
         watched.write(pa.table({"id": [-1]}))

@@ -14,18 +14,18 @@ Clock = Callable[[Timing], float]
 
 
 def wall_seconds(timing: Timing) -> float:
-    """Time on the wall."""
+    """Return the wall seconds of a measurement."""
     return timing.wall_seconds
 
 
 def cpu_seconds(timing: Timing) -> float:
-    """Time on processors."""
+    """Return the CPU seconds of a measurement."""
     return timing.cpu_seconds
 
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """The middle and the ends of some measurements."""
+    """The median and the extremes of some measurements."""
 
     median: float
     low: float
@@ -33,25 +33,27 @@ class Spread:
 
     @classmethod
     def of(cls, values: Sequence[float]) -> Spread:
-        """Summarise one value per round."""
+        """Summarise one value for each round."""
         return cls(median(values), min(values), max(values))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """All measurements of one question, at one scale."""
+    """All measurements of one question at one scale."""
 
     rows: int
     baseline: str
     timings: Mapping[str, Sequence[Timing]]
-    """By candidate, one timing per round."""
+    """One timing for each round, by candidate."""
     peak_bytes: Mapping[str, int]
 
     def seconds(self, candidate: str, clock: Clock) -> Spread:
-        """The time of a candidate."""
+        """Return the seconds of a candidate over all rounds."""
         return Spread.of([clock(timing) for timing in self.timings[candidate]])
 
     def ratios(self, candidate: str, clock: Clock) -> list[float]:
-        """Per round: the baseline's time divided by the candidate's, so more is better."""
+        """Return for each round the baseline's time divided by the candidate's, so more is
+        better.
+        """
         pairs = zip(self.timings[self.baseline], self.timings[candidate], strict=True)
         return [clock(base) / clock(own) for base, own in pairs]

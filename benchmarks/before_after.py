@@ -1,9 +1,9 @@
-"""Compares this tree with an earlier one: live processes of both do the same work in turns.
+"""Compares this tree with an earlier one: processes of both do the same work in turns.
 
 ``python -m benchmarks.before_after EARLIER [QUESTION ...]`` measures the candidates of questions in
 another checkout of the repository, such as ``git worktree add --detach ../earlier v0.1.0``, and
-prints a table in Markdown. The earlier tree makes the data; the packages are those of this Python.
-Each tree keeps freed memory if its own commands do.
+prints a table in Markdown. The earlier tree makes the data. Both trees use the packages of this
+Python. A tree keeps freed memory if its own commands do so.
 """
 
 from __future__ import annotations
@@ -29,12 +29,20 @@ HERE = Path(__file__).resolve().parents[1]
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Print a line for each candidate that is not a baseline; 1 if a tree could not answer."""
+    """Print a line for each candidate that is not a baseline; return 1 if a tree could not
+    answer.
+    """
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("earlier", type=Path, help="the folder of the other checkout")
-    parser.add_argument("questions", nargs="*", metavar="QUESTION", help="all, unless named")
-    parser.add_argument("--scale", type=float, default=0.3, help="how much data (%(default)s)")
-    parser.add_argument("--rounds", type=int, default=9, help="turns of each (%(default)s)")
+    parser.add_argument(
+        "questions", nargs="*", metavar="QUESTION", help="questions to ask (default: all)"
+    )
+    parser.add_argument(
+        "--scale", type=float, default=0.3, help="the amount of data, as a factor (%(default)s)"
+    )
+    parser.add_argument(
+        "--rounds", type=int, default=9, help="number of turns of each tree (%(default)s)"
+    )
     given = parser.parse_args(arguments)
     print("| question | candidate | CPU s before | CPU s now | now / before | quartiles |")
     print("|---|---|---|---|---|---|")
@@ -65,7 +73,7 @@ def lines_of(name: str, earlier: Path, scale: float, rounds: int) -> Iterator[st
 
 
 def candidates_of(name: str) -> list[str]:
-    """Return the candidates that are code of the tree."""
+    """Return the candidates that run code of the tree."""
     question = find_question(name)
     return [each for each in question.candidates if each != question.baseline]
 
@@ -101,7 +109,7 @@ def ask(process: Worker, request: float) -> float:
 
 
 def take_turns(before: Worker, now: Worker, number: int, turn: int) -> tuple[float, float]:
-    """Return the CPU seconds of both; each is first in every second turn."""
+    """Return the CPU seconds of both trees; each is first in every second turn."""
     if turn % 2:
         after = ask(now, number)
         return ask(before, number), after
@@ -109,13 +117,15 @@ def take_turns(before: Worker, now: Worker, number: int, turn: int) -> tuple[flo
 
 
 def work(name: str, data: str) -> None:
-    """Answer requests: a scale (a fraction) makes the data, a number runs that candidate."""
+    """Answer requests: a fraction is a scale and makes the data, a whole number runs that
+    candidate.
+    """
     if not Path(lakeformat.__file__).is_relative_to(Path.cwd()):
         sys.exit(f"{Path.cwd()} is not a checkout: it has no lakeformat")
-    with suppress(ImportError):  # an earlier tree may not have it
+    with suppress(ImportError):  # an earlier tree may not have this module
         import_module("lakeformat.rows.freed_memory").keep_freed_memory()
     answers = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # what candidates print is not an answer
+    os.dup2(2, 1)  # output of candidates is not an answer
     question, opened = find_question(name), None
     for line in sys.stdin:
         request: Any = json.loads(line)

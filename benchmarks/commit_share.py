@@ -1,7 +1,7 @@
-"""The share of the storage in the latency of a commit, on local disk and on a bucket on loopback.
+"""Measures the storage's share of a commit's time, on local disk and on a bucket on loopback.
 
-``python -m benchmarks.commit_share [COMMITS]`` commits to a table of 10,000 files that often, on
-either storage, and writes ``results/commit_share.md``. The rest is the library's own time.
+``python -m benchmarks.commit_share [COMMITS]`` makes that many commits to a table of 10,000 files
+on either storage, and writes ``results/commit_share.md``. The remaining time is the library's own.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ RESULTS = Path(__file__).resolve().parent / "results"
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The milliseconds of a commit, and those of waiting for the storage."""
+    """The milliseconds of a commit, and the milliseconds of its storage calls."""
 
     milliseconds: float
     share: float
 
 
 def ask(storage: Storage, root: str, *, commits: int) -> Answer:
-    """Commit a file at a time to a table of 10,000."""
+    """Measure commits of one file each to a table of 10,000 files."""
     timed = TimedStorage(storage)
     handle = empty_table(timed, root)
     for _ in range(FILES // FILES_PER_COMMIT):
@@ -54,13 +54,13 @@ def ask(storage: Storage, root: str, *, commits: int) -> Answer:
 
 
 def on_local_disk(commits: int) -> Answer:
-    """In a temporary directory."""
+    """Measure in a temporary directory."""
     with tempfile.TemporaryDirectory() as folder:
         return ask(LocalStorage(), f"{folder}/orders", commits=commits)
 
 
 def on_a_bucket(commits: int) -> Answer:
-    """On a server of this machine, so that no network counts."""
+    """Measure on a server of this machine, so that no network adds time."""
     with running_s3_server() as endpoint:
         new = urllib.request.Request(f"{endpoint}/warehouse", method="PUT")
         urllib.request.urlopen(new, timeout=10).close()
@@ -69,7 +69,7 @@ def on_a_bucket(commits: int) -> Answer:
 
 
 def report(answers: dict[str, Answer], commits: int) -> str:
-    """The answer as a page."""
+    """Return the answer as a page."""
     lines = [
         "# How much of a commit is waiting for the storage?",
         "",
@@ -88,7 +88,7 @@ def report(answers: dict[str, Answer], commits: int) -> str:
 
 
 def main(words: Sequence[str]) -> None:
-    """Ask and write the answer down."""
+    """Measure, and write the page."""
     commits = int(words[0]) if words else COMMITS
     answers = {"local disk": on_local_disk(commits), "S3 on loopback": on_a_bucket(commits)}
     page = report(answers, commits)

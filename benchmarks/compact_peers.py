@@ -1,8 +1,8 @@
 """Compares compaction with other table formats: ``python -m benchmarks.compact_peers [ROWS]``.
 
-Unsorted rows are written, then ten batches of a tenth as many upserted by key, half of each new
-and half updates; then the table is compacted and read. Each format works in a process of its own
-and reports what its calls alone took there, commits included; all must end with the same rows.
+Unsorted rows are written, then ten batches of a tenth of the rows are upserted by key, half of each
+new rows and half updates. Then the table is compacted and read. Each format works in a process of
+its own and reports the time of its calls alone, commits included. All must end with the same rows.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ Timings: TypeAlias = Mapping[str, Sequence[float]]
 
 
 def write_batches(folder: Path, rows: int) -> None:
-    """Eleven Arrow files of rows in no order: keys of a batch are there once."""
+    """Write eleven Arrow files of unsorted rows; no key is twice in a batch."""
     random = np.random.default_rng(SEED)
     sizes = [rows // 2, *[rows // 2 // UPSERTS] * UPSERTS]
     values = pa.Table.from_batches(sample_batches(sum(sizes))).drop_columns(["k"])
@@ -59,7 +59,9 @@ def write_batches(folder: Path, rows: int) -> None:
 
 
 def compare(batches: Path, folder: Path, rounds: int) -> dict[str, list[Timings]]:
-    """The timings of every round of each format, once all have left the same rows."""
+    """Return the timings of every round of each format; raise if the formats end with different
+    rows.
+    """
     found: dict[str, list[Timings]] = {name: [] for name in FORMATS}
     rows: dict[str, Any] = {}
     for number in range(rounds):
@@ -81,7 +83,7 @@ def _run(name: str, batches: Path, table: Path) -> dict[str, Any]:
 
 
 def _install_peers() -> None:
-    """Into an environment of their own, unless it holds them already."""
+    """Install the peers into an environment of their own, unless it has them already."""
     stamp = PEERS / "peers.txt"
     if stamp.exists() and stamp.read_bytes() == LOCK.read_bytes():
         return

@@ -1,4 +1,4 @@
-"""Tables of sorted runs to compact, and the floor: reading all files and writing the result."""
+"""Tables of sorted runs to compact, and the floor: reading all files and writing their rows."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from lakeformat.paimon.datafile.rolling_writer import ROW_GROUP_ROWS
 __all__ = ["Made", "compact", "compaction_question", "distinct_keys", "values_of", "write_table"]
 
 Made: TypeAlias = Callable[[], Iterator[pa.RecordBatch]]
-"""Reads the rows that came of it."""
+"""Reads the rows of the result."""
 
 REPEATING = ["status"]
 BASELINE, CANDIDATE = "stream all files + write the result", "table.compact()"
@@ -33,7 +33,7 @@ BASELINE, CANDIDATE = "stream all files + write the result", "table.compact()"
 def write_table(
     folder: Path, rows: int, *, key: KeyColumns, runs: KeyRuns, buckets: int = 1
 ) -> None:
-    """A commit for each run."""
+    """Write a table with one commit for each run."""
     catalog = lake.open_catalog(str(folder))
     catalog.create_database("bench")
     table: lake.Table | None = None
@@ -49,12 +49,14 @@ def write_table(
 
 
 def values_of(rows: int) -> pa.Table:
-    """Columns beside the key, with different values in different runs, as in a real table."""
+    """Return the columns beside the key, with different values in different runs, as in real
+    tables.
+    """
     return pa.Table.from_batches(sample_batches(rows)).select(VALUES)
 
 
 def compact(table: Path, folder: Path, *, executor: str = "serial") -> Callable[[], Made]:
-    """Run the public call, from the plan to the published snapshot."""
+    """Call ``compact``, from the plan to the published snapshot."""
     shutil.copytree(table, folder / "wh", copy_function=os.link)
 
     def work() -> Made:
@@ -66,16 +68,17 @@ def compact(table: Path, folder: Path, *, executor: str = "serial") -> Callable[
 
 
 def floor(table: Path, folder: Path) -> Callable[[], Made]:
-    """By pyarrow alone: every file from one end to the other, then the rows that are left.
+    """Do the work of a compaction with pyarrow alone: read every file, then write the rows that are
+    kept.
 
-    It reads all columns, those of the system too, texts that repeat themselves as dictionaries,
-    and writes the file that the compaction writes: with its row groups, encodings and checksums.
+    It reads all columns, system columns included, with repeated texts as dictionaries. It writes
+    the file that the compaction writes, with its row groups, encodings and checksums.
     """
     files = [*table.glob("**/bucket-*/*.parquet")]
     compact(table, folder)()
     made = set((folder / "wh").glob("**/bucket-*/*.parquet"))
     new = [path for path in made if not (table / path.relative_to(folder / "wh")).exists()]
-    # Where nothing was written, nothing is written here.
+    # If the compaction wrote no file, the floor writes none.
     result = [batch for path in new for batch in _read(path)]
     encoded = _dictionary_columns(new[0]) if new else []
 
@@ -106,7 +109,7 @@ def _dictionary_columns(path: Path) -> list[str]:
 
 
 def distinct_keys(made: Made) -> tuple[int, int]:
-    """The number of keys, and the sum of their hashes."""
+    """Return the number of keys, and the sum of their hashes."""
     keys = pa.Table.from_batches(made()).column("k")
     return len(keys.unique()), int(pc.sum(pc.binary_length(keys.cast(pa.string()))).as_py())
 
@@ -114,7 +117,9 @@ def distinct_keys(made: Made) -> tuple[int, int]:
 def compaction_question(
     sentence: str, *, key: KeyColumns, runs: KeyRuns, target: float
 ) -> Question[Path, Made]:
-    """Full compaction of one bucket on one core against the floor."""
+    """Return the question that compares full compaction of one bucket on one core with the
+    floor.
+    """
     return Question(
         sentence=sentence,
         rows=10_000_000,

@@ -1,4 +1,4 @@
-"""Finds the questions: every module in the folder ``questions`` is one."""
+"""Finds the questions: every module in the folder ``questions`` is one question."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ __all__ = ["find_question", "question_names"]
 
 
 def question_names() -> list[str]:
-    """The name of every question, sorted."""
+    """Return the names of all questions, sorted."""
     return sorted(module.name for module in iter_modules(questions.__path__))
 
 
 def find_question(name: str) -> Question[Any, Any]:
-    """The question of that name."""
+    """Return the question of this name."""
     module = import_module(f"{questions.__name__}.{name}")
     question: Question[Any, Any] = module.QUESTION
     return question

@@ -1,4 +1,4 @@
-"""Asks a question: equal answers first, then times in turn, then memory."""
+"""Asks a question: checks that answers are equal, then measures times in turns, then memory."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ OnProgress = Callable[[str], None]
 
 
 class UnequalAnswersError(Exception):
-    """A candidate does not do the work of the baseline, so no time counts."""
+    """A candidate gives another result than the baseline, so its time means nothing."""
 
 
 def ask(
@@ -38,7 +38,9 @@ def ask(
 
 
 def orders(candidates: Sequence[str], rounds: int) -> Iterator[list[str]]:
-    """One order per round: everybody in turn, and everybody at every place."""
+    """Yield the order of the candidates for each round; each round begins with the next
+    candidate.
+    """
     for number in range(rounds):
         first = number % len(candidates)
         yield [*candidates[first:], *candidates[:first]]
@@ -47,7 +49,7 @@ def orders(candidates: Sequence[str], rounds: int) -> Iterator[list[str]]:
 def measure_times(
     question: Question[Any, Any], folder: Path, *, rounds: int, on_progress: OnProgress
 ) -> dict[str, list[Timing]]:
-    """Time the candidates round by round; the comparison of their answers warms them up."""
+    """Time the candidates round by round; the comparison of their answers is the warm-up."""
     data = question.open_data(folder)
     check_answers(question, data, on_progress=on_progress)
     timings: dict[str, list[Timing]] = {candidate: [] for candidate in question.candidates}
@@ -59,7 +61,7 @@ def measure_times(
 
 
 def check_answers(question: Question[Any, Any], data: object, *, on_progress: OnProgress) -> None:
-    """Raise unless every candidate gives the answer of the baseline."""
+    """Raise if a candidate gives another answer than the baseline."""
     expected = answer_of(question, question.baseline, data, on_progress=on_progress)
     for candidate in question.candidates:
         if candidate == question.baseline:
@@ -83,7 +85,7 @@ def answer_of(
 def measure_memory(
     name: str, question: Question[Any, Any], folder: Path, *, on_progress: OnProgress
 ) -> dict[str, int]:
-    """The peak memory of each candidate."""
+    """Return the peak memory of each candidate in bytes."""
     peaks = {}
     for candidate in question.candidates:
         on_progress(f"peak memory of {candidate}")

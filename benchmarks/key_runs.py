@@ -1,4 +1,4 @@
-"""The keys of the sorted runs of a table, and their overlap."""
+"""The keys of the sorted runs of a table, and how the runs overlap."""
 
 from __future__ import annotations
 
@@ -14,11 +14,13 @@ SEED = 20_240_301
 
 Numbers: TypeAlias = npt.NDArray[np.int64]
 KeyRuns: TypeAlias = Callable[[int], Iterator[Numbers]]
-"""The keys of each run, rising, given the rows of all of them."""
+"""Returns the ascending keys of each run, for the number of rows in all runs."""
 
 
 def scattered(runs: int, *, again: float) -> KeyRuns:
-    """Each run has keys all over, as updates of random keys do; such a part is there before."""
+    """Return runs with random keys, as updates make them; a part of each run's keys is in earlier
+    runs.
+    """
 
     def keys(rows: int) -> Iterator[Numbers]:
         random = np.random.default_rng(SEED)
@@ -37,8 +39,8 @@ def scattered(runs: int, *, again: float) -> KeyRuns:
 
 
 def ranges(runs: int, *, again: float) -> KeyRuns:
-    """Each run has a range of keys, as those that grow with time do; its first part is there
-    before, at the end of another run.
+    """Return runs with ranges of keys, as keys that grow with time have; the first part of each
+    range is also the end of an earlier run.
     """
 
     def keys(rows: int) -> Iterator[Numbers]:

@@ -29,7 +29,7 @@ __all__ = [
 Batches: TypeAlias = Iterator[pa.RecordBatch]
 
 KeyColumns: TypeAlias = Callable[[Numbers], dict[str, pa.Array]]
-"""The primary key of numbers that rise: columns that rise with them."""
+"""Returns the columns of a primary key for ascending numbers; the key ascends with them."""
 
 NAME = "bench.keyed"
 RUNS = 5
@@ -37,7 +37,7 @@ VALUES = ("v", "s", "ts", "status", "amt")
 
 
 def write_runs(folder: Path, rows: int, key: KeyColumns) -> None:
-    """Five commits, each a sorted run; half of the keys of each are new, half are updates."""
+    """Write five commits, each a sorted run; half of the keys of each are new, half are updates."""
     catalog = lake.open_catalog(str(folder))
     catalog.create_database("bench")
     table: lake.Table | None = None
@@ -52,7 +52,7 @@ def write_runs(folder: Path, rows: int, key: KeyColumns) -> None:
 
 
 def open_keyed(folder: Path, **options: str) -> lake.Table:
-    """The table that ``write_runs`` left, as if it had other options."""
+    """Open the table that ``write_runs`` wrote, with other options."""
     table = lake.open_catalog(str(folder)).table(NAME)
     named = {name.replace("__", ".").replace("_", "-"): text for name, text in options.items()}
     schema = replace(table.schema, options={**table.schema.options, **named})
@@ -76,7 +76,7 @@ def keyed_files(folder: Path, *, verified: bool = False) -> Callable[[], Batches
 
 
 def distinct_keys(batches: Batches, names: Sequence[str] = ("k",)) -> tuple[int, int]:
-    """The number of keys and the sum of their hashes, independent of the rows' order."""
+    """Return the number of keys and the sum of their hashes, which no order of the rows changes."""
     rows = pa.Table.from_batches(batch.select(names) for batch in batches)
     keys = rows.group_by(list(names)).aggregate([])
     return keys.num_rows, int(pc.sum(pc.binary_length(keys[names[0]].cast(pa.string()))).as_py())

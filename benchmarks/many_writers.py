@@ -1,8 +1,8 @@
-"""Commits per second of sixteen processes on one table, compared with one process alone.
+"""Compares the commits per second of sixteen processes on one table with those of one process.
 
-``python -m benchmarks.many_writers [SECONDS]`` lets one process commit for so long, then sixteen
-at once on another table on local disk, and both again; it writes ``results/many_writers.md``. No
-commit may fail, and each must be there once.
+``python -m benchmarks.many_writers [SECONDS]`` lets one process commit for that time, then sixteen
+processes at once on another table on local disk, and repeats both. It writes
+``results/many_writers.md``. No commit may fail, and each must be in the table once.
 """
 
 from __future__ import annotations
@@ -45,7 +45,9 @@ class Answer:
 
 
 def ask(folder: Path, *, writers: int, seconds: float) -> Answer:
-    """Let so many processes commit row after row, and check that all of them are there."""
+    """Let this number of processes commit row after row, and check that all rows are in the
+    table.
+    """
     catalog = lake.open_catalog(str(folder))
     catalog.create_database("shop")
     table = catalog.create_table("shop.orders", [("id", "BIGINT")])
@@ -90,7 +92,7 @@ def _commit(
 
 
 def report(rounds: Sequence[tuple[Answer, Answer]], seconds: float) -> str:
-    """The answer as a page."""
+    """Return the answer as a page."""
     ratio = median(many.per_second / one.per_second for one, many in rounds)
     lines = [
         "# How many commits do sixteen writers make where one alone makes a hundred?",
@@ -112,7 +114,7 @@ def report(rounds: Sequence[tuple[Answer, Answer]], seconds: float) -> str:
 
 
 def main(words: Sequence[str]) -> None:
-    """Ask and write the answer down."""
+    """Measure, and write the page."""
     seconds, rounds = float(words[0]) if words else 10.0, []
     for _ in range(ROUNDS):
         with tempfile.TemporaryDirectory() as one, tempfile.TemporaryDirectory() as many:

@@ -1,4 +1,4 @@
-"""The parts of a question about merging on read, for any key."""
+"""The common parts of questions about merging on read, for keys of any type."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["Key", "MergeQuestion", "Numbers", "merge_question"]
 
 Numbers = npt.NDArray[np.int64]
 Key = Callable[[Numbers], dict[str, pa.Array]]
-"""The key columns that stand for numbers, in their order."""
+"""Returns the key columns for numbers, in the order of the numbers."""
 
 MergeQuestion = Question[Path, Batches]
 
@@ -31,7 +31,9 @@ _SCAN = "scan().to_batches"
 
 
 def merge_question(sentence: str, key: Key, target: float) -> MergeQuestion:
-    """Streaming a primary-key table of five overlapping runs, against its files alone."""
+    """Return the question that compares streaming a table of five overlapping runs with reading its
+    files.
+    """
     columns = tuple(key(np.zeros(1, np.int64)))
     return Question(
         sentence=sentence,
@@ -47,15 +49,15 @@ def merge_question(sentence: str, key: Key, target: float) -> MergeQuestion:
 
 
 def _files(table: Path, _: Path) -> Callable[[], Batches]:
-    """Read every row of the files with pyarrow only, file by file, without a merge."""
+    """Read every row of the files with pyarrow alone, file by file, without a merge."""
     return keyed_files(table)
 
 
 def _verified(table: Path, _: Path) -> Callable[[], Batches]:
-    """The same with the checksums of all pages compared, which is part of every scan."""
+    """Do the same, and compare the checksums of all pages, as every scan does."""
     return keyed_files(table, verified=True)
 
 
 def _to_batches(table: Path, _: Path) -> Callable[[], Batches]:
-    """Run the public call, including the planning of files."""
+    """Call ``to_batches``, which includes the planning of files."""
     return lambda: open_keyed(table).scan().to_batches()

@@ -1,4 +1,4 @@
-"""Measures how much memory one candidate needs, in a process that does nothing else."""
+"""Measures the memory of one candidate, in a process that does nothing else."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def peak_memory_bytes(question: str, candidate: str, data_folder: Path) -> int:
-    """The highest resident size of one run, less what the open data and the imports take."""
+    """Return the peak resident bytes of one run, without those of the opened data and the
+    imports.
+    """
     command = [sys.executable, "-m", "benchmarks.peak_memory", question, candidate]
     child = subprocess.run(
         [*command, str(data_folder)], cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True
@@ -26,7 +28,7 @@ def peak_memory_bytes(question: str, candidate: str, data_folder: Path) -> int:
 
 
 def measure_here(question_name: str, candidate: str, data_folder: Path) -> int:
-    """Run a candidate in this process and return by how much its peak grew."""
+    """Run a candidate in this process and return by how many bytes its peak grew."""
     question = find_question(question_name)
     data = question.open_data(data_folder)
     with ready_work(question, candidate, data) as work:
@@ -37,19 +39,21 @@ def measure_here(question_name: str, candidate: str, data_folder: Path) -> int:
 
 
 def forget_peak() -> None:
-    """Start a new peak at the present size, where the kernel can: opening data had one too."""
+    """Reset the peak to the current size, if the kernel can: opening the data may have had a higher
+    peak.
+    """
     with suppress(OSError):
         Path("/proc/self/clear_refs").write_text("5")
 
 
 def peak_bytes() -> int:
-    """The highest resident size of this process so far."""
+    """Return the highest resident size of this process so far, in bytes."""
     try:
         status = Path("/proc/self/status").read_text()
     except OSError:
         unit = 1 if sys.platform == "darwin" else 1024
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
-    # On Linux ru_maxrss starts at the size of the parent, which holds the data a second time.
+    # On Linux ru_maxrss starts at the size of the parent, which holds the data, too.
     return int(status.split("VmHWM:")[1].split()[0]) * 1024
 
 

@@ -1,7 +1,7 @@
 """Runs in the environment of one table format: times upserts, compaction and a read, as JSON.
 
-Arguments: ours, deltalake or lance; the folder of the Arrow files; where the table is to be.
-A peer's environment has only the standard library, the peer and pyarrow.
+Arguments: ours, deltalake or lance; the folder of the Arrow files; the folder for the table. A
+peer's environment has only the standard library, the peer and pyarrow.
 """
 
 import json
@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 KEY = "k"
 ALIGNED = pa.ipc.IpcReadOptions(ensure_alignment=pa.ipc.Alignment.At64Byte)
-"""As Rust wants memory to be."""
+"""Aligns the buffers of columns, as Rust requires."""
 
 
 class Ours:
@@ -117,19 +117,19 @@ def main(name, batches, place):
 
 
 def lengths(rows):
-    """Return the length of each text, which shows the row that was kept of a key."""
+    """Return the length of each text, by which the test finds out which row of a key was kept."""
     return pc.binary_length(pc.cast(rows["s"], pa.string()))
 
 
 def timed(work):
-    """Return the result, and the CPU and wall seconds of all threads."""
+    """Return the result of a call, and the CPU and wall seconds of all threads."""
     wall, cpu = time.perf_counter(), used()
     found = work()
     return found, [used() - cpu, time.perf_counter() - wall]
 
 
 def used():
-    """CPU seconds so far."""
+    """Return the CPU seconds of this process so far."""
     usage = resource.getrusage(resource.RUSAGE_SELF)
     return usage.ru_utime + usage.ru_stime
 

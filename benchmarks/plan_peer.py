@@ -1,7 +1,7 @@
 """Compares planning with pypaimon's, scan by scan: ``python -m benchmarks.plan_peer [FILES]``.
 
-pypaimon pins an older pyarrow, so it plans in a process of its own and reports what the plan call
-alone took there, after a warm-up. Both must find the same files.
+pypaimon pins an older pyarrow, so it plans in a process of its own and reports the time of the plan
+call alone, after a warm-up. Both must find the same files.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ ROUNDS = 3
 
 @dataclass(frozen=True, slots=True)
 class PlannedScan:
-    """One scan, in the words of both, and how many times faster planning it is to be."""
+    """One scan, as both libraries describe it, and the required ratio of their times."""
 
     name: str
     is_keyed: bool
@@ -57,7 +57,7 @@ def _scan(name: str, column: str, value: int, *, is_keyed: bool) -> PlannedScan:
 
 
 def _key_of_file(number: int) -> int:
-    """A key in the range of a file that hashes to the file's bucket."""
+    """Return a key in the range of a file whose hash belongs to the file's bucket."""
     keys = range(number * KEYS_PER_FILE, (number + 1) * KEYS_PER_FILE)
     hashes = (abs(hash_row(encode_row([key], [BIGINT]))) % BUCKETS for key in keys)
     return next(key for key, bucket in zip(keys, hashes, strict=True) if bucket == number % BUCKETS)
@@ -76,7 +76,7 @@ SCANS: Sequence[PlannedScan] = (
 
 
 def compare(scan: PlannedScan, warehouse: Path, rounds: int) -> str:
-    """One line of the report."""
+    """Return one line of the report."""
     handle = sample_handle(warehouse, _table(scan.is_keyed), is_keyed=scan.is_keyed)
     theirs = _plan_there(scan, warehouse, rounds)
     ours = [_plan_here(scan, handle) for _ in range(rounds + 1)][1:]
@@ -117,7 +117,7 @@ def _plan_there(scan: PlannedScan, warehouse: Path, rounds: int) -> dict[str, An
 
 
 def main(files: int) -> None:
-    """Write both tables, then print a line per scan."""
+    """Write both tables, then print a line for each scan."""
     with tempfile.TemporaryDirectory(prefix="lake-bench-plan-") as folder:
         for is_keyed in (False, True):
             write_sample_table(Path(folder), _table(is_keyed), files, is_keyed=is_keyed)

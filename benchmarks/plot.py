@@ -1,4 +1,4 @@
-"""The answer to a question as bars against the line of the baseline."""
+"""Plots the answer to a question as bars, with the baseline as a line."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ CLOCKS = (("CPU", cpu_seconds, "#8fb8d6", -0.2), ("wall", wall_seconds, "#d3e3ef
 def write_plot(path: Path, title: str, answer: Answer) -> None:
     """Draw each candidate's median ratio, with the range of its rounds."""
     compared = [name for name in answer.timings if name != answer.baseline]
-    # Not pyplot: a figure by itself needs no screen and is drawn by Agg.
+    # Not pyplot: a figure needs no screen, and Agg draws it.
     figure = Figure(figsize=(8, 1.6 + 0.8 * len(compared)), layout="constrained")
     axes = figure.subplots()
     for label, clock, colour, offset in CLOCKS:

@@ -1,6 +1,6 @@
 """Runs in pypaimon's own environment: times the planning of one scan and prints it as JSON.
 
-Only the standard library and pypaimon are there. Arguments: warehouse, table, rounds, and the
+Only the standard library and pypaimon are installed. Arguments: warehouse, table, rounds, and the
 condition as JSON, ``[column, operator, value]`` or ``null``.
 """
 
@@ -12,7 +12,7 @@ from pypaimon import CatalogFactory
 
 
 def main(warehouse, table_name, rounds, condition):
-    """Plan once to warm up, then time it."""
+    """Plan once as a warm-up, then time several rounds."""
     table = CatalogFactory.create({"warehouse": warehouse}).get_table(table_name)
     names, _, _ = plan(table, condition)
     timings = []
@@ -23,7 +23,7 @@ def main(warehouse, table_name, rounds, condition):
 
 
 def plan(table, condition):
-    """File names, wall seconds and CPU seconds of one plan."""
+    """Return the file names, wall seconds and CPU seconds of one plan."""
     builder = table.new_read_builder()
     if condition is not None:
         column, operator, value = condition

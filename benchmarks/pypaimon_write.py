@@ -1,8 +1,8 @@
-"""Runs in pypaimon's own environment: times writes of rows to new tables and prints it as JSON.
+"""Runs in pypaimon's own environment: times writes to new tables and prints them as JSON.
 
-Only the standard library, pypaimon and the pyarrow it pins are there. Arguments: warehouse, a
-table's name without its number, the Arrow file of the rows, rounds, and "python" or "native": the
-engine, of which the second is Rust.
+Only the standard library, pypaimon and the pyarrow it pins are installed. Arguments: warehouse, the
+name of a table without its number, the Arrow file of the rows, rounds, and the engine: "python", or
+"native" for Rust.
 """
 
 import json
@@ -16,7 +16,7 @@ NATIVE = {"write.native.enabled": "true", "commit.native.enabled": "true"}
 
 
 def main(warehouse, table_name, rows_file, rounds, engine):
-    """Write the rows to the tables ``<name>0`` and so on, each of which is there and empty."""
+    """Write the rows to the tables ``<name>0`` and so on, which exist and are empty."""
     with pa.OSFile(rows_file, "rb") as source:
         rows = pa.ipc.open_file(source).read_all()
     catalog = CatalogFactory.create({"warehouse": warehouse})
@@ -29,7 +29,7 @@ def main(warehouse, table_name, rows_file, rounds, engine):
 
 
 def write(table, rows):
-    """Wall seconds and CPU seconds of one write with its commit."""
+    """Return the wall seconds and CPU seconds of one write with its commit."""
     wall, cpu = time.perf_counter(), time.process_time()
     builder = table.new_batch_write_builder()
     writer, commit = builder.new_write(), builder.new_commit()

@@ -1,4 +1,4 @@
-"""One benchmark: its question and its candidates."""
+"""A benchmark: a question and its candidates."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Data = TypeVar("Data")
 Result = TypeVar("Result")
 
 Candidate = Callable[[Data, Path], Callable[[], Result]]
-"""Gets ready, in an empty folder of its own, and returns the work to be timed."""
+"""Prepares the work in an empty folder of its own, and returns the work to be timed."""
 
 
 def _leave(result: object) -> object:
@@ -24,27 +24,31 @@ def _leave(result: object) -> object:
 class Question(Generic[Data, Result]):
     """Candidates that must give equal answers, and how much slower than the baseline they may be.
 
-    Data is made once per run; it is opened in the process that times and in each fresh process
-    that measures peak memory, so both meet the same bytes.
+    Data is made once in each run. The process that measures times opens it, and so does each fresh
+    process that measures peak memory, so both read the same bytes.
     """
 
     sentence: str
-    """The question, answered by the ratios of its report."""
+    """The question, which the ratios of the report answer."""
     rows: int
-    """Rows at scale 1; a rate per second is reported of them."""
+    """The number of rows at scale 1, for the rows per second in the report."""
     make_data: Callable[[Path, int], None]
-    """Writes the data for a number of rows into an empty folder; same rows, same data."""
+    """Writes data for a number of rows into an empty folder; the same number gives the same
+    rows.
+    """
     open_data: Callable[[Path], Data]
-    """Opens what ``make_data`` wrote, as every candidate gets it."""
+    """Opens the data that ``make_data`` wrote, for every candidate."""
     candidates: Mapping[str, Candidate[Data, Result]]
     baseline: str
-    """The candidate, a floor or a peer, whose time every other one is compared with."""
+    """The candidate, a floor or a peer, whose time is compared with that of each other
+    candidate.
+    """
     answer: Callable[[Result], object]
-    """The value that must be equal (``==``) for all candidates before a time counts."""
+    """Returns a value that must be equal (``==``) for all candidates before any is timed."""
     consume: Callable[[Result], object] = _leave
-    """The timed use of the result: a stream is drained here."""
+    """Uses the result while the time is measured, for example drains a stream."""
     targets: Mapping[str, float] = field(default_factory=dict)
-    """By candidate: the baseline's CPU time divided by its own is to reach this."""
+    """The required ratio of each candidate: the baseline's CPU time divided by the candidate's."""
 
     def __post_init__(self) -> None:
         unknown = {self.baseline, *self.targets} - set(self.candidates)

@@ -1,4 +1,4 @@
-"""The answer to a question as a page a person reads."""
+"""The answer to a question as a page in Markdown."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ class Run:
 
     @property
     def command(self) -> str:
-        """The command that repeats it."""
+        """The command that repeats the run."""
         return f"bin/bench {self.name} --scale {self.scale:g} --rounds {self.rounds}"
 
 
 def format_report(run: Run, question: Question[Any, Any], answer: Answer) -> str:
-    """The page, in Markdown; the plot is expected beside it."""
+    """Return the page in Markdown; the plot must be beside it."""
     lines = [
         f"# {question.sentence}",
         "",
@@ -66,7 +66,7 @@ def format_report(run: Run, question: Question[Any, Any], answer: Answer) -> str
 
 
 def verdicts(question: Question[Any, Any], answer: Answer) -> Iterator[str]:
-    """One line per target: what was wanted and what came out."""
+    """Return one line for each target: the required and the measured ratio."""
     for candidate, wanted in question.targets.items():
         reached = Spread.of(answer.ratios(candidate, cpu_seconds)).median
         verdict = "reached" if reached >= wanted else "**missed**"
@@ -78,7 +78,7 @@ def verdicts(question: Question[Any, Any], answer: Answer) -> Iterator[str]:
 
 
 def measurements(answer: Answer) -> Iterator[str]:
-    """The table with one line per candidate."""
+    """Return the table with one line for each candidate."""
     yield "| | CPU ratio | wall ratio | CPU s | wall s | rows/s by CPU | peak MB |"
     yield "|---|---|---|---|---|---|---|"
     for candidate in answer.timings:
@@ -96,7 +96,7 @@ def measurements(answer: Answer) -> Iterator[str]:
 
 
 def rounds(answer: Answer) -> Iterator[str]:
-    """The table that shows how much one round differs from the next."""
+    """Return the table with the ratios of each round."""
     compared = [name for name in answer.timings if name != answer.baseline]
     yield f"| round | {' | '.join(compared)} |"
     yield "|---" * (len(compared) + 1) + "|"
@@ -106,13 +106,13 @@ def rounds(answer: Answer) -> Iterator[str]:
 
 
 def ratio(answer: Answer, candidate: str, clock: Clock) -> str:
-    """The ratio to the baseline; the baseline's own needs no range."""
+    """Return the ratio to the baseline; for the baseline itself without a range."""
     if candidate == answer.baseline:
         return "1"
     return spread(Spread.of(answer.ratios(candidate, clock)), digits=2)
 
 
 def spread(values: Spread, digits: int = 3) -> str:
-    """The median and, in brackets, the range."""
+    """Return the median and, in brackets, the range."""
     low, high = f"{values.low:.{digits}f}", f"{values.high:.{digits}f}"
     return f"{values.median:.{digits}f} ({low}–{high})"

@@ -1,4 +1,4 @@
-"""Tables that are all metadata: the manifests of 100,000 files without a single file of rows."""
+"""Tables of metadata only: manifests of 100,000 files, but no data file."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ BUCKETS = 4
 def sample_entries(
     count: int, *, is_keyed: bool, partitions: int = PARTITIONS
 ) -> list[ManifestEntry]:
-    """Files of consecutive ids, one after the other through all partitions."""
+    """Return entries of files with consecutive ids, which belong to the partitions in turn."""
     chance = random.Random(7)
     return [_entry(number, partitions, chance, is_keyed=is_keyed) for number in range(count)]
 
@@ -73,13 +73,13 @@ def _entry(number: int, partitions: int, chance: random.Random, *, is_keyed: boo
 
 
 def _row(*numbers: int) -> bytes:
-    """A framed row; the slots of INT and BIGINT look alike."""
+    """Return a row with its header; the slots of INT and BIGINT have the same layout."""
     packed = struct.pack(f"<{len(numbers)}q", *numbers)
     return len(numbers).to_bytes(4, "big") + bytes(8) + packed
 
 
 def sample_handle(warehouse: Path, name: str, *, is_keyed: bool) -> TableHandle:
-    """The table, opened; its schema is known, not read."""
+    """Return the opened table, whose schema is known and not read."""
     storage, root = open_storage(str(warehouse))
     layout = TableLayout(f"{database_directory(root, DATABASE)}/{name}")
     return TableHandle(storage, layout, _schema(is_keyed=is_keyed), SYSTEM)
@@ -99,7 +99,7 @@ def _schema(*, is_keyed: bool) -> TableSchema:
 
 
 def write_sample_table(warehouse: Path, name: str, count: int, *, is_keyed: bool) -> None:
-    """A table of one snapshot, its files spread evenly over the manifests."""
+    """Write a table of one snapshot, with its files spread evenly over the manifests."""
     handle = sample_handle(warehouse, name, is_keyed=is_keyed)
     entries = sample_entries(count, is_keyed=is_keyed)
     storage, layout, options = handle.storage, handle.layout, handle.options

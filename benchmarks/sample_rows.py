@@ -1,4 +1,4 @@
-"""The rows that questions about tables use: mixed types, close to incompressible."""
+"""The rows for questions about tables: mixed types, hard to compress."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ FIRST_MICROS = 1_700_000_000_000_000
 
 
 def sample_batches(rows: int) -> Iterator[pa.RecordBatch]:
-    """Batches with that many rows together; the same number gives the same rows."""
+    """Return batches with this number of rows in all; the same number gives the same rows."""
     random = np.random.default_rng(SEED)
     for first in range(0, rows, BATCH_ROWS):
         yield _batch(random, first, min(BATCH_ROWS, rows - first))
 
 
 def write_rows(path: Path, rows: int) -> None:
-    """Keep sample rows in an Arrow file."""
+    """Write sample rows to an Arrow file."""
     with pa.OSFile(str(path), "wb") as stream, pa.ipc.new_file(stream, SCHEMA) as writer:
         for batch in sample_batches(rows):
             writer.write_batch(batch)
@@ -64,7 +64,7 @@ def _batch(random: np.random.Generator, first: int, rows: int) -> pa.RecordBatch
 
 
 def _texts(random: np.random.Generator, rows: int) -> pa.Array:
-    """Random words of 16 to 24 letters."""
+    """Return random words of 16 to 24 letters."""
     offsets = np.zeros(rows + 1, np.int32)
     np.cumsum(random.integers(16, 25, rows), out=offsets[1:])
     letters = LETTERS[random.integers(0, len(LETTERS), offsets[-1], np.uint8)]
@@ -72,7 +72,7 @@ def _texts(random: np.random.Generator, rows: int) -> pa.Array:
 
 
 def _decimals(hundredths: np.ndarray[tuple[int], np.dtype[np.int64]]) -> pa.Array:
-    """The numbers as decimals with two digits after the point."""
+    """Return the numbers as decimals with two digits after the point."""
     words = np.column_stack([hundredths, hundredths >> 63])
     return pa.Array.from_buffers(
         SCHEMA.field("amt").type, len(hundredths), [None, pa.py_buffer(words)]

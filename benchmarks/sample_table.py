@@ -1,4 +1,4 @@
-"""A table on local disk that holds the sample rows, and its data files for a plain reader."""
+"""A table on local disk with the sample rows, and its data files for other readers."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ NAME = "bench.sample"
 
 
 def create_table(folder: Path) -> lake.Table:
-    """An empty append table for the sample rows, with default options."""
+    """Create an empty append table for the sample rows, with default options."""
     catalog = lake.open_catalog(str(folder))
     catalog.create_database("bench")
     return catalog.create_table(NAME, SCHEMA)
 
 
 def write_table(folder: Path, rows: int) -> None:
-    """A table with that many sample rows, in one commit."""
+    """Write a table with this number of sample rows, in one commit."""
     create_table(folder).write(sample_batches(rows))
 
 
 def open_table(folder: Path) -> lake.Table:
-    """The table that ``write_table`` left."""
+    """Open the table that ``write_table`` wrote."""
     return lake.open_catalog(str(folder)).table(NAME)
 
 
 def data_files(folder: Path) -> list[Path]:
-    """The Parquet files of that table, in the order they were written."""
+    """Return the Parquet files of that table, in the order in which they were written."""
     return sorted(folder.glob("**/*.parquet"), key=lambda path: int(path.stem.rpartition("-")[2]))

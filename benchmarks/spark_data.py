@@ -41,14 +41,14 @@ SEED = 20_240_301
 
 @dataclass(frozen=True, slots=True)
 class Data:
-    """The session, and where things are."""
+    """The session, and the locations of files and tables."""
 
     spark: SparkSession
     warehouse: Path
     files: Path
-    """Plain files of rows whose keys all differ, in no order."""
+    """Plain files of unsorted rows whose keys all differ."""
     spare: Path
-    """A folder for files that a candidate writes beside the tables."""
+    """A folder for files that a candidate writes outside tables."""
 
     def table(self, name: str) -> lake.Table:
         return lake.open_catalog(str(self.warehouse)).table(name)
@@ -57,18 +57,18 @@ class Data:
         return self.spark.read.parquet(str(self.files))
 
     def paths_of(self, name: str) -> list[str]:
-        """The data files of a table, those that have to be merged too."""
+        """Return the data files of a table, also those that must be merged."""
         files = self.table(name).system_table("files").scan().to_arrow()
         found: list[str] = files["file_path"].to_pylist()
         return found
 
     def written_rows(self, name: str) -> DataFrame:
-        """The rows of a table's data files, read by Spark without a merge."""
+        """Return the rows in a table's data files, read by Spark without a merge."""
         return self.spark.read.parquet(*self.paths_of(name)).select(*COLUMNS)
 
 
 def digest(frame: DataFrame) -> tuple[int, int]:
-    """The number of rows, and a sum that any other row or value would change."""
+    """Return the number of rows, and a sum that any other row or value would change."""
     from pyspark.sql import functions as sql
 
     hashed = sql.xxhash64(*(sql.col(name) for name in COLUMNS)).cast("decimal(38,0)")
@@ -79,7 +79,7 @@ def digest(frame: DataFrame) -> tuple[int, int]:
 
 @contextmanager
 def made_data(rows: int) -> Iterator[Data]:
-    """A session, files, a compacted table and one whose eight runs overlap."""
+    """Yield a session, files, a compacted table and a table with eight overlapping runs."""
     with tempfile.TemporaryDirectory(prefix="lake-bench-spark-") as folder:
         warehouse, files, spare = (Path(folder, name) for name in ("warehouse", "files", "spare"))
         files.mkdir()
@@ -106,7 +106,7 @@ _SCHEMA = SCHEMA.set(0, pa.field("k", pa.int64(), nullable=False))
 
 
 def _distinct(rows: int) -> Iterator[pa.Table]:
-    """Parts that have no key in common."""
+    """Return unsorted parts that share no key."""
     size = rows // FILES
     keys = np.random.default_rng(SEED).permutation(size * FILES)
     for number, values in enumerate(_values(size)):
@@ -114,7 +114,7 @@ def _distinct(rows: int) -> Iterator[pa.Table]:
 
 
 def overlapping_parts(rows: int) -> Iterator[pa.Table]:
-    """Runs of which each takes up half of the keys of the one before, in no order."""
+    """Return unsorted runs, each of which repeats half of the keys of the run before."""
     size = rows // FILES
     random = np.random.default_rng(SEED)
     for number, values in enumerate(_values(size)):

@@ -1,4 +1,4 @@
-"""The questions about the paths through Spark, and their candidates."""
+"""The questions about reading and writing with Spark, and their candidates."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Frame = Callable[[], "DataFrame"]
 
 
 def nothing() -> None:
-    """The default preparation of a candidate."""
+    """Do nothing: the default preparation of a candidate."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,23 +32,25 @@ class Candidate:
     name: str
     work: Work
     answer: Work | None
-    """Asked after the work, and equal for all that have one; a floor that does less has none."""
+    """Runs after the work; equal for all candidates that have an answer. None for a floor that does
+    less.
+    """
     target: float | None = None
     """The required speed, as a multiple of the first candidate's."""
     before: Work = nothing
-    """Makes the state in which the work begins, untimed."""
+    """Prepares the state for the work; not timed."""
 
 
 @dataclass(frozen=True, slots=True)
 class SparkQuestion:
-    """Candidates of which the first is the baseline."""
+    """Candidates, the first of which is the baseline."""
 
     sentence: str
     candidates: Callable[[Data], Iterator[Candidate]]
 
 
 def read(data: Data) -> Iterator[Candidate]:
-    """The schema makes no difference but for the job in which Spark looks for it."""
+    """Compare reading all rows; a given schema only saves the job in which Spark infers it."""
     paths = data.paths_of(COMPACTED)
     known = spark_jobs.read_table(data.spark, COMPACTED).schema
     native = lambda: data.spark.read.parquet(*paths).select(*COLUMNS)  # noqa: E731
@@ -61,7 +63,9 @@ def read(data: Data) -> Iterator[Candidate]:
 
 
 def read_column(data: Data) -> Iterator[Candidate]:
-    """The sum of a column over a tenth of the rows, of which other columns know nothing."""
+    """Compare the sum of one column over a tenth of the rows, which the other columns do not
+    predict.
+    """
     paths = data.paths_of(COMPACTED)
     few = data.spark.read.format("lake").option("columns", "k, v")
     frames: dict[str, Frame] = {
@@ -76,7 +80,9 @@ def read_column(data: Data) -> Iterator[Candidate]:
 
 
 def read_range(data: Data) -> Iterator[Candidate]:
-    """A hundredth of the keys, which lie together in each file: what push-down leaves out."""
+    """Compare reading a hundredth of the keys, which are together in each file, so that push-down
+    skips the rest.
+    """
     paths = data.paths_of(COMPACTED)
     known = spark_jobs.read_table(data.spark, COMPACTED).schema
     found = data.spark.read.schema(known).parquet(*paths).agg({"k": "max"}).first()
@@ -94,7 +100,9 @@ def read_range(data: Data) -> Iterator[Candidate]:
 
 
 def merge(data: Data) -> Iterator[Candidate]:
-    """The floor reads all files and merges nothing; Spark's own way to merge is an aggregate."""
+    """Compare merging: the floor reads all files without a merge, Spark alone merges by an
+    aggregate.
+    """
     paths = data.paths_of(MERGED)
     native = lambda: data.spark.read.parquet(*paths).select(*COLUMNS)  # noqa: E731
     yield Candidate("spark.read.parquet, unmerged", lambda: _drain(native()), None)
@@ -112,7 +120,7 @@ def newest(data: Data, paths: list[str]) -> DataFrame:
 
 
 def write(data: Data) -> Iterator[Candidate]:
-    """Rows, of which all keys differ, into sorted buckets."""
+    """Compare writing rows with distinct keys into sorted buckets."""
     out = data.spare / "native"
     native = lambda: (  # noqa: E731
         data.rows()
@@ -144,7 +152,7 @@ def write(data: Data) -> Iterator[Candidate]:
 
 
 def compact(data: Data) -> Iterator[Candidate]:
-    """Full compaction, from the same state each time."""
+    """Compare full compaction, each time from the same state."""
 
     def state() -> object:
         levels = data.table(MERGED).system_table("files").scan().to_arrow()["level"]
@@ -176,7 +184,7 @@ def _drain(frame: DataFrame) -> None:
 
 
 def _total(frame: Frame) -> object:
-    """Exact, as each candidate adds up in another order."""
+    """Return exact sums, because each candidate adds the values in another order."""
     found = frame().where("k % 10 = 3").selectExpr("sum(cast(v * 1e6 AS BIGINT))").first()
     assert found is not None
     return found[0]

@@ -1,4 +1,4 @@
-"""The answer to a question about Spark as a page a person reads."""
+"""The answer to a question about Spark as a page in Markdown."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["SparkRun", "format_spark_report", "verdicts"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SparkRun:
-    """The settings of a run, and the load of the machine meanwhile."""
+    """The settings of a run, and the machine's load during it."""
 
     name: str
     rows: int
@@ -29,7 +29,7 @@ class SparkRun:
 
     @property
     def command(self) -> str:
-        """The command that repeats it."""
+        """The command that repeats the run."""
         asked = f"--rows {self.rows} --rounds {self.rounds} {self.name}"
         return f"python -m benchmarks.spark_speed {asked}"
 
@@ -37,7 +37,7 @@ class SparkRun:
 def format_spark_report(
     run: SparkRun, question: SparkQuestion, candidates: Sequence[Candidate], answer: Answer
 ) -> str:
-    """The page, in Markdown."""
+    """Return the page in Markdown."""
     load = Spread.of(run.loads)
     floors = [candidate.name for candidate in candidates if candidate.answer is None]
     checked = "all" if not floors else f"all but *{', '.join(floors)}*, a floor,"
@@ -69,7 +69,7 @@ def format_spark_report(
 
 
 def verdicts(candidates: Sequence[Candidate], answer: Answer) -> Iterator[str]:
-    """One line per target: what was wanted and what came out."""
+    """Return one line for each target: the required and the measured ratio."""
     for candidate in candidates:
         if candidate.target is None:
             continue

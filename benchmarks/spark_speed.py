@@ -1,9 +1,9 @@
-"""Compares the paths through Spark with Spark alone: ``python -m benchmarks.spark_speed``.
+"""Compares this library on Spark with Spark alone: ``python -m benchmarks.spark_speed``.
 
-One session, ``local[2]``. Before a time counts, all candidates of a question have given one
-answer; then they take turns, round by round. CPU time is that of all processes that take part.
-Without a question it asks all of them, and leaves a report of each in benchmarks/results.
-Exit code: 0 all were answered, 1 candidates disagreed.
+All questions share one session, ``local[2]``. All candidates of a question must give the same
+answer; then they are timed in turns, round by round. CPU time is that of all processes that take
+part. Without a question it asks all of them, and writes a report of each to benchmarks/results.
+Exit code: 0 all questions were answered, 1 the candidates of a question gave different answers.
 """
 
 from __future__ import annotations
@@ -28,11 +28,13 @@ __all__ = ["check_answers", "main", "measured"]
 
 RESULTS = Path(__file__).resolve().parent / "results"
 WARM_UP_ROUNDS = 1
-"""Beside the check of the answers: the JVM compiles what it has met often enough."""
+"""Warm-up runs besides the check of answers, because the JVM compiles code that has run often
+enough.
+"""
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Ask what was asked for."""
+    """Run the requested questions; return the exit code."""
     asked = _parsed(arguments)
     unanswered = 0
     with made_data(asked.rows) as data:
@@ -48,7 +50,7 @@ def main(arguments: Sequence[str]) -> int:
 def measured(
     candidates: Sequence[Candidate], rounds: int, settle: Callable[[], object], loads: list[float]
 ) -> dict[str, list[Timing]]:
-    """Time each in turn; ``settle`` cleans up before, so that no candidate pays for another."""
+    """Time the candidates in turns; call ``settle`` before each, so that none pays for another."""
     by_name = {candidate.name: candidate for candidate in candidates}
     timings: dict[str, list[Timing]] = {name: [] for name in by_name}
     for number, order in enumerate(orders([*by_name], WARM_UP_ROUNDS + rounds)):
@@ -66,7 +68,7 @@ def measured(
 
 
 def check_answers(candidates: Sequence[Candidate]) -> None:
-    """Run each once, and raise unless all results are equal."""
+    """Run each candidate once, and raise if their results differ."""
     answers: dict[str, object] = {}
     for candidate in candidates:
         candidate.before()
@@ -111,8 +113,12 @@ def _parsed(arguments: Sequence[str]) -> argparse.Namespace:
     )
     parser.add_argument("questions", nargs="*", metavar="QUESTION", help=", ".join(QUESTIONS))
     parser.add_argument("--rows", type=int, default=10_000_000, help="rows of each table")
-    parser.add_argument("--rounds", type=int, default=5, help="times each is measured (5)")
-    parser.add_argument("--out", type=Path, default=RESULTS, metavar="DIR", help="reports go here")
+    parser.add_argument(
+        "--rounds", type=int, default=5, help="number of measurements of each candidate (5)"
+    )
+    parser.add_argument(
+        "--out", type=Path, default=RESULTS, metavar="DIR", help="the folder for reports"
+    )
     asked = parser.parse_args(arguments)
     unknown = [name for name in asked.questions if name not in QUESTIONS]
     if unknown:

@@ -11,7 +11,7 @@ __all__ = ["TimedStorage"]
 
 
 class TimedStorage:
-    """Hands everything over to a storage; ``seconds`` is what its calls and streams took."""
+    """Passes all calls to a storage; ``seconds`` is the time of its calls and streams."""
 
     def __init__(self, storage: Any) -> None:
         self._storage = storage
@@ -49,7 +49,7 @@ class TimedStorage:
 
 
 class _TimedStream:
-    """A stream whose reads and writes count, too."""
+    """A stream that also counts the time of its reads and writes."""
 
     def __init__(
         self, stream: Any, timed: Callable[[Callable[..., Any]], Callable[..., Any]]

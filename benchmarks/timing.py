@@ -30,17 +30,17 @@ class Timing:
 def ready_work(
     question: Question[Any, Any], candidate: str, data: object
 ) -> Iterator[Callable[[], Any]]:
-    """The work of a candidate in its own folder, which the context deletes."""
+    """Yield the work of a candidate in its own folder, which is deleted afterwards."""
     with tempfile.TemporaryDirectory(prefix="lake-bench-") as folder:
         work = question.candidates[candidate](data, Path(folder))
-        # Nobody profits from the memory that another candidate has left behind.
+        # Return freed memory, so that no candidate profits from the memory of another.
         gc.collect()
         pa.default_memory_pool().release_unused()
         yield work
 
 
 def time_work(question: Question[Any, Any], candidate: str, data: object) -> Timing:
-    """Run a candidate once; making ready and cleaning up do not count."""
+    """Run a candidate once; preparation and clean-up are not timed."""
     with ready_work(question, candidate, data) as work:
         wall, cpu = time.perf_counter(), time.process_time()
         question.consume(work())

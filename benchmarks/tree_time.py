@@ -1,4 +1,4 @@
-"""CPU time of this process and of every process it has started, itself or through another."""
+"""The CPU time of this process and of all its descendants."""
 
 from __future__ import annotations
 
@@ -9,13 +9,15 @@ from pathlib import Path
 __all__ = ["cpu_seconds_between", "tree_ticks"]
 
 _PARENT, _TIMES = 1, slice(11, 15)
-"""Fields of a ``stat`` behind the name: the parent's id; own time, and that of ended children."""
+"""The fields of a ``stat`` file after the name: the parent's id; own time, and that of ended
+children.
+"""
 
 
 def tree_ticks() -> dict[int, int]:
-    """Return the CPU time of each process so far, with ended children; only on Linux.
+    """Return the CPU time of each process so far, with its ended children; only on Linux.
 
-    Spark works in a JVM and in Python workers, which ``time.process_time`` does not see.
+    Spark works in a JVM and in Python workers, which ``time.process_time`` does not include.
     """
     ticks: dict[int, int] = {}
     children: dict[int, list[int]] = {}
@@ -24,9 +26,9 @@ def tree_ticks() -> dict[int, int]:
             continue
         try:
             told = (entry / "stat").read_text()
-        except (FileNotFoundError, ProcessLookupError):  # it has ended
+        except (FileNotFoundError, ProcessLookupError):  # the process has ended
             continue
-        fields = told.rpartition(")")[2].split()  # a name may hold blanks
+        fields = told.rpartition(")")[2].split()  # a name may contain blanks
         ticks[int(entry.name)] = sum(map(int, fields[_TIMES]))
         children.setdefault(int(fields[_PARENT]), []).append(int(entry.name))
     found, used = [os.getpid()], {}
@@ -40,8 +42,8 @@ def tree_ticks() -> dict[int, int]:
 def cpu_seconds_between(before: Mapping[int, int], after: Mapping[int, int]) -> float:
     """Return the CPU time between two measurements.
 
-    Spark's Python workers end unobserved when they idle, and the system then forgets what they
-    used, so their last part is not counted.
+    Spark's idle Python workers end at any time, and the system then forgets their times. So the
+    last part of their time is not counted.
     """
     used = sum(ticks - before.get(process, 0) for process, ticks in after.items())
     return used / os.sysconf("SC_CLK_TCK")

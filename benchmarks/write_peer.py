@@ -1,7 +1,7 @@
 """Compares keyed writes with pypaimon's: ``python -m benchmarks.write_peer [ROWS]``.
 
-pypaimon pins an older pyarrow, so it writes in a process of its own and reports what its calls
-alone took there, the commit included. Both must leave the same rows, read by this library.
+pypaimon pins an older pyarrow, so it writes in a process of its own and reports the time of its
+calls alone, the commit included. This library reads both tables, and the rows must be equal.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ TARGETS = {"python": 30.0, "native": 1.8}
 
 
 def compare(rows: pa.Table, folder: Path, engine: str) -> str:
-    """One line of the report."""
+    """Return one line of the report."""
     catalog = lake.open_catalog(str(folder))
     theirs = [create_table(catalog, f"bench.theirs{number}") for number in range(ROUNDS)]
     peer = _write_there(rows, folder, engine)
@@ -69,7 +69,7 @@ def _write_there(rows: pa.Table, folder: Path, engine: str) -> list[list[float]]
 
 
 def main(rows: int) -> None:
-    """Print one line for each engine of pypaimon that is there."""
+    """Print one line for each engine of pypaimon that is installed."""
     print(
         "| pypaimon's engine | rows | its cpu / wall s | ours | cpu ratio | wall ratio | target |"
     )

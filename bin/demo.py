@@ -1,8 +1,9 @@
-"""The story behind ``bin/demo``: a table by hand, and then tables that a real Airflow looks after.
+"""Runs ``bin/demo``: first a table by hand, then tables that a real Airflow maintains.
 
-First a table is made, written twice, looked at and read back, in a few seconds. Then Airflow
-starts on this machine (SQLite, no network but loopback), takes in the changes of a shop, compacts,
-expires, and one DAG's asset event starts another. All of it ends with the command.
+In the first part a table is created, written twice, inspected and read back, in a few seconds. Then
+Airflow starts on this machine (SQLite, no network but loopback). It ingests the changes of a shop,
+compacts and expires, and the asset event of one DAG starts another. Everything ends with the
+command.
 """
 
 from __future__ import annotations
@@ -42,24 +43,24 @@ def main() -> int:
             if asked.warehouse is None and not asked.quick:
                 demo_airflow.tell(_fresh_place(asked.folder), keep=asked.keep, engine=asked.engine)
     except KeyboardInterrupt:
-        return _complain("interrupted: the same command starts again", code=130)
+        return _complain("interrupted: run the same command to start again", code=130)
     except BrokenPipeError:
-        # Python would try to write the rest at its end, and complain.
+        # Python would otherwise try to write the rest at exit, and print an error.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return _complain("the reader of the output has closed it: run it without the pipe")
-    except subprocess.CalledProcessError as error:  # the command has said why
-        return _complain(f"{Path(error.cmd[0]).name} failed: mend that and run the demo again")
+    except subprocess.CalledProcessError as error:  # the command has printed the reason
+        return _complain(f"{Path(error.cmd[0]).name} failed: repair that and run the demo again")
     except AirflowTroubleError as error:
         return _complain(f"{error}; --quick leaves Airflow out")
     except (lake.LakeError, OSError) as error:
         reason = " ".join(str(error).split()).rstrip(".")
         word = "--folder" if asked.warehouse is None else "--warehouse"
-        return _complain(f"{reason}: choose a new folder you can write with {word}")
+        return _complain(f"{reason}: choose a new folder that you can write to with {word}")
     return 0
 
 
 def _leave(number: int, _frame: FrameType | None) -> None:
-    """Leave through the clean-up code: a closed terminal ends Airflow, too."""
+    """End the demo through its clean-up code, so that a closed terminal ends Airflow, too."""
     sys.exit(128 + number)
 
 
@@ -80,7 +81,7 @@ def _tell(chosen: Path | None) -> None:
     _say("3. Write day 2 again, as a retried task would: nothing happens twice")
     again = orders.write(_days()[2], commit=lake.CommitId("demo", 2))
     print(f"   {again.reason}")
-    _say(f"4. What is there now (lake snapshots {TABLE})")
+    _say(f"4. The snapshots now (lake snapshots {TABLE})")
     _run_lake("snapshots", TABLE, "--warehouse", str(warehouse))
     _say("5. Read it back")
     print(orders.scan().to_pandas().to_string(index=False))
@@ -91,31 +92,33 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument(
         "--warehouse",
         type=Path,
-        help="a new or empty directory for the table by hand, and nothing else (default: .demo/)",
+        help="a new or empty directory for the table of the first part (default: .demo/)",
     )
     parser.add_argument(
-        "--folder", type=Path, help="a new or empty directory for all of it (default: .demo/)"
+        "--folder",
+        type=Path,
+        help="a new or empty directory for all files of the demo (default: .demo/)",
     )
+    parser.add_argument("--quick", action="store_true", help="only the first part, without Airflow")
     parser.add_argument(
-        "--quick", action="store_true", help="only the table by hand, without Airflow"
-    )
-    parser.add_argument(
-        "--keep", action="store_true", help="leave Airflow and its pages open until Ctrl-C"
+        "--keep", action="store_true", help="keep Airflow and its pages running until Ctrl-C"
     )
     parser.add_argument(
         "--engine",
         choices=("spark", "python"),
         default="spark",
-        help="who compacts in Airflow (default: spark, as local[2])",
+        help="the engine that compacts in Airflow (default: spark, as local[2])",
     )
     return parser.parse_args()
 
 
 @contextmanager
 def _alone(asked: argparse.Namespace) -> Iterator[None]:
-    """A demo removes what an earlier one made, but not under one that is still open."""
+    """Lock the demo's folder: a demo deletes what an earlier demo made, but not while that one
+    runs.
+    """
     if asked.warehouse is not None or asked.folder is not None:
-        yield  # a place of its own
+        yield  # a folder that no other demo uses
         return
     folder = DEFAULT_WAREHOUSE.parent
     folder.mkdir(exist_ok=True)
@@ -123,12 +126,12 @@ def _alone(asked: argparse.Namespace) -> Iterator[None]:
         try:
             fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise lake.UnavailableError(f"another demo is open in {folder}; end that one") from None
+            raise lake.UnavailableError(f"another demo runs in {folder}: end it first") from None
         yield
 
 
 def _fresh_place(chosen: Path | None) -> Path:
-    """The folders of the tables in Airflow's half, and of Airflow itself."""
+    """Return an empty folder for Airflow and its tables; delete only what an earlier demo made."""
     place = (chosen or DEFAULT_WAREHOUSE.parent).resolve() / "shop"
     if chosen is None and place.exists():
         _remove(place)
@@ -136,7 +139,7 @@ def _fresh_place(chosen: Path | None) -> Path:
 
 
 def _fresh_warehouse(chosen: Path | None) -> Path:
-    """The demo removes what an earlier demo made, and nothing else."""
+    """Return an empty folder for the tables; delete only what an earlier demo made."""
     if chosen is None:
         if DEFAULT_WAREHOUSE.exists():
             _remove(DEFAULT_WAREHOUSE)
@@ -148,7 +151,7 @@ def _fresh_warehouse(chosen: Path | None) -> Path:
 def _remove(warehouse: Path) -> None:
     try:
         shutil.rmtree(warehouse)
-    except OSError as error:  # it names a file only by its last part
+    except OSError as error:  # the error names a file only by its last part
         raise lake.UnavailableError(f"cannot remove {warehouse}: {error.strerror}") from None
 
 

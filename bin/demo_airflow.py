@@ -1,4 +1,4 @@
-"""The larger half of ``bin/demo``: a shop's changes go through a real Airflow, twice."""
+"""The second part of ``bin/demo``: a real Airflow ingests a shop's changes, in two rounds."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DAGS = HERE / "demo_dags"
 ORDERS, REVENUE = "shop.orders", "shop.revenue"
 _PATIENCE_SECONDS = 600
 
-# What happened in the shop, file by file: op, id, item, price. Each file is one commit.
+# The changes of the shop, file by file: op, id, item, price. Each file is one commit.
 ROUNDS: tuple[tuple[str, ...], ...] = (
     (
         "+I,1,apple,5\n+I,2,pear,7",
@@ -34,7 +34,7 @@ ROUNDS: tuple[tuple[str, ...], ...] = (
 
 
 def tell(place: Path, *, keep: bool, engine: str) -> None:
-    """Run the story below ``place``, a directory of its own; with ``keep``, until Ctrl-C."""
+    """Run the second part in ``place``, a directory of its own; with ``keep``, until Ctrl-C."""
     warehouse = place / "warehouse"
     shutil.rmtree(place / "airflow", ignore_errors=True)
     connection = {"conn_type": "lake", "extra": {"warehouse": str(warehouse)}}
@@ -45,7 +45,7 @@ def tell(place: Path, *, keep: bool, engine: str) -> None:
     }
     began = time.monotonic()
     with LocalAirflow(place / "airflow", DAGS, settings=settings) as airflow:
-        _say(f"6. Start Airflow at {airflow.url}, on this machine alone; this takes half a minute")
+        _say(f"6. Start Airflow at {airflow.url}, only for this machine; this takes half a minute")
         airflow.wait_for_dags("demo_orders", "demo_revenue", seconds=_PATIENCE_SECONDS)
         print(f"   ready after {time.monotonic() - began:.0f} s")
         for number, files in enumerate(ROUNDS, start=1):
@@ -70,9 +70,9 @@ def _round(airflow: LocalAirflow, place: Path, warehouse: Path, number: int, eng
         found = airflow.result("demo_orders", run, f"health_{moment}")
         print(f"   {moment:>6}: {_described(found['report'])}", flush=True)
     catalog = lake.open_catalog(str(warehouse))
-    print("   the orders, as they are now:")
+    print("   the orders now:")
     print(_table(catalog.table(ORDERS), "id"))
-    print("   the revenue, which the asset's event has brought up to date:")
+    print("   the revenue, updated by the DAG that the asset event started:")
     print(_table(catalog.table(REVENUE), "item"))
 
 

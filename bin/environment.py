@@ -1,6 +1,6 @@
-"""Sets up what bin/demo, bin/test and bin/bench need, once, and then becomes the one asked for.
+"""Sets up the environment of bin/demo, bin/test and bin/bench once, and then runs one of them.
 
-Only the standard library is used here: this runs on a machine that has nothing but Python.
+Only the standard library is used here, because a machine may have nothing but Python.
 """
 
 from __future__ import annotations
@@ -22,23 +22,23 @@ from trouble import SetupError, explain_os_error
 
 ROOT = Path(__file__).resolve().parent.parent
 
-# What each command runs inside the environment, and the file whose first lines describe it.
+# The module of each command inside the environment, and the file whose first lines describe it.
 COMMANDS = {
     "demo": (["{root}/bin/demo.py"], "bin/demo.py"),
     "test": (["{root}/bin/test.py"], "bin/test.py"),
     "bench": (["-m", "benchmarks"], "benchmarks/__main__.py"),
 }
 
-# What a shell may carry that would make the same command behave differently on two machines.
+# Variables of a shell with which the same command would behave differently on two machines.
 LEAKING = ("JAVA_OPTS", "JDK_JAVA_OPTIONS", "PYTHONDONTWRITEBYTECODE", "PYTHONHOME", "PYTHONPATH")
 LEAKING_PREFIXES = ("AIRFLOW_", "HADOOP_", "LAKE_", "PYSPARK_", "SPARK_")
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run ``demo``, ``test`` or ``bench``; 2 when the environment cannot be set up."""
+    """Run ``demo``, ``test`` or ``bench``; return 2 if the environment cannot be set up."""
     command, *rest = arguments
     signal.signal(signal.SIGTERM, stop)
-    # Words that bin/test does not know are refused before minutes of setting up.
+    # Refuse arguments that bin/test does not know, before a set-up that takes minutes.
     request = parse_request(rest) if command == "test" else None
     ours = packages.Environment(ROOT, ".venv", "requirements/tested.txt", True, gigabytes=3)
     try:
@@ -54,15 +54,15 @@ def main(arguments: Sequence[str]) -> int:
     except OSError as error:
         return complain(explain_os_error(error, str(ROOT)))
     except KeyboardInterrupt:
-        packages.say("interrupted; the same command starts the set-up again")
+        packages.say("interrupted: run the same command to start the set-up again")
         return 130
 
 
 def set_up(ours: packages.Environment, environ: Mapping[str, str]) -> str:
-    """Bring the environment up to date; returns the JAVA_HOME for Spark.
+    """Bring the environment up to date; return the JAVA_HOME for Spark.
 
-    An unfit Java is found before minutes are spent on packages. Asking one takes long enough to
-    notice, so the answer is kept in the stamp beside the question.
+    An unusable Java is reported before packages are installed, which takes minutes. Asking a Java
+    for its version takes noticeable time, so the stamp stores the answer with the question.
     """
     on_path = shutil.which("java", path=environ.get("PATH"))
     question = f"{environ.get('JAVA_HOME')} {on_path and os.path.realpath(on_path)}"
@@ -80,29 +80,29 @@ def set_up(ours: packages.Environment, environ: Mapping[str, str]) -> str:
 
 
 def has_java(home: str) -> bool:
-    """True if a JAVA_HOME still has its program (a new environment deletes it)."""
+    """Return True if a JAVA_HOME still has its program; a new environment deletes it."""
     return bool(home) and os.access(os.path.join(home, "bin", "java"), os.X_OK)
 
 
 def complain(error: SetupError) -> int:
-    """Print the one line; the exit code of a machine that is not fit."""
+    """Print one line; return the exit code for a machine that cannot run the command."""
     packages.say(str(error))
     return 2
 
 
 def stop(number: int, _frame: FrameType | None) -> None:
-    """Leave through the clean-up code if the set-up is terminated."""
+    """End through the clean-up code if the set-up is terminated."""
     sys.exit(128 + number)
 
 
 def pypaimon(root: Path) -> packages.Environment:
-    """The reference implementation's environment: it pins an older pyarrow."""
+    """Return the environment of the reference implementation, which pins an older pyarrow."""
     lock = "requirements/pypaimon.txt"
     return packages.Environment(root, ".venv-pypaimon", lock, False, gigabytes=1)
 
 
 def wants_help(arguments: Sequence[str]) -> bool:
-    """True if the command itself gets --help (words after -- belong to pytest)."""
+    """Return True if the command itself gets --help; arguments after -- belong to pytest."""
     words = list(arguments)
     cut = words.index("--") if "--" in words else len(words)
     return any(word in ("-h", "--help") for word in words[:cut])
@@ -118,14 +118,14 @@ def print_help(command: str) -> int:
 
 
 def install_java(ours: packages.Environment, environ: Mapping[str, str]) -> str:
-    """Put the package index's Java into the environment, behind the wrapper that Spark needs."""
+    """Install the Java of the package index, with the wrapper that Spark needs."""
     home = ours.folder / "java"
     wrapper = home / "bin" / "java"
     instead = f"install a Java {java.OLDEST} to {java.NEWEST} and set JAVA_HOME"
     with packages.setup_lock(ours) as held:
         if java.ask_java(str(wrapper)):
-            return str(home)  # another run was faster
-        packages.say(f"no Java {java.OLDEST} to {java.NEWEST} here: installing one into .venv")
+            return str(home)  # another run has installed it
+        packages.say(f"no Java {java.OLDEST} to {java.NEWEST} found: installing one into .venv")
         packages.install_pinned(
             *(ours, "requirements/java.txt", environ, held),
             *("--no-deps", "--force-reinstall"),  # an interrupted run may have left half of it
@@ -141,7 +141,9 @@ def install_java(ours: packages.Environment, environ: Mapping[str, str]) -> str:
 def work_environ(
     ours: packages.Environment, environ: Mapping[str, str], java_home: str
 ) -> dict[str, str]:
-    """Return the work's variables: this environment first, no Spark or Airflow of the caller."""
+    """Return the variables of the command: this environment first, and no Spark or Airflow of the
+    caller.
+    """
     kept = {
         name: value
         for name, value in environ.items()
@@ -162,7 +164,7 @@ def work_environ(
 def become(
     ours: packages.Environment, command: str, arguments: Sequence[str], java_home: str
 ) -> NoReturn:
-    """Replace this process by the command itself."""
+    """Replace this process by the command."""
     words = [word.format(root=ROOT) for word in COMMANDS[command][0]]
     python = str(ours.python)
     os.execve(python, [python, *words, *arguments], work_environ(ours, os.environ, java_home))

@@ -27,14 +27,16 @@ Exit code: 0 all passed, 1 something failed, 2 this machine cannot run it (see t
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """One word a person can give to bin/test."""
+    """A group of tests, by its name on the command line of bin/test."""
 
     name: str
     sentence: str
     is_parallel: bool = False
-    """True if its tests are independent and slow enough to gain from several processes."""
+    """True if its tests are independent, and slow enough to gain from several processes."""
     waits: bool = False
-    """True if its tests wait so often that one process more than CPUs ends them sooner."""
+    """True if its tests wait so often that one process more than there are CPUs ends them
+    sooner.
+    """
     opt_in: str = ""
     """Requirements beyond the project's own; such a group runs only when named."""
 
@@ -61,7 +63,7 @@ GROUPS = (
     ),
     Group(
         "conformance",
-        "Every implementation keeps one set of promises.",
+        "All implementations of an interface pass the same tests.",
         is_parallel=True,
         waits=True,
     ),
@@ -82,13 +84,15 @@ class Request:
 
     groups: tuple[Group, ...]
     options: tuple[str, ...]
-    """Words for pytest, without the tests they may name."""
+    """Options for pytest, without the tests to run."""
     tests: tuple[str, ...]
-    """Single files or tests: ``tests/unit/test_x.py::test_y``; none means the whole groups."""
+    """Single files or tests, such as ``tests/unit/test_x.py::test_y``; empty for the whole
+    groups.
+    """
     left_out: tuple[Group, ...] = ()
-    """The groups that a run of everything does not include."""
+    """The groups that a run of all groups leaves out."""
     is_whole: bool = False
-    """True if tests run everything instead of a sample."""
+    """True if the tests run everything instead of a sample."""
 
     def targets(self, group: Group) -> list[str]:
         """Return the arguments of pytest for one group."""
@@ -99,7 +103,7 @@ class Request:
 
 
 def parse_request(arguments: Sequence[str]) -> Request:
-    """Read the command line; prints help or a usage line and exits where that is the answer."""
+    """Read the command line; for help or a usage error, print it and exit."""
     words = list(arguments)
     cut = words.index("--") if "--" in words else len(words)
     given = make_parser().parse_args(words[:cut])
@@ -117,7 +121,7 @@ def parse_request(arguments: Sequence[str]) -> Request:
 
 
 def make_parser() -> argparse.ArgumentParser:
-    """The words that may stand before --."""
+    """Return the parser of the arguments before --."""
     parser = argparse.ArgumentParser(
         prog="bin/test",
         usage="bin/test [--all] [group ...] [-- pytest options]",
@@ -135,13 +139,13 @@ def make_parser() -> argparse.ArgumentParser:
 
 
 def describe(group: Group) -> str:
-    """One group as the help lists it."""
+    """Return a line about a group for the help."""
     condition = f" It {group.opt_in}." if group.opt_in else ""
     return f"  {group.name:<12} {group.sentence}{condition}"
 
 
 def group_name(word: str) -> str:
-    """One of the groups' names, else a line that lists them."""
+    """Return the name of a group; raise an error that lists all groups for any other word."""
     names = [group.name for group in GROUPS]
     if word not in names:
         raise argparse.ArgumentTypeError(f"{word!r} is not a group: choose from {', '.join(names)}")
@@ -149,5 +153,5 @@ def group_name(word: str) -> str:
 
 
 def has_tests(root: Path, group: Group) -> bool:
-    """True if the group exists: a folder with a test in it."""
+    """Return True if the group has a folder with a test in it."""
     return any((root / "tests" / group.name).rglob("test_*.py"))

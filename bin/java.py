@@ -1,4 +1,4 @@
-"""Finds the Java that Spark runs on, or wraps the one from the package index as a stand-in."""
+"""Finds the Java for Spark, or wraps the Java of the package index."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from pathlib import Path
 
 from trouble import SetupError
 
-# What Spark 4.1 supports. On Java 25 its Hadoop client fails with "getSubject is not supported".
+# Spark 4.1 supports these. On Java 25 its Hadoop client fails with "getSubject is not supported".
 OLDEST = 17
 NEWEST = 21
 
-# The index's Java is a trimmed image without this module, which Spark's launcher always asks for.
-# Spark uses it only to speed up a few vector operations, so leaving it out changes no result.
+# The index's Java lacks this module, which Spark's launcher always requests. Spark uses it only to
+# speed up a few vector operations, so no result depends on it.
 WRAPPER = """\
 #!/bin/sh
 # Made by bin/environment.py: runs the Java of the package index without the module it lacks.
@@ -50,15 +50,15 @@ class Java:
 
     @property
     def is_usable(self) -> bool:
-        """True if Spark starts on it."""
+        """True if Spark runs on it."""
         return OLDEST <= self.version <= NEWEST
 
 
 def find_java(environ: Mapping[str, str]) -> Java | None:
-    """The usable Java of JAVA_HOME or the PATH; None when the stand-in is needed.
+    """Return the usable Java of JAVA_HOME or the PATH; None if there is none.
 
-    JAVA_HOME is an explicit choice, so an unusable one is an error; an unusable Java on the PATH is
-    skipped.
+    JAVA_HOME is an explicit choice, so an unusable Java there is an error. An unusable Java on the
+    PATH is skipped.
     """
     home = environ.get("JAVA_HOME")
     if home:
@@ -69,9 +69,11 @@ def find_java(environ: Mapping[str, str]) -> Java | None:
 
 
 def require_java(home: str) -> Java:
-    """The Java in ``home``, which the caller chose; SetupError when Spark cannot run on it."""
+    """Return the Java in ``home``, which the caller chose; raise SetupError if Spark cannot run on
+    it.
+    """
     java = ask_java(os.path.join(home, "bin", "java"))
-    advice = f"set it to a Java {OLDEST} to {NEWEST}, or unset it and one is installed here"
+    advice = f"set it to a Java {OLDEST} to {NEWEST}, or unset it: then this command installs one"
     if java is None:
         raise SetupError(f"JAVA_HOME={home} holds no working bin/java: {advice}")
     if not java.is_usable:
@@ -80,7 +82,7 @@ def require_java(home: str) -> Java:
 
 
 def ask_java(binary: str) -> Java | None:
-    """Return the version line of a ``java``; None if it does not run."""
+    """Return version and home of a ``java``; None if it does not run."""
     try:
         answer = subprocess.run(
             [binary, "-XshowSettings:properties", "-version"],
@@ -101,7 +103,7 @@ def ask_java(binary: str) -> Java | None:
 
 
 def write_wrapper(home: Path, runtime_java: Path) -> None:
-    """Make ``home`` usable as JAVA_HOME: its bin/java runs ``runtime_java`` without the module."""
+    """Make ``home`` usable as JAVA_HOME: its bin/java runs ``runtime_java`` without that module."""
     script = home / "bin" / "java"
     script.parent.mkdir(parents=True, exist_ok=True)
     draft = script.with_suffix(".draft")

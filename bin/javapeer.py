@@ -1,6 +1,6 @@
-"""Makes the Java peer that tests/java asks: the released Paimon by Maven, and our program for it.
+"""Builds the Java program for tests/java, with the released Paimon from Maven.
 
-Run as a script it prints, as JSON, the Java to start and the class path to start it with.
+As a script it prints, as JSON, the Java and the class path with which to start the program.
 """
 
 from __future__ import annotations
@@ -23,7 +23,9 @@ UNFIT = "bin/test java needs"
 
 
 def main() -> int:
-    """Make the peer and print how to start it; return 2 with one line if this machine cannot."""
+    """Build the program and print how to start it; return 2 with one line if that is not
+    possible.
+    """
     try:
         print(json.dumps(prepare(ROOT, os.environ)))
     except SetupError as error:
@@ -33,7 +35,7 @@ def main() -> int:
 
 
 def prepare(root: Path, environ: Mapping[str, str]) -> dict[str, str]:
-    """Bring jars and classes up to date; returns at once when they are."""
+    """Bring jars and classes up to date; return at once if they are."""
     home = find_jdk(environ)
     place = packages.Environment(root, ".venv-java", f"{SOURCES}/pom.xml", False, gigabytes=1)
     jars, classes = place.folder / "jars", place.folder / "classes"
@@ -51,7 +53,7 @@ def prepare(root: Path, environ: Mapping[str, str]) -> dict[str, str]:
 
 
 def find_jdk(environ: Mapping[str, str]) -> str:
-    """The home of a Java with a compiler: of JAVA_HOME, else of the PATH."""
+    """Return the home of a Java with a compiler: that of JAVA_HOME, else that of the PATH."""
     on_path = shutil.which("javac", path=environ.get("PATH"))
     for home in (environ.get("JAVA_HOME"), on_path and Path(os.path.realpath(on_path)).parents[1]):
         compiler = home and os.path.join(home, "bin", "javac")
@@ -65,7 +67,7 @@ def find_jdk(environ: Mapping[str, str]) -> str:
 
 
 def build(place: packages.Environment, home: str, environ: Mapping[str, str], held: int) -> None:
-    """Fetch the jars and compile the program; an interrupted build leaves no stamp."""
+    """Fetch the jars and compile the program; an interrupted build writes no stamp."""
     maven = shutil.which("mvn", path=environ.get("PATH"))
     if maven is None:
         raise SetupError(
@@ -88,7 +90,7 @@ def build(place: packages.Environment, home: str, environ: Mapping[str, str], he
 
 
 def digest(place: packages.Environment, home: str) -> str:
-    """Changes with the program, the releases it is for, the compiler and the place."""
+    """Return a digest of the program, the Paimon releases, the compiler and the folder."""
     content = hashlib.sha256(f"{home}\n{place.folder}\n".encode())
     for path in sorted((place.root / SOURCES).iterdir()):
         content.update(path.read_bytes())

@@ -22,7 +22,7 @@ from airflow_provider_lake.spark.process_tree import ProcessTree
 
 HOST = "127.0.0.1"
 _GRACE_SECONDS = 10
-# The pages read logs from files: nobody else has to serve them.
+# The pages read logs from files, so no log server is needed.
 _COMPONENTS = {
     "scheduler": ("--skip-serve-logs",),
     "dag-processor": (),
@@ -33,16 +33,20 @@ _ENDINGS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class AirflowTroubleError(Exception):
-    """Airflow did not reach the awaited state; the message names its log."""
+    """Airflow did not reach the awaited state; the message names the log."""
 
 
 class LocalAirflow:
-    """Starts every component in a process group of its own, and ends all of it on leaving."""
+    """Starts every component in a process group of its own, and ends all of them on leaving the
+    context.
+    """
 
     def __init__(
         self, home: Path, dags: Path, *, settings: Mapping[str, str], folder: Path | None = None
     ) -> None:
-        """``folder`` is where its processes are: relative paths of tasks begin there."""
+        """``folder`` is the working directory of all processes: relative paths of tasks begin
+        there.
+        """
         self.home = home
         self._folder = folder
         self.port = _free_port()
@@ -54,7 +58,7 @@ class LocalAirflow:
 
     @property
     def url(self) -> str:
-        """The address of its web interface."""
+        """The address of the web interface."""
         return f"http://{HOST}:{self.port}"
 
     def __enter__(self) -> LocalAirflow:
@@ -79,19 +83,19 @@ class LocalAirflow:
         try:
             code = migration.wait()
         finally:
-            migration.kill()  # whoever was interrupted waits for it no longer
+            migration.kill()  # an interrupted caller no longer waits for it
         if code != 0:
             raise AirflowTroubleError(f"Airflow cannot make its database: see {self.log}")
         for name in _COMPONENTS:
             self.start(name)
 
     def start(self, name: str) -> None:
-        """Start a component, in the process group of all of them."""
+        """Start a component."""
         self._components[name] = self._spawn((name, *_COMPONENTS[name]), group=self._group)
         self._group = self._group or self._components[name].pid
 
     def kill(self, name: str) -> None:
-        """Take a component away as a machine that is lost does: it can do nothing about it."""
+        """Kill a component without any clean-up, as if its machine were lost."""
         process = self._components.pop(name)
         process.kill()
         process.wait()
@@ -109,7 +113,7 @@ class LocalAirflow:
             )
 
     def _end(self) -> None:
-        """End the components and their children: a task is in a group of its own."""
+        """End the components and their children; a task has a process group of its own."""
         if not self._components:
             return
         with _undisturbed():
@@ -117,37 +121,37 @@ class LocalAirflow:
             _signal_group(self._group, signal.SIGTERM)
             for tree in trees:
                 tree.terminate(_GRACE_SECONDS)
-            _signal_group(self._group, signal.SIGKILL)  # whose component was killed before
+            _signal_group(self._group, signal.SIGKILL)  # the component was killed before
             for process in self._components.values():
                 process.wait()
 
     def wait_for_dags(self, *dag_ids: str, seconds: float) -> None:
-        """Return when all of these can be started."""
+        """Wait until all these DAGs can be started."""
         for dag_id in dag_ids:
             self.wait_for(
                 f"the DAG {dag_id}", lambda dag_id=dag_id: self._get(f"dags/{dag_id}"), seconds
             )
 
     def run(self, dag_id: str, conf: Mapping[str, Any], *, seconds: float) -> str:
-        """Start a run and wait until it has succeeded; its id."""
+        """Start a run, wait until it has succeeded, and return its id."""
         run_id = self.trigger(dag_id, conf)
         self.wait_for_run(dag_id, run_id, seconds=seconds)
         return run_id
 
     def trigger(self, dag_id: str, conf: Mapping[str, Any]) -> str:
-        """Start a run; its id."""
+        """Start a run and return its id."""
         asked = {"logical_date": None, "conf": dict(conf)}
         started = self.ask("POST", f"dags/{dag_id}/dagRuns", asked)
         run_id: str = started["dag_run_id"]
         return run_id
 
     def wait_for_run(self, dag_id: str, run_id: str, *, seconds: float) -> None:
-        """Return when this run has succeeded."""
+        """Wait until this run has succeeded."""
         path = f"dags/{dag_id}/dagRuns/{run_id}"
         self.wait_for(f"{dag_id} {run_id}", lambda: self._is_done(self._get(path)), seconds)
 
     def wait_for_runs(self, dag_id: str, count: int, *, seconds: float) -> None:
-        """Return when so many runs of a DAG have succeeded."""
+        """Wait until ``count`` runs of a DAG have succeeded."""
 
         def are_done() -> bool:
             found = self._get(f"dags/{dag_id}/dagRuns") or {"dag_runs": []}
@@ -160,7 +164,7 @@ class LocalAirflow:
         self.ask("PATCH", f"dags/{dag_id}?update_mask=is_paused", {"is_paused": is_paused})
 
     def runs(self, dag_id: str) -> list[str]:
-        """The runs of a DAG, in the order they were due."""
+        """Return the runs of a DAG, in the order they were due."""
         found = self._get(f"dags/{dag_id}/dagRuns?order_by=run_after")
         return [run["dag_run_id"] for run in found["dag_runs"]]
 
@@ -178,7 +182,7 @@ class LocalAirflow:
         return run is not None and run["state"] == "success"
 
     def wait_for(self, what: str, is_there: Callable[[], Any], seconds: float) -> None:
-        """Wait for it; raise if Airflow ends before."""
+        """Wait for a condition; raise if Airflow ends before."""
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
             if any(process.poll() is not None for process in self._components.values()):
@@ -187,7 +191,7 @@ class LocalAirflow:
                 if is_there():
                     return
             except (urllib.error.URLError, ConnectionError, TimeoutError):
-                pass  # it is not up yet
+                pass  # the server does not answer yet
             time.sleep(0.5)
         raise AirflowTroubleError(f"waited {seconds:.0f} s for {what}: see {self.log}")
 
@@ -212,7 +216,7 @@ def _ask(method: str, url: str, body: Any, headers: Mapping[str, str]) -> Any:
     asked = urllib.request.Request(url, data, method=method)
     for name, value in {"Content-Type": "application/json", **headers}.items():
         asked.add_header(name, value)
-    # Nothing but this machine is meant, whatever proxy the shell names.
+    # Use no proxy of the shell, because all requests are to this machine.
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     with opener.open(asked, timeout=30) as answer:
         return json.load(answer)
@@ -220,7 +224,7 @@ def _ask(method: str, url: str, body: Any, headers: Mapping[str, str]) -> Any:
 
 @contextmanager
 def _undisturbed() -> Iterator[None]:
-    """An impatient second Ctrl-C would leave half of it running."""
+    """Ignore further interrupts, so that a second Ctrl-C does not leave half of Airflow running."""
     before = {number: signal.signal(number, signal.SIG_IGN) for number in _ENDINGS}
     try:
         yield
@@ -230,7 +234,7 @@ def _undisturbed() -> Iterator[None]:
 
 
 def _signal_group(group: int, number: int) -> None:
-    with suppress(ProcessLookupError):  # nobody of it is left
+    with suppress(ProcessLookupError):  # no process of the group is left
         os.killpg(group, number)
 
 
@@ -242,7 +246,7 @@ def _free_port() -> int:
 
 
 def _environment(home: Path, dags: Path, port: int) -> dict[str, str]:
-    """Set everything Airflow reads, so that no setting of the machine changes the demo."""
+    """Return the environment of Airflow, so that no setting of the machine changes the demo."""
     bundle = {
         "name": "demo",
         "classpath": "airflow.dag_processing.bundles.local.LocalDagBundle",

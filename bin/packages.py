@@ -1,7 +1,7 @@
 """Fills a virtual environment with exactly the pinned packages, and survives interruptions.
 
-``stamp.json`` inside the environment lists its complete parts. It is written after the
-work it vouches for, so an environment without a stamp is not trusted and is built again.
+``stamp.json`` in the environment lists its complete parts. It is written after the work, so an
+environment without a stamp is incomplete and is built again.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from trouble import SetupError, explain_output
 SECONDS_BETWEEN_SIGNS_OF_LIFE = 30
 PIP_INSTALL = Path(__file__).with_name("pip_install.py")
 
-# Settings of the caller's shell that would send packages elsewhere, or spoil what is installed.
+# Settings of the caller's shell that would install packages elsewhere, or other packages.
 MISLEADING = (
     "PIP_PREFIX",
     "PIP_TARGET",
@@ -41,14 +41,14 @@ MISLEADING = (
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """One virtual environment of the project: where it lies and what it holds."""
+    """One virtual environment of the project: its folder and its packages."""
 
     root: Path
     name: str
     lock: str
     holds_project: bool
     gigabytes: int
-    """Free disk that making it needs, with what the installers unpack on the way."""
+    """The free disk space that a new environment needs, with temporary files of the installers."""
 
     @property
     def folder(self) -> Path:
@@ -57,7 +57,7 @@ class Environment:
 
     @property
     def python(self) -> Path:
-        """Its interpreter."""
+        """The interpreter of the environment."""
         return self.folder / "bin" / "python"
 
     @property
@@ -67,12 +67,12 @@ class Environment:
 
     @property
     def log(self) -> Path:
-        """The log of the installers; outside the folder, so that it survives a failure."""
+        """The log of the installers, outside the folder so that it survives a failure."""
         return self.root / f"{self.name}-setup.log"
 
 
 def prepare(environment: Environment, environ: Mapping[str, str]) -> None:
-    """Bring the environment up to date; returns at once when it is."""
+    """Bring the environment up to date; return at once if it is."""
     if is_ready(environment):
         return
     with setup_lock(environment) as held:
@@ -83,7 +83,7 @@ def prepare(environment: Environment, environ: Mapping[str, str]) -> None:
 
 
 def is_ready(environment: Environment) -> bool:
-    """True if everything requested is installed and runs."""
+    """Return True if everything requested is installed and runs."""
     return has_packages(environment) and (
         not environment.holds_project
         or read_stamp(environment).get("project") == project_digest(environment)
@@ -91,15 +91,16 @@ def is_ready(environment: Environment) -> bool:
 
 
 def has_packages(environment: Environment) -> bool:
-    """True if the pinned packages are installed for the current Python."""
+    """Return True if the pinned packages are installed for the current Python."""
     stamp = read_stamp(environment)
     return "packages" in stamp and stamp["packages"] == packages_digest(environment)
 
 
 def packages_digest(environment: Environment) -> str:
-    """Changes with the pinned versions, the place and the environment's own Python.
+    """Return a digest of the pinned versions, the folder and the environment's own Python.
 
-    Not with the Python that asks: two shells with two Pythons share one environment.
+    The Python that runs this module is not a part of it: two shells with two Pythons share one
+    environment.
     """
     lock = (environment.root / environment.lock).read_bytes()
     place = f"{ask_python(environment)}{environment.folder}\n".encode()
@@ -120,7 +121,9 @@ def ask_python(environment: Environment) -> str:
 
 
 def project_digest(environment: Environment) -> str:
-    """Changes with the project's own metadata, which only needs its own reinstallation."""
+    """Return a digest of the project's own metadata; if it changes, only the project is
+    reinstalled.
+    """
     return hashlib.sha256((environment.root / "pyproject.toml").read_bytes()).hexdigest()
 
 
@@ -136,7 +139,7 @@ def read_stamp(environment: Environment) -> dict[str, str]:
 
 
 def update_stamp(environment: Environment, **complete: str) -> None:
-    """Vouch for one more part; the file is replaced whole."""
+    """Add a complete part to the stamp; the file is replaced as a whole."""
     stamp = read_stamp(environment) | complete
     draft = environment.stamp.with_suffix(f".{os.getpid()}")
     draft.write_text(json.dumps(stamp, indent=1) + "\n", encoding="utf-8")
@@ -145,9 +148,9 @@ def update_stamp(environment: Environment, **complete: str) -> None:
 
 @contextmanager
 def setup_lock(environment: Environment) -> Iterator[int]:
-    """Let one set-up work at a time; yields the lock's file descriptor.
+    """Let only one set-up run at a time; yield the descriptor of the lock's file.
 
-    The installers inherit it: if this process is killed, the next one still waits for them.
+    The installers inherit it: if this process is killed, the next set-up still waits for them.
     """
     lock = os.open(environment.root / f"{environment.name}.lock", os.O_CREAT | os.O_RDWR, 0o644)
     try:
@@ -162,18 +165,20 @@ def setup_lock(environment: Environment) -> Iterator[int]:
 
 
 def mark_in_use(environment: Environment) -> None:
-    """Keep other runs from rebuilding it until this process, or what it turns into, ends."""
+    """Keep other runs from rebuilding the environment until this process ends, or the command that
+    replaces it.
+    """
     handle = os.open(environment.folder / "pyvenv.cfg", os.O_RDONLY)
     fcntl.flock(handle, fcntl.LOCK_SH)
     os.set_inheritable(handle, True)
 
 
 def build(environment: Environment, environ: Mapping[str, str], held: int) -> None:
-    """Make a new environment; an interruption leaves no partial one behind."""
+    """Make a new environment; an interruption leaves no incomplete one behind."""
     remove(environment)
     require_space(environment)
     lock = (environment.root / environment.lock).read_text(encoding="utf-8")
-    count = sum(line[:1].isalnum() for line in lock.splitlines())  # the others are hashes
+    count = sum(line[:1].isalnum() for line in lock.splitlines())  # the other lines are hashes
     uv = shutil.which("uv", path=environ.get("PATH"))
     about = "a minute" if uv or count < 100 else "two minutes"
     say(f"installing {count} packages into {environment.name}, about {about} the first time")
@@ -191,7 +196,7 @@ def build(environment: Environment, environ: Mapping[str, str], held: int) -> No
 
 
 def remove(environment: Environment) -> None:
-    """Clear the way for a new environment, unless something else is there or it is in use."""
+    """Delete the old environment, unless the folder holds something else or is in use."""
     folder = environment.folder
     if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
         raise SetupError(f"{folder} is not a folder made by this command: move it away")
@@ -202,15 +207,15 @@ def remove(environment: Environment) -> None:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 raise SetupError(
-                    f"{environment.name} must be built again and another run is using it: "
-                    "run the same command when that one has finished"
+                    f"{environment.name} must be built again, but another run is using it: run "
+                    "the same command when that run has finished"
                 ) from None
     if folder.exists():
         shutil.rmtree(folder)
 
 
 def require_space(environment: Environment) -> None:
-    """Refuse before the first byte rather than fill the disk."""
+    """Raise SetupError before anything is written if the disk has too little space."""
     free = shutil.disk_usage(environment.root).free / 1024**3
     if free < environment.gigabytes:
         raise SetupError(
@@ -222,9 +227,9 @@ def require_space(environment: Environment) -> None:
 def create_empty(
     environment: Environment, uv: str | None, environ: Mapping[str, str], held: int
 ) -> None:
-    """Make the virtual environment itself, with pip inside."""
+    """Create the virtual environment with pip and without packages."""
     folder = str(environment.folder)
-    # With the environment activated, sys.executable lies in the folder that was just removed.
+    # If the environment is activated, sys.executable is in the folder that was just removed.
     python = getattr(sys, "_base_executable", sys.executable)
     if uv:
         command = [uv, "venv", "--quiet", "--seed", "--python", python, folder]
@@ -234,7 +239,7 @@ def create_empty(
 
 
 def install_project(environment: Environment, environ: Mapping[str, str], held: int) -> None:
-    """Install the project itself, editable, with the build backend of the lock."""
+    """Install the project, editable, with the build backend of the lock file."""
     what = ["--no-deps", "--no-build-isolation", "--editable", str(environment.root)]
     if not (command := uv_install(environment, environ)):
         python = str(environment.python)
@@ -251,7 +256,7 @@ def install_pinned(
     *options: str,
     doing: str,
 ) -> None:
-    """Install what a lock file pins: only files whose hashes the lock holds."""
+    """Install the packages of a lock file; only files whose hashes are in it are accepted."""
     file = str(environment.root / lock)
     if command := uv_install(environment, environ):
         command += ["--require-hashes", *options, "-r", file]
@@ -290,7 +295,7 @@ def run_quietly(
             try:
                 code = wait(process, began)
             except BaseException:
-                # The whole group: nothing it started may go on writing or hold the lock.
+                # End the whole group: no process of it may write on or hold the lock.
                 os.killpg(process.pid, signal.SIGTERM)
                 raise
         log.seek(0)
@@ -301,7 +306,7 @@ def run_quietly(
 
 
 def wait(process: subprocess.Popen[bytes], began: float) -> int:
-    """Wait for an installer, with a sign of life now and then."""
+    """Wait for an installer, and print a line from time to time."""
     while True:
         try:
             return process.wait(timeout=SECONDS_BETWEEN_SIGNS_OF_LIFE)
@@ -310,13 +315,13 @@ def wait(process: subprocess.Popen[bytes], began: float) -> int:
 
 
 def installer_environ(environ: Mapping[str, str]) -> dict[str, str]:
-    """The caller's environment without what would mislead pip or uv."""
+    """Return the caller's environment without variables that change what pip or uv does."""
     kept = {name: value for name, value in environ.items() if name not in MISLEADING}
-    # uv fetches no Python of its own and, as pip does, trusts what this machine trusts.
+    # uv downloads no Python and, like pip, trusts the certificates of this machine.
     ours = {"UV_PYTHON_DOWNLOADS": "never", "UV_SYSTEM_CERTS": "true", "PIP_NO_INPUT": "1"}
     return ours | kept
 
 
 def say(text: str) -> None:
-    """One line of progress, away from the output proper."""
+    """Print a line of progress to standard error."""
     print(f"lake: {text}", file=sys.stderr, flush=True)

@@ -13,11 +13,13 @@ from typing import NoReturn
 
 
 class Terminated(KeyboardInterrupt):
-    """This process alone was terminated, not from the terminal: its steps got no signal."""
+    """Only this process was terminated, not all processes of the terminal: its steps got no
+    signal.
+    """
 
 
 def listen() -> None:
-    """Take SIGINT and SIGTERM as wishes to end, also where a shell started this with & behind."""
+    """Treat SIGINT and SIGTERM as requests to end, also if a shell started this process with &."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGTERM, _terminate)
     if hasattr(signal, "SIGHUP"):
@@ -25,10 +27,10 @@ def listen() -> None:
 
 
 def run_step(command: Sequence[str], *, folder: Path, environ: Mapping[str, str]) -> int:
-    """Run a step to its end and return its exit code; an interrupt is raised once it has ended.
+    """Run a step to its end and return its exit code; raise an interrupt after the step has ended.
 
-    A step is asked to end as Ctrl-C would ask it, never killed: tests that are killed leave
-    their servers running.
+    A step is asked to end, as by Ctrl-C, and never killed: killed tests leave their servers
+    running.
     """
     step = subprocess.Popen(command, cwd=folder, env=dict(environ))
     ending: KeyboardInterrupt | None = None
@@ -48,7 +50,7 @@ def run_step(command: Sequence[str], *, folder: Path, environ: Mapping[str, str]
 
 
 def _shares_terminal() -> bool:
-    """True if Ctrl-C reaches a step by itself: a terminal signals all its foreground processes."""
+    """Return True if Ctrl-C reaches the step: a terminal signals all its foreground processes."""
     try:
         return os.tcgetpgrp(sys.stdin.fileno()) == os.getpgrp()
     except (OSError, ValueError, AttributeError):

@@ -1,4 +1,4 @@
-"""The end of a test run: steps, slowest tests, reasons of skips, and one line of totals."""
+"""The end of a test run: steps, slowest tests, reasons for skips, and one line with the totals."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SLOWEST = 20
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """The part of the exhaustive tests that a run looks at."""
+    """The sample of the exhaustive tests that a run uses."""
 
     seed: str
     is_whole: bool = False
@@ -38,19 +38,19 @@ class StepResult:
     rerun: str = ""
     """The command that repeats the first failure."""
     mend: str = ""
-    """The command that repairs the failure by itself, where there is one."""
+    """The command that repairs the failure automatically, if there is one."""
     slowest: tuple[tuple[float, str], ...] = ()
-    """Seconds and name of the slowest tests, the slowest first."""
+    """Seconds and name of the slowest tests, slowest first."""
     is_test: bool = field(default=True, kw_only=True)
 
 
 def read_junit(report: Path, *, name: str, seconds: float, exit_code: int) -> StepResult:
-    """Count a pytest run from its report; a run that broke without one is a failure."""
+    """Return the result of a pytest run from its report; a run without a report has failed."""
     cases = read_cases(report)
     failing = [case for case in cases if is_failing(case)]
     skipped = [case for case in cases if case not in failing and case.find("skipped") is not None]
     failed = len(failing)
-    # 5 is "no test collected", which the totals show by themselves.
+    # 5 means "no test collected", which the totals show.
     if exit_code not in (0, 5) and not failed:
         failed = 1
     rerun = f"bin/test {name}"
@@ -68,13 +68,13 @@ def read_junit(report: Path, *, name: str, seconds: float, exit_code: int) -> St
 
 
 def slowest_of(cases: Sequence[ElementTree.Element]) -> tuple[tuple[float, str], ...]:
-    """Return seconds and name of the tests that took longest, with set-up and clean-up."""
+    """Return seconds and name of the slowest tests, set-up and clean-up included."""
     times = [(float(case.get("time", "0")), node_id(case)) for case in cases]
     return tuple(sorted(times, reverse=True)[:SLOWEST])
 
 
 def read_cases(report: Path) -> list[ElementTree.Element]:
-    """The tests in a report; none when pytest died before it was whole."""
+    """Return the tests in a report; none if pytest ended before it wrote a complete report."""
     try:
         return list(ElementTree.parse(report).iter("testcase"))
     except (OSError, ElementTree.ParseError):
@@ -82,7 +82,7 @@ def read_cases(report: Path) -> list[ElementTree.Element]:
 
 
 def is_failing(case: ElementTree.Element) -> bool:
-    """True if a test, its set-up or its clean-up failed."""
+    """Return True if a test, its set-up or its clean-up failed."""
     return case.find("failure") is not None or case.find("error") is not None
 
 
@@ -95,7 +95,7 @@ def skip_reason(case: ElementTree.Element) -> str:
 
 
 def node_id(case: ElementTree.Element) -> str:
-    """The name by which pytest runs this one test again."""
+    """Return the name by which pytest runs only this test."""
     file = case.get("file", "")
     module = file.removesuffix(".py").replace("/", ".")
     inside = case.get("classname", "").removeprefix(module).strip(".")
@@ -111,7 +111,7 @@ def format_summary(
     left_out: Sequence[str] = (),
     sample: Sample | None = None,
 ) -> str:
-    """Return the summary; its last line is for programs, too.
+    """Return the summary, whose last line is meant for programs, too.
 
     ``left_out`` has the requirements and the command of each group that runs only when named.
     """
@@ -128,7 +128,7 @@ def format_summary(
     lines += ["", *(f"not run:  {note}" for note in left_out)] if left_out else []
     mends = [result.mend for result in results if result.mend]
     if mends:
-        lines += ["", f"mend by itself:  {' && '.join(mends)}"]
+        lines += ["", f"repair automatically:  {' && '.join(mends)}"]
     failing = [result for result in results if result.rerun]
     if sample and any(result.is_test for result in results):
         rest = "everything ran" if sample.is_whole else "bin/test --all runs everything"
@@ -146,7 +146,7 @@ def format_summary(
 
 
 def format_step(result: StepResult) -> str:
-    """One line: the verdict, the step, what it counted and how long it took."""
+    """Return one line: the verdict, the step, its counts and its duration."""
     verdict = "FAILED" if result.failed else "ok"
     counted = ""
     if result.is_test:

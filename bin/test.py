@@ -1,4 +1,4 @@
-"""Runs the gate and the groups of tests one after another; see groups.py for what there is."""
+"""Runs the gate and the groups of tests one after the other; ``groups.py`` lists them."""
 
 from __future__ import annotations
 
@@ -22,18 +22,20 @@ from trouble import SetupError
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("lakeformat", "spark_jobs", "airflow_provider_lake")
 
-# What holds of the code as a whole: who may import whom, which names are public, generated pages.
+# The checks of the code as a whole: imports between packages, public names, generated pages.
 STRUCTURE = ("test_import_direction.py", "test_public_names.py", "test_generated_docs.py")
 
-# Commits of tests wait for the disk a third of the time; memory has no such wait.
+# Commits of tests spend a third of their time waiting for the disk; memory has no such wait.
 MEMORY, MEMORY_BYTES = "/dev/shm", 8 << 30
 
-# Options of pytest that need the tests in pytest's own process.
+# Options that work only if the tests run in pytest's own process.
 ONE_PROCESS = ("-n", "-s", "--pdb", "--capture=no", "--trace")
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run what was asked for; 0 if all passed, 1 if not or if nothing ran, 2 if nothing can."""
+    """Run the requested groups; return 0 if all passed, 1 if not or if nothing ran, 2 if nothing
+    can run.
+    """
     request = parse_request(arguments)
     step.listen()
     sample = choose_sample(request)
@@ -58,7 +60,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def choose_sample(request: Request) -> Sample:
-    """Choose the sample of the tests and pass it on: see tests/sampling.py."""
+    """Choose the sample of the exhaustive tests and pass it on; see ``tests/sampling.py``."""
     os.environ["SEED"] = os.environ.get("SEED") or str(time.time_ns() % 1_000_000)
     if request.is_whole:
         os.environ["LAKE_TEST_ALL"] = "1"
@@ -66,11 +68,11 @@ def choose_sample(request: Request) -> Sample:
 
 
 def run(request: Request, results: list[StepResult]) -> None:
-    """Run the groups in order and add what each did; a group without tests is not there today."""
+    """Run the groups in order and return their results; skip a group without tests."""
     with tempfile.TemporaryDirectory(prefix="lake-test-", dir=memory_for_files()) as folder:
         if folder.startswith(MEMORY):
             os.environ["TMPDIR"] = folder
-            os.chmod(folder, 0o711)  # a database server runs as another user
+            os.chmod(folder, 0o711)  # because a database server runs as another user
         for group in request.groups:
             if group is GATE:
                 results += run_gate()
@@ -79,7 +81,9 @@ def run(request: Request, results: list[StepResult]) -> None:
 
 
 def memory_for_files() -> str | None:
-    """Return a folder in memory for the files of tests, which only CI deletes without a look."""
+    """Return a folder in memory for the files of tests. Only CI uses it, because the files are
+    deleted unseen.
+    """
     if not os.environ.get("CI") or not os.path.isdir(MEMORY):
         return None
     is_fit = shutil.disk_usage(MEMORY).free >= MEMORY_BYTES and _runs_programs(MEMORY)
@@ -87,12 +91,14 @@ def memory_for_files() -> str | None:
 
 
 def _runs_programs(folder: str) -> bool:
-    """Return False if the file system is mounted without the right to run programs."""
+    """Return False if the file system is mounted without the right to execute programs."""
     return not os.statvfs(folder).f_flag & getattr(os, "ST_NOEXEC", 0)
 
 
 def run_gate() -> list[StepResult]:
-    """Formatting, lint, types, structure: every step runs, so that one run shows everything."""
+    """Check formatting, lint, types and structure; run every step, so that one run shows all
+    failures.
+    """
     ruff = str(Path(sys.executable).parent / "ruff")
     uncached = [] if is_writable() else ["--no-cache"]
     packages = [name for name in PACKAGES if any((ROOT / name).rglob("*.py"))]
@@ -114,13 +120,13 @@ def run_gate() -> list[StepResult]:
 
 
 def run_check(name: str, command: list[str], *, mend: str = "") -> StepResult:
-    """Run one step of the gate; ``mend`` is the command that may repair it."""
+    """Run one step of the gate; ``mend`` is the command that may repair a failure."""
     code, seconds = stream(name, command)
     return check_result(name, code, seconds, mend=mend)
 
 
 def check_result(name: str, code: int, seconds: float, *, mend: str = "") -> StepResult:
-    """Return the result of a step of the gate that has ended."""
+    """Return the result of a finished step of the gate."""
     if code == 0:
         return StepResult(name, seconds, passed=1, failed=0, is_test=False)
     again = f"bin/test {GATE.name}"
@@ -129,7 +135,7 @@ def check_result(name: str, code: int, seconds: float, *, mend: str = "") -> Ste
 
 @contextmanager
 def beside(name: str, command: list[str]) -> Iterator[Callable[[], StepResult]]:
-    """Run a step beside the next ones; the returned function waits for it and prints its output."""
+    """Start a step in parallel; return a function that waits for it and prints its output."""
     began = time.monotonic()
     with tempfile.TemporaryFile("w+") as printed:
         process = subprocess.Popen(command, cwd=ROOT, stdout=printed, stderr=subprocess.STDOUT)
@@ -148,10 +154,11 @@ def beside(name: str, command: list[str]) -> Iterator[Callable[[], StepResult]]:
 
 
 def run_tests(group: Group, request: Request, report: Path) -> StepResult:
-    """Run one group, or the tests of it that were named, with pytest."""
+    """Run one group, or only the named tests in it, with pytest."""
     command = [*pytest(), f"--junitxml={report}"]
     if group.is_parallel and not any(word.startswith(ONE_PROCESS) for word in request.options):
-        # Neighbours stay together, so that a module's fixtures are made once, and no process idles.
+        # A module's tests run in one process, so that its fixtures are made once, and no process
+        # idles.
         processes = min(4, (os.cpu_count() or 1) + group.waits)
         command += ["-n", str(processes), "--dist", "worksteal"]
     command += [*request.options, *request.targets(group)]
@@ -160,18 +167,18 @@ def run_tests(group: Group, request: Request, report: Path) -> StepResult:
 
 
 def pytest() -> list[str]:
-    """The command; a folder that cannot be written has no room for its cache, nor needs it."""
+    """Return the pytest command, without a cache if the project's folder cannot be written."""
     command = [sys.executable, "-m", "pytest", "-q"]
     return command if is_writable() else [*command, "-p", "no:cacheprovider"]
 
 
 def is_writable() -> bool:
-    """True if tools may leave their caches in the project."""
+    """Return True if tools can write their caches into the project."""
     return os.access(ROOT, os.W_OK)
 
 
 def stream(name: str, command: list[str]) -> tuple[int, float]:
-    """Run a step with its output going straight to the reader."""
+    """Run a step whose output appears directly."""
     print(f"\n== {name} ==", flush=True)
     began = time.monotonic()
     environ = dict(os.environ)

@@ -1,4 +1,4 @@
-"""The failures of a set-up, each as one line with what to do."""
+"""Describes failures of a set-up in one line, with what to do."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NO_NETWORK = (
 )
 NO_TRUST = ("certificate verify failed", "invalid peer certificate", "sslerror")
 NO_SPACE = ("no space left on device", "os error 28", "disk quota exceeded")
-# In pip's words and in uv's.
+# In the words of pip and of uv.
 WRONG_HASH = re.compile(
     r"do not match the hashes from the requirements file\..*\n\s+(\S+) from "
     r"|hash mismatch for `([^`]+)`"
@@ -31,11 +31,11 @@ NO_WRITE = ("read-only file system", "permission denied", "os error 30", "os err
 
 
 class SetupError(Exception):
-    """The set-up cannot go on; the message is the one line to print."""
+    """The set-up cannot continue; the message is the one line to print."""
 
 
 def explain_output(doing: str, output: str, log: str) -> SetupError:
-    """Turn what a failed installer printed into one line: what failed, why, what to do."""
+    """Return one line about the output of a failed installer: what failed, why, what to do."""
     text = output.lower()
     if any(sign in text for sign in NO_SPACE):
         reason = "the disk is full: free about 3 GB and run the same command again"
@@ -67,7 +67,7 @@ def explain_output(doing: str, output: str, log: str) -> SetupError:
 
 
 def explain_os_error(error: OSError, folder: str) -> SetupError:
-    """Turn a refusal of the operating system into one line with what to do."""
+    """Return one line about an error of the operating system, with what to do."""
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return SetupError(
             f"the disk is full at {folder}: free about 3 GB and run the same command again"
@@ -81,7 +81,7 @@ def explain_os_error(error: OSError, folder: str) -> SetupError:
 
 
 def last_error_line(output: str) -> str:
-    """The last exception, else the last line that names an error, else the last line at all."""
+    """Return the last exception, else the last line with an error, else the last line."""
     lines = [line.strip() for line in output.splitlines() if line.strip()]
     raised = [line for line in lines if re.match(r"[\w.]*(Error|Exception): ", line)]
     named = [line for line in lines if "error" in line.lower()]

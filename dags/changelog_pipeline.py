@@ -22,7 +22,7 @@ from airflow_provider_lake.triggers.snapshot_event import LakeSnapshotEventTrigg
 
 ORDERS = "shop.orders"
 TOTALS = "shop.item_totals"
-# True for a table with a changelog-producer: only commits with a changelog start a run then.
+# True for a table with a changelog-producer: then only commits with a changelog start a run.
 HAS_CHANGELOG = False
 CHANGES = AssetWatcher(
     "changes_of_orders", LakeSnapshotEventTrigger(table=ORDERS, changelog=HAS_CHANGELOG)
@@ -53,7 +53,7 @@ with DAG(
         if part.is_empty:
             raise AirflowSkipException(f"position {part.upto} was read before")
         if part.rewound:
-            raise AirflowFailException(  # a retry would fail the same way
+            raise AirflowFailException(  # a retry would fail in the same way
                 f"{ORDERS} was rolled back or recreated: drop the totals (lake drop-table "
                 f"{TOTALS}), delete the consumer (lake consumer reset {ORDERS} "
                 f"{part.consumer}), and run this DAG by hand"
@@ -68,7 +68,7 @@ with DAG(
         sums = sums.rename_columns(["item", "total", "orders"])
 
         hook = LakeHook()
-        commit = hook.commit_id(context, TOTALS)  # the same one in a retry
+        commit = hook.commit_id(context, TOTALS)  # a retry has the same identity
         catalog = hook.get_conn()
         totals = catalog.create_table(
             TOTALS,

@@ -5,7 +5,7 @@ Prerequisites: a triggerer runs, and the connection ``lake_default`` names the w
 
 The idea: the watcher turns every commit of Flink, Spark or Airflow into an asset event. It ignores
 compactions, which change no rows, so the DAG does not start itself. If no compaction is due yet,
-the task is skipped after reading only metadata.
+the task reads only metadata and is skipped.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ Change ``incoming`` when triggering, or here. The connection ``lake_default`` na
 warehouse; without it, tables are in ``./warehouse``.
 
 The idea: the commit has the identity of this DAG run. A retry, a cleared task, or a worker that
-Airflow took for dead, finds the snapshot of its run and publishes nothing twice.
+Airflow believed dead finds the snapshot of its run and publishes nothing twice.
 """
 
 from __future__ import annotations

@@ -13,5 +13,5 @@ from pathlib import Path
 
 from airflow_provider_lake.maintenance.dags import lake_dags
 
-# Airflow looks for the words DAG and airflow in a file before it loads it.
+# Airflow only loads a file that contains the words DAG and airflow.
 globals().update(lake_dags(Path(__file__).with_name("lake.yaml")))

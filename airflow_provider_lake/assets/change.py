@@ -41,7 +41,8 @@ def check_kinds(kinds: Collection[str]) -> tuple[str, ...]:
 
 
 def counts(snapshot: Snapshot, kinds: Collection[str], *, changelog: bool) -> bool:
-    """Return True if a snapshot counts: by its kind or, with ``changelog``, by its changelog rows.
+    """Return True if a snapshot is of one of these kinds or, with ``changelog``, has changelog
+    rows.
 
     A compaction of a table with ``changelog-producer`` publishes the changelog of earlier commits.
     """

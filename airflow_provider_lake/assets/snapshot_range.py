@@ -1,9 +1,9 @@
-"""The snapshots of a table that a run reads: all that are new to it, however Airflow batches
+"""The snapshots of a table that a run reads: all that are new to it, even if Airflow batches
 events.
 
 Several events may start one run, and Airflow decides which. So a run reads from the position of its
-consumer, which is kept in the table, up to the newest snapshot of its events. A later run that gets
-an older event finds nothing left and reads nothing.
+consumer, which the table stores, up to the newest snapshot of its events. A later run with an older
+event finds nothing new and reads nothing.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ __all__ = ["SnapshotRange", "payload_of", "snapshot_range"]
 
 @dataclass(frozen=True, slots=True)
 class SnapshotRange:
-    """The snapshots after one and up to another, and the consumer that reads them."""
+    """The snapshots after one snapshot and up to another, and the consumer that reads them."""
 
     table: str
     lake_conn_id: str
@@ -50,7 +50,8 @@ class SnapshotRange:
     def acknowledge(self) -> None:
         """Move the consumer past this range; call it once the run's own output is published.
 
-        If a run ends before, its retry gets the same range. Until then no snapshot of it expires.
+        If a run fails before, its retry gets the same range. Until then no snapshot in the range
+        expires.
         """
         if not self.is_empty:
             self.open_table().consumers.set(self.consumer, after=self.upto)
@@ -106,12 +107,16 @@ def snapshot_range(
             begins = [opened.position(_begin(payload)) for payload in mine]
             after = min(*begins, upto) if begins else opened.position(0)
             opened.consumers.set(name, after=after)
-        rewound = rewound or after > here  # some engines do not move consumers when they roll back
+        rewound = (
+            rewound or after > here
+        )  # some engines do not move consumers when they roll a table back
     return SnapshotRange(meant.name, meant.lake_conn_id, name, after, upto, rewound)
 
 
 def payload_of(extra: Any) -> dict[str, Any]:
-    """Return the payload in an event's extra, of a task or a watcher; empty for any other event."""
+    """Return the payload in an event's extra, from a task or a watcher; empty for any other
+    event.
+    """
     if isinstance(extra, Mapping) and extra.get("from_trigger"):
         extra = extra.get("payload")
     return dict(extra) if isinstance(extra, Mapping) and _names_snapshots(extra) else {}
@@ -123,7 +128,7 @@ def _begin(payload: Mapping[str, Any]) -> str | int:
 
 
 def _names_snapshots(payload: Mapping[str, Any]) -> bool:
-    """Return True for a payload of this provider; events sent by hand may hold anything."""
+    """Return True for a payload of this provider; events from other sources may hold anything."""
     ids = payload.get("snapshot_id"), payload.get("previous_snapshot_id")
     return type(ids[0]) is int and (ids[1] is None or type(ids[1]) is int)
 
@@ -142,7 +147,7 @@ def _events_of_run(context: Context) -> Iterator[tuple[TableAddress, dict[str, A
 def _meant(
     table: str | None, lake_conn_id: str, events: list[tuple[TableAddress, dict[str, Any]]]
 ) -> TableAddress:
-    """Return the table; if it is unclear, raise an error that a retry would not help."""
+    """Return the table; if it is unclear, raise an error that fails the task without retries."""
     if table is not None:
         try:
             return TableAddress(*split_table_name(table), lake_conn_id)

@@ -1,7 +1,7 @@
 """Asset URIs of tables, ``lake://<database>/<table>``, checked when a DAG is parsed.
 
-A table of another connection than the default one names it: ``lake://shop/orders?conn_id=other``.
-An asset with watchers has a URI of its own: ``lake://shop/orders?watcher=commits``. Reason: Airflow
+The URI of a table in another lake names its connection: ``lake://shop/orders?conn_id=other``. An
+asset with watchers has a URI of its own: ``lake://shop/orders?watcher=commits``. Reason: Airflow
 3.3 ends a watcher when it reads a DAG that uses the watcher's asset without the watcher, for
 example as an outlet.
 
@@ -112,8 +112,9 @@ def lake_asset(
     """Return the asset of ``database.table``; its name is its URI unless another is given.
 
     Airflow identifies an asset by name and URI together: declare an asset the same way everywhere.
-    An asset with ``watchers`` differs from the one that tasks have as an outlet: its watchers send
-    its events, for commits of any program. Their names are part of its URI, which is also its name.
+    An asset with ``watchers`` differs from the asset that tasks have as an outlet: its watchers
+    send its events, for commits of any program. Their names are part of its URI, which is also its
+    name.
     """
     from airflow.sdk import Asset
 
@@ -139,12 +140,12 @@ def lake_asset(
 def create_asset(
     *, table: str, lake_conn_id: str = _DEFAULT_CONN_ID, extra: dict[str, Any] | None = None
 ) -> Asset:
-    """Return an asset; called by Airflow when a hook reports what it read or wrote."""
+    """Return an asset; called by Airflow when a hook reports an asset that it read or wrote."""
     return lake_asset(table, lake_conn_id=lake_conn_id, extra=extra)
 
 
 def refuse_watched(outlets: Iterable[Any]) -> None:
-    """Refuse an asset with watchers as an outlet: its watcher and the task would both send the
+    """Refuse an asset with watchers as an outlet: its watcher and the task would both send an
     event.
     """
     for outlet in outlets:
@@ -165,17 +166,18 @@ def refuse_shortened(assets: Iterable[Any]) -> None:
     """Refuse an asset of a table if Airflow has dropped a part of its URI.
 
     Airflow drops a fragment, a login and an empty value of the query before it calls a handler. An
-    asset without a name of its own keeps the URI as written in its name.
+    asset without a name of its own has the URI as written for its name, which still shows these
+    parts.
     """
     for asset in assets:
-        refuse_shortened(getattr(asset, "objects", ()))  # the assets of a condition
+        refuse_shortened(getattr(asset, "objects", ()))  # such as the assets of a condition
         name, uri = getattr(asset, "name", None), getattr(asset, "uri", None)
         if isinstance(name, str) and isinstance(uri, str) and _is_lake(name) and _is_lake(uri):
             _refuse_other(name.rstrip("/"), uri)
 
 
 def _watching_alone(watcher: AssetWatcher, address: TableAddress, uri: str) -> AssetWatcher:
-    """Return the watcher with a trigger for this asset alone, so that its progress can be
+    """Return the watcher with a trigger that only this asset has, so that its progress can be
     stored.
     """
     trigger: Any = watcher.trigger

@@ -1,4 +1,6 @@
-"""The base of tasks that are a function: passes the open table, and Spark if the function asks."""
+"""The base of tasks that are a function: passes the open table, and Spark if the function
+needs it.
+"""
 
 from __future__ import annotations
 
@@ -101,7 +103,7 @@ class LakeFunctionOperator(LakeJobMixin, DecoratedOperator):
 
     @classmethod
     def refuse_function(cls, function: Callable[..., Any], given: Collection[str]) -> None:
-        """Refuse a function that cannot be such a task, and arguments without effect."""
+        """Refuse a function that cannot be a task of this kind, and arguments without effect."""
         names, task = _names(function), f"@task.{cls.job}: function {function.__name__!r}"
         if inspect.iscoroutinefunction(inspect.unwrap(function)):
             raise LakeArgumentError(f"{task} is async: write it with 'def'")
@@ -122,7 +124,9 @@ class LakeFunctionOperator(LakeJobMixin, DecoratedOperator):
         return self.lake_hook.commit_id(context, self.table)
 
     def _may_come(self) -> bool:
-        """Return True once the table is open: an object missing later may exist in a retry."""
+        """Return True once the table is open: an object that is missing afterwards may exist in a
+        retry.
+        """
         return self._is_open
 
     def _opened(self) -> Table:
@@ -132,7 +136,9 @@ class LakeFunctionOperator(LakeJobMixin, DecoratedOperator):
 
     @contextmanager
     def _spark(self, context: Context) -> Iterator[dict[str, Any]]:
-        """Yield Spark as an argument for a function that asks for it; stopped after the block."""
+        """Yield Spark as an argument for a function that has one for it; stop Spark after the
+        block.
+        """
         if "spark" not in _names(self.python_callable):
             yield {}
             return
@@ -150,7 +156,9 @@ class LakeFunctionOperator(LakeJobMixin, DecoratedOperator):
             yield {"spark": session}
 
     def _call_with(self, context: Context, **ours: Any) -> dict[str, Any]:
-        """Return the named arguments of the call: those given, ours, and those from the context."""
+        """Return all arguments of the call by name: those given, the table and Spark, and context
+        values.
+        """
         return dict(self.determine_kwargs({**context, **self.op_kwargs, **ours}))
 
 

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 __all__ = ["LakeCommitDecoratedOperator", "LakeFunctionCommit", "Overwrite", "lake_commit_task"]
 
 Overwrite: TypeAlias = Mapping[str, Value] | Literal["dynamic"]
-"""``{}`` for all rows, values of partition columns for some, ``dynamic`` for partitions of new
-rows.
+"""The partitions to replace: ``{}`` for all, values of partition columns for some, ``dynamic`` for
+the partitions of new rows.
 """
 
 _NOTHING = "no rows were returned, so the table is not created yet"
@@ -151,7 +151,7 @@ class LakeCommitDecoratedOperator(LakeLineageMixin, LakeFunctionOperator):
         except NotFoundError:
             if not self.create:
                 raise
-        self._is_open = True  # later NotFoundErrors come from the function
+        self._is_open = True  # any later NotFoundError comes from the function
         return None
 
 
@@ -172,7 +172,7 @@ def lake_commit_task(
 
 
 def _created(catalog: Catalog, wanted: LakeFunctionCommit, columns: pa.Schema) -> Table:
-    """Create the table from the columns of the rows; another run may have created it."""
+    """Create the table from the columns of the rows, unless another run has created it."""
     catalog.create_database(wanted.table.partition(".")[0], exist_ok=True)
     return catalog.create_table(
         wanted.table,

@@ -37,7 +37,7 @@ class LakeJobDecoratedOperator(LakeFunctionOperator):
 
     @classmethod
     def refuse_function(cls, function: Callable[..., Any], given: Collection[str]) -> None:
-        """Refuse also a function that has no argument for the table."""
+        """Refuse also a function that has neither of the arguments ``table`` and ``spark``."""
         super().refuse_function(function, given)
         parameters = inspect.signature(function).parameters
         takes_any = any(each.kind is each.VAR_KEYWORD for each in parameters.values())
@@ -48,7 +48,7 @@ class LakeJobDecoratedOperator(LakeFunctionOperator):
             )
 
     def _run(self, request: JobRequest, context: Context) -> dict[str, Any]:
-        """Return the function's return value and its duration."""
+        """Call the function; return its return value, and its duration in seconds."""
         from airflow.sdk.execution_time.callback_runner import create_executable_runner
         from airflow.sdk.execution_time.context import context_get_outlet_events
 

@@ -32,7 +32,7 @@ def readable_rows(returned: Any, table: Table | None, kinds: str | None, functio
 
 
 def columns_of(rows: Any, kinds: str | None) -> tuple[pa.Schema, Any]:
-    """Return the columns of rows, empty if there are no rows, and an iterator or table of all
+    """Return the columns of rows, empty if there are no rows, and an iterator or table with all
     rows.
     """
     if _is_spark_frame(rows):
@@ -78,7 +78,7 @@ def _is_spark_frame(rows: Any) -> bool:
 def _from_dictionaries(
     rows: list[Any] | tuple[Any, ...], table: Table | None, kinds: str | None, function: str
 ) -> pa.Table:
-    """Return dicts as a table; an unknown name is refused, a missing one is null."""
+    """Return dicts as a table: an unknown name is refused, a missing name is null."""
     import pyarrow as pa
 
     from lakeformat import InvalidRequestError
@@ -101,7 +101,7 @@ def _from_dictionaries(
             f"function {function!r} returned rows without any column: name the columns in each row"
         )
     columns = names if schema is None else schema.names
-    try:  # by columns: without a schema Arrow uses only the names of the first row
+    try:  # by column: from rows Arrow takes only the first row's names
         read = pa.table({name: [row.get(name) for row in rows] for name in columns}, schema=schema)
     except (pa.ArrowException, ValueError, TypeError, OverflowError) as reason:
         raise InvalidRequestError(
@@ -113,7 +113,7 @@ def _from_dictionaries(
 
 
 def _refuse_loss(rows: list[Any] | tuple[Any, ...], read: pa.Table, function: str) -> None:
-    """Refuse values that Arrow would truncate: 1.5 to 1, a time to its day."""
+    """Refuse values that Arrow would truncate, such as 1.5 to 1, or a timestamp to its day."""
     from lakeformat import InvalidRequestError
 
     for field in read.schema:

@@ -67,7 +67,9 @@ class LakeHook(BaseHook):
         return read_connection(connection)
 
     def _found(self) -> Connection:
-        """Return the connection; raise AirflowNotFoundException only if no backend has it."""
+        """Return the connection; raise AirflowNotFoundException only if no secrets backend
+        has it.
+        """
         try:
             return self.get_connection(self.lake_conn_id)
         except AirflowNotFoundException:
@@ -79,7 +81,7 @@ class LakeHook(BaseHook):
         return self._catalog
 
     def table(self, name: str) -> Table:
-        """Open a table by its name ``database.table``, in its newest state."""
+        """Open a table by its name ``database.table``; it sees the newest snapshots."""
         return self._catalog.table(name)
 
     def latest_snapshot(self, name: str) -> Snapshot | None:
@@ -103,7 +105,7 @@ class LakeHook(BaseHook):
         return self.table(name).health(**wanted)
 
     def commit_id(self, context: Context, name: str) -> CommitId:
-        """Return the identity of the running task's commit to a table, the same one in each
+        """Return the identity of the running task's commit to a table, which is the same in each
         attempt.
 
         Call it before the table is read or written.
@@ -146,8 +148,8 @@ class LakeHook(BaseHook):
 
 
 def _verdict(location: str, databases: list[str], findings: list[Finding]) -> tuple[bool, str]:
-    """Return the result. Only the warehouse can fail: Java and Spark may be missing on the API
-    server.
+    """Return the result of the test. Only the warehouse can fail it, because Java and Spark may be
+    missing on the API server.
     """
     warehouse = next(finding for finding in findings if finding.name == "warehouse")
     if warehouse.status == "fail":

@@ -48,9 +48,7 @@ def _dag(dag_id: str, tables: list[TablePolicy], more: Mapping[str, Any]) -> DAG
 
 
 def _check_schedule(dag: DAG, first: TablePolicy) -> None:
-    """Check the schedule as Airflow does later, but name the table and the schedule in the
-    error.
-    """
+    """Check the schedule as Airflow does later, but with table and schedule in the error."""
     try:
         dag.timetable.validate()
     except AirflowTimetableInvalid as reason:

@@ -1,4 +1,4 @@
-"""Checks whether a compaction is due, before a worker or a cluster is used for it."""
+"""Checks if a compaction is due, before a worker or a cluster is used for it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def due_compaction(
     min_files: int = 1,
     max_bytes: int | None = None,
 ) -> dict[str, Any] | None:
-    """Return how much a compaction would read; None if too little is due, or more than its
+    """Return how much a compaction would read; None if that is too little, or more than the
     quota.
     """
     from lakeformat import NotFoundError
@@ -41,8 +41,8 @@ def due_compaction(
         return None
     if max_bytes is not None and found["bytes"] > max_bytes:
         _log.warning(
-            "%s: not compacted, because it would read %d bytes and the quota is %d: raise "
-            "max_bytes, or compact some partitions by hand",
+            "%s: not compacted, because the compaction would read %d bytes and the quota is %d: "
+            "raise max_bytes, or compact some partitions by hand",
             table,
             found["bytes"],
             max_bytes,
@@ -88,7 +88,7 @@ def due_tables(
 
 
 def _check(min_files: int, max_bytes: int | None) -> None:
-    """Refuse a wrong threshold without a retry: it is a mistake of the DAG's author."""
+    """Fail the task without a retry for a wrong threshold: it is a mistake of the DAG's author."""
     try:
         Gate(min_files=min_files, max_bytes=max_bytes)
     except PolicyError as reason:

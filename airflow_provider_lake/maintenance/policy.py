@@ -1,4 +1,4 @@
-"""Reads ``lake.yaml``, the steps and schedule of each table, into checked values.
+"""Reads ``lake.yaml``, which has the steps and the schedule of each table, and checks all values.
 
 Settings are inherited: a table overrides its database, which overrides ``defaults``. A step set to
 ``false`` is left out. Nothing but the file is read, so the same file gives the same DAGs.
@@ -50,12 +50,12 @@ _LEAST = {"pool_slots": 1, "retries": 0}
 
 
 class PolicyError(ValueError):
-    """A policy is wrong; the message names the place."""
+    """A policy is wrong; the message names the place in the file."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gate:
-    """The least files that a compaction needs to run, and the most bytes it may read."""
+    """The fewest files for which a compaction runs, and the most bytes that it may read."""
 
     min_files: int = 1
     max_bytes: int | None = None
@@ -131,7 +131,9 @@ def read_policy(source: str | Path | Mapping[str, Any]) -> LakePolicy:
 
 
 def read_steps(table: str, given: object) -> tuple[dict[str, dict[str, Any]], Gate | None]:
-    """Return the steps in the order they run, and the gate among them, if there is one."""
+    """Return the steps in the order in which they run, and the gate of the compaction if there is
+    one.
+    """
     where = f"{table}: steps"
     values = _mapping(where, given)
     _refuse_unknown(where, values, STEPS)
@@ -212,7 +214,9 @@ def _table(name: str, layers: Iterable[Mapping[str, Any]]) -> TablePolicy:
             merged[key] = _merge(name, key, merged.get(key), value)
     settings = {key: merged[key] for key in _SETTINGS if key in merged}
     if "schedule" not in settings:
-        raise PolicyError(f"{name} has no schedule: give one to it, its database or defaults")
+        raise PolicyError(
+            f"{name} has no schedule: set one for the table, its database or defaults"
+        )
     steps, gate = read_steps(name, {step: merged[step] for step in STEPS if step in merged})
     check_settings(name, settings)
     return TablePolicy(table=name, steps=steps, gate=gate or Gate(), **settings)
@@ -252,12 +256,16 @@ def _merge(name: str, key: str, before: Any, value: Any) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """Return a date as text: YAML reads an unquoted 2024-01-31 as a date, operators take text."""
+    """Return a date as text, because operators take text, but YAML reads an unquoted 2024-01-31 as
+    a date.
+    """
     return value.isoformat() if isinstance(value, date) else value
 
 
 def _named(where: str, values: Mapping[Any, Any]) -> list[tuple[str, Any]]:
-    """Return entries sorted by name; YAML reads unquoted ``no`` as false and ``007`` as seven."""
+    """Return entries sorted by name. Refuse names that are not text: YAML reads unquoted ``no`` as
+    false and ``007`` as seven.
+    """
     for name in values:
         if not isinstance(name, str):
             raise PolicyError(f"{where} has the name {name!r}, which is not a string: quote it")

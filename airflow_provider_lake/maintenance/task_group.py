@@ -87,7 +87,7 @@ def _gated(
     gate: Gate,
     shared: Mapping[str, Any],
 ) -> Any:
-    """Return the first task of a step: the step itself, or the check whether it is due."""
+    """Return the first task of a step: the step itself, or the gate before it."""
     if name != "compact":
         return step
 

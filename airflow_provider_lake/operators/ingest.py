@@ -21,7 +21,7 @@ from spark_jobs.job_requests.ingest import (
 __all__ = ["LakeIngestOperator"]
 
 _SECRET_NAME = re.compile(r"(?i)passw|secret|token|credential|private")
-# The last is Oracle's: ``jdbc:oracle:thin:scott/tiger@//host``.
+# The last form is Oracle's: ``jdbc:oracle:thin:scott/tiger@//host``.
 _SECRET_URL = re.compile(
     r"(?i)//[^/@?]*:[^@?]+@|[?;&]\s*\w*(passw|pwd|secret|token)\w*\s*=|:thin:[^@/]+/[^@]+@"
 )

@@ -155,8 +155,8 @@ class LakeWarehouseJobOperator(LakeJobMixin, LakeSparkArguments, metaclass=Refus
         return result
 
     def _run_on_spark(self, request: JobRequest, context: Context) -> JobResult:
-        """Submit the job and return its result: a commit in the table counts first, then the job's
-        report.
+        """Submit the job and return its result, or that of an earlier attempt whose commit is in
+        the table.
         """
         if self._is_published(request):
             self.log.info("an earlier attempt has published this commit: Spark is not started")
@@ -194,9 +194,7 @@ class LakeWarehouseJobOperator(LakeJobMixin, LakeSparkArguments, metaclass=Refus
         return result
 
     def _submit(self, submission: LakeSparkSubmission, context: Context) -> AirflowException | None:
-        """Submit and wait; return the failure that the stock operator reports, for the caller to
-        judge.
-        """
+        """Submit the job and wait; return the failure that the stock operator reports, or None."""
         try:
             submission.submit_and_wait(context)
         except AirflowFailException:

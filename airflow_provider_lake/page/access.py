@@ -1,7 +1,7 @@
 """Access to the pages; Airflow mounts a plugin's app without any check.
 
-The snapshots of a task need the right to see the task and its XComs, a table the right to read its
-connection. Both are checked by the auth manager, as on Airflow's own pages.
+To see the snapshots of a task, a user needs the right to see the task and its XComs; to see a
+table, the right to read its connection. The auth manager checks both, as on Airflow's own pages.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from airflow_provider_lake.page.team_lake import has_teams
 __all__ = ["User", "lake_connections", "may_read_connection", "may_see_task"]
 
 User = Annotated[BaseUser, Depends(get_user)]
-"""The signed-in user; without one the answer is 401."""
+"""The signed-in user; a request without a user is answered with 401."""
 
 may_read_connection = [Depends(requires_access_connection("GET"))]
 """For routes with ``connection_id`` in their path."""

@@ -37,7 +37,7 @@ app = FastAPI(title="Lake tables", openapi_url=None, docs_url=None, redoc_url=No
 
 
 class _TroubleError(Exception):
-    """A page that cannot be shown; ``where`` names it."""
+    """An error on a page; ``where`` names the page for the log."""
 
     def __init__(self, error: Exception, where: str) -> None:
         self.error = error
@@ -102,7 +102,7 @@ async def task(
 async def _asked(work: Callable[[], T], where: str) -> T:
     try:
         return await beside_the_loop(work)
-    except Exception as error:  # the process boundary: every error becomes a page
+    except Exception as error:  # The boundary of the application: every error becomes a page.
         raise _TroubleError(error, where) from error
 
 

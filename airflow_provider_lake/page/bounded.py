@@ -11,7 +11,9 @@ from typing import TypeVar
 __all__ = ["AT_ONCE", "PATIENCE_SECONDS", "BusyError", "SlowError", "beside_the_loop"]
 
 AT_ONCE = 4
-"""The most pages that read tables at a time, so that hanging ones do not fill the API server."""
+"""The most pages that read tables at a time, so that hanging storages do not block the API
+server.
+"""
 PATIENCE_SECONDS = 20.0
 
 _free = threading.BoundedSemaphore(AT_ONCE)
@@ -20,7 +22,7 @@ T = TypeVar("T")
 
 
 class BusyError(Exception):
-    """The limit of pages that read tables at a time is reached."""
+    """As many pages as the limit allows are already reading tables."""
 
 
 class SlowError(Exception):
@@ -59,12 +61,12 @@ async def beside_the_loop(work: Callable[[], T]) -> T:
 
     try:
         threading.Thread(target=run, name="lake-page", daemon=True).start()
-    except RuntimeError:  # the machine has no thread left
+    except RuntimeError:  # the machine cannot start another thread
         _free.release()
         raise BusyError from None
     try:
         return await asyncio.wait_for(done, PATIENCE_SECONDS)
     except TimeoutError:
         if done.done() and not done.cancelled():
-            raise  # the timeout of the work itself
+            raise  # a timeout that the work itself has raised
         raise SlowError from None

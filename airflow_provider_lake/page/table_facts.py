@@ -25,7 +25,7 @@ class TableNames:
     location: str
     databases: dict[str, list[str]]
     left_out: int
-    """The number of tables beyond those that a page can show."""
+    """The number of tables that are not listed, because a page has a limit."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +41,7 @@ class TableFacts:
     """The newest snapshots, newest first."""
     last_compaction: Snapshot | None
     looked_back: int
-    """The number of snapshots that were read to find it."""
+    """The number of snapshots that were read to find the last compaction."""
     now_millis: int
 
 

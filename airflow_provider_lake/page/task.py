@@ -84,12 +84,14 @@ def changes_of_task(task: OneTask) -> TaskChanges:
 
 
 def _is_of(found: str, user: str) -> bool:
-    """Return True for the task's commit user, also with the suffix that a compaction adds."""
+    """Return True for a commit user of this task, also with the suffix that a compaction adds."""
     return found == user or found.startswith(f"{user}.")
 
 
 def _candidates(table: Table, result: Mapping[str, Any]) -> list[Position]:
-    """Yield numbers of snapshots that may be the task's: the range it named, else the newest."""
+    """Yield numbers of snapshots that the task may have published: the range that it named, else
+    the newest.
+    """
     last, before = result.get("snapshot_id"), result.get("previous_snapshot_id")
     if type(last) is not int:
         return table.positions(limit=_LOOKED_BACK)

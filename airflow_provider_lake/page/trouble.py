@@ -14,7 +14,7 @@ __all__ = ["Trouble", "of_access", "trouble_of"]
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """An error page; the text of what happened may repeat a secret."""
+    """The text of an error page; ``happened`` may repeat a secret from the error."""
 
     status: int
     title: str
@@ -29,16 +29,16 @@ _OF_ACCESS = {
     ),
     403: (
         "You may not see this page",
-        "a table needs the right to read its connection, a task the right to see its DAG: ask the "
-        "administrator of Airflow for it",
+        "for a table you need the right to read its connection, for a task the right to see its "
+        "DAG: ask the administrator of Airflow for it",
     ),
     404: ("This page does not exist", "start at the list of tables: Browse, then Lake tables"),
 }
 
 
 def trouble_of(error: Exception) -> Trouble:
-    """Return the page for an error. The text of a foreign error may hold secrets: only the log has
-    it.
+    """Return the page for an error. The text of an error from outside the library may contain
+    secrets, so only the log has it.
     """
     from lakeformat import LakeError
 
@@ -108,7 +108,7 @@ def _of_lake(error: Exception) -> Trouble:
             CorruptTableError,
             500,
             "The table is damaged",
-            "stop all writers of the table, and check the file that is named",
+            "stop all writers of the table, and check the file that the error names",
         ),
     )
     for kind, status, title, next_step in answers:

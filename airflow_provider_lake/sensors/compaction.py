@@ -1,4 +1,4 @@
-"""Waits until a compaction has enough to do."""
+"""Waits until a compaction has enough files to work on."""
 
 from __future__ import annotations
 

@@ -106,9 +106,11 @@ class LakeTableSensor(CheckedArguments, BaseSensorOperator, metaclass=RefusingCo
         if self.deferrable and self.poke_interval <= 0:
             raise LakeArgumentError(
                 f"task {self.task_id!r}: argument 'poke_interval' must be a number of seconds "
-                "above 0: without a pause the triggerer would never stop asking"
+                "above 0: without a pause the triggerer would check the table all the time"
             )
         try:
             self.condition()
-        except ValueError as reason:  # a template that renders to a wrong value does so again
+        except (
+            ValueError
+        ) as reason:  # a template that renders to a wrong value does so in a retry, too
             raise LakeArgumentError(f"task {self.task_id!r}: {reason}") from None

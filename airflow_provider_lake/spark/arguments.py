@@ -1,9 +1,9 @@
 """The arguments of the stock Spark operator, for operators that may never start Spark.
 
-Importing the stock operator is several times slower than importing ours, because it imports the
-OpenLineage provider. So the arguments are declared here with types, and a contract test compares
-them with the stock operator's. The stock operator is created when a job is submitted
-(``submission.py``).
+Importing the stock operator takes several times longer than importing the operators of this
+provider, because it imports the OpenLineage provider. So the arguments are declared here with
+types, and a contract test compares them with the stock operator's. The stock operator is created
+when a job is submitted (``submission.py``).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ __all__ = ["SPARK_ARGUMENTS", "LakeSparkArguments"]
 
 
 class LakeSparkArguments(BaseOperator):
-    """Keeps the arguments for spark-submit; the ``SparkSubmitOperator`` describes each."""
+    """Keeps the arguments for spark-submit; ``SparkSubmitOperator`` documents each of them."""
 
     def __init__(
         self,

@@ -22,7 +22,7 @@ def main(words: list[str]) -> None:
         import ctypes
 
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:  # it died before the kernel was asked
+    if os.getppid() != parent:  # the parent died before the kernel was asked to watch it
         sys.exit(143)
     try:
         os.execvp(command[0], command)

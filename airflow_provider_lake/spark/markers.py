@@ -1,4 +1,4 @@
-"""Reads the lines that a job prints for programs, among all other output of a driver."""
+"""Reads the lines that a job prints for this provider, among all other output of a driver."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ class JobOutput:
 
     def __init__(self, *, on_spark: Callable[[dict[str, Any]], None] | None = None) -> None:
         self.result: dict[str, Any] | None = None
-        """The last whole report; the last one, because a driver may be started twice."""
+        """The last complete report, because a driver may be started twice."""
         self._on_spark = on_spark
 
     def reading(self, lines: Iterator[str]) -> Iterator[str]:
-        """Yield the lines; marked lines are read and replaced by readable ones."""
+        """Yield the lines; read marked lines, and yield readable lines in their place."""
         for line in lines:
             yield self._read(line)
 

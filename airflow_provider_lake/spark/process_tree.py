@@ -17,7 +17,7 @@ _PAUSE_SECONDS = 0.05
 
 
 class ProcessTree:
-    """A started process and its descendants, as they were at one moment.
+    """A process and its descendants, as they were when this object was made.
 
     The descendants must be listed before the first of them ends: the children of a dead process
     cannot be found any more.
@@ -72,7 +72,7 @@ def _wait(processes: Iterable[psutil.Process], seconds: float) -> list[psutil.Pr
 
 
 def _runs(process: psutil.Process) -> bool:
-    """Return True if a process still runs; one that waits to be reaped does not."""
+    """Return True if a process still runs; a process that waits to be reaped does not."""
     try:
         return bool(process.is_running() and process.status() != psutil.STATUS_ZOMBIE)
     except psutil.NoSuchProcess:

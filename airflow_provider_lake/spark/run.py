@@ -83,17 +83,17 @@ def prepared_run(
 ) -> Iterator[SparkRun]:
     """Yield a run; its private files are deleted afterwards.
 
-    ``name`` is the same for every attempt of a task: a retry may find the first driver still at
-    work.
+    ``name`` is the same for every attempt of a task, because a retry may find the driver of the
+    first attempt still at work.
     """
     given = given_keys(request)
     private = {key: given[key] for key in _TRAVELS if given.get(key)}
     if private and is_driver_elsewhere:
         raise AirflowFailException(
-            f"{' and '.join(private)} can reach a driver only by its environment: in deploy mode "
-            "'cluster' configure them on the cluster, or use deploy_mode='client'"
+            f"{' and '.join(private)} can be passed to a driver only in its environment: in "
+            "deploy mode 'cluster' configure them on the cluster, or use deploy_mode='client'"
         )
-    with tempfile.TemporaryDirectory(prefix="lake-task-") as folder:  # for its owner alone
+    with tempfile.TemporaryDirectory(prefix="lake-task-") as folder:  # readable only by its owner
         result_uri = f"{(result_folder or folder).rstrip('/')}/{name}.json"
         text = json.dumps({k: v for k, v in given.items() if k not in _TRAVELS})
         if len(text.encode()) > _LONGEST_ARGUMENT:

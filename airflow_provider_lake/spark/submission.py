@@ -19,9 +19,10 @@ __all__ = ["LakeSparkSubmission"]
 
 
 class LakeSparkSubmission(SparkSubmitOperator):
-    """Submits as the stock operator does, with a hook of ours; it is not a task of a DAG.
+    """Submits as the stock operator does, with the hook of this provider; it is not a task of a
+    DAG.
 
-    All its arguments are rendered. The stock operator chooses by the master and the deploy mode: it
+    All its arguments are rendered. The stock operator decides by the master and the deploy mode: it
     waits for spark-submit, or it follows a driver on the cluster, which a retry finds again.
     """
 
@@ -57,7 +58,7 @@ class LakeSparkSubmission(SparkSubmitOperator):
         inspect.unwrap(SparkSubmitOperator.execute)(self, context)
 
     def _get_hook(self) -> LakeSparkSubmitHook:
-        """Return our hook with the stock operator's arguments."""
+        """Return the hook of this provider with the stock operator's arguments."""
         return LakeSparkSubmitHook(
             connection=self._connection,
             process_env=self._process_env,

@@ -1,8 +1,8 @@
 """The stock hook of spark-submit, with additions for tasks that commit.
 
 No process outlives its task, no master is guessed, secrets are passed only in the environment, and
-the job's output is read. Each method here overrides one of the stock class; a contract test for
-each fails when upstream changes it.
+the job's output is read. Each method here overrides a method of the stock class; a contract test
+for each fails when upstream changes that method.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class LakeSparkSubmitHook(SparkSubmitHook):
         self._process_env = dict(process_env)
         try:
             super().__init__(**stock)
-        except (NameError, RuntimeError) as reason:  # a missing import of the stock hook
+        except (NameError, RuntimeError) as reason:  # the stock hook misses an import
             raise AirflowFailException(
                 "Spark on Kubernetes needs Airflow's Kubernetes provider: run "
                 "pip install apache-airflow-providers-cncf-kubernetes"
@@ -84,16 +84,18 @@ class LakeSparkSubmitHook(SparkSubmitHook):
         return bool(self._connection["deploy_mode"] == "cluster")
 
     def submit(self, application: str = "", **kwargs: Any) -> str | None:
-        """Submit, after the result of an earlier submission was deleted."""
+        """Delete the result of an earlier submission, then submit."""
         self._before_submit()
         try:
             return super().submit(application, **kwargs)
         finally:
             if self._submit_sp is not None and self._submit_sp.stdout is not None:
-                self._submit_sp.stdout.close()  # the stock code leaves it to the garbage collector
+                self._submit_sp.stdout.close()  # the stock code never closes it
 
     def on_kill(self) -> None:
-        """End spark-submit, its JVM, the driver and their children; then what runs on a cluster."""
+        """End spark-submit, its JVM, the driver and their children; then the driver on a
+        cluster.
+        """
         self.was_killed = True
         started = ProcessTree(self._submit_sp)
         if not self.is_driver_elsewhere:

@@ -1,7 +1,7 @@
 """Ends a task whose supervisor has died: its result is lost, and its retry may already run.
 
-The supervisor is the process by which Airflow watches the task's process. Airflow does not end the
-task until it sends something, which a job may not do for hours.
+Airflow watches the task's process with another process, the supervisor. Without it the task ends
+only when it sends something to the supervisor, which may take a job hours.
 """
 
 from __future__ import annotations
@@ -23,7 +23,9 @@ _GRACE_SECONDS = 10.0
 
 @contextmanager
 def ending_with_the_supervisor() -> Iterator[None]:
-    """Inside, the death of the supervisor acts as the SIGTERM of a user's "mark failed"."""
+    """Treat the death of the supervisor, inside the block, like the SIGTERM of a user's "mark
+    failed".
+    """
     if not _has_supervisor():
         yield
         return

@@ -1,4 +1,6 @@
-"""The position of a table's watcher, and the changes since: no I/O but one read."""
+"""The position of a table's watcher, and the changes since then; reads at most one snapshot
+range.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,7 @@ class Wanted:
 
 
 def read_cursor(kept: Any) -> Position | None:
-    """Return the position that was kept, also by an earlier version; None if there is none."""
+    """Return the stored position, also one of an earlier version; None if there is none."""
     from lakeformat import InvalidRequestError, Position
 
     try:

@@ -30,7 +30,9 @@ __all__ = ["LakeSnapshotEventTrigger"]
 _log = logging.getLogger(__name__)
 
 _STORED_SECONDS = 3.0
-"""A triggerer passes on events every second: after this time Airflow has stored an event."""
+"""The seconds after which Airflow has stored an event; a triggerer passes on events every
+second.
+"""
 
 
 class LakeSnapshotEventTrigger(BaseEventTrigger):
@@ -43,11 +45,11 @@ class LakeSnapshotEventTrigger(BaseEventTrigger):
 
     The position is kept in the asset's state store: commits made while no triggerer runs, or while
     Airflow has ended the watcher, are reported afterwards. A crash right after an event may send it
-    a second time. So consumers read what is new to them (``snapshot_range``), not what an event
-    names.
+    a second time. So a run should read the snapshots that are new to it (``snapshot_range``), not
+    those that an event names.
 
     All watchers of one connection with the same interval share one loop. ``lake_asset`` sets
-    ``asset``: two assets with an equal trigger would have no place to keep the position.
+    ``asset``, because Airflow cannot store the position if two assets have an equal trigger.
     """
 
     def __init__(
@@ -116,14 +118,14 @@ class LakeSnapshotEventTrigger(BaseEventTrigger):
                     yield TriggerEvent(event)  # type: ignore[no-untyped-call]
                     await asyncio.sleep(min(_STORED_SECONDS, self.poll_interval))
                 if cursor is not None and (kept is None or not cursor.is_exactly(kept)):
-                    # Stored now: by the next check Airflow may have ended this watcher.
+                    # Stored now, because Airflow may have ended this watcher by the next check.
                     await self._keep(cursor)
                     kept = cursor
         finally:
             watch.leave(self.table)
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
-        """Yield the events with a loop of its own, for an Airflow without shared loops."""
+        """Yield the events with a loop of its own, for Airflow versions without shared loops."""
         arguments = self.serialize()[1]
         async with (
             aclosing(self.open_shared_stream(arguments)) as ticks,

@@ -36,7 +36,7 @@ _log = logging.getLogger(__name__)
 
 
 def look(hook: LakeHook, table: str, condition: Condition) -> dict[str, Any] | None:
-    """Check a table once; return None if it does not exist yet or cannot be reached now."""
+    """Check a table; return None if it does not exist yet or cannot be reached now."""
     from lakeformat import NotFoundError, UnavailableError
 
     try:
@@ -60,7 +60,7 @@ def check_watched(table: str, lake_conn_id: str, poll_interval: float) -> None:
 
 
 def _as_given(value: object) -> object:
-    """Return the value without its type: a DAG's author may pass any."""
+    """Return the value as type ``object``: a DAG's author may pass a value of any type."""
     return value
 
 
@@ -86,7 +86,7 @@ class LakeConditionTrigger(BaseTrigger):
         self.poll_interval = poll_interval
 
     def serialize(self) -> tuple[str, dict[str, Any]]:
-        """Return the class path and the arguments that build it again in the triggerer."""
+        """Return the class path, and the arguments with which the triggerer builds this trigger."""
         return f"{type(self).__module__}.{type(self).__qualname__}", {
             "table": self.table,
             "condition": self.condition,
@@ -140,7 +140,7 @@ class LakeSnapshotTrigger(LakeConditionTrigger):
         )
 
     def serialize(self) -> tuple[str, dict[str, Any]]:
-        """Return the class path and the arguments that build it again in the triggerer."""
+        """Return the class path, and the arguments with which the triggerer builds this trigger."""
         path, arguments = super().serialize()
         wanted = arguments.pop("condition")
         kept = {key: wanted[key] for key in ("after_snapshot", "kinds", "changelog")}

@@ -45,9 +45,7 @@ class Watch:
     _fresh: set[str] = field(default_factory=set)
 
     def join(self, table: str) -> None:
-        """Watch a table from the next check on, which reports its newest snapshot, changed or
-        not.
-        """
+        """Watch a table; the next check reports its newest snapshot, changed or not."""
         self.tables[table] += 1
         self._fresh.add(table)
 
@@ -57,7 +55,7 @@ class Watch:
         self.tables += Counter()  # removes tables without a watcher
 
     def report_again(self, table: str) -> None:
-        """Report the newest snapshot of a table at the next check, changed or not."""
+        """Report the newest snapshot of a table in the next check, changed or not."""
         self._fresh.add(table)
 
     def take_fresh(self) -> set[str]:
@@ -75,8 +73,8 @@ def watch_of(key: WatchKey) -> Watch:
 
 
 async def open_ticks(key: WatchKey, lake_conn_id: str, poll_interval: float) -> AsyncIterator[Tick]:
-    """Yield a check after each interval, for ever; the time to handle a check is part of the
-    interval.
+    """Yield a check at each interval, without end; the interval includes the time to handle a
+    check.
     """
     while (heads := await asyncio.to_thread(_opened, lake_conn_id)) is None:
         await asyncio.sleep(poll_interval)
@@ -91,7 +89,7 @@ async def open_ticks(key: WatchKey, lake_conn_id: str, poll_interval: float) -> 
 
 
 def _opened(lake_conn_id: str) -> Heads | None:
-    """Open the tables of a catalog; None while it does not answer, such as a stopped SQL
+    """Open the tables of a catalog; None while the catalog does not answer, such as a stopped SQL
     database.
     """
     from lakeformat import UnavailableError

@@ -1,4 +1,4 @@
-"""The baseline in a file of its own: its task imports nothing that is not Airflow's."""
+"""The baseline: a DAG file that imports nothing but Airflow."""
 
 from airflow.sdk import DAG, task
 

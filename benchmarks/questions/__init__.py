@@ -1,1 +1,1 @@
-"""One module per question; its ``QUESTION`` is found by listing this folder."""
+"""One module for each question, which defines ``QUESTION``."""

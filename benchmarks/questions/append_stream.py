@@ -18,7 +18,7 @@ Batches = Iterator[pa.RecordBatch]
 
 
 def by_row_group(table: Path, _: Path) -> Callable[[], Batches]:
-    """The table's files by pyarrow alone, in the way that lets go of what it has read."""
+    """Read the table's files with pyarrow alone, by row group, so that memory is freed early."""
     files = data_files(table)
     return lambda: (
         batch
@@ -29,7 +29,7 @@ def by_row_group(table: Path, _: Path) -> Callable[[], Batches]:
 
 
 def by_file(table: Path, _: Path) -> Callable[[], Batches]:
-    """The table's files by pyarrow alone, in the way that is written first."""
+    """Read the table's files with pyarrow alone, in the most obvious way."""
     files = data_files(table)
     return lambda: (
         batch for file in map(pq.ParquetFile, files) for batch in file.iter_batches(BATCH_ROWS)
@@ -37,7 +37,7 @@ def by_file(table: Path, _: Path) -> Callable[[], Batches]:
 
 
 def to_batches(table: Path, _: Path) -> Callable[[], Batches]:
-    """Run the public call, including the planning of files."""
+    """Call ``to_batches``, which includes the planning of files."""
     return lambda: open_table(table).scan().to_batches()
 
 

@@ -23,7 +23,9 @@ ReadBack = Callable[[], pa.Table]
 def plain_parquet(
     rows: pa.Table, folder: Path, *, dictionary_columns: bool | list[str]
 ) -> Callable[[], ReadBack]:
-    """One durable file by pyarrow alone, with the row groups and the compression of a table."""
+    """Write one durable file with pyarrow alone, with the row groups and the compression of a
+    table.
+    """
     path = folder / "plain.parquet"
 
     def work() -> ReadBack:
@@ -48,7 +50,7 @@ def plain_parquet(
 
 
 def table_write(rows: pa.Table, folder: Path) -> Callable[[], ReadBack]:
-    """Run the public call on an existing empty table."""
+    """Call ``write`` on an existing empty table."""
     table = create_table(folder)
 
     def work() -> ReadBack:

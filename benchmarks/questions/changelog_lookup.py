@@ -26,7 +26,9 @@ PRODUCERS = {BASELINE: "none", "lookup": "lookup", "full-compaction": "full-comp
 
 
 def write_table(folder: Path, rows: int) -> None:
-    """Half of the rows are compacted; those of each new run are there with a chance of a half."""
+    """Write a table of which half of the rows are compacted; each new run has half of all rows, at
+    random.
+    """
     random = np.random.default_rng(SEED)
     catalog = lake.open_catalog(str(folder))
     catalog.create_database("bench")
@@ -47,7 +49,7 @@ def _run(keys: np.ndarray, values: pa.Table) -> pa.Table:
 
 
 def compact(table: Path, folder: Path, *, producer: str) -> Callable[[], Made]:
-    """Compact everything once, with its changelog."""
+    """Compact the table in full once, with its changelog."""
     shutil.copytree(table, folder / "wh", copy_function=os.link)
     catalog = lake.open_catalog(str(folder / "wh"))
     catalog.alter_table(NAME, lake.set_option("changelog-producer", producer))

@@ -1,4 +1,4 @@
-"""The latency of a commit: a few calls of the storage, and little beside them."""
+"""The latency of a commit: some storage calls, and little work besides."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ __all__ = ["QUESTION", "empty_table", "message_of"]
 
 FILES_PER_COMMIT = 100
 _WRITTEN_BYTES = (2_500, 1_000, 1_500)
-"""About what the manifest and the two lists of a commit weigh."""
+"""The approximate bytes of the manifest and the two lists of a commit."""
 
 Work = Callable[[], int]
 
 
 def write_count(folder: Path, commits: int) -> None:
-    """The data of this question is how often to commit."""
+    """Write the number of commits, which is the data of this question."""
     (folder / "commits").write_text(str(commits))
 
 
 def durable_files(commits: int, folder: Path) -> Work:
-    """The floor: as many durable files as a commit writes, and none of its reads."""
+    """Write as many durable files as a commit, but read nothing: the floor."""
     storage = LocalStorage()
 
     def work() -> int:
@@ -50,7 +50,7 @@ def durable_files(commits: int, folder: Path) -> Work:
 
 
 def commits_to(commits: int, folder: Path, *, files: int) -> Work:
-    """Commits of one file each to a table that has so many."""
+    """Return a candidate that commits one file at a time to a table with this number of files."""
     handle = empty_table(LocalStorage(), f"{folder}/orders")
     for _ in range(files // FILES_PER_COMMIT):
         commit_messages(handle, [message_of(FILES_PER_COMMIT)], CommitOptions())
@@ -68,7 +68,7 @@ def commits_to(commits: int, folder: Path, *, files: int) -> Work:
 
 
 def empty_table(storage: Storage, root: str) -> TableHandle:
-    """A table in this directory."""
+    """Create a table in this directory."""
     layout = TableLayout(root)
     schema = new_schema([("id", "BIGINT")], options=None, comment=None, time_millis=0)
     assert create_schema(storage, layout, schema)
@@ -76,7 +76,7 @@ def empty_table(storage: Storage, root: str) -> TableHandle:
 
 
 def message_of(files: int) -> CommitMessage:
-    """Names of files without content: a commit does not open them."""
+    """Return a message with files that do not exist, because a commit does not open them."""
     metas = tuple(
         DataFileMeta(
             file_name=f"data-{uuid.uuid4()}-0.parquet",

@@ -1,6 +1,6 @@
-"""Full compaction of a hundred buckets: several at a time in threads, or one after the other.
+"""Full compaction of a hundred buckets, in threads or one after the other.
 
-The report compares CPU time, which threads do not save: what they gain is in its wall times.
+The report compares CPU time, which threads do not save; their gain is in the wall times.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Full compaction of ten runs that share no key: their files are moved, not written."""
+"""Full compaction of ten runs that share no key: files are moved, not written."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from benchmarks.questions.merge_read import key
 __all__ = ["QUESTION"]
 
 QUESTION = compaction_question(
-    "What does compacting files cost that overlap nothing?",
+    "What does compacting files without overlap cost?",
     key=key,
     runs=ranges(10, again=0),
     target=1.0,

@@ -1,4 +1,4 @@
-"""Full compaction of five runs, half of whose BIGINT keys meet."""
+"""Full compaction of five runs; half of the keys, of type BIGINT, are in several runs."""
 
 from __future__ import annotations
 

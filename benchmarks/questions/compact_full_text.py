@@ -1,4 +1,4 @@
-"""Full compaction of five runs, half of whose text keys meet."""
+"""Full compaction of five runs; half of the keys, which are texts, are in several runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Full compaction of ten runs, each a range of keys that overlaps the one before by a tenth."""
+"""Full compaction of ten runs; each is a range of keys that overlaps a tenth of the range
+before.
+"""
 
 from __future__ import annotations
 

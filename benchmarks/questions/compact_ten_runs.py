@@ -1,4 +1,4 @@
-"""Full compaction of ten runs that have keys all over, a tenth of them from runs before."""
+"""Full compaction of ten runs with random keys, a tenth of them from earlier runs."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Expire snapshots of a table that keeps as many newer ones, and 100,000 files besides.
+"""Expires snapshots of two tables: one also keeps other snapshots and 100,000 files.
 
-Both tables delete the same snapshots. Every snapshot has replaced the files of the one before, so
-that an expiry has data files, manifests and lists to remove with each.
+Both expiries delete the same snapshots. Every snapshot has replaced the files of the snapshot
+before, so an expiry deletes data files, manifests and lists of each.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ Work = Callable[[], dict[Any, int]]
 
 
 def _write(folder: Path, going: int) -> None:
-    """The table of which half expires, and one without other snapshots."""
+    """Write a table of which half of the snapshots expire, and one of which all but one expire."""
     _write_table(folder / "half", going, snapshots=2 * going, staying=STAYING * going)
     _write_table(folder / "most", going, snapshots=going + 1, staying=0)
     (folder / "going").write_text(str(going))
@@ -64,7 +64,7 @@ def _write_table(folder: Path, going: int, *, snapshots: int, staying: int) -> N
     buckets.mkdir()
     for number in range(1, snapshots + 1):
         before, now = _batch(number - 1), _batch(number)
-        if number <= going:  # those that go are there
+        if number <= going:  # the files that will be deleted exist
             for name in now:
                 (buckets / name).write_bytes(b"x")
         base, delta = [*lasting], [_entry(FileKind.ADD, name) for name in now]
@@ -131,7 +131,7 @@ def _handle(folder: Path) -> TableHandle:
 
 
 def _expiring(data: Path, folder: Path, *, table: str) -> Work:
-    """Expire a copy, and count the deleted files."""
+    """Return a candidate that expires a copy, and counts the deleted files."""
     going = int((data / "going").read_text())
     copy = folder / table
     shutil.copytree(data / table, copy)

@@ -1,4 +1,6 @@
-"""Writing a primary-key table of four buckets: rows in no order are hashed, sorted, committed."""
+"""Writes unsorted rows to a primary-key table of four buckets: they are hashed, sorted,
+committed.
+"""
 
 from __future__ import annotations
 
@@ -28,20 +30,22 @@ ReadBack = Callable[[], pa.Table]
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """The same rows twice: as a user has them, and as the files of the buckets hold them."""
+    """The same rows in two forms: unsorted, as from a user, and sorted as in the files of the
+    buckets.
+    """
 
     shuffled: pa.Table
     runs: list[pa.Table]
 
 
 def shuffled_rows(rows: int) -> pa.Table:
-    """The sample rows, each key once, in no order."""
+    """Return the sample rows, each key once, unsorted."""
     order = np.random.default_rng(SEED).permutation(rows)
     return pa.Table.from_batches(sample_batches(rows)).take(pa.array(order)).combine_chunks()
 
 
 def sorted_runs(rows: pa.Table) -> list[pa.Table]:
-    """The rows of each bucket's file."""
+    """Return the rows of each bucket's file."""
     buckets = bucket_function("default", [atomic(TypeName.BIGINT)], BUCKETS)
     places = buckets([rows["k"].combine_chunks()])
     runs = []
@@ -58,7 +62,7 @@ def sorted_runs(rows: pa.Table) -> list[pa.Table]:
 
 
 def make_rows(folder: Path, rows: int) -> None:
-    """Keep both forms in Arrow files."""
+    """Write both forms to Arrow files."""
     shuffled = shuffled_rows(rows)
     for name, table in [("rows", shuffled), *enumerate(sorted_runs(shuffled))]:
         path = str(folder / f"{name}.arrow")
@@ -67,13 +71,15 @@ def make_rows(folder: Path, rows: int) -> None:
 
 
 def open_rows(folder: Path) -> Rows:
-    """Load both into memory."""
+    """Load both forms into memory."""
     runs = [read_rows(folder / f"{bucket}.arrow") for bucket in range(BUCKETS)]
     return Rows(read_rows(folder / "rows.arrow").combine_chunks(), runs)
 
 
 def ready_runs(rows: Rows, folder: Path) -> Callable[[], ReadBack]:
-    """The floor: a durable file per bucket by pyarrow alone, of rows that are in order already."""
+    """Write rows that are already sorted to a durable file for each bucket, with pyarrow alone: the
+    floor.
+    """
 
     def work() -> ReadBack:
         paths = [folder / f"{bucket}.parquet" for bucket in range(BUCKETS)]
@@ -104,13 +110,13 @@ def _write_file(path: Path, run: pa.Table) -> None:
 
 
 def create_table(catalog: lake.Catalog, name: str) -> lake.Table:
-    """An empty table for the rows."""
+    """Create an empty table for the rows."""
     catalog.create_database("bench", exist_ok=True)
     return catalog.create_table(name, SCHEMA, primary_key=["k"], options={"bucket": str(BUCKETS)})
 
 
 def table_write(rows: Rows, folder: Path) -> Callable[[], ReadBack]:
-    """Run the public call with its commit, on an existing empty table."""
+    """Call ``write``, which includes the commit, on an existing empty table."""
     table = create_table(lake.open_catalog(str(folder)), "bench.keyed")
 
     def work() -> ReadBack:
@@ -121,13 +127,13 @@ def table_write(rows: Rows, folder: Path) -> Callable[[], ReadBack]:
 
 
 def by_key(read_back: ReadBack) -> list[pa.Array]:
-    """The rows in one order, independent of their files."""
+    """Return the rows sorted by key, to compare them independent of their files."""
     rows = read_back().sort_by("k").combine_chunks()
     return [column.chunk(0) for column in rows.columns]
 
 
 QUESTION: Question[Rows, ReadBack] = Question(
-    sentence="What does writing rows in no order to a keyed table cost beyond sorted files?",
+    sentence="What does writing unsorted rows to a keyed table cost beyond writing sorted files?",
     rows=1_000_000,
     make_data=make_rows,
     open_data=open_rows,

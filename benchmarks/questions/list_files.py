@@ -1,4 +1,4 @@
-"""Listing every file of a large table for people, who must not wait longer than a program."""
+"""Lists every file of a large table for people, who should not wait longer than programs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["QUESTION"]
 TABLE = "keyed"
 
 Names = Callable[[], list[str]]
-"""Reads the names of the files back from what was printed."""
+"""Returns the file names that are in the output."""
 
 
 class _Terminal(io.TextIOWrapper):
@@ -33,7 +33,9 @@ class _Terminal(io.TextIOWrapper):
 def _printing(
     read_names: Callable[[str], list[str]], *words: str, columns: int = 0
 ) -> Candidate[Path, Names]:
-    """``lake files`` into a file, or into a terminal of so many columns."""
+    """Return a candidate that runs ``lake files`` into a file, or a terminal of this many
+    columns.
+    """
 
     def candidate(warehouse: Path, folder: Path) -> Callable[[], Names]:
         shown = folder / "shown"
@@ -61,7 +63,9 @@ def _in_array(text: str) -> list[str]:
 
 
 def _in_grid(text: str) -> list[str]:
-    """The last column; a line that begins with a blank carries on the one above it."""
+    """Return the values of the last column; a line that begins with a blank continues the line
+    above.
+    """
     heading, *lines = re.sub(r"\x1b\[[0-9;]*m", "", text).splitlines()
     names: list[str] = []
     for line in lines:

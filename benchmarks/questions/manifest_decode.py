@@ -1,4 +1,4 @@
-"""Decoding a manifest of a primary-key table."""
+"""Decodes a manifest of a primary-key table."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from lakeformat.paimon.options import TableOptions
 __all__ = ["QUESTION"]
 
 Decoded = Callable[[], bytes]
-"""Encodes what was decoded, so that answers can be compared without keeping the work's time."""
+"""Encodes decoded entries again, outside the measured time, to compare the answers."""
 
 
 def by_record(content: bytes, _: Path) -> Callable[[], Decoded]:
-    """Decode with fastavro: a dict per entry."""
+    """Decode with fastavro: a dict for each entry."""
 
     def work() -> Decoded:
         records = list(fastavro.reader(io.BytesIO(content)))
@@ -46,7 +46,7 @@ def by_column(content: bytes, _: Path) -> Callable[[], Decoded]:
 
 
 def _encoded(columns: ManifestColumns) -> bytes:
-    """Without the random bytes that end header and blocks."""
+    """Return the encoded entries without the random bytes after the header and each block."""
     content = encode_columns(columns, TableOptions({"manifest.compression": "null"}))
     return content.replace(content[-16:], b"")
 

@@ -1,4 +1,4 @@
-"""Encoding a manifest of a primary-key table, compressed as by default."""
+"""Encodes a manifest of a primary-key table, compressed as by default."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["QUESTION"]
 
 
 def by_record(content: bytes, _: Path) -> Callable[[], bytes]:
-    """By fastavro, from dictionaries that are ready."""
+    """Encode existing dicts with fastavro."""
     records = list(fastavro.reader(io.BytesIO(content)))
     schema = fastavro.parse_schema(MANIFEST_SCHEMA)
 
@@ -35,13 +35,13 @@ def by_record(content: bytes, _: Path) -> Callable[[], bytes]:
 
 
 def by_column(content: bytes, _: Path) -> Callable[[], bytes]:
-    """From columns that are ready, as merging and compaction have them."""
+    """Encode existing columns, as merging and compaction have them."""
     columns = decode_manifest(content, "sample")
     return lambda: encode_columns(columns, TableOptions())
 
 
 def by_entry(content: bytes, _: Path) -> Callable[[], bytes]:
-    """From entries, as a commit has them."""
+    """Encode existing entries, as a commit has them."""
     entries = decode_manifest(content, "sample").entries()
     return lambda: encode_columns(columns_of(entries), TableOptions())
 

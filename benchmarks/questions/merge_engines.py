@@ -1,4 +1,4 @@
-"""The same rows under each merge engine that makes new values."""
+"""Merges the same rows with each merge engine that computes new values."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ __all__ = ["QUESTION"]
 
 
 def deduplicate(table: Path, _: Path) -> Callable[[], Batches]:
-    """The last row of each key."""
+    """Keep the last row of each key."""
     return lambda: open_keyed(table).scan().to_batches()
 
 
 def partial_update(table: Path, _: Path) -> Callable[[], Batches]:
-    """The last value of each column that is not null."""
+    """Keep the last value of each column that is not null."""
     return lambda: open_keyed(table, merge_engine="partial-update").scan().to_batches()
 
 
 def aggregation(table: Path, _: Path) -> Callable[[], Batches]:
-    """Two sums and a maximum; of the texts the last ones."""
+    """Compute two sums and a maximum, and keep the last texts."""
     options = {
         "merge_engine": "aggregation",
         "fields__v__aggregate_function": "sum",
@@ -34,7 +34,7 @@ def aggregation(table: Path, _: Path) -> Callable[[], Batches]:
 
 
 QUESTION: Question[Path, Batches] = Question(
-    sentence="What do engines that make new values cost beyond keeping the last row?",
+    sentence="What do engines that compute new values cost beyond keeping the last row?",
     rows=10_000_000,
     make_data=lambda folder, rows: write_runs(folder, rows, key),
     open_data=lambda folder: folder,

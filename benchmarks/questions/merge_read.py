@@ -1,4 +1,4 @@
-"""Streaming a primary-key table of five overlapping runs, merged by a BIGINT key."""
+"""Streams a primary-key table of five overlapping runs, merged by a BIGINT key."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["QUESTION"]
 
 
 def key(numbers: Numbers) -> dict[str, pa.Array]:
-    """Numbers with gaps."""
+    """Return numbers with gaps."""
     return {"k": pa.array(numbers * 7 + 1_000_000_000)}
 
 

@@ -1,4 +1,4 @@
-"""Streaming a primary-key table of five overlapping runs, merged by a key of two columns."""
+"""Streams a primary-key table of five overlapping runs, merged by a key of two columns."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["QUESTION"]
 
 
 def key(numbers: Numbers) -> dict[str, pa.Array]:
-    """A text, and a number in it."""
+    """Return a text and a number as the key."""
     digits = np.char.zfill((numbers // 10).astype(np.str_), 9)
     line = pa.array((numbers % 10).astype(np.int32))
     return {"k": pa.array(np.char.add("order-", digits)), "line": line}

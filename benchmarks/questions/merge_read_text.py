@@ -1,4 +1,4 @@
-"""Streaming a primary-key table of five overlapping runs, merged by a STRING key."""
+"""Streams a primary-key table of five overlapping runs, merged by a STRING key."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["QUESTION"]
 
 
 def key(numbers: Numbers) -> dict[str, pa.Array]:
-    """Texts with one beginning."""
+    """Return texts that begin with the same characters."""
     digits = np.char.zfill((numbers * 7).astype(np.str_), 12)
     return {"k": pa.array(np.char.add("order-", digits))}
 

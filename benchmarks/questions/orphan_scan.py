@@ -1,7 +1,7 @@
-"""Finding the files nothing leads to among a million, on a store that only lists.
+"""Finds the unreferenced files among a million, on a storage that can only list.
 
-The listing is made up while it is asked for, so that the store itself takes no memory: every
-tenth object of a bucket is in no manifest. To see how time and memory grow, ask at other scales.
+The storage computes each listing on request, so it takes no memory itself. Every tenth object of a
+bucket is in no manifest. Other scales show how time and memory grow.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ ONE_IN = 10
 """One of this many objects is unreferenced."""
 OLD_MILLIS = 1_700_000_000_000
 COMMIT_MILLIS = OLD_MILLIS + 2 * 86_400_000
-"""Files of the day before the newest commit are left to writes under way."""
+"""The files of the day before the newest commit are kept, because running writes may own them."""
 SIZE = 1_000_000
 READERS = 16
 
@@ -58,7 +58,7 @@ Found = Callable[[], tuple[int, int]]
 
 
 class ListedStore:
-    """A storage whose buckets exist in listings alone; metadata lies in a folder."""
+    """A storage whose buckets exist only in listings; its metadata is in a folder."""
 
     def __init__(self, inner: Storage, root: str, objects: int) -> None:
         self._inner, self._root, self._objects = inner, root, objects
@@ -67,7 +67,7 @@ class ListedStore:
         return getattr(self._inner, name)
 
     def list(self, path: str) -> builtins.list[FileInfo]:
-        """Directories of buckets, and the objects in them."""
+        """List the directories of buckets, and their objects."""
         if path == self._root:
             buckets = (f"bucket-{number}" for number in range(-(-self._objects // PER_BUCKET)))
             made = [FileInfo(f"{path}/{name}", name, True, 0, 0) for name in buckets]
@@ -95,7 +95,7 @@ def _handle(folder: Path) -> TableHandle:
 
 
 def _write(folder: Path, rows: int) -> None:
-    """Manifests of all objects but every tenth, and a snapshot of them."""
+    """Write manifests of nine tenths of all objects, and a snapshot of these manifests."""
     handle = _handle(folder)
     storage, layout, options = handle.storage, handle.layout, handle.options
     storage.make_directory(layout.root)
@@ -147,7 +147,7 @@ def _open(folder: Path) -> TableHandle:
 
 
 def all_names(handle: TableHandle, _: Path) -> Callable[[], Found]:
-    """Keep all names in columns, also those in manifests, and compare both at the end."""
+    """Keep all names in columns, also the names in manifests, and compare both at the end."""
 
     def work() -> Found:
         storage, layout = handle.storage, handle.layout
@@ -167,7 +167,7 @@ def all_names(handle: TableHandle, _: Path) -> Callable[[], Found]:
 
 
 def scanning(handle: TableHandle, _: Path) -> Callable[[], Found]:
-    """The dry run of a removal: numbers of names, directory after directory."""
+    """Run the dry run of a removal, which keeps numbers instead of names."""
 
     def work() -> Found:
         report = remove_orphans(handle, OrphanOptions(), dry_run=True)
@@ -177,7 +177,7 @@ def scanning(handle: TableHandle, _: Path) -> Callable[[], Found]:
 
 
 QUESTION: Question[TableHandle, Found] = Question(
-    sentence="Does a scan for orphans of a million objects get by without all their names?",
+    sentence="Can a scan for orphans check a million objects without keeping all their names?",
     rows=1_000_000,
     make_data=_write,
     open_data=_open,

@@ -1,4 +1,4 @@
-"""Planning all of a table of many files; ``plan_peer.py`` compares with pypaimon."""
+"""Plans a full scan of a table with many files; ``plan_peer.py`` compares with pypaimon."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Names = Callable[[], set[str | None]]
 
 
 def by_record(handle: TableHandle, _: Path) -> Callable[[], Names]:
-    """An object per entry, from the first byte on."""
+    """Plan with an object for each entry from the start."""
 
     def work() -> Names:
         storage, layout = handle.storage, handle.layout
@@ -36,7 +36,7 @@ def by_record(handle: TableHandle, _: Path) -> Callable[[], Names]:
 
 
 def by_column(handle: TableHandle, _: Path) -> Callable[[], Names]:
-    """Columns, grouped by bucket."""
+    """Plan with columns, grouped by bucket."""
 
     def work() -> Names:
         plan = plan_columns(handle, read_snapshot(handle.storage, handle.layout, 1))
@@ -47,7 +47,7 @@ def by_column(handle: TableHandle, _: Path) -> Callable[[], Names]:
 
 
 def by_column_to_entries(handle: TableHandle, _: Path) -> Callable[[], Names]:
-    """The same, and an object for every file in the end."""
+    """Plan with columns, and make an object for every file at the end."""
 
     def work() -> Names:
         plan = plan_columns(handle, read_snapshot(handle.storage, handle.layout, 1))

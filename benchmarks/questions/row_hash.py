@@ -1,4 +1,4 @@
-"""Finding the buckets of rows by an int64 key."""
+"""Finds the buckets of rows by an int64 key."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ Buckets = Sequence[int] | np.ndarray[tuple[int], np.dtype[np.int32]]
 
 
 def write_keys(folder: Path, rows: int) -> None:
-    """Keep sample rows for both questions about keys."""
+    """Write sample rows for both questions about keys."""
     write_rows(folder / KEYS, rows)
 
 
 def key_column(folder: Path, name: str) -> pa.Array:
-    """One column of the sample rows, in one piece."""
+    """Return one column of the sample rows as one array."""
     return read_rows(folder / KEYS).column(name).combine_chunks()
 
 
 def bucket_of(row: bytes, words: tuple[int, ...]) -> int:
-    """The default bucket of one encoded row, whose 32-bit words are given too."""
+    """Return the default bucket of one encoded row; ``words`` are its 32-bit words."""
     h = 42
     for k in words:
         k = k * 0xCC9E2D51 & MASK
@@ -48,7 +48,7 @@ def bucket_of(row: bytes, words: tuple[int, ...]) -> int:
 
 
 def python_loop(keys: pa.Array, _: Path) -> Callable[[], Buckets]:
-    """Row by row, over keys that are Python objects already."""
+    """Compute the buckets row by row, from keys that are already Python objects."""
     values = keys.to_pylist()
     encode = struct.Struct("<qq").pack
     split = struct.Struct("<4I").unpack
@@ -66,7 +66,7 @@ def bucket_function_of_arrays(keys: pa.Array, _: Path) -> Callable[[], Buckets]:
 
 
 def same_buckets(buckets: Buckets) -> list[int]:
-    """The common result of all candidates: the bucket of every row."""
+    """Return the result of a candidate in the common form: the bucket of every row."""
     every: list[int] = np.asarray(buckets).tolist()
     return every
 

@@ -1,4 +1,4 @@
-"""Finding the buckets of rows by a string key of 16 to 24 bytes."""
+"""Finds the buckets of rows by a string key of 16 to 24 bytes."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ FIXED_SIZE = 16
 
 
 def encode(text: str) -> bytes:
-    """The binary row of one string longer than 7 bytes."""
+    """Return the binary row of one string of more than 7 bytes."""
     content = text.encode()
     size = len(content)
     return struct.pack("<qII", 0, size, FIXED_SIZE) + content.ljust((size + 7) // 8 * 8, b"\0")
 
 
 def python_loop(keys: pa.Array, _: Path) -> Callable[[], Buckets]:
-    """Row by row, over keys that are Python objects already."""
+    """Compute the buckets row by row, from keys that are already Python objects."""
     values = keys.to_pylist()
 
     def run() -> list[int]:

@@ -1,6 +1,6 @@
-"""Takes in what changed in a shop's database, compacts, and expires; each round is one run.
+"""Ingests the changes of a shop's database, compacts, and expires; each round is one run.
 
-Started by ``bin/demo``, which writes the files of each round before.
+``bin/demo`` writes the files of each round and starts the run.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ with DAG(
     "demo_orders",
     schedule=None,
     max_active_runs=1,
-    # Nothing is published twice: a busy machine may try as often as it must.
+    # No retry publishes anything twice, so a busy machine may retry as often as needed.
     default_args={"retries": 5, "retry_delay": timedelta(seconds=2)},
     params={
         "incoming": Param("incoming", type="string", description="Folder of the files"),
@@ -32,7 +32,7 @@ with DAG(
 
     @task
     def land_changes(incoming: str) -> dict[str, int]:
-        """Write each file as one commit; inserts, updates and deletes by the column ``op``."""
+        """Commit each file as one snapshot; the column ``op`` has inserts, updates and deletes."""
         from pathlib import Path
 
         import pyarrow as pa
@@ -49,7 +49,7 @@ with DAG(
             TABLE,
             [("id", "BIGINT"), ("item", "STRING"), ("price", "BIGINT")],
             primary_key=["id"],
-            # A demo's files are small: what counts as large is scaled to them.
+            # The files of a demo are small, so the sizes that count as large are small, too.
             options={
                 "bucket": "1",
                 "changelog-producer": "lookup",
@@ -57,8 +57,8 @@ with DAG(
             },
             exist_ok=True,
         )
-        # When the first try began need not be said: the expiry comes after this task, and one run
-        # at a time, so no snapshot it might look for has expired.
+        # The commits need no start of their first attempt: this task runs after them, and only one
+        # run is active at a time, so no snapshot that a retry looks for has expired.
         user = commit_user(context["ti"], TABLE)
         types = {"id": pa.int64(), "item": pa.string(), "price": pa.int64(), "op": pa.string()}
         rows = 0

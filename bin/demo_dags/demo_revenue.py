@@ -18,7 +18,7 @@ with DAG(
     "demo_revenue",
     schedule=[lake_asset(ORDERS)],
     max_active_runs=1,
-    # Nothing is published twice: a busy machine may try as often as it must.
+    # No retry publishes anything twice, so a busy machine may retry as often as needed.
     default_args={"retries": 5, "retry_delay": timedelta(seconds=2)},
     doc_md=__doc__,
     tags=["lake", "demo"],
@@ -26,7 +26,7 @@ with DAG(
 
     @task(outlets=[lake_asset(REVENUE)])
     def add_changes() -> dict[str, Any]:
-        """Add what is new to this DAG, and nothing twice."""
+        """Add the changes that this DAG has not read yet, once."""
         import pyarrow as pa
         import pyarrow.compute as pc
 

@@ -111,7 +111,7 @@ def test_a_failed_check_counts_as_one_failure_and_says_how_to_mend_it(summary):
     types = summary.StepResult("types", 0.1, passed=1, failed=0, is_test=False)
     unit = summary.StepResult("unit", 2.0, passed=7, failed=0)
     lines = summary.format_summary([lint, types, unit]).splitlines()
-    assert "mend by itself:  ruff --fix" in lines
+    assert "repair automatically:  ruff --fix" in lines
     assert "run the first failure again:  bin/test gate" in lines
     assert lines[-1] == "7 passed, 1 failed, 0 skipped"
 

@@ -72,5 +72,5 @@ def test_a_demo_leaves_one_that_is_open_alone(bin_modules, monkeypatch, capsys, 
         assert demo.main() == 2
     assert mine.exists()
     (line,) = capsys.readouterr().err.splitlines()
-    assert "another demo is open" in line
+    assert "another demo runs" in line
     assert "--folder" in line
