@@ -1,1 +1,1 @@
-"""Tables in the Apache Paimon format: what lies on storage, and every operation on it."""
+"""Tables in the Apache Paimon format: their files on storage, and every operation on them."""

@@ -35,9 +35,9 @@ __all__ = [
 ]
 
 COUNT = "count"
-"""For tables of older releases; later ones refuse it because they counted stored counts.
+"""For tables of older releases only: later releases refuse it, as they counted stored counts.
 
-Here a row that is written becomes 1, or 0 for null, and merges add.
+Here a written row becomes 1, or 0 for null, and merges add these numbers.
 """
 DEFAULT_FUNCTION = "last_non_null_value"
 _AGGREGATE = ("aggregation", "partial-update")
@@ -72,7 +72,7 @@ def _is(*names: TypeName) -> Callable[[DataType], bool]:
 
 @dataclass(frozen=True, slots=True)
 class _Domain:
-    """The columns a function takes."""
+    """The columns that a function accepts."""
 
     words: str
     takes: Callable[[DataType], bool]

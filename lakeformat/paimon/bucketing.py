@@ -37,7 +37,7 @@ def bucket_function(kind: str, key_types: Sequence[DataType], buckets: int) -> B
     if not 1 <= buckets <= MAX_BUCKETS:
         raise InvalidRequestError(f"a table has from 1 to {MAX_BUCKETS} buckets, not {buckets}")
     if not key_types:
-        raise InvalidRequestError("a bucket key has one column at least")
+        raise InvalidRequestError("a bucket key needs at least one column")
     for data_type in key_types:
         if not isinstance(data_type, AtomicType):
             raise InvalidRequestError(
@@ -80,10 +80,10 @@ def _default_buckets(
 
 
 def _remainders(hashes: NDArray[np.int32], buckets: int, out: Buckets) -> None:
-    """``abs(hash % buckets)`` with the remainder of Java, which has the sign of the hash.
+    """Return ``abs(hash % buckets)`` with Java's remainder, which has the sign of the hash.
 
-    That is the remainder of the absolute value; numpy divides by one number much faster than it
-    takes remainders. The absolute value of -2**31 is right once it is read without a sign.
+    That is the remainder of the absolute value. numpy divides by one number much faster than it
+    takes remainders. The absolute value of -2**31 is right if it is read as an unsigned number.
     """
     values = np.abs(hashes).view(np.uint32)
     out[:] = values - values // np.uint32(buckets) * np.uint32(buckets)
@@ -98,7 +98,7 @@ def _check_mod(types: Sequence[DataType]) -> None:
 
 
 def _mod_buckets(columns: Sequence[pa.Array], types: Sequence[DataType], buckets: int) -> Buckets:
-    """The floor modulus; a null reads as zero."""
+    """Return the floor modulus; a null counts as zero."""
     (column,) = as_row_columns(columns, types)
     parts = row_parts([column], types, len(column))
     words = parts.slots[0]

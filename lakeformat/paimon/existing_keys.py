@@ -29,7 +29,7 @@ __all__ = ["find_keys"]
 
 
 def find_keys(handle: TableHandle, snapshot: Snapshot | None, keys: pa.Array) -> FoundKeys:
-    """Look up different keys, given as framed binary rows of the primary key."""
+    """Look up distinct keys, given as framed binary rows of the primary key."""
     by_name = {field.name: field for field in handle.schema.fields}
     types = [by_name[name].type for name in handle.schema.primary_keys]
     found = _Found(handle, np.sort(row_hashes(decode_columns(keys, types), types)), types)
@@ -40,7 +40,7 @@ def find_keys(handle: TableHandle, snapshot: Snapshot | None, keys: pa.Array) ->
 
 
 def _with_every_row(handle: TableHandle) -> TableHandle:
-    """Return the table with rows visible that wait for a compaction."""
+    """Return the table with all rows visible, also those that wait for a compaction."""
     options = {**handle.schema.options, "deletion-vectors.merge-on-read": "true"}
     if handle.options.merge_engine == "first-row":
         options["merge-engine"] = "deduplicate"
@@ -77,7 +77,7 @@ class _Found:
                 self._bucket_of.append(np.full(len(rows), place.bucket, np.int32))
 
     def among(self, keys: pa.Array) -> FoundKeys:
-        """Return the places of these keys, compared one by one."""
+        """Return the places of these keys; candidate rows are compared with them."""
         partition_of = np.full(len(keys), NOWHERE, np.int64)
         bucket_of = np.full(len(keys), NOWHERE, np.int32)
         partitions = list(self._partitions)
@@ -104,7 +104,7 @@ class _Found:
         other = int(np.flatnonzero(keys == keys[again])[0])
         places = [partition_path(self._handle.schema, names[partitions[n]]) for n in (other, again)]
         raise CorruptTableError(
-            f"{self._handle.uri} has a key twice, in {places[0]} and in {places[1]}, which two "
-            "writers at once have done: delete one of both rows (kind '-D') with an engine that "
-            "writes one partition, or roll the table back"
+            f"{self._handle.uri} has a key twice, in {places[0]} and in {places[1]}, because "
+            "two writers added it at the same time: delete one of the two rows (kind '-D') with "
+            "an engine that writes one partition, or roll the table back"
         )

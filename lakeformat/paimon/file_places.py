@@ -1,4 +1,4 @@
-"""The places of data and index files: below the table, or where its walls have a gate.
+"""The places of data and index files: below the table, or outside in an allowed directory.
 
 A file outside of a table is used only if all of this holds:
 
@@ -6,7 +6,7 @@ A file outside of a table is used only if all of this holds:
   the partition, bucket and file name of its manifest entry, and maybe with the directories of
   ``entropy-inject`` before the name; or, in an append table without buckets, as a migrated
   directory has it, ``[<key>=<value>/…]<file name>``;
-- what stands before is one of the ``data-file.external-paths`` of the newest schema of the branch;
+- the rest before it is one of the ``data-file.external-paths`` of the branch's newest schema;
 - the caller allows it with ``external-roots``.
 """
 
@@ -47,7 +47,7 @@ def data_file_place(
 def beside(
     handle: TableHandle, bucket: int, file: DataFileMeta, directory: str, name: str
 ) -> tuple[Storage, str]:
-    """Return storage and path of a file that lies beside a data file, wherever that is."""
+    """Return storage and path of a file in the directory of a data file, inside or outside."""
     if file.external_path is None:
         return handle.storage, handle.layout.data_file(bucket, name, directory)
     storage, path = data_file_place(handle, bucket, file, directory)
@@ -68,7 +68,7 @@ def index_file_place(handle: TableHandle, entry: IndexManifestEntry) -> tuple[St
 def external_place(
     handle: TableHandle, address: str, bucket: int, name: str, directory: str
 ) -> tuple[Storage, str]:
-    """Return storage and path of an external file, once its address has passed the walls."""
+    """Return storage and path of an external file, after all checks of its address."""
     in_bucket = handle.layout.bucket_below_root(bucket, directory).split("/")
     found = handle.external_roots.require(address, handle.uri, len(in_bucket) + 1)
     root = _root_of(handle, address, found, (*in_bucket, plain_name(name)))
@@ -87,7 +87,7 @@ def external_place(
 def _root_of(
     handle: TableHandle, address: str, found: Location, expected: tuple[str, ...]
 ) -> Location:
-    """Return the directory that an address is below of, in one of the two forms."""
+    """Return the directory in which an address of an expected form lies; refuse other forms."""
     if not any(segment in DOTS for segment in address.split("/")):
         spread = (*expected[:-1], *entropy_directories(expected[-1]).split("/"), expected[-1])
         for form in (expected, spread):
@@ -117,7 +117,7 @@ def _plain_depth(handle: TableHandle, found: Location, name: str) -> int | None:
 
 
 def _is_named(handle: TableHandle, root: Location) -> bool:
-    """Return True if the newest schema names a directory; the handle may be an older one."""
+    """Return True if the newest schema, which may be newer than the handle, names a directory."""
     known = handle.external_paths
     if root in _named(handle.options.text(_OPTION) if known is None else known):
         return True

@@ -54,7 +54,7 @@ class TableHandle:
     schema: TableSchema
     environment: Environment
     external_roots: ExternalRoots = NO_ROOTS
-    """The places outside of the table that its caller allows."""
+    """The places outside of the table that the caller allows."""
     external_paths: str | None = None
     """The option ``data-file.external-paths`` of the schema that was newest when the table was
     opened; None is that of ``schema``, which may be an older one."""
@@ -65,7 +65,7 @@ class TableHandle:
 
     @property
     def uri(self) -> str:
-        """The table's address in messages."""
+        """The table's URI, for messages."""
         return self.storage.uri(self.layout.root)
 
     @property

@@ -1,4 +1,4 @@
-"""The order of keys: the one that files are sorted in and rows are merged by."""
+"""The order of keys, by which files are sorted and rows are merged."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["orderable"]
 
 
 def orderable(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Keys that Arrow orders and compares as the format does: -0.0 before 0.0, NaN last."""
+    """Return keys that Arrow compares as the format does: -0.0 before 0.0, NaN last."""
     if not pa.types.is_floating(column.type):
         return column
     flat = np.asarray(pc.fill_null(column, 0.0).to_numpy(), dtype=np.float64)

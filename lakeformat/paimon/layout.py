@@ -116,15 +116,15 @@ class DataFileNames:
         self._numbers = count()
 
     def next_data(self) -> str:
-        """The name of the next data file."""
+        """Return the name of the next data file."""
         return self._next(self._options.data_file_prefix, self._options)
 
     def next_of_level(self, level: int) -> str:
-        """The name of the next data file of a level of a primary-key table."""
+        """Return the name of the next data file of a level of a primary-key table."""
         return self._next(self._options.data_file_prefix, self._options.of_level(level))
 
     def next_changelog(self, level: int = 0) -> str:
-        """The name of the next changelog file, of those beside data files of ``level``."""
+        """Return the name of the next changelog file, for the place of data files of ``level``."""
         return self._next(self._options.changelog_file_prefix, self._options.of_changelog(level))
 
     def _next(self, prefix: str, options: TableOptions) -> str:
@@ -156,8 +156,9 @@ def suffixed(name: str, prefix: str) -> str | None:
 def partition_directory(values: Sequence[tuple[str, str]]) -> str:
     """Return the directory of a partition below the table, such as ``dt=2024-01-31/h=1``.
 
-    ``values`` are keys with their values as text; null and blank values are already replaced by
-    the table's default name. Readers never take values from here, as null and blank share one.
+    ``values`` are keys with their values as text; null and blank values are already replaced by the
+    table's default name. Readers never take values from a directory name, because null and blank
+    share one.
     """
     return "/".join(f"{_escaped(key)}={_escaped(value)}" for key, value in values)
 
@@ -273,7 +274,7 @@ class TableLayout:
         return f"{self.staged_directory}/staged-{plain_name(name)}"
 
     def staged_claim(self, name: str) -> str:
-        """Return the path of the claim of the job that publishes it."""
+        """Return the path of the claim that the publishing job writes first."""
         return f"{self.staged_directory}/claim-{plain_name(name)}"
 
     def stream(self, name: str) -> str:

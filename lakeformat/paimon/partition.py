@@ -1,7 +1,7 @@
-"""Partitions: their values, as text, and the directory their files are in.
+"""Partitions: their values, the values as text, and the directory of their files.
 
-The values of a partition are in its binary row; a directory name cannot be read back, because
-null, empty and blank values share one.
+The values of a partition are in its binary row. They cannot be read from the directory name,
+because null, empty and blank values share one.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _JAVA_WHITESPACE = (
     "\t\n\x0b\f\r\x1c\x1d\x1e\x1f \u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2008\u2009"
     "\u200a\u2028\u2029\u205f\u3000"
 )
-"""``Character.isWhitespace``: without the spaces that break no line and U+0085, unlike Python."""
+"""``Character.isWhitespace``: unlike in Python, without non-breaking spaces and U+0085."""
 
 
 def partition_fields(schema: TableSchema) -> tuple[DataField, ...]:
@@ -44,7 +44,7 @@ def partition_values(schema: TableSchema, partition: bytes) -> tuple[Value, ...]
     arity, row = unframe_row(partition)
     if arity != len(fields):
         raise CorruptTableError(
-            f"a partition has {arity} values, the table is partitioned by {len(fields)} columns"
+            f"a partition has {arity} values, but the table is partitioned by {len(fields)} columns"
         )
     return decode_row(row, [field.type for field in fields]) if fields else ()
 
@@ -73,7 +73,7 @@ def partition_path(schema: TableSchema, partition: bytes) -> str:
 
 
 def partition_name(schema: TableSchema, partition: bytes) -> str:
-    """Return a partition for people; a value whose directory equals that of null is quoted."""
+    """Return a partition for people; a value is quoted if it has the directory of null."""
     default = schema.table_options.partition_default_name
     texts = partition_texts(schema, partition)
     return "/".join(

@@ -30,7 +30,7 @@ _LOOKED_UP = 100
 """Above this number of partitions, a lookup of each costs more than it saves."""
 
 _Values: TypeAlias = Mapping[int, pa.Array]
-"""One value by position of the partition column."""
+"""One value for each partition column, by the position of the column."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +152,7 @@ def _says(text: str, found: pa.Array) -> bool:
 def _may_meet(spec: _Values, stats: SimpleStats, types: list[DataType]) -> bool:
     rows = [unframe_row(row) for row in (stats.min_values, stats.max_values)]
     if any(arity != len(types) for arity, _ in rows):
-        return True  # bounds that cover nothing say nothing
+        return True  # without bounds, no partition is excluded
     least, most = (decode_row(row, types) for _, row in rows)
     for position, value in spec.items():
         [wanted] = values_from_arrow(value, types[position])

@@ -64,7 +64,7 @@ class TableSchema:
     def key_fields(self) -> tuple[DataField, ...]:
         """The fields that identify a row in a partition: the primary key without partition columns.
 
-        In the order of the primary key, in which rows are sorted and keys are stored.
+        Rows are sorted and keys are stored in this order, that of the primary key.
         """
         by_name = {column.name: column for column in self.fields}
         return tuple(by_name[key] for key in self.primary_keys if key not in self.partition_keys)

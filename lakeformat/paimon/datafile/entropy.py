@@ -13,18 +13,18 @@ __all__ = ["entropy_directories", "is_entropy_directory"]
 _C1, _C2, _ADD, _MASK = 0xCC9E2D51, 0x1B873593, 0xE6546B64, 0xFFFFFFFF
 _BITS = 20
 _ENDS: Final = (4, 8, 12, _BITS)
-"""The ends of the bits of one directory."""
+"""The bit positions at which each directory ends."""
 _DIRECTORY = re.compile(r"[01]{4}|[01]{8}")
 
 
 def entropy_directories(name: str) -> str:
-    """Return the four directories a file of this name lies in, such as 1001/0110/1111/00001111."""
+    """Return the four directories above a file of this name, such as 1001/0110/1111/00001111."""
     bits = f"{_murmur3(name.encode()) & ((1 << _BITS) - 1):0{_BITS}b}"
     return "/".join(bits[start:end] for start, end in zip((0, *_ENDS), _ENDS, strict=False))
 
 
 def is_entropy_directory(name: str) -> bool:
-    """Check for a name that ``entropy_directories`` gives to a directory."""
+    """Return True if ``entropy_directories`` may give this name to a directory."""
     return _DIRECTORY.fullmatch(name) is not None
 
 
@@ -33,7 +33,7 @@ def _murmur3(data: bytes) -> int:
     for start in range(0, len(data), 4):
         word = int.from_bytes(data[start : start + 4], "little") * _C1 & _MASK
         lane ^= _rotated(word, 15) * _C2 & _MASK
-        if start + 4 <= len(data):  # bytes after the last whole word are mixed in less
+        if start + 4 <= len(data):  # bytes after the last whole word skip this step
             lane = (_rotated(lane, 13) * 5 + _ADD) & _MASK
     lane ^= len(data)
     for shift, factor in ((16, 0x85EBCA6B), (13, 0xC2B2AE35), (16, 1)):

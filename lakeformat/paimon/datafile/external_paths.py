@@ -1,4 +1,4 @@
-"""The directories outside a table that its new files go to, and which of them is next."""
+"""The directories outside a table for its new files, and the choice of the next one."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class FilePlace:
     storage: Storage
     path: str
     external_path: str | None = None
-    """Its whole address, as manifests keep it, if the file is outside its table."""
+    """Its full URI, as manifests store it, if the file is outside its table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,12 +37,12 @@ class TablePlace:
     roots: ExternalRoots
 
     def place(self, address: str) -> tuple[Storage, str]:
-        """Return storage and path of an address outside, if the caller allows it."""
+        """Return storage and path of a URI outside of the table, if the caller allows it."""
         return self.roots.place(address, self.storage, self.uri)
 
 
 class ExternalPaths:
-    """The directories of one bucket outside its table, used as the table's strategy demands."""
+    """The directories of one bucket outside its table, in turn or as the strategy chooses."""
 
     def __init__(
         self,
@@ -67,16 +67,18 @@ class ExternalPaths:
 def external_paths(
     options: TableOptions, bucket_directory: str, table: TablePlace, fraction: Callable[[], float]
 ) -> ExternalPaths | None:
-    """Return the external paths of a bucket by the options; None if its files lie in the table.
+    """Return the external paths of a bucket by the options; None if its files are in the table.
 
-    ``bucket_directory`` is the bucket's place relative to the table. ``fraction`` gives numbers
-    from 0 to 1: where several writers begin, and which of the weighted paths is next. A path that
+    ``bucket_directory`` is the bucket's place relative to the table. ``fraction`` returns random
+    numbers from 0 to 1: they choose the first path of a writer, or each weighted path. A path that
     the caller does not allow is refused.
     """
     strategy = options.data_file_external_paths_strategy
     if strategy == "none":
         return None
-    from lakeformat.paimon.schema_changes.table_rules import check_external_paths  # few have any
+    from lakeformat.paimon.schema_changes.table_rules import (
+        check_external_paths,
+    )  # few tables need it
 
     check_external_paths(options)
     wanted = options.data_file_external_paths_specific_fs
@@ -85,7 +87,7 @@ def external_paths(
         for address in options.data_file_external_paths
         if strategy != "specific-fs" or address.partition(":")[0].lower() == wanted
     ]
-    for address in chosen:  # refuses what no caller allows before any file is written
+    for address in chosen:  # refuse before any file is written
         below = bucket_directory.split("/")
         table.roots.require_no_table(address, table.storage, table.uri, below)
     weights = options.data_file_external_paths_weights if strategy == "weight-robin" else ()
@@ -110,7 +112,7 @@ def _by_weight(weights: Sequence[int], fraction: Callable[[], float]) -> Callabl
 
 
 def _below(address: str, directory: str) -> str:
-    """A directory below an address, spelled as Java does: no empty authority, no slash twice."""
+    """Return a directory below a URI as Java writes it: no empty authority, no double slash."""
     found = _ADDRESS.fullmatch(address)
     assert found is not None, "options hold addresses only"
     authority = (found["authority"] or "").removesuffix("//")

@@ -50,7 +50,7 @@ def describe_append_file(
     first_sequence_number: int,
     dense: bool,
 ) -> DataFileMeta:
-    """Describe a file of an append table, whose rows count up from ``first_sequence_number``."""
+    """Describe a file of an append table; ``first_sequence_number`` numbers its first row."""
     value_stats, covered = encode_value_statistics(fields, file.statistics, dense=dense)
     return DataFileMeta(
         file_name=file.name,
@@ -78,14 +78,14 @@ def describe_key_value_file(
     *,
     dense: bool,
 ) -> DataFileMeta:
-    """Describe a file of a primary-key table; ``key_fields`` are those of ``fields`` in the key."""
+    """Describe a file of a primary-key table; ``key_fields`` are the fields of its key."""
     rows = file.keys
     assert rows is not None
     assert rows.first is not None
     assert rows.last is not None
     values = file.statistics[-len(fields) :]
     by_id = {field.id: known for field, known in zip(fields, values, strict=True)}
-    # The key columns come first, if the file has any; else those of the table stand in for them.
+    # Key columns are the first in a file; without them, the table's columns are used instead.
     has_key_columns = len(file.statistics) == len(key_fields) + 2 + len(fields)
     keys = file.statistics if has_key_columns else [by_id[field.id] for field in key_fields]
     value_stats, covered = encode_value_statistics(fields, values, dense=dense)

@@ -1,4 +1,4 @@
-"""Builds the file index of one data file from the rows that go into it."""
+"""Builds the file index of one data file from the rows that are written to it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ INDEX_SUFFIX = ".index"
 
 
 class IndexWriter(Protocol):
-    """Makes one index of a column from its parts."""
+    """Builds one index of a column from its parts."""
 
     def add(self, column: pa.ChunkedArray) -> None: ...
 
@@ -47,37 +47,39 @@ def wanted_indexes(fields: Sequence[DataField], options: TableOptions) -> list[W
 
 
 class FileIndexWriter:
-    """Makes all indexes of one file while its rows go by."""
+    """Builds all indexes of one file while its rows are written."""
 
     def __init__(self, wanted: Sequence[WantedIndex]) -> None:
         """Start the indexes of a file; columns that cannot be indexed are left out.
 
-        Without an index readers read the file more often, with the same result.
+        Without an index, readers open the file more often, with the same result.
         """
         self._writers: list[tuple[WantedIndex, IndexWriter]] = []
         for each in wanted:
-            with suppress(UnsupportedError):  # another engine asked for it, of such a type
+            with suppress(
+                UnsupportedError
+            ):  # an option of another engine names a type without this index
                 self._writers.append((each, each.new_writer()))
 
     def add(self, rows: pa.Table) -> None:
-        """Rows that follow those already added."""
+        """Add rows that follow those already added."""
         for each, writer in self._writers:
             writer.add(rows[each.column])
 
     def encode(self) -> bytes | None:
-        """The container; None if nothing could be indexed."""
+        """Return the container; None if nothing could be indexed."""
         from lakeformat.paimon.index.file_index import encode_file_index
 
         bodies: dict[str, dict[str, bytes | None]] = {}
         for each, writer in self._writers:
-            with suppress(UnsupportedError):  # no room for a value, like the lowest BIGINT
+            with suppress(UnsupportedError):  # it cannot hold a value, such as the lowest BIGINT
                 bodies.setdefault(each.column, {})[each.index_type] = writer.encode()
         found = {column: by_type for column, by_type in bodies.items() if by_type}
         return encode_file_index(found) if found else None
 
 
 class _WholeColumn:
-    """Keeps a column until the file is whole: a bitmap needs all rows at once."""
+    """Keeps a column until the file is complete: a bitmap needs all rows at once."""
 
     def __init__(self, encode: Callable[[pa.ChunkedArray], bytes]) -> None:
         self._encode = encode

@@ -24,10 +24,10 @@ class FileRemains:
 
 
 def what_is_left(storage: Storage, path: str, written: int) -> FileRemains:
-    """Check a file of this size; the file is opened, because a listing may be late.
+    """Check that a file has its ``written`` size; it is opened, because a listing may be late.
 
-    A shorter file with a valid end is another file, and may be read. A file without read
-    permission counts as complete.
+    A shorter file with a valid end is not truncated: it counts as complete. So does a file without
+    read permission.
     """
     if not storage.exists(path):
         return FileRemains(is_whole=False, size=None)
@@ -46,5 +46,5 @@ def what_is_left(storage: Storage, path: str, written: int) -> FileRemains:
 
 
 def _ends_a_file(end: bytes) -> bool:
-    """Return True for a valid end: Parquet ends with its name, ORC with name and length."""
+    """Return True for a valid end: Parquet ends with its magic, ORC with magic and length."""
     return end == MAGIC or end.startswith(b"ORC")

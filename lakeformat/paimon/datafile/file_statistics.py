@@ -1,4 +1,4 @@
-"""Statistics of data files: what a table keeps of them, and as manifests hold them."""
+"""Statistics of data files: the options of a table, and their form in manifests."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ KEY_MODE = StatisticsMode(Detail.BOUNDS, 128)
 def column_modes(
     columns: Sequence[str], options: TableOptions, *, key_columns: Container[str] = ()
 ) -> list[StatisticsMode]:
-    """The mode of each column of a file, in order.
+    """Return the mode of each column of a file, in order.
 
-    System columns, and key columns that stand in for theirs, keep what keys are compared by.
-    They do not count among the leading columns that have statistics, those set by name do.
+    System columns and key columns keep the statistics that keys are compared by, and do not count
+    for ``metadata.stats-keep-first-n-columns``. Columns with a mode of their own count.
     """
     default = StatisticsMode.parse(options.statistics_mode)
     limit, counted = options.statistics_keep_first_n_columns, 0
@@ -63,7 +63,7 @@ def column_modes(
 def encode_statistics(
     fields: Sequence[DataField], statistics: Sequence[ColumnStatistics]
 ) -> SimpleStats:
-    """One slot for each column, also for one without statistics."""
+    """Return one slot for each column, also for a column without statistics."""
     types = [with_nullability(field.type, nullable=True) for field in fields]
     lows = encode_row([column.minimum for column in statistics], types)
     highs = encode_row([column.maximum for column in statistics], types)
@@ -89,8 +89,8 @@ def file_statistics(
 ) -> list[ColumnStatistics]:
     """Return the manifest's statistics of each column of the table, in the table's types.
 
-    ``file_fields`` is the schema the file was written with. A column added later is all null.
-    Bounds of a column whose type was changed are there only if the new type keeps the order.
+    ``file_fields`` is the schema the file was written with. A column added later is all null. If
+    the type of a column was changed, its bounds are kept only if the new type keeps the order.
     """
     stored = stored_statistics(file, file_fields)
     found = []
@@ -111,7 +111,7 @@ def key_statistics(file: DataFileMeta, key_fields: Sequence[DataField]) -> list[
 def stored_statistics(
     file: DataFileMeta, file_fields: Sequence[DataField]
 ) -> dict[str, ColumnStatistics]:
-    """The statistics that a manifest has of the columns of a file, by name."""
+    """Return a manifest's statistics of the columns of a file, by column name."""
     names = file.value_stats_cols
     if names is None:
         names = file.write_cols
@@ -158,7 +158,7 @@ def _evolved(known: ColumnStatistics, stored: DataType, wanted: DataType) -> Col
     if with_nullability(stored, nullable=True) == with_nullability(wanted, nullable=True):
         return known
     if not isinstance(stored, AtomicType) and type(stored) is type(wanted):
-        return known  # parts have changed: a nested column has a null count and nothing else
+        return known  # a nested column has a null count only, which still holds
     if not keeps_order(stored, wanted):
         return NO_STATISTICS
     if known.minimum is None or known.maximum is None:
@@ -166,6 +166,6 @@ def _evolved(known: ColumnStatistics, stored: DataType, wanted: DataType) -> Col
     ends = values_to_arrow([known.minimum, known.maximum], stored)
     try:
         low, high = values_from_arrow(cast_array(ends, stored, wanted), wanted)
-    except InvalidRequestError:  # the rows will say so, if somebody reads them
+    except InvalidRequestError:  # a read of the rows reports the damage
         return ColumnStatistics(null_count=known.null_count)
     return ColumnStatistics(low, high, known.null_count)

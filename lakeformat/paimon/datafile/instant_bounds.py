@@ -1,4 +1,4 @@
-"""The rule for TIMESTAMP_LTZ in a table's ORC files, and their bounds in manifests."""
+"""The rule for TIMESTAMP_LTZ in a table's ORC files, and the bounds in manifests."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ __all__ = ["instant_bounds", "instant_rule"]
 
 
 def instant_rule(options: TableOptions) -> InstantRule:
-    """The rule of a table."""
+    """Return the rule of a table."""
     return InstantRule(options.orc_timestamp_ltz_legacy_type, options.orc_writer_timezone)
 
 
 def instant_bounds(file: DataFileMeta, file_fields: Sequence[DataField]) -> Mapping[str, Millis]:
-    """The bounds of each TIMESTAMP_LTZ of a file that its manifest knows, in milliseconds."""
+    """Return the bounds, in milliseconds, of each TIMESTAMP_LTZ that the manifest of a file has."""
     instants = {
         field.name: field.type
         for field in file_fields

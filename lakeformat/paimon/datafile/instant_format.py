@@ -1,8 +1,8 @@
 """The format of new files with instants, where JVMs outside UTC write a table's ORC files.
 
-Such a JVM shifts every TIMESTAMP_LTZ of an ORC file by the offset of its zone when it reads one.
-Files of this version are as a JVM in UTC writes them, so it would read other instants. It reads
-those of Parquet files as they are, in every zone.
+Such a JVM shifts every TIMESTAMP_LTZ that it reads from an ORC file by the offset of its zone. This
+version writes ORC files like a JVM in UTC, so such a JVM would read wrong instants. Instants in
+Parquet files are read unchanged in every zone.
 """
 
 from __future__ import annotations
@@ -34,9 +34,10 @@ _FORMATS = (
 
 
 def keeping_instants(schema: TableSchema, zones: Iterable[str] = ()) -> TableSchema:
-    """The schema with Parquet in place of ORC, if a JVM outside UTC would read ORC files wrongly.
+    """Return the schema, with Parquet in place of ORC if a JVM outside UTC would misread ORC.
 
-    ``zones`` are those of the writers of files that are rewritten; they are read only if needed.
+    ``zones`` are the zones of the writers of files that are rewritten; they are read only if
+    needed.
     """
     options = schema.table_options
     if not _shifts_instants(schema):

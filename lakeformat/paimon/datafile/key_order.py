@@ -1,4 +1,4 @@
-"""Rows of a file in the order of their keys: a check that readers rely on, and their summary."""
+"""Key order of the rows of a file: a check that readers rely on, and a summary of the keys."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Keys(Enum):
 
 
 class KeyOrder:
-    """Follows one writer's rows from file to file: files of a run do not overlap."""
+    """Checks the key order of one writer's rows, also across files: a run has no overlaps."""
 
     def __init__(self, columns: Sequence[str], keys: Keys) -> None:
         self.columns = list(columns)
@@ -49,8 +49,8 @@ class KeyOrder:
         if position is not None:
             raise InvalidRequestError(
                 f"row {start + position - before} of {uri} has the key "
-                f"{_shown(keys, position)}{_behind(keys, position)}; rows of this file come in "
-                f"the order of their keys, {self._keys.value}: sort and merge them before they "
+                f"{_shown(keys, position)}{_behind(keys, position)}; rows of this file must be "
+                f"in key order, {self._keys.value}: sort and merge them before they "
                 "are written. No written file was kept"
             )
         self._last = keys.slice(keys.num_rows - 1)
@@ -76,12 +76,12 @@ class KeyRows:
         self.min_sequence_number = min(self.min_sequence_number, ends["min"])
         self.max_sequence_number = max(self.max_sequence_number, ends["max"])
         kinds = rows.column(VALUE_KIND.name)
-        if pc.max(kinds).as_py() > 0:  # mostly all rows add
+        if pc.max(kinds).as_py() > 0:  # usually all rows are adds
             self.delete_count += pc.sum(pc.is_in(kinds, pa.array(_DELETE_KINDS, pa.int8()))).as_py()
 
 
 def _first_out_of_order(keys: pa.Table, rule: Keys) -> int | None:
-    """The first row that may not follow the one before it, or has a null in its key."""
+    """Return the first row that must not follow the row before it, or has a null in its key."""
     nulls = [
         pc.index(column.is_null(), True).as_py() for column in keys.columns if column.null_count
     ]
@@ -93,7 +93,7 @@ def _first_out_of_order(keys: pa.Table, rule: Keys) -> int | None:
         here, following = column.slice(0, count), column.slice(1)
         rises = pc.less(here, following)
         is_good = rises if is_good is None else pc.or_(is_good, pc.and_(is_tied, rises))
-        if pc.all(is_good).as_py():  # the further columns have nothing to decide
+        if pc.all(is_good).as_py():  # further columns need no comparison
             return None
         same = pc.equal(here, following)
         is_tied = same if is_tied is None else pc.and_(is_tied, same)

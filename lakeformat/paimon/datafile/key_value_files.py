@@ -1,4 +1,4 @@
-"""The files of one bucket of a primary-key table: each kind as the options want it."""
+"""The files of one bucket of a primary-key table, each kind with its own options."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["KeyValueFiles"]
 
 
 class KeyValueFiles:
-    """Makes the writers of a bucket; their files share one unique name and one counter."""
+    """Creates the writers of a bucket; their files share one unique name and one counter."""
 
     def __init__(
         self,
@@ -30,7 +30,7 @@ class KeyValueFiles:
         *,
         external: ExternalPaths | None = None,
     ) -> None:
-        """``key_columns`` is the primary key without partition columns, in its own order."""
+        """Keep the settings; ``key_columns`` is the primary key without partition columns."""
         self._names = DataFileNames(options, unique)
         self._options, self._directory = options, directory
         self._writer = partial(
@@ -38,7 +38,7 @@ class KeyValueFiles:
         )
 
     def new_run(self, level: int) -> KeyValueWriter:
-        """A writer for one sorted run of a level; every key comes once."""
+        """Return a writer for one sorted run of a level; each key must occur once."""
         names = partial(self._names.next_of_level, level)
         return self._writer(self._options.of_level(level), names, keys=Keys.ONCE)
 

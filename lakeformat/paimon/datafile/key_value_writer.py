@@ -27,11 +27,11 @@ __all__ = ["KeyValueWriter"]
 
 
 class KeyValueWriter:
-    """One sorted run, or one changelog, of a bucket; rows come in the order of their keys.
+    """Writes one sorted run, or one changelog, of a bucket; rows must be in key order.
 
-    Batches have ``_SEQUENCE_NUMBER``, ``_VALUE_KIND`` and the table's columns, in this order and
-    in the Arrow types of the table, as ``read_key_values`` gives them. When a call raises, no
-    file is left.
+    Batches have ``_SEQUENCE_NUMBER``, ``_VALUE_KIND`` and the table's columns, in this order and in
+    the Arrow types of the table, as ``read_key_values`` returns them. If a call raises, no file is
+    left.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class KeyValueWriter:
         keys: Keys = Keys.ONCE,
         external: ExternalPaths | None = None,
     ) -> None:
-        """``key_columns`` is the primary key without partition columns, in its own order.
+        """Open no file yet; ``key_columns`` is the primary key without partition columns.
 
         ``options`` and ``next_name`` are those of a level or of a changelog.
         """
@@ -86,7 +86,7 @@ class KeyValueWriter:
             )
 
     def finish(self, origin: FileOrigin) -> list[DataFileMeta]:
-        """Close the last file; every file described is durable."""
+        """Close the last file; every returned file is durable."""
         with self._leaving_nothing():
             files = self._files.finish()
         dense = self._options.statistics_dense_store

@@ -1,4 +1,4 @@
-"""Reads the rows of data files as a table's schema wants them."""
+"""Reads the rows of data files, in the columns and types of a table's schema."""
 
 from __future__ import annotations
 
@@ -66,12 +66,11 @@ def read_batches(
 ) -> Iterator[pa.RecordBatch]:
     """Stream the rows of one file; columns are matched by field id, through the file's schema.
 
-    ``file_fields`` is the schema the file was written with, ``write_cols`` the part of it that
-    is in the file. Of the rows in ``rows`` those that ``keep`` keeps are returned. With
-    ``row_count``, from the manifest, a truncated file is an error. Row groups
-    of a Parquet file that ``pick`` leaves out are not read. Texts of the columns ``encoded`` come
-    as dictionaries if the file holds dictionaries, else as texts. Columns of a Parquet file may be
-    decoded ``in_threads``.
+    ``file_fields`` is the schema the file was written with, ``write_cols`` the part of it that is
+    in the file. Only rows in the range ``rows`` that ``keep`` keeps are returned. If ``row_count``
+    is given, from the manifest, a truncated file is an error. Row groups of a Parquet file that
+    ``pick`` leaves out are not read. Text columns named in ``encoded`` remain dictionary-encoded if
+    the file stores them so. Columns of a Parquet file may be decoded ``in_threads``.
     """
     stored = file_fields
     if write_cols is not None:
@@ -81,7 +80,7 @@ def read_batches(
         for source, field in zip(find_sources(stored, wanted), wanted, strict=True)
     ]
     names = [column.source.name for column in columns if column.source is not None]
-    if not names:  # a batch needs a column to have rows
+    if not names:  # a batch without columns has no rows
         names = [field.name for field in stored[:1]]
     uri, chosen = storage.uri(path), rows or _ALL_ROWS
     read = _reader(format_of(path, uri), instants)
@@ -96,7 +95,7 @@ def read_batches(
             end = start + batch.num_rows
             if row_count is not None and end > row_count:
                 raise ValueError(f"it has {end} rows or more, but its manifest has {row_count}")
-            # Decoders copy what a file holds, texts that are none and decimals of any size too.
+            # Decoders check neither that texts are UTF-8 nor that decimals fit their precision.
             check_values(batch)
             part = _select(batch, start, chosen, keep)
             if part.num_rows:
@@ -138,8 +137,8 @@ def read_key_values(
 ) -> Iterator[pa.RecordBatch]:
     """Stream a primary-key table's file: ``_SEQUENCE_NUMBER``, ``_VALUE_KIND``, then ``wanted``.
 
-    Keys are columns like any other: they are read from those of the table, which every file
-    has, with thin mode and without. The numbers are left out unless ``numbered``.
+    Keys are read from the table's own columns, which every file has, also in thin mode. Sequence
+    numbers are left out unless ``numbered``.
     """
     system = (SEQUENCE_NUMBER, VALUE_KIND)
     first = system if numbered else (VALUE_KIND,)
@@ -213,7 +212,7 @@ def _select(
 class _Shape:
     """Converts batches of a file to the wanted columns and types.
 
-    Mostly all that there is to do is to pick columns: that is found out once for batches alike.
+    Most batches need only a selection of columns, which is chosen once for batches of one schema.
     """
 
     def __init__(self, columns: list[_ColumnSource], schema: pa.Schema, uri: str) -> None:
@@ -243,7 +242,7 @@ class _Shape:
             self._alike = self._with_types([stored.field(place) for place in self._picked])
 
     def _with_types(self, given: Sequence[pa.Array | pa.Field]) -> pa.Schema:
-        """Return the wanted columns; texts may be dictionaries."""
+        """Return the schema of the wanted columns; texts may be dictionary-encoded."""
         kinds = [each.type for each in given]
         if kinds == self._schema.types:
             return self._schema
@@ -259,7 +258,7 @@ class _Shape:
 
 @contextmanager
 def naming_file(uri: str) -> Iterator[None]:
-    """Raise one error that names the file for everything a damaged file can lead to."""
+    """Turn all errors of a damaged file into one error that names the file."""
     try:
         yield
     except UnsupportedError as reason:

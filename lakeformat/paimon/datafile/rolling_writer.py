@@ -35,7 +35,7 @@ __all__ = ["RollingWriter", "WrittenFile", "file_content", "table_of"]
 
 ROW_GROUP_ROWS = 128 * 1024
 ROW_GROUP_BYTES = 64 << 20
-"""Rows are held back until a row group is worth writing: this bounds the memory of wide rows."""
+"""Rows are buffered until they fill a row group; this limits the memory of wide rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,11 +51,11 @@ class WrittenFile:
     keys: KeyRows | None = None
     """Keys, sequence numbers and deletes of its rows; None in an append table."""
     external_path: str | None = None
-    """Its whole address if it is outside the table."""
+    """Its full URI if it is outside the table."""
     embedded_index: bytes | None = None
-    """Its file index, if the manifest is to keep that."""
+    """Its file index, if the manifest stores it."""
     extra_files: tuple[str, ...] = ()
-    """The names of other files that belong to it, beside it."""
+    """The names of other files that belong to it, in the same directory."""
 
 
 class RollingWriter:
@@ -74,10 +74,11 @@ class RollingWriter:
         external: ExternalPaths | None = None,
         indexed: bool = True,
     ) -> None:
-        """Start without a file; ``modes`` are those of the options unless given.
+        """Open no file yet; ``modes`` default to those of the options.
 
-        ``key_order`` fills ``keys``. Files get the indexes of the options if ``indexed``;
-        changelogs need none. Files are written to the ``external`` paths if there are any.
+        ``key_order`` checks the keys and fills ``keys``. Files get the indexes of the options if
+        ``indexed``; changelogs need none. Files are written to the ``external`` paths if there are
+        any.
         """
         require_format_holds(fields, options)
         keys = tuple(key_order.columns) if key_order is not None else ()
@@ -104,13 +105,13 @@ class RollingWriter:
             self._hold(batch.slice(start, ROW_GROUP_ROWS))
 
     def finish(self) -> list[WrittenFile]:
-        """Close the last file; every file returned is durable."""
+        """Close the last file; every returned file is durable."""
         self._flush()
         self._roll()
         return list(self._finished)
 
     def abort(self) -> None:
-        """Remove everything written so far; what the storage does not let go is an orphan."""
+        """Remove everything written so far; a file that cannot be deleted becomes an orphan."""
         if self._open is not None:
             self._open.discard()
             self._open = None
@@ -160,7 +161,7 @@ def file_content(
     modes: Sequence[StatisticsMode] | None = None,
     key_columns: tuple[str, ...] = (),
 ) -> FileContent:
-    """Describe the files of one writer; ``modes`` are those of the options unless given."""
+    """Describe the files of one writer; ``modes`` default to those of the options."""
     settings = FileSettings(
         compression=options.file_compression,
         zstd_level=options.file_compression_zstd_level,
@@ -255,7 +256,7 @@ class _OpenFile:
         )
 
     def _place_index(self) -> tuple[bytes | None, tuple[str, ...]]:
-        """Return the index for the manifest, and the names of index files written beside."""
+        """Return the index for the manifest, and the names of index files in the same directory."""
         content = None if self._index is None else self._index.encode()
         if content is None or len(content) <= self._most_embedded:
             return content, ()
@@ -265,14 +266,14 @@ class _OpenFile:
         return None, (self._name + INDEX_SUFFIX,)
 
     def discard(self) -> None:
-        """Stop writing; the caller removes what is there."""
+        """Stop writing; the caller deletes the file."""
         self._writer.discard()
         with suppress(LakeError):
             self._stack.close()
 
     @contextmanager
     def _leaving_on_failure(self) -> Iterator[None]:
-        """Hand an error to the storage's stream at once: it knows what the disk meant by it."""
+        """Pass an error to the storage's stream at once, because it may raise a clearer one."""
         try:
             yield
         except BaseException as error:
@@ -297,7 +298,7 @@ def _writer(
 
 
 def table_of(batches: Sequence[pa.RecordBatch]) -> pa.Table:
-    """All rows; a column is a dictionary, and one and the same, if it is one in every batch."""
+    """Return all rows; a column remains dictionary-encoded if all batches have it so."""
     schema = batches[0].schema
     if any(batch.schema != schema for batch in batches):
         batches = [_in_full(batch) for batch in batches]

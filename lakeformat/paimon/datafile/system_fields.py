@@ -23,7 +23,7 @@ _OTHERS = ("_LEVEL", "rowkind", "_ROW_ID")
 
 
 def key_field(field: DataField) -> DataField:
-    """The key column of a primary-key column."""
+    """Return the key column of a file for a column of the primary key."""
     key_type = with_nullability(field.type, nullable=False)
     return replace(field, id=_KEY_ID_START + field.id, name=KEY_PREFIX + field.name, type=key_type)
 

@@ -1,1 +1,1 @@
-"""Index files: which rows are deleted, which keys a bucket has, where a value can be."""
+"""Index files: deleted rows, the keys of a bucket, and places of values."""

@@ -1,4 +1,4 @@
-"""A place in the bytes of one file: nothing is read, or allocated, past the end of them."""
+"""A position in the bytes of one file; nothing is read or allocated beyond their end."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class ByteCursor:
     def __init__(
         self, content: bytes | memoryview, source: str, *, remedy: str, base: int = 0
     ) -> None:
-        """``base`` is where the content begins in the file that ``source`` names."""
+        """Start at the first byte; ``base`` is the offset of the content in the file ``source``."""
         self._content = memoryview(content)
         self._source = source
         self._remedy = remedy
@@ -83,7 +83,7 @@ class ByteCursor:
         return int(_LITTLE_UINT64.unpack(self.take(8))[0])
 
     def count(self, what: str, *, at_most: int | None = None) -> int:
-        """Read an int32 that is a number of things, so it is not negative."""
+        """Read an int32 that counts something and so is not negative."""
         value = self.int32()
         if value < 0 or (at_most is not None and value > at_most):
             raise self.error(f"the number of {what} cannot be {value}")
@@ -98,7 +98,7 @@ class ByteCursor:
         return value
 
     def error(self, found: str) -> CorruptTableError:
-        """Return the error about a value at the position that cannot exist."""
+        """Return the error about a value at the position that is not allowed."""
         place = self._base + self.position
         return CorruptTableError(
             f"{self._source} is damaged at byte {place}: {found}; {self._remedy}"

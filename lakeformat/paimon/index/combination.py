@@ -17,11 +17,11 @@ from lakeformat.paimon.metadata.manifest import FileKind
 __all__ = ["VectorFiles", "combine"]
 
 _DATA_EVOLUTION_MAGIC = b"DEIX"
-"""Begins the source metadata of a global index over a table with data evolution."""
+"""The first bytes of the source metadata of a global index on a data-evolution table."""
 
 
 class VectorFiles(Enum):
-    """The number of deletion-vector files of a bucket, by the kind of table."""
+    """The number of deletion-vector files that a bucket may have, by the kind of table."""
 
     ONE_PER_BUCKET = "one per bucket"
     """Every table with buckets; new vectors replace the file of their bucket."""
@@ -36,10 +36,10 @@ def combine(
     added: Iterable[IndexManifestEntry] = (),
     vector_files: VectorFiles = VectorFiles.ONE_PER_BUCKET,
 ) -> list[IndexManifestEntry]:
-    """The whole next state: untouched entries as they were, in order, then the added ones.
+    """Return the whole next state: untouched entries in their order, then the added ones.
 
-    Without any change the caller keeps the previous file: other code takes an equal file name
-    for "nothing changed".
+    A caller without any change keeps the previous file: readers take an equal file name as "nothing
+    changed".
     """
     _refuse_deletes(previous)
     removed, added = list(removed), list(added)
@@ -93,7 +93,7 @@ def _exchange_vector_files(
     removed: list[IndexManifestEntry],
     added: list[IndexManifestEntry],
 ) -> list[IndexManifestEntry]:
-    """Files by name, each data file with one vector at most."""
+    """Exchange files by name; each data file has at most one vector."""
     known = {name for entry in state for name in _data_files_of(entry)}
     for entry in removed:
         for name in _data_files_of(entry):
@@ -126,7 +126,7 @@ def _exchange_global_indexes(
     removed: list[IndexManifestEntry],
     added: list[IndexManifestEntry],
 ) -> list[IndexManifestEntry]:
-    """Files by name; one field's rows are covered once."""
+    """Exchange files by name; each row of a field is covered once."""
     left = _without_named(state, removed)
     for old in left:
         for new in added:
@@ -145,7 +145,7 @@ def _cover_the_same(old: IndexManifestEntry, new: IndexManifestEntry) -> bool:
         return False
     if _is_primary_key_source(first) and _is_primary_key_source(second):
         return False
-    # Files with other extra fields were built for another purpose and exclude one another.
+    # Files with different extra fields serve different purposes and exclude each other.
     return first.extra_field_ids != second.extra_field_ids or (
         first.row_range_start <= second.row_range_end
         and second.row_range_start <= first.row_range_end

@@ -7,7 +7,7 @@ from lakeformat.errors import CorruptTableError
 __all__ = ["RESTORE", "missing_file"]
 
 RESTORE = "restore the file from a backup or roll the table back to an earlier snapshot"
-"""The way out when rows cannot be read rightly without the file."""
+"""The remedy if rows cannot be read correctly without the file."""
 
 
 def missing_file(

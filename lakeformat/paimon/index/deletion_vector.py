@@ -23,7 +23,7 @@ class DeletionVector:
 
     @classmethod
     def of(cls, positions: Iterable[int] | npt.NDArray[np.int64]) -> DeletionVector:
-        """From positions in any order; one that is there twice counts once."""
+        """Return a vector of positions in any order; repeated positions count once."""
         if isinstance(positions, np.ndarray):
             if len(positions) and positions.min() < 0:
                 raise InvalidRequestError(f"row {positions.min()} is before the first row")
@@ -38,7 +38,7 @@ class DeletionVector:
 
     @property
     def cardinality(self) -> int:
-        """The number of deleted rows."""
+        """Return the number of deleted rows."""
         return len(self.positions)
 
     def to_numpy(self) -> npt.NDArray[np.int64]:
@@ -46,7 +46,7 @@ class DeletionVector:
         return np.asarray(self.positions.to_array()).astype(np.int64)
 
     def merged(self, other: DeletionVector) -> DeletionVector:
-        """The rows that are deleted in either."""
+        """Return a vector with the rows that are deleted in either."""
         return DeletionVector(self.positions | other.positions)
 
 

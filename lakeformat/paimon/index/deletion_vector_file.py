@@ -33,12 +33,12 @@ FILE_VERSION = 1
 _MAGIC_32 = bytes.fromhex("5e43f2d0")
 _MAGIC_64 = bytes.fromhex("d1d33964")
 _FRAME_BYTES = 8
-"""The bytes of the length before a record and of the checksum after it."""
+"""Total size of the length before a record and of the checksum after it."""
 _LARGEST_INT32 = 2**31 - 1
 _LAST_KEY = 2**31 - 2
-"""The highest high word Java accepts in a 64-bit vector."""
+"""The highest upper word of a position that Java accepts in a 64-bit vector."""
 _MAP_HEADER_BYTES = 12
-"""The count and the one key before the only bitmap of a serialized 64-bit bitmap."""
+"""Size of the count and the key before the only bitmap of a serialized 64-bit bitmap."""
 
 
 class VectorForm(Enum):
@@ -53,7 +53,7 @@ class VectorForm(Enum):
 def encode_deletion_vectors(
     vectors: Mapping[str, DeletionVector], form: VectorForm
 ) -> tuple[bytes, tuple[DeletionVectorRange, ...]]:
-    """The content of one index file, and where in it the vector of each data file is."""
+    """Return the content of one index file, and the range of each data file's vector in it."""
     parts = [bytes([FILE_VERSION])]
     ranges = []
     offset = len(parts[0])
@@ -65,7 +65,7 @@ def encode_deletion_vectors(
                 "file of 2 GiB; write fewer data files into it"
             )
         parts += [struct.pack(">I", len(body)), body, struct.pack(">I", zlib.crc32(body))]
-        # What the manifest calls the length differs by form.
+        # In the manifest, only the length of a 64-bit vector includes the frame.
         length = len(body) if form is VectorForm.BITMAP32 else len(body) + _FRAME_BYTES
         ranges.append(DeletionVectorRange(data_file_name, offset, length, vector.cardinality))
         offset += len(body) + _FRAME_BYTES
@@ -75,7 +75,7 @@ def encode_deletion_vectors(
 def read_deletion_vectors(
     storage: Storage, path: str, ranges: Iterable[DeletionVectorRange]
 ) -> dict[str, DeletionVector]:
-    """The vectors of some data files of one index file, by data file name."""
+    """Return the vectors of some data files of one index file, by data file name."""
     uri = storage.uri(path)
     try:
         stream = storage.open_input(path)
@@ -94,7 +94,7 @@ def read_deletion_vectors(
 def decode_deletion_vector(
     record: bytes | memoryview, found: DeletionVectorRange, source: str
 ) -> DeletionVector:
-    """One vector from the bytes at its offset on; more bytes may follow its own."""
+    """Decode the vector at the start of ``record``; more bytes may follow."""
     cursor = ByteCursor(record, source, remedy=RESTORE, base=found.offset)
     length = cursor.count("bytes of vector")
     body = cursor.take(length)
@@ -116,7 +116,7 @@ def decode_deletion_vector(
 
 
 def _read_record(stream: IO[bytes], found: DeletionVectorRange, size: int, uri: str) -> bytes:
-    """The whole record, whichever form it has: a few bytes more than a 64-bit one needs."""
+    """Read a record of either form; for a 64-bit vector this reads a few bytes too many."""
     if found.offset < 1 or found.length < 0 or found.offset + found.length > size:
         raise CorruptTableError(
             f"{uri} has {size} bytes, but the deletion vector of {found.data_file_name} should "
@@ -127,12 +127,12 @@ def _read_record(stream: IO[bytes], found: DeletionVectorRange, size: int, uri: 
 
 
 def _decode_body(cursor: ByteCursor, length: int) -> tuple[DeletionVector, int]:
-    """A vector and the length the manifest must give for it."""
+    """Return the vector, and the length that the manifest must have for it."""
     magic = bytes(cursor.take(4))
     body = cursor.at(cursor.position).take(length - 4)
     if magic == _MAGIC_32:
         skip_bitmap(cursor)
-        # A 64-bit bitmap whose only high word is 0 has the same bytes after its header.
+        # A 64-bit bitmap whose only upper word is 0 has the same bytes after its header.
         form, content, announced = VectorForm.BITMAP32, _map_header(1) + body, length
     elif magic == _MAGIC_64:
         for _ in _walk_map(cursor):
@@ -164,7 +164,7 @@ def _encode_32(vector: DeletionVector) -> bytes:
 
 
 def _encode_64(vector: DeletionVector) -> bytes:
-    """Every high word from 0 to the highest has its bitmap, as Java writes them."""
+    """Encode a bitmap for every upper word from 0 to the highest, as Java does."""
     count = (vector.positions.max() >> 32) + 1 if vector.positions else 0
     content = _serialize(vector)
     if count * _MAP_HEADER_BYTES + len(content) > _LARGEST_INT32:
@@ -190,7 +190,7 @@ def _map_header(count: int) -> bytes:
 
 
 def _walk_map(cursor: ByteCursor) -> Iterator[tuple[int, memoryview]]:
-    """High words, which may leave gaps, with the bytes of the bitmap of each."""
+    """Yield each upper word, which may leave gaps, with the bytes of its bitmap."""
     previous = -1
     for _ in range(cursor.little_uint64()):
         key = cursor.little_uint32()

@@ -1,7 +1,7 @@
 """Hash index files: the hashes of all keys in one bucket of a dynamic-bucket table.
 
-A bare sequence of big-endian int32, each hash once, in any order. The file is rewritten whole
-when a new hash appears.
+The file is a plain sequence of big-endian int32; each hash occurs once, in any order. A new hash
+makes the writer write the whole file again.
 """
 
 from __future__ import annotations
@@ -34,18 +34,20 @@ _WRITE_ANEW = (
 def encode_hash_index(hashes: npt.NDArray[np.int32]) -> bytes:
     """Return the content of a hash index file; refuse a hash that appears twice."""
     if hashes.dtype != np.int32 or hashes.ndim != 1:
-        raise InvalidRequestError(f"hashes are a row of int32, not {hashes.ndim}-d {hashes.dtype}")
+        raise InvalidRequestError(
+            f"hashes must be one row of int32, got {hashes.ndim}-d {hashes.dtype}"
+        )
     in_order = np.sort(hashes)  # numpy's unique is many times as slow
     distinct = len(hashes) - int((in_order[1:] == in_order[:-1]).sum())
     if distinct < len(hashes):
         raise InvalidRequestError(
-            f"{len(hashes)} hashes are {distinct} different ones; a hash index has each once"
+            f"{len(hashes)} hashes have {distinct} distinct values; a hash index has each hash once"
         )
     return hashes.astype(">i4").tobytes()
 
 
 def decode_hash_index(content: bytes, source: str, *, count: int) -> npt.NDArray[np.int32]:
-    """The hashes, in the order of the file; ``count`` is the row count of its manifest entry."""
+    """Return the hashes in file order; ``count`` is the row count of the manifest entry."""
     if len(content) != _HASH_BYTES * count:
         raise CorruptTableError(
             f"{source} has {len(content)} bytes, but {count} hashes need {_HASH_BYTES * count}; "
@@ -73,5 +75,5 @@ def read_hash_index(storage: Storage, path: str, *, count: int) -> npt.NDArray[n
 
 
 def names_digest(names: Iterable[str]) -> str:
-    """A short text that only these files of a partition have: none of them is ever changed."""
+    """Return a short text that identifies these files of a partition; files never change."""
     return sha256("\n".join(sorted(names)).encode()).hexdigest()[:32]

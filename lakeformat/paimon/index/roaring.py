@@ -1,4 +1,4 @@
-"""Roaring bitmaps in their portable form, as Java writes and reads them."""
+"""Roaring bitmaps in their portable format, as Java writes and reads them."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ _COOKIE = 12346
 _COOKIE_WITH_RUNS = 12347
 _MOST_CONTAINERS = 1 << 16
 _OFFSETS_FROM = 4
-"""Bitmaps with runs carry offsets from this number of containers on, those without always."""
+"""Bitmaps with runs have offsets from this number of containers on; other bitmaps always."""
 _MOST_IN_ARRAY = 4096
 _BITSET_BYTES = 8192
 
 
 def bitmap_of(rows: npt.NDArray[np.int64]) -> BitMap:
-    """A bitmap of row positions below 2^32."""
+    """Return a bitmap of row positions below 2^32."""
     # Only array.array takes the fast way into pyroaring, ten times as fast as numpy's.
     values = array("I")
     values.frombytes(rows.astype(np.uint32).tobytes())
@@ -30,7 +30,7 @@ def bitmap_of(rows: npt.NDArray[np.int64]) -> BitMap:
 
 
 def encode_bitmap(bitmap: BitMap) -> bytes:
-    """The portable form with runs where they are shorter, the same bytes as Java's."""
+    """Return the portable format, with runs where they are shorter: the same bytes as Java's."""
     optimised = BitMap(bitmap)
     optimised.run_optimize()
     return optimised.serialize()
@@ -61,7 +61,7 @@ def skip_bitmap(cursor: ByteCursor) -> int:
         raise cursor.error(f"a Roaring bitmap cannot start with {cookie:#x}")
     if count > _MOST_CONTAINERS:
         raise cursor.error(
-            f"a bitmap with {count} containers, more than {_MOST_CONTAINERS}, cannot exist"
+            f"the bitmap claims {count} containers, but at most {_MOST_CONTAINERS} are possible"
         )
     # Each container has its high 16 bits and its number of values less one.
     sizes = np.frombuffer(cursor.take(4 * count), "<u2")[1::2].astype(np.int64) + 1

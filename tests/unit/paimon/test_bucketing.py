@@ -212,7 +212,7 @@ def test_no_rows_have_no_buckets():
         ("hive", ["TIMESTAMP(6)"], UnsupportedError, r"no hash for type TIMESTAMP\(6\)"),
         ("hive", ["VARIANT"], UnsupportedError, "no hash for type VARIANT"),
         ("default", ["ARRAY<INT>"], InvalidRequestError, "type ARRAY cannot be in a bucket key"),
-        ("default", [], InvalidRequestError, "one column at least"),
+        ("default", [], InvalidRequestError, "at least one column"),
         ("spark", ["INT"], UnsupportedError, "'spark' is unknown; there are default, mod and hive"),
     ],
 )

@@ -1,4 +1,4 @@
-"""The file index of one data file: where in it a value can be, column by column."""
+"""The file index of one data file: the possible rows of a value, column by column."""
 
 from __future__ import annotations
 

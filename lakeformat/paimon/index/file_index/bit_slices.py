@@ -1,4 +1,4 @@
-"""Numbers of rows, one bitmap per bit: comparisons are a few bitmap operations."""
+"""Numbers of rows as one bitmap per bit: a comparison takes a few bitmap operations."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["BitSlices", "slices_of"]
 def slices_of(
     rows: npt.NDArray[np.int64], numbers: npt.NDArray[np.int64], count: int
 ) -> list[BitMap]:
-    """For each bit from the lowest on the rows whose number has it."""
+    """Return, for each bit from the lowest, the rows whose number has it."""
     return [bitmap_of(rows[(numbers >> bit) & 1 == 1]) for bit in range(count)]
 
 
@@ -46,7 +46,7 @@ class BitSlices:
         return equal | greater
 
     def _compare(self, number: int) -> tuple[BitMap, BitMap, BitMap]:
-        """The rows below, equal and above: O'Neil and Quass, from the highest bit down."""
+        """Return the rows below, equal and above, by O'Neil and Quass from the highest bit down."""
         if number < 0:
             return BitMap(), BitMap(), BitMap(self.existing)
         if number.bit_length() > len(self.slices):

@@ -1,6 +1,6 @@
-"""``bitmap``: for each value of a column the rows that have it.
+"""``bitmap``: for each value of a column, the rows that have it.
 
-Version 2 keeps the values sorted in blocks with a small list of their first values in front;
+Version 2 stores the values sorted in blocks, after a small list of the first value of each block;
 version 1 is one list. An offset below zero stands for the single row ``-1 - offset``.
 """
 
@@ -43,7 +43,7 @@ DEFAULT_BLOCK_SIZE = 16 * 1024
 
 _INT_BYTES = 4
 _NO_LENGTH = -1
-"""The length in the entry of a value with a single row, which has no bitmap."""
+"""The stored length for a value with a single row, which has no bitmap."""
 _LARGEST_INT32 = 2**31 - 1
 
 
@@ -54,7 +54,7 @@ def encode_bitmap_index(
     version: int = DEFAULT_VERSION,
     block_size: int = DEFAULT_BLOCK_SIZE,
 ) -> bytes:
-    """The index of a column; ``block_size`` is for version 2."""
+    """Return the index of a column; ``block_size`` is for version 2."""
     data_type = require_type(data_type, INDEXABLE[BITMAP], BITMAP)
     if version not in (1, 2):
         raise InvalidRequestError(f"a bitmap index has version 1 or 2, not {version}")
@@ -67,7 +67,7 @@ def encode_bitmap_index(
     if len(nulls):
         head += struct.pack(">i", -1 - int(nulls[0]) if len(nulls) == 1 else 0)
     if len(nulls) and version == 2:
-        # The size the bitmap has, or would have had for a single row.
+        # The size of the bitmap, which is not stored for a single row.
         head += struct.pack(">i", len(null_bitmap))
     if version == 2:
         entries = distinct.values.joined(offsets, lengths)
@@ -79,7 +79,7 @@ def encode_bitmap_index(
 
 
 def read_bitmap_index(body: bytes, data_type: DataType, source: str) -> BitmapIndex:
-    """The index of a column of that type, of either version."""
+    """Read the index of a column of this type, of either version."""
     data_type = require_type(data_type, INDEXABLE[BITMAP], BITMAP)
     cursor = ByteCursor(body, source, remedy=REBUILD)
     version = cursor.version(1, 2)
@@ -95,7 +95,7 @@ def read_bitmap_index(body: bytes, data_type: DataType, source: str) -> BitmapIn
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BitmapIndex:
-    """Answers which rows have a value; of TIMESTAMP(7) and finer those that may have it."""
+    """Finds the rows with a value; for TIMESTAMP(7) and finer, the rows that may have it."""
 
     data_type: AtomicType
     row_count: int
@@ -104,22 +104,22 @@ class BitmapIndex:
     _bitmaps: ByteCursor
 
     def equal_to(self, value: object) -> BitMap:
-        """The rows with this value; none for a null."""
+        """Return the rows with this value; none for a null."""
         return self.one_of([value])
 
     def one_of(self, values: Sequence[object]) -> BitMap:
-        """The rows with any of these values."""
+        """Return the rows with any of these values."""
         found = BitMap()
         for offset in self._values.offsets_of(keys_equal_to(values, self.data_type)):
             found |= self._rows_at(offset)
         return found
 
     def is_null(self) -> BitMap:
-        """The rows without a value."""
+        """Return the rows without a value."""
         return BitMap() if self._null_offset is None else self._rows_at(self._null_offset)
 
     def is_not_null(self) -> BitMap:
-        """The rows with a value."""
+        """Return the rows with a value."""
         return rows_but(self.is_null(), self.row_count)
 
     def _rows_at(self, offset: int) -> BitMap:
@@ -127,7 +127,9 @@ class BitmapIndex:
         if offset >= 0:
             return read_rows(self._bitmaps.at(start + offset), self.row_count)
         if -1 - offset >= self.row_count:
-            raise self._bitmaps.error(f"it speaks of row {-1 - offset} of {self.row_count}")
+            raise self._bitmaps.error(
+                f"it names row {-1 - offset}, but there are {self.row_count} rows"
+            )
         return BitMap([-1 - offset])
 
 
@@ -143,7 +145,7 @@ class _WholeList:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _BlockList:
-    """Version 2: blocks of sorted values, each read when a value can only be in it."""
+    """Version 2: blocks of sorted values; a block is read if a wanted value may be in it."""
 
     data_type: AtomicType
     first_keys: list[Any]
@@ -151,7 +153,7 @@ class _BlockList:
     blocks: ByteCursor
 
     def offsets_of(self, keys: list[Key]) -> Iterator[int]:
-        """Yield the offsets of those keys that exist; sorted keys read each block once."""
+        """Yield the offsets of the keys that exist; sorted keys read each block once."""
         numbers = [bisect_right(self.first_keys, key) - 1 for key in keys]
         for number, some in groupby(zip(numbers, keys, strict=True), key=itemgetter(0)):
             if number >= 0:
@@ -169,7 +171,7 @@ def _read_whole_list(cursor: ByteCursor, data_type: AtomicType, count: int) -> _
 
 
 def _read_block_list(cursor: ByteCursor, data_type: AtomicType, count: int) -> _BlockList:
-    """Read the blocks of ``count`` values; the cursor is then at the bitmaps."""
+    """Read the blocks of ``count`` values; afterwards the cursor is at the bitmaps."""
     first_keys, starts = [], []
     for _ in range(cursor.count("blocks", at_most=count)):
         first_keys.append(read_key(cursor, data_type))
@@ -183,7 +185,7 @@ def _read_block_list(cursor: ByteCursor, data_type: AtomicType, count: int) -> _
 def _read_entries(
     cursor: ByteCursor, data_type: AtomicType, count: int, *, with_lengths: bool
 ) -> dict[Key, int]:
-    """Offsets by value; each bitmap contains its length."""
+    """Return offsets by value; the length is skipped, because a bitmap contains its own."""
     offsets: dict[Key, int] = {}
     for _ in range(count):
         key = read_key(cursor, data_type)
@@ -194,7 +196,7 @@ def _read_entries(
 
 
 def _add_bitmaps(distinct: DistinctValues, body: list[bytes]) -> tuple[PackedValues, PackedValues]:
-    """Add the bitmaps of values with several rows; offset and length of each value."""
+    """Add the bitmaps of values with several rows; return offset and length of each value."""
     counts = np.bincount(distinct.codes, minlength=len(distinct.values))
     by_value = distinct.rows[np.argsort(distinct.codes, kind="stable")]
     ends = np.cumsum(counts)
@@ -216,7 +218,7 @@ def _as_int32(numbers: npt.NDArray[np.int64]) -> PackedValues:
 
 
 def _encode_blocks(values: PackedValues, entries: PackedValues, block_size: int) -> list[bytes]:
-    """The list of blocks, and the blocks; a longer entry than a block holds has its own."""
+    """Return the list of blocks, and the blocks; an entry above the block size has its own."""
     blocks: list[bytes] = []
     heads: list[bytes] = []
     first, offset = 0, 0

@@ -43,7 +43,7 @@ _TEXTS = frozenset({TypeName.CHAR, TypeName.VARCHAR, TypeName.BINARY, TypeName.V
 _FLOATS = frozenset({TypeName.FLOAT, TypeName.DOUBLE})
 _MOST_BITS = 2**31 - 8
 _MOST_HASH_FUNCTIONS = 1_100
-"""More than the smallest rate of false positives a double holds asks for."""
+"""More hash functions than even the smallest positive false-positive rate needs."""
 
 
 def encode_bloom_filter(
@@ -60,7 +60,7 @@ def encode_bloom_filter(
 
 
 class BloomFilterWriter:
-    """Makes the filter of a column part by part; the values themselves are not kept."""
+    """Builds the filter of a column part by part; the values themselves are not kept."""
 
     def __init__(
         self,
@@ -69,13 +69,13 @@ class BloomFilterWriter:
         items: int = DEFAULT_ITEMS,
         false_positives: float = DEFAULT_FALSE_POSITIVES,
     ) -> None:
-        """Sized for ``items`` values and a rate between 0 and 1."""
+        """Choose the size for ``items`` values and a false-positive rate between 0 and 1."""
         self._type = require_type(data_type, INDEXABLE[BLOOM_FILTER], BLOOM_FILTER)
         bit_count, self._hash_count = _size(items, false_positives)
         self._bits = np.zeros(bit_count, bool)
 
     def add(self, column: Column) -> None:
-        """Any values, in any order; nulls are not in the filter."""
+        """Add values in any order; nulls are ignored."""
         hashes = _hash(as_column(column, self._type), self._type)
         for number in range(1, self._hash_count + 1):
             self._bits[_places(hashes, number, len(self._bits))] = True
@@ -86,7 +86,7 @@ class BloomFilterWriter:
 
 
 def read_bloom_filter(body: bytes, data_type: DataType, source: str) -> BloomFilter:
-    """The filter of a column of that type."""
+    """Read the filter of a column of this type."""
     data_type = require_type(data_type, INDEXABLE[BLOOM_FILTER], BLOOM_FILTER)
     cursor = ByteCursor(body, source, remedy=REBUILD)
     hash_count = cursor.count("hash functions", at_most=_MOST_HASH_FUNCTIONS)
@@ -109,7 +109,7 @@ class BloomFilter:
         if not len(literals):
             return True
         if self.data_type.name in _FLOATS and literals[0].as_py() == 0:
-            # Equal in a predicate, but two values for the hash.
+            # Both zeros are equal in a predicate, but have different hashes.
             literals = pa.array([0.0, -0.0], literals.type)
         hashes = _hash(literals, self.data_type)
         found = np.ones(len(hashes), bool)
@@ -120,7 +120,7 @@ class BloomFilter:
 
 
 def _size(items: int, false_positives: float) -> tuple[int, int]:
-    """Bits and hash functions, with Java's arithmetic to the last digit."""
+    """Return the number of bits and hash functions, by exactly Java's arithmetic."""
     if items < 1 or not 0 < false_positives < 1:
         raise InvalidRequestError(
             f"a bloom filter for {items} items with a rate of {false_positives} false positives "
@@ -134,14 +134,14 @@ def _size(items: int, false_positives: float) -> tuple[int, int]:
 
 
 def _places(hashes: npt.NDArray[np.int64], number: int, bit_count: int) -> npt.NDArray[np.int64]:
-    """The bit of each hash for one hash function; int32 arithmetic wraps around."""
+    """Return the bit of each value for one hash function; int32 arithmetic wraps around."""
     low, high = hashes.astype(np.int32), (hashes >> 32).astype(np.int32)
     combined = low + np.int32(number) * high
     return np.where(combined < 0, ~combined, combined).astype(np.int64) % bit_count
 
 
 def _hash(column: pa.Array, data_type: AtomicType) -> npt.NDArray[np.int64]:
-    """64 bits for each value that is not null."""
+    """Return a 64-bit hash of each value that is not null."""
     if data_type.name not in _TEXTS:
         return _mix(integers_of(column, data_type))
     values = column.drop_null().to_pylist()
@@ -150,7 +150,7 @@ def _hash(column: pa.Array, data_type: AtomicType) -> npt.NDArray[np.int64]:
 
 
 def _mix(key: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Thomas Wang's hash of 64-bit integers, which wraps around and shifts the sign along."""
+    """Return Thomas Wang's hash of 64-bit integers, with overflow and arithmetic shifts."""
     key = ~key + (key << 21)
     key ^= key >> 24
     key = key + (key << 3) + (key << 8)

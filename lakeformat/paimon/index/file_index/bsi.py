@@ -1,4 +1,4 @@
-"""``bsi``: numbers as one bitmap per bit, those below zero apart. Deprecated, still met."""
+"""``bsi``: numbers as one bitmap per bit, negative numbers apart. Deprecated, but in use."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _MOST_SLICES = 64
 
 
 def encode_bsi(column: Column, data_type: DataType) -> bytes:
-    """The index of a column; the lowest BIGINT, whose absolute value is too long, is refused."""
+    """Return the index of a column; refuse the lowest BIGINT, whose absolute value overflows."""
     data_type = require_type(data_type, INDEXABLE[BSI], BSI)
     array = as_column(column, data_type)
     rows, numbers = rows_with_values(array), integers_of(array, data_type)
@@ -52,7 +52,7 @@ def encode_bsi(column: Column, data_type: DataType) -> bytes:
 
 
 def read_bsi(body: bytes, data_type: DataType, source: str) -> BsiIndex:
-    """The index of a column of that type."""
+    """Read the index of a column of this type."""
     data_type = require_type(data_type, INDEXABLE[BSI], BSI)
     cursor = ByteCursor(body, source, remedy=REBUILD)
     cursor.version(FORMAT_VERSION)
@@ -64,21 +64,21 @@ def read_bsi(body: bytes, data_type: DataType, source: str) -> BsiIndex:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BsiIndex:
-    """Answers comparisons; of TIMESTAMP(7) and finer with the rows that may match."""
+    """Finds rows by comparisons; for TIMESTAMP(7) and finer, the rows that may match."""
 
     data_type: AtomicType
     row_count: int
     _positive: _SliceBlock
-    """Zero included."""
+    """The numbers that are not negative."""
     _negative: _SliceBlock
-    """By absolute value."""
+    """The absolute values of the negative numbers."""
 
     def equal_to(self, value: object) -> BitMap:
-        """The rows with this value; none for a null."""
+        """Return the rows with this value; none for a null."""
         return self.one_of([value])
 
     def one_of(self, values: Sequence[object]) -> BitMap:
-        """The rows with any of these values."""
+        """Return the rows with any of these values."""
         found = BitMap()
         for number in self._numbers(values):
             part = self._positive if number >= 0 else self._negative
@@ -86,36 +86,36 @@ class BsiIndex:
         return found
 
     def is_null(self) -> BitMap:
-        """The rows without a value."""
+        """Return the rows without a value."""
         return rows_but(self.is_not_null(), self.row_count)
 
     def is_not_null(self) -> BitMap:
-        """The rows with a value."""
+        """Return the rows with a value."""
         return self._positive.slices.existing | self._negative.slices.existing
 
     def less_than(self, value: object) -> BitMap:
-        """The rows below a value; none for a null."""
+        """Return the rows below a value; none for a null."""
         if is_rounded(self.data_type):
             # Equal microseconds may differ in their nanoseconds.
             return self.at_most(value)
         return self._below([number - 1 for number in self._numbers([value])])
 
     def at_most(self, value: object) -> BitMap:
-        """The rows up to a value; none for a null."""
+        """Return the rows up to a value; none for a null."""
         return self._below(self._numbers([value]))
 
     def greater_than(self, value: object) -> BitMap:
-        """The rows above a value; none for a null."""
+        """Return the rows above a value; none for a null."""
         if is_rounded(self.data_type):
             return self.at_least(value)
         return self._above([number + 1 for number in self._numbers([value])])
 
     def at_least(self, value: object) -> BitMap:
-        """The rows from a value on; none for a null."""
+        """Return the rows from a value on; none for a null."""
         return self._above(self._numbers([value]))
 
     def _below(self, limits: list[int]) -> BitMap:
-        """The rows up to the limit, included."""
+        """Return the rows up to the limit, inclusive."""
         positive, negative = self._positive, self._negative
         for limit in limits:
             if limit < 0:
@@ -124,7 +124,7 @@ class BsiIndex:
         return BitMap()
 
     def _above(self, limits: list[int]) -> BitMap:
-        """The rows from the limit on, included."""
+        """Return the rows from the limit on, inclusive."""
         positive, negative = self._positive, self._negative
         for limit in limits:
             if limit < 0:
@@ -133,7 +133,7 @@ class BsiIndex:
         return BitMap()
 
     def _numbers(self, values: Sequence[object]) -> list[int]:
-        # A decimal that no index holds is a number like others to compare with.
+        # A decimal that is too large for the index can still be compared.
         return exact_integers_of(as_literals(values, self.data_type), self.data_type)
 
 

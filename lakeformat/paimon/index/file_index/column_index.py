@@ -40,10 +40,10 @@ class IndexType(StrEnum):
 
 
 class RowIndex(Protocol):
-    """Gives row positions of its data file; a null as a value matches nothing.
+    """Finds row positions of its data file; a null as a value matches nothing.
 
-    The rows are those that match; for timestamps finer than microseconds, those that may match:
-    the reader checks the predicate again.
+    For timestamps finer than microseconds these are rows that may match, so the reader checks the
+    predicate again.
     """
 
     def equal_to(self, value: object) -> BitMap: ...
@@ -57,7 +57,7 @@ class RowIndex(Protocol):
 
 @runtime_checkable
 class OrderedRowIndex(RowIndex, Protocol):
-    """Also compares."""
+    """An index that can also compare with <, <=, > and >=."""
 
     def less_than(self, value: object) -> BitMap: ...
 
@@ -81,10 +81,9 @@ ColumnIndex = BloomFilter | RowIndex | EmptyIndex
 def open_column_index(
     index_type: str, data_type: DataType, body: bytes | None, source: str
 ) -> ColumnIndex | None:
-    """The index in one body of a container; None for a type this version does not know.
+    """Open the index in one body of a container; None for an index type that is unknown.
 
-    ``data_type`` is the type the column has in its data file, ``source`` names the index in
-    errors.
+    ``data_type`` is the type the column has in its data file, ``source`` names the index in errors.
     """
     if body is None:
         return EMPTY

@@ -1,7 +1,7 @@
 """The container of a file index: a head with the place of each column's index.
 
-It stands beside its data file as ``<data file>.index``, or inside the manifest entry when it
-is small. All integers are big endian. Columns and types come in any order.
+It is a file ``<data file>.index`` beside the data file, or part of the manifest entry if it is
+small. All integers are big endian. Columns and types may be in any order.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ __all__ = ["REBUILD", "decode_file_index", "encode_file_index", "read_file_index
 
 FORMAT_VERSION = 1
 REBUILD = "read without the file index, and compact the data file to build it again"
-"""The way out when an index is damaged: every row can be found without it."""
+"""The remedy for a damaged index: all rows can be read without it."""
 
 _MAGIC = 0x00054E4ED01A35AE
 _PREFIX_BYTES = 16
 _EMPTY = -1
-"""The start of an index that proves that no row has a value."""
+"""The start of an index without a body, which proves that no row has a value."""
 _LARGEST_INT32 = 2**31 - 1
 
 Bodies = dict[str, dict[str, bytes | None]]
@@ -34,12 +34,12 @@ _Places = list[tuple[str, str, int, int]]
 
 
 def encode_file_index(indexes: Mapping[str, Mapping[str, bytes | None]]) -> bytes:
-    """A container of the bodies by column and index type; None for a column without rows."""
+    """Return a container of the bodies by column and index type; None if no row has a value."""
     names = [
         [encode_utf(column), *(encode_utf(index_type) for index_type in by_type)]
         for column, by_type in indexes.items()
     ]
-    # Per column its number of indexes, per index its start and length.
+    # Each column has its number of indexes, each index its start and length.
     head_length = _PREFIX_BYTES + 4 + 4
     head_length += sum(len(name) for column in names for name in column)
     head_length += sum(4 + 8 * (len(column) - 1) for column in names)
@@ -60,7 +60,7 @@ def encode_file_index(indexes: Mapping[str, Mapping[str, bytes | None]]) -> byte
 
 
 def decode_file_index(content: bytes, source: str) -> Bodies:
-    """Every body of a container held in memory, such as the one inside a manifest entry."""
+    """Return every body of a container in memory, such as that of a manifest entry."""
     cursor = ByteCursor(content, source, remedy=REBUILD)
     head_length = _read_prefix(cursor, len(content))
     places = _read_places(cursor.part(0, head_length), cursor.end)
@@ -72,7 +72,7 @@ def decode_file_index(content: bytes, source: str) -> Bodies:
 
 
 def read_file_index(storage: Storage, path: str, columns: Collection[str] | None = None) -> Bodies:
-    """The bodies of some columns, or of all, of a file beside its data file."""
+    """Read the bodies of some columns, or of all, from an index file."""
     uri = storage.uri(path)
     try:
         stream = storage.open_input(path)
@@ -115,7 +115,7 @@ def _read_prefix(cursor: ByteCursor, size: int) -> int:
 
 
 def _read_places(cursor: ByteCursor, size: int) -> _Places:
-    """Column, type, start and length of each index, all of it inside the container."""
+    """Return column, type, start and length of each index; all must be in the container."""
     cursor = cursor.at(_PREFIX_BYTES)
     places: _Places = []
     for _ in range(cursor.count("columns")):

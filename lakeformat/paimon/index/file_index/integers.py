@@ -35,7 +35,7 @@ _EVERY_DATETIME_FITS = (pa.timestamp("ns"), pa.timestamp("ns", "UTC"))
 def require_type(
     data_type: DataType, supported: frozenset[TypeName], index_type: str
 ) -> AtomicType:
-    """The type itself; one that the index cannot hold is refused by name."""
+    """Return the type; refuse a type that the index cannot hold."""
     if not isinstance(data_type, AtomicType) or data_type.name not in supported:
         raise UnsupportedError(
             f"a {index_type} index cannot hold {type_to_json(data_type)}; "
@@ -51,7 +51,7 @@ def is_rounded(data_type: AtomicType) -> bool:
 
 
 def as_column(values: Column, data_type: AtomicType) -> pa.Array:
-    """One Arrow array of exactly the column's type; text and bytes with 64-bit offsets."""
+    """Return one Arrow array of exactly the column's type; text and bytes have 64-bit offsets."""
     target = to_arrow_type(data_type)
     if pa.types.is_string(target) or pa.types.is_binary(target):
         target = pa.large_binary()
@@ -96,14 +96,16 @@ def _refuse_rounding(values: Sequence[object], literals: pa.Array) -> None:
 
 
 def rows_with_values(column: pa.Array) -> npt.NDArray[np.int64]:
-    """The positions of the rows that are not null."""
+    """Return the positions of the rows that are not null."""
     valid = column.is_valid().to_numpy(zero_copy_only=False)
     return np.flatnonzero(valid).astype(np.int64)
 
 
 def integers_of(column: pa.Array, data_type: AtomicType) -> npt.NDArray[np.int64]:
-    """The values that are not null: numbers and dates as they are, timestamps in millis or micros,
-    decimals unscaled, floats by Java's bits with one NaN.
+    """Return the non-null values as integers.
+
+    Numbers and dates are unchanged, timestamps are in milliseconds or microseconds, decimals are
+    unscaled, and floats are Java's bits with one NaN.
     """
     column = column.drop_null()
     if data_type.name in (TypeName.FLOAT, TypeName.DOUBLE):
@@ -115,7 +117,7 @@ def integers_of(column: pa.Array, data_type: AtomicType) -> npt.NDArray[np.int64
     elif data_type.name in DATES_AND_TIMES:
         column = column.view(pa.int64() if column.type.bit_width == 64 else pa.int32())
     numbers: npt.NDArray[np.int64] = column.to_numpy(zero_copy_only=False).astype(np.int64)
-    # Nanoseconds are cut to microseconds downwards, also before 1970.
+    # Nanoseconds are rounded down to microseconds, also before 1970.
     return numbers // 1000 if is_rounded(data_type) else numbers
 
 
@@ -133,7 +135,7 @@ def _float_bits(values: npt.NDArray[np.floating]) -> npt.NDArray[np.int64]:
 
 
 def _unscaled(column: pa.Array) -> npt.NDArray[np.int64]:
-    """The low half of each 128-bit number, if the high half is nothing but its sign."""
+    """Return the low half of each 128-bit number; raise if a number needs more than 64 bits."""
     words = _words(column)
     if not np.array_equal(words[:, 1], words[:, 0] >> 63):
         raise UnsupportedError(
@@ -143,7 +145,7 @@ def _unscaled(column: pa.Array) -> npt.NDArray[np.int64]:
 
 
 def _words(column: pa.Array) -> npt.NDArray[np.int64]:
-    """The low and the high half of each 128-bit number."""
+    """Return the low and the high half of each 128-bit number."""
     if not len(column):
         return np.empty((0, 2), np.int64)
     words = np.frombuffer(column.buffers()[1], np.int64).reshape(-1, 2)

@@ -1,4 +1,4 @@
-"""Java's modified UTF-8: ``DataOutput.writeUTF`` writes a length of two bytes, then the text."""
+"""Java's modified UTF-8: ``DataOutput.writeUTF`` writes two bytes of length, then the text."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ __all__ = ["encode_utf", "read_utf"]
 
 _LONGEST = 0xFFFF
 _NUL = b"\xc0\x80"
-"""U+0000 takes two bytes, so that no byte of a text is zero."""
+"""U+0000 is stored as two bytes, so that no byte of a text is zero."""
 
 
 def encode_utf(text: str) -> bytes:
-    """Each UTF-16 unit on its own, so a character beyond U+FFFF takes six bytes."""
+    """Encode each UTF-16 unit separately: a character beyond U+FFFF takes six bytes."""
     units = memoryview(text.encode("utf-16-le", "surrogatepass")).cast("H")
     single = "".join(map(chr, units))
     content = single.encode("utf-8", "surrogatepass").replace(b"\0", _NUL)
     if len(content) > _LONGEST:
         raise InvalidRequestError(
-            f"{text[:40]!r}… takes {len(content)} bytes; a name in a file index has {_LONGEST}"
+            f"{text[:40]!r}… takes {len(content)} bytes; a file index allows {_LONGEST} in a name"
         )
     return len(content).to_bytes(2, "big") + content
 
 
 def read_utf(cursor: ByteCursor) -> str:
-    """The text at the cursor."""
+    """Read the text at the cursor."""
     content = bytes(cursor.take(cursor.int16() & _LONGEST))
     try:
         single = content.replace(_NUL, b"\0").decode("utf-8", "surrogatepass")

@@ -1,4 +1,4 @@
-"""Many byte strings in one buffer, joined row by row without a loop over them."""
+"""Many byte strings in one buffer, which are joined row by row without a Python loop."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ class PackedValues:
 
     @classmethod
     def of_integers(cls, values: npt.NDArray[np.int64], width: int) -> PackedValues:
-        """The low ``width`` bytes of each number, big endian."""
+        """Return the low ``width`` bytes of each number, big endian."""
         data = values.astype(">i8").view(np.uint8).reshape(-1, 8)[:, 8 - width :]
         return cls(np.ascontiguousarray(data).reshape(-1), np.arange(len(values) + 1) * width)
 
     @classmethod
     def of_binary(cls, values: pa.LargeBinaryArray) -> PackedValues:
-        """The bytes of an Arrow array without nulls."""
+        """Return the bytes of an Arrow array without nulls."""
         if not len(values):
             return cls(np.empty(0, np.uint8), np.zeros(1, np.int64))
         _, offsets_buffer, data_buffer = values.buffers()
@@ -40,15 +40,15 @@ class PackedValues:
 
     @property
     def lengths(self) -> npt.NDArray[np.int64]:
-        """The number of bytes of each value."""
+        """Return the number of bytes of each value."""
         return np.diff(self.offsets)
 
     def bytes_of(self, start: int, end: int) -> bytes:
-        """The values from ``start`` to before ``end``, one after the other."""
+        """Return the bytes of the values from ``start`` up to, but without, ``end``."""
         return self.data[self.offsets[start] : self.offsets[end]].tobytes()
 
     def joined(self, *others: PackedValues) -> PackedValues:
-        """Interleave: each value, then the value at its position in every other column."""
+        """Append to each value the values at its position in the other columns."""
         parts = (self, *others)
         offsets = np.zeros(len(self) + 1, np.int64)
         np.cumsum(sum(part.lengths for part in parts), out=offsets[1:])

@@ -1,7 +1,7 @@
 """``range-bitmap``: values coded in their order, and one bitmap per bit of the codes.
 
-The sorted values are a dictionary of chunks: the first value of a chunk is in its header, the
-rest follow all headers, so a lookup reads few of them.
+The sorted values are a dictionary of chunks. The header of a chunk holds its first value; its other
+values follow after all headers, so that a lookup reads few of them.
 """
 
 from __future__ import annotations
@@ -37,15 +37,16 @@ __all__ = ["RANGE_BITMAP", "RangeBitmapIndex", "encode_range_bitmap", "read_rang
 RANGE_BITMAP = "range-bitmap"
 FORMAT_VERSION = 1
 _SLICES_WITHOUT_VALUES = 64
-"""Java counts the bits of the highest code, which is -1 without values."""
+"""The number of slices without values: Java counts the bits of the highest code, -1."""
 _MOST_SLICES = 64
 
 
 def encode_range_bitmap(
     column: Column, data_type: DataType, *, chunk_size: int | None = None
 ) -> bytes:
-    """The index of a column; ``chunk_size`` bytes of values are found together, by default
-    16 KiB, or one value alone for BOOLEAN, TINYINT and SMALLINT.
+    """Return the index of a column; ``chunk_size`` is the size of a chunk of values in bytes.
+
+    The default is 16 KiB, or one value for BOOLEAN, TINYINT and SMALLINT.
     """
     data_type = require_coded_type(data_type, RANGE_BITMAP)
     distinct = distinct_values(column, data_type)
@@ -59,14 +60,14 @@ def encode_range_bitmap(
 
 
 def read_range_bitmap(body: bytes, data_type: DataType, source: str) -> RangeBitmapIndex:
-    """The index of a column of that type."""
+    """Read the index of a column of this type."""
     data_type = require_coded_type(data_type, RANGE_BITMAP)
     cursor = ByteCursor(body, source, remedy=REBUILD)
     head = _read_head(cursor)
     row_count = read_row_count(head)
     value_count = head.count("values")
     if value_count:
-        # The lowest and the highest value are in the dictionary again.
+        # The lowest and the highest value are also in the dictionary.
         read_key(head, data_type)
         read_key(head, data_type)
     dictionary_start = cursor.position
@@ -79,7 +80,7 @@ def read_range_bitmap(body: bytes, data_type: DataType, source: str) -> RangeBit
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RangeBitmapIndex:
-    """Answers comparisons with exactly the rows that match."""
+    """Finds exactly the rows that match a comparison."""
 
     data_type: AtomicType
     row_count: int
@@ -87,11 +88,11 @@ class RangeBitmapIndex:
     _codes: BitSlices
 
     def equal_to(self, value: object) -> BitMap:
-        """The rows with this value; none for a null."""
+        """Return the rows with this value; none for a null."""
         return self.one_of([value])
 
     def one_of(self, values: Sequence[object]) -> BitMap:
-        """The rows with any of these values."""
+        """Return the rows with any of these values."""
         found = BitMap()
         for key in keys_equal_to(values, self.data_type):
             code, is_there = self._dictionary.find(key)
@@ -100,35 +101,35 @@ class RangeBitmapIndex:
         return found
 
     def is_null(self) -> BitMap:
-        """The rows without a value."""
+        """Return the rows without a value."""
         return rows_but(self.is_not_null(), self.row_count)
 
     def is_not_null(self) -> BitMap:
-        """The rows with a value."""
+        """Return the rows with a value."""
         return BitMap(self._codes.existing)
 
     def less_than(self, value: object) -> BitMap:
-        """The rows below a value; none for a null."""
+        """Return the rows below a value; none for a null."""
         for key in keys_equal_to([value], self.data_type)[:1]:
             return self._codes.less_than(self._dictionary.find(key)[0])
         return BitMap()
 
     def at_most(self, value: object) -> BitMap:
-        """The rows up to a value; none for a null."""
+        """Return the rows up to a value; none for a null."""
         for key in keys_equal_to([value], self.data_type)[-1:]:
             code, is_there = self._dictionary.find(key)
             return self._codes.at_most(code if is_there else code - 1)
         return BitMap()
 
     def greater_than(self, value: object) -> BitMap:
-        """The rows above a value; none for a null."""
+        """Return the rows above a value; none for a null."""
         for key in keys_equal_to([value], self.data_type)[-1:]:
             code, is_there = self._dictionary.find(key)
             return self._codes.at_least(code + 1 if is_there else code)
         return BitMap()
 
     def at_least(self, value: object) -> BitMap:
-        """The rows from a value on; none for a null."""
+        """Return the rows from a value on; none for a null."""
         for key in keys_equal_to([value], self.data_type)[:1]:
             return self._codes.at_least(self._dictionary.find(key)[0])
         return BitMap()

@@ -1,4 +1,4 @@
-"""The rows an index may speak of: those of its data file."""
+"""Rows that an index names: each must exist in its data file."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ __all__ = ["read_row_count", "read_rows", "rows_but"]
 
 
 def read_row_count(cursor: ByteCursor) -> int:
-    """The number of rows of the data file, from its index."""
+    """Read the number of rows of the data file."""
     return cursor.count("rows")
 
 
 def read_rows(cursor: ByteCursor, row_count: int) -> BitMap:
-    """The bitmap at the cursor, of rows the file has."""
+    """Read the bitmap at the cursor; refuse rows that the file does not have."""
     rows = read_bitmap(cursor)
     if rows and rows.max() >= row_count:
-        raise cursor.error(f"its bitmap has row {rows.max()} of {row_count}")
+        raise cursor.error(f"its bitmap has row {rows.max()}, but there are {row_count} rows")
     return rows
 
 
 def rows_but(rows: BitMap, row_count: int) -> BitMap:
-    """The other rows of the file."""
+    """Return all other rows of the file."""
     return BitMap(range(row_count)) - rows

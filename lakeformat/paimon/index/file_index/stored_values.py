@@ -46,30 +46,30 @@ _WIDTHS = {
 _FLOATS = (TypeName.FLOAT, TypeName.DOUBLE)
 _LENGTH_BYTES = 4
 _MINUS_ZERO, _ZERO = -1, 0
-"""The keys of the two zeros a float has."""
+"""The keys of the two zeros of a floating-point number."""
 
 
 @dataclass(frozen=True, slots=True)
 class DistinctValues:
-    """The distinct values of a column, in order, and the number of the value of each row."""
+    """The distinct values of a column, in order, and the code of each row's value."""
 
     row_count: int
     null_rows: npt.NDArray[np.int64]
     rows: npt.NDArray[np.int64]
     """The rows that are not null."""
     codes: npt.NDArray[np.int64]
-    """The number of the value of each row in ``rows``."""
+    """The position in ``values`` of the value of each row in ``rows``."""
     values: PackedValues
     """The distinct values, encoded as the index stores them."""
 
 
 def width_of(data_type: AtomicType) -> int | None:
-    """The bytes each stored value has; None for text, which is its length and UTF-8."""
+    """Return the size of each stored value; None for text, stored as length and UTF-8."""
     return _WIDTHS.get(data_type.name)
 
 
 def distinct_values(column: Column, data_type: AtomicType) -> DistinctValues:
-    """Sort a column into its different values."""
+    """Sort a column into its distinct values."""
     array = as_column(column, data_type)
     rows = rows_with_values(array)
     null_rows = np.setdiff1d(np.arange(len(array)), rows, assume_unique=True)
@@ -84,7 +84,7 @@ def distinct_values(column: Column, data_type: AtomicType) -> DistinctValues:
 
 
 def keys_equal_to(literals: Sequence[object], data_type: AtomicType) -> list[Key]:
-    """The keys of values equal to one of the literals, in order; nulls equal nothing."""
+    """Return the keys of values equal to one of the literals, in order; nulls equal nothing."""
     array = as_literals(literals, data_type)
     if width_of(data_type) is None:
         return sorted(set(array.to_pylist()))
@@ -95,13 +95,13 @@ def keys_equal_to(literals: Sequence[object], data_type: AtomicType) -> list[Key
 
 
 def read_key(cursor: ByteCursor, data_type: AtomicType) -> Key:
-    """The value at the cursor."""
+    """Read the value at the cursor as a key."""
     width = width_of(data_type)
     if width is None:
         return bytes(cursor.take(cursor.count("bytes of text")))
     stored = cursor.take(width)
     if data_type.name in _FLOATS:
-        # One NaN, whatever bits the writer had for it.
+        # All NaNs become one NaN.
         values = np.frombuffer(stored, f">f{width}").astype(f"f{width}")
         return int(_keys(pa.array(values), data_type)[0])
     return int.from_bytes(stored, "big", signed=True)
@@ -112,7 +112,7 @@ def _keys(column: pa.Array, data_type: AtomicType) -> npt.NDArray[np.int64]:
 
 
 def _turn_floats(numbers: npt.NDArray[np.int64], data_type: AtomicType) -> npt.NDArray[np.int64]:
-    """From bits to keys and back: the bits of a negative float count the wrong way round."""
+    """Convert bits to keys or back: without it, the bits of negative floats sort in reverse."""
     if data_type.name not in _FLOATS:
         return numbers
     width = _WIDTHS[data_type.name]

@@ -1,4 +1,4 @@
-"""The dictionary inside a range bitmap: values in their order, each with its code, in chunks."""
+"""The dictionary inside a range bitmap: sorted values with their codes, in chunks."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["ValueDictionary", "encode_dictionary", "read_dictionary", "require_c
 FORMAT_VERSION = 1
 DEFAULT_CHUNK_SIZE = 16 * 1024
 _SMALL_TYPES = frozenset({TypeName.BOOLEAN, TypeName.TINYINT, TypeName.SMALLINT})
-"""Types with few distinct values, which by default get chunks of a single value."""
+"""Types with few distinct values, whose chunks hold a single value by default."""
 _INT_BYTES = 4
 
 
@@ -36,7 +36,7 @@ def require_coded_type(data_type: DataType, index_type: str) -> AtomicType:
 
 
 def encode_dictionary(values: PackedValues, data_type: AtomicType, chunk_size: int | None) -> bytes:
-    """The chunks of stored values that are in order."""
+    """Return the chunks of stored values, which must be in order."""
     if chunk_size is None:
         chunk_size = 0 if data_type.name in _SMALL_TYPES else DEFAULT_CHUNK_SIZE
     if chunk_size < 0:
@@ -62,11 +62,11 @@ def encode_dictionary(values: PackedValues, data_type: AtomicType, chunk_size: i
 
 
 def _chunk_end(values: PackedValues, code: int, data_type: AtomicType, chunk_size: int) -> int:
-    """The first value that no longer fits; the first value of a chunk takes no room in it."""
+    """Return the first value that no longer fits; a chunk's first value is in its header."""
     room = values.offsets[code + 1] + chunk_size
     end = int(bisect_right(values.offsets, room)) - 1
     if width_of(data_type) is None:
-        # The offsets have room of the same size.
+        # Their offsets may take as many bytes as the values.
         end = min(end, code + 1 + chunk_size // _INT_BYTES)
     return max(end, code + 1)
 
@@ -74,7 +74,7 @@ def _chunk_end(values: PackedValues, code: int, data_type: AtomicType, chunk_siz
 def _encode_chunk(
     values: PackedValues, code: int, end: int, data_type: AtomicType
 ) -> tuple[bytes, bytes]:
-    """The last two fields of its header, and its values but the first."""
+    """Return the last two fields of the header, and the values after the first."""
     keys = values.bytes_of(code + 1, end)
     width = width_of(data_type)
     if width is not None:
@@ -85,7 +85,7 @@ def _encode_chunk(
 
 
 def read_dictionary(cursor: ByteCursor, data_type: AtomicType, size: int) -> ValueDictionary:
-    """A dictionary of ``size`` values; a chunk is read when it is needed."""
+    """Read a dictionary of ``size`` values; each chunk is read when it is needed."""
     length = cursor.count("bytes of head")
     head = cursor.part(cursor.position, length)
     cursor.take(length)
@@ -114,7 +114,7 @@ class ValueDictionary:
     _keys: ByteCursor
 
     def find(self, key: Key) -> tuple[int, bool]:
-        """The code of the first value that is not less, and whether it is equal."""
+        """Return the code of the first value that is not less, and True if it is equal."""
         chunks = range(self._chunk_count)
         after = bisect_right(chunks, key, key=lambda chunk: self._open(chunk)[0])
         if after == 0:
@@ -123,7 +123,7 @@ class ValueDictionary:
         code, key_offset = header.count("codes"), header.count("bytes before its values")
         count = header.count("values in a chunk")
         if code + count >= self.size:
-            raise header.error(f"a chunk has code {code + count} of {self.size}")
+            raise header.error(f"a chunk has code {code + count}, but there are {self.size} values")
         if first == key:
             return code, True
         values = _ChunkValues.read(self._keys, key_offset, count, header, self.data_type)
@@ -131,7 +131,7 @@ class ValueDictionary:
         return code + 1 + place, place < count and values.key_at(place) == key
 
     def _open(self, chunk: int) -> tuple[Key, ByteCursor]:
-        """Return the first value of a chunk, and a cursor at the fields after it."""
+        """Return the first value of a chunk, and a cursor at the following fields."""
         start = self._starts.at(_INT_BYTES * chunk).count("bytes before a chunk header")
         header = self._headers.at(start)
         header.version(FORMAT_VERSION)

@@ -129,7 +129,7 @@ def test_announced_lengths_ask_for_no_memory(sample):
             IndexType.BSI,
             "01 00000005 01 01 0000000000000000 0000000000000001"
             "3a300000 01000000 0000 0000 10000000 0900 00000000 00",
-            "its bitmap has row 9 of 5",
+            "its bitmap has row 9, but there are 5 rows",
         ),
         (
             IndexType.BSI,
@@ -145,7 +145,7 @@ def test_announced_lengths_ask_for_no_memory(sample):
         (
             IndexType.BSI,
             "01 00000005 01 01 0000000000000000 0000000000000001 3a300000 01000100",
-            "a bitmap with 65537 containers, more than 65536, cannot exist",
+            "the bitmap claims 65537 containers, but at most 65536 are possible",
         ),
         (
             IndexType.RANGE_BITMAP,
