@@ -32,7 +32,7 @@ from airflow.sdk.definitions._internal.mixins import ResolveMixin
 from airflow.sdk.exceptions import AirflowFailException
 
 from airflow_provider_lake.assets.uri import refuse_shortened, refuse_watched, split_table_name
-from spark_jobs.job_requests.request import alternatives, is_moment, moment_text, shown
+from spark_jobs.job_requests.request import alternatives, is_moment, plain_value, shown
 
 __all__ = [
     "CheckedArguments",
@@ -51,8 +51,8 @@ _MILLIS = re.compile(r"\d{11,13}")
 _NONE = str(None)
 _TIME = "a time such as '2024-01-31 10:00', {}or epoch milliseconds"
 _WORDS = {
-    str: "a non-empty string",
-    bool: "true or false",
+    str: "a non-empty str",
+    bool: "True or False",
     int: "a whole number",
     float: "a number",
     datetime: "a datetime",
@@ -97,7 +97,7 @@ class CheckedArguments:
         method.
         """
         wanted = {name: hint for name, hint in cls._argument_types().items() if name in given}
-        given |= {name: moment_text(hint, given[name]) for name, hint in wanted.items()}
+        given |= {name: plain_value(hint, given[name]) for name, hint in wanted.items()}
         check_arguments(str(given.get("task_id")), wanted, given)
         cls._check_values(str(given.get("task_id")), {name: given[name] for name in wanted})
         _check_assets(str(given.get("task_id")), given.get("inlets"), given.get("outlets"))
@@ -161,7 +161,7 @@ class CheckedArguments:
         given = {}
         for name, hint in wanted.items():
             attribute = self._attribute_of(name)
-            given[name] = moment_text(hint, found := getattr(self, attribute))
+            given[name] = plain_value(hint, found := getattr(self, attribute))
             if given[name] is not found:
                 setattr(self, attribute, given[name])
         check_arguments(self.task_id, wanted, given)
@@ -272,7 +272,7 @@ def _members(hint: Any, value: Mapping[Any, Any]) -> str:
     """Return the names of the wrong members of a dict; its values may be secrets."""
     wrong = {key: each for key, each in value.items() if not _fits(hint, {key: each})} or value
     words = [f"{key!r}{' empty' if each == '' else ''}" for key, each in wrong.items()]
-    return f"an object with {', '.join(words)}"
+    return f"a dict with {', '.join(words)}"
 
 
 def _may_become(hint: Any, value: Any) -> bool:
@@ -341,7 +341,7 @@ def _readings(hint: Any, value: Any) -> Sequence[Any]:
     """Return the possible values: the value itself, and the values that a rendered text may
     mean.
     """
-    value = moment_text(hint, value)
+    value = plain_value(hint, value)
     if not isinstance(value, str):
         return (value,)
     wanted = alternatives(hint)
@@ -366,7 +366,7 @@ def _in_words(hint: Any) -> str:
     if origin is Literal:
         return " or ".join(map(repr, get_args(hint)))
     if origin is Mapping:
-        return "an object" + (" of strings" if get_args(hint)[1] is str else "")
+        return "a dict" + (" of str" if get_args(hint)[1] is str else "")
     if origin is Sequence:
         return f"a list, each {_in_words(get_args(hint)[0])}"
     return _WORDS.get(hint, str(hint))

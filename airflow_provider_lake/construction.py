@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from airflow.sdk.bases.operator import BaseOperatorMeta
 
-from airflow_provider_lake.arguments import LakeArgumentError
+from airflow_provider_lake.arguments import LakeArgumentError, argument_names
 
 __all__ = ["RefusingConstruction"]
 
@@ -25,4 +26,21 @@ class RefusingConstruction(BaseOperatorMeta):
         except LakeArgumentError:
             raise
         except (TypeError, ValueError) as reason:
-            raise LakeArgumentError(f"task {given.get('task_id')!r}: {reason}") from reason
+            why = _unknown_argument(cls, given, str(reason)) or reason
+            raise LakeArgumentError(f"task {given.get('task_id')!r}: {why}") from reason
+
+
+def _unknown_argument(operator: type, given: Mapping[str, Any], reason: str) -> str | None:
+    """Return a sentence about the first argument that no constructor of an operator has."""
+    from lakeformat.types.closest import closest
+
+    known = {
+        name
+        for each in operator.__mro__
+        if "__init__" in vars(each)
+        for name in argument_names(vars(each)["__init__"])
+    }
+    unknown = [name for name in given if name not in known and repr(name) in reason]
+    if not unknown:
+        return None
+    return f"{operator.__name__} has no argument {unknown[0]!r}{closest(unknown[0], known)}"

@@ -161,10 +161,12 @@ def _existing_table(catalog: Catalog, wanted: IngestRequest) -> Table | None:
 
     try:
         return catalog.table(wanted.table)
-    except NotFoundError:
+    except NotFoundError as reason:
         if wanted.create:
             return None
-        raise
+        raise NotFoundError(
+            f"{reason}; with create=True the job creates it from the columns of the source"
+        ) from None
 
 
 def _written_on_spark(

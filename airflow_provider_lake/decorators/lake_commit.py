@@ -53,7 +53,7 @@ class LakeFunctionCommit(CommitRequest):
         CommitRequest.__post_init__(self)
         for name in _ONLY_TO_CREATE:
             if getattr(self, name) is not None and not self.create:
-                raise refusal(f"key {name!r} needs 'create': true, as it describes a new table")
+                raise refusal(f"key {name!r} needs create=True, because it describes a new table")
 
 
 class LakeCommitDecoratedOperator(LakeLineageMixin, LakeFunctionOperator):
@@ -148,9 +148,11 @@ class LakeCommitDecoratedOperator(LakeLineageMixin, LakeFunctionOperator):
 
         try:
             return self._opened()
-        except NotFoundError:
+        except NotFoundError as reason:
             if not self.create:
-                raise
+                raise NotFoundError(
+                    f"{reason}; with create=True the task creates it from the columns of the rows"
+                ) from None
         self._is_open = True  # any later NotFoundError comes from the function
         return None
 

@@ -270,6 +270,11 @@ def _refuse_what_means_nothing(given: dict[str, Any], engine: str) -> None:
         raise LakeArgumentError(
             f"{task}: leave out application_args, which are built from the other arguments"
         )
+    if (executor := given.get("executor")) in ("serial", "threads"):
+        raise LakeArgumentError(
+            f"{task}: argument 'executor' names the Airflow executor that runs the task; for the "
+            f"buckets of a table write bucket_executor={executor!r}"
+        )
     for_spark = {"spark_conn_id", "result_folder", *SPARK_ARGUMENTS}
     if engine == "python" and (named := sorted(for_spark & given.keys())):
         raise LakeArgumentError(

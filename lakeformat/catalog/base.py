@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 
 from lakeformat.catalog.drop import DropPlan, plan_drop, refuse_shared_paths
 from lakeformat.catalog.leftovers import has_leftovers
@@ -28,6 +29,7 @@ from lakeformat.errors import (
     AlreadyExistsError,
     CommitConflictError,
     InvalidRequestError,
+    LakeError,
     NotFoundError,
 )
 from lakeformat.paimon.layout import MAIN_BRANCH, TableLayout, database_directory
@@ -39,6 +41,8 @@ from lakeformat.paimon.table import Table, load_table
 from lakeformat.storage import Storage
 from lakeformat.storage.links import within
 from lakeformat.storage.move_directory import mover
+from lakeformat.types.amounts import Setting
+from lakeformat.types.closest import closest
 
 __all__ = ["Catalog"]
 
@@ -137,7 +141,7 @@ class Catalog(ABC):
         *,
         primary_key: Sequence[str] = (),
         partition_by: Sequence[str] = (),
-        options: Mapping[str, str] | None = None,
+        options: Mapping[str, Setting] | None = None,
         comment: str | None = None,
         exist_ok: bool = False,
     ) -> Table:
@@ -305,8 +309,16 @@ class Catalog(ABC):
     def _not_listed(self, name: TableName) -> NotFoundError:
         return NotFoundError(
             f"table '{name}' does not exist in {self.location}: list_tables({name.database!r}) "
-            "returns the names of the existing ones"
+            f"returns the names of the existing ones{self._names_like(name)}"
         )
+
+    def _names_like(self, name: TableName) -> str:
+        """Return a hint with the most similar directory of the database, for one request."""
+        storage, directory = self._database_place(name.database)
+        with suppress(LakeError):
+            tables = [info.name for info in storage.list(directory) if info.is_directory]
+            return closest(name.table, tables, inside=f"{name.database}.")
+        return ""
 
     def _require_droppable(self, name: TableName) -> None:
         """Accept also a table without files, and files that are not a table any more."""

@@ -7,8 +7,9 @@ from typing import Any, TypeVar
 
 from lakeformat.errors import InvalidRequestError
 from lakeformat.paimon.options.kinds import BOOLEAN, DURATION, Kind, one_of, whole_number
-from lakeformat.paimon.options.option import Declaration, closest
+from lakeformat.paimon.options.option import Declaration
 from lakeformat.storage.walls import EXTERNAL_ROOTS, NO_ROOTS, ExternalRoots
+from lakeformat.types.closest import closest
 
 __all__ = ["FILESYSTEM", "JDBC", "CatalogOptions", "declared_catalog_options"]
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
@@ -233,21 +232,19 @@ def _table_in_catalog(context: typer.Context, name: str) -> lake.Table:
     try:
         return catalog.table(name)
     except NotFoundError as reason:
-        raise NotFoundError(f"{reason}{_names_like(catalog, name)}") from None
+        if _is_listed(catalog, name):
+            raise
+        end = "" if str(reason).endswith("?") else ";"
+        raise NotFoundError(f"{reason}{end} `lake tables` lists all tables") from None
 
 
-def _names_like(catalog: lake.Catalog, name: str) -> str:
-    """Return a hint with the most similar table name, and the command that lists all tables."""
+def _is_listed(catalog: lake.Catalog, name: str) -> bool:
+    """Return True if the table exists, so that a branch or a file of it is missing."""
     database, table = name.partition("$")[0].partition(".")[::2]
     try:
-        tables = catalog.list_tables(database)
+        return table in catalog.list_tables(database)
     except NotFoundError:
-        return "; `lake tables` lists all tables"
-    if table in tables:  # a branch or a file of it is missing
-        return ""
-    close = get_close_matches(table, tables, n=1)
-    meant = f"did you mean '{database}.{close[0]}'? " if close else ""
-    return f"; {meant}`lake tables` lists all tables"
+        return False
 
 
 def _refuse_system_table(name: str) -> NoReturn:

@@ -11,8 +11,9 @@ from typing import Any
 
 from lakeformat.errors import InvalidRequestError, UnsupportedError
 from lakeformat.paimon.options import TableOptions
-from lakeformat.paimon.options.option import ColumnOption, Option, closest
+from lakeformat.paimon.options.option import ColumnOption, Option
 from lakeformat.paimon.schema import TableSchema
+from lakeformat.types.closest import closest
 from lakeformat.types.type_text import type_to_json
 from lakeformat.types.types import (
     MAX_LENGTH,

@@ -12,7 +12,9 @@ import pyarrow as pa
 
 from lakeformat.errors import InvalidRequestError
 from lakeformat.paimon.options import TableOptions
+from lakeformat.types.amounts import Setting, setting_text
 from lakeformat.types.arrow_types import from_arrow_type, to_arrow_schema
+from lakeformat.types.closest import closest
 from lakeformat.types.type_rules import MAX_DEPTH, check_fields, require_text
 from lakeformat.types.type_text import field_from_json, field_to_json, parse_type
 from lakeformat.types.types import (
@@ -118,7 +120,7 @@ def new_schema(
     *,
     primary_key: Sequence[str] = (),
     partition_by: Sequence[str] = (),
-    options: Mapping[str, str] | None = None,
+    options: Mapping[str, Setting] | None = None,
     comment: str | None = None,
     time_millis: int,
 ) -> TableSchema:
@@ -136,10 +138,10 @@ def new_schema(
     names = [name for name, _ in named]
     _check_names(names)
     check_fields(DataField(0, name, data_type) for name, data_type in named)
-    settings = dict(options or {})
-    for key, value in settings.items():
+    settings = {}
+    for key, value in (options or {}).items():
         require_text("an option's key", key)
-        require_text(f"the value of option {key!r}", value)
+        settings[key] = setting_text(f"the value of option {key!r}", value)
     primary_keys = _keys("primary_key", "primary-key", primary_key, settings, names)
     partition_keys = _keys("partition_by", "partition", partition_by, settings, names)
     fields, highest = _number_fields(named)
@@ -172,6 +174,7 @@ def _keys(
         if name not in columns:
             raise InvalidRequestError(
                 f"{argument} names {name!r}, which is not a column; there are {', '.join(columns)}"
+                f"{closest(name, columns)}"
             )
         if keys.count(name) > 1:
             raise InvalidRequestError(f"{argument} names {name!r} twice")

@@ -4,9 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from datetime import timedelta
 from fractions import Fraction
+from typing import TypeAlias
 
-__all__ = ["parse_asked_duration", "parse_duration", "parse_size"]
+from lakeformat.types.type_rules import require_text
+
+__all__ = ["Setting", "parse_asked_duration", "parse_duration", "parse_size", "setting_text"]
+
+Setting: TypeAlias = str | int | float | bool | timedelta
+"""A value that a caller may give for an option; stored as text."""
 
 _MOST = 2**63 - 1
 """The largest number of bytes and milliseconds: 64 bits in other engines."""
@@ -27,6 +34,7 @@ _DURATION_UNITS: dict[str, int | Fraction] = {
     **dict.fromkeys(("µs", "micro", "micros", "microsecond", "microseconds"), Fraction(1, 10**3)),
     **dict.fromkeys(("ns", "nano", "nanos", "nanosecond", "nanoseconds"), Fraction(1, 10**6)),
 }
+_ASKED_UNITS = {**_DURATION_UNITS, **dict.fromkeys(("w", "week", "weeks"), 7 * 86_400_000)}
 
 
 def parse_size(text: str) -> int:
@@ -43,11 +51,32 @@ def parse_duration(text: str) -> int:
 
 
 def parse_asked_duration(text: str) -> int:
-    """Return the milliseconds of a duration in a call or a command, where a number needs a unit."""
+    """Return the milliseconds of a duration in a call or a command.
+
+    A number needs a unit there, and the unit may be weeks.
+    """
     # A user who types 7 does not mean milliseconds.
     if text.strip().isdecimal():
         raise ValueError(f"a number needs a unit, as in '{text.strip()} d'")
-    return parse_duration(text)
+    return _parse(text, _ASKED_UNITS)
+
+
+def setting_text(what: str, value: object) -> str:
+    """Return the text of an option that was given as text, number, boolean or timedelta."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, int | float):
+        return str(value)
+    if isinstance(value, timedelta):
+        millis = value // timedelta(milliseconds=1)
+        unit, amount = next(
+            (unit, millis // each)
+            for unit, each in (("d", 86_400_000), ("s", 1_000), ("ms", 1))
+            if millis % each == 0
+        )
+        return f"{amount} {unit}"
+    require_text(what, value)
+    return str(value)
 
 
 def _parse(text: str, units: Mapping[str, int | Fraction]) -> int:

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 __all__ = ["SourceFiles", "find_paths", "find_source"]
 
+_NO_FILE = "check the path, or let a sensor wait for the file before this task"
+
 
 @dataclass(frozen=True, slots=True)
 class SourceFiles:
@@ -85,7 +87,7 @@ def find_paths(pattern: str, options: Mapping[str, str] | None = None) -> list[s
     ignored.
     """
     if is_remote(pattern):
-        return _data(remote_paths(pattern, options), pattern, "")
+        return _data(remote_paths(pattern, options), pattern, _NO_FILE)
     local = os.path.expanduser(re.sub(r"^file:(//)?(?=/)", "", pattern))
     names = [local] if os.path.exists(local) else glob.glob(local, recursive=True)
     files = sorted(os.path.abspath(name) for name in names if os.path.isfile(name))
@@ -95,9 +97,9 @@ def find_paths(pattern: str, options: Mapping[str, str] | None = None) -> list[s
 def _data(files: Sequence[str], pattern: str, hint: str) -> list[str]:
     paths = [path for path in files if not os.path.basename(path).startswith((".", "_"))]
     if not paths:
-        raise lake.NotFoundError(f"source {pattern!r} matches no file{hint}")
+        raise lake.NotFoundError(f"source {pattern!r} matches no file: {hint}")
     return paths
 
 
 def _hint(local: str) -> str:
-    return f": it is a directory, write {local.rstrip('/')}/*" if os.path.isdir(local) else ""
+    return f"it is a directory, write {local.rstrip('/')}/*" if os.path.isdir(local) else _NO_FILE

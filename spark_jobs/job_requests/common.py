@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from dataclasses import field as declared
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from spark_jobs.job_requests.request import check_values, refusal
+from spark_jobs.job_requests.request import check_values, key_hints, plain_value, refusal
 
 if TYPE_CHECKING:
     from lakeformat import CommitId
@@ -44,6 +44,9 @@ class JobRequest:
     """
 
     def __post_init__(self) -> None:
+        for key, hint in key_hints(type(self)).items():
+            if (value := plain_value(hint, given := getattr(self, key))) is not given:
+                object.__setattr__(self, key, value)
         check_values(type(self), vars(self))
 
 

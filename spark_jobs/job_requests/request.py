@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import difflib
+import os
 import types
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, fields
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from functools import cache
 from typing import (
     TYPE_CHECKING,
@@ -35,7 +36,7 @@ __all__ = [
     "given_keys",
     "is_moment",
     "key_hints",
-    "moment_text",
+    "plain_value",
     "read_request",
     "refusal",
     "shown",
@@ -77,7 +78,7 @@ def read_request(kind: type[_Request], given: _Request | JsonObject) -> _Request
     if not isinstance(given, Mapping):
         raise refusal(f"a request must be a JSON object, got {shown(Mapping, given)}")
     hints = key_hints(kind)
-    given = {key: moment_text(hints.get(key), value) for key, value in given.items()}
+    given = {key: plain_value(hints.get(key), value) for key, value in given.items()}
     if strange := [*_unknown_keys(kind, given), *_missing_keys(kind, given)]:
         raise refusal("; ".join([*strange, *_values(kind, given)]))
     return kind(**given)  # checks the values
@@ -132,18 +133,18 @@ def wanted_text(hint: Any) -> str:
 def shown(hint: Any, value: Any) -> str:
     """Return a refused value for a message, without possible secrets.
 
-    These are the values of an object, a text in place of an object, and a list with texts where no
-    list is allowed.
+    These are the values of a dict, a text in place of a dict, and a list with texts where no list
+    is allowed.
     """
     if isinstance(value, dict):
-        return f"an object with {', '.join(map(repr, value)) or 'nothing in it'}"
+        return f"a dict with {', '.join(map(repr, value)) or 'nothing in it'}"
     kinds = {get_origin(part) or part for part in alternatives(hint)}
     if isinstance(value, list | tuple):
         fits = Sequence in kinds or kinds.isdisjoint({Mapping, str})
         plain = fits and not any(isinstance(each, dict) for each in value)
         return repr(value) if plain else "a list"
     if isinstance(value, str) and Mapping in kinds:
-        return "a string"
+        return "a str"
     return "bytes" if isinstance(value, bytes) else repr(value)
 
 
@@ -161,20 +162,39 @@ def is_moment(hint: Any) -> bool:
     return {int, str} <= {*alternatives(hint)}
 
 
-def moment_text(hint: Any, value: Any) -> Any:
-    """Return a date or datetime as ISO 8601 text, if ``hint`` takes a time as text or number.
+def plain_value(hint: Any, value: Any) -> Any:
+    """Return a value of Python's own types as the text that ``hint`` takes, other values unchanged.
 
-    A datetime is converted to UTC. Any other value is returned unchanged, and so is a datetime if
-    ``hint`` accepts datetimes.
+    These are the values of a dict, a text in place of a dict, and a list with texts where no list
+    is allowed.
     """
-    if not isinstance(value, date) or not is_moment(hint):
-        return value
+    if isinstance(value, date) and is_moment(hint):
+        return _moment_text(hint, value)
+    kinds = alternatives(hint)
+    if isinstance(value, timedelta | os.PathLike) and str in kinds:
+        return _text(value)
+    if isinstance(value, dict) and Mapping[str, str] in kinds:
+        return {key: _text(each) for key, each in value.items()}
+    return value
+
+
+def _moment_text(hint: Any, value: date) -> Any:
     if not isinstance(value, datetime):
         return value.isoformat()
     if datetime in alternatives(hint):
         return value
     aware = value if value.tzinfo else value.replace(tzinfo=UTC)
     return aware.astimezone(UTC).isoformat()
+
+
+def _text(value: Any) -> Any:
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    if isinstance(value, bool | int | float | timedelta):
+        from lakeformat.types.amounts import setting_text
+
+        return setting_text("a value", value)
+    return value
 
 
 def check_millis(number: int) -> None:

@@ -190,7 +190,7 @@ TimePattern: TypeAlias = Annotated[
     str, Rule("a pattern with columns, such as '$dt $hour:00:00'", _time_pattern)
 ]
 TableOptionTexts: TypeAlias = Annotated[
-    Mapping[str, str], Rule("an object of table options, each a string", _table_options)
+    Mapping[str, str], Rule("an object of table options", _table_options)
 ]
 MessageTable: TypeAlias = Annotated[str, Rule("a table as database.table", _message_table)]
 """A table of another system; its names may have any characters."""

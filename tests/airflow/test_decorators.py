@@ -377,7 +377,7 @@ async def waits(table):
             "no argument 'spark', so 'conf' has no effect",
         ),
         ("lake_commit", takes_nothing, {"spark_conn_id": "x"}, "so 'spark_conn_id' has no effect"),
-        ("lake_commit", takes_nothing, {"table": 7}, "'table' must be a non-empty string"),
+        ("lake_commit", takes_nothing, {"table": 7}, "'table' must be a non-empty str"),
         ("lake_commit", takes_nothing, {"overwrite": "all"}, "argument 'overwrite' must be"),
         ("lake_commit", takes_nothing, {"create": "yes"}, "argument 'create' must be"),
     ],
@@ -398,7 +398,7 @@ def test_a_table_by_position_is_refused_with_what_to_write():
         ({}, {}, "has no table"),
         ({"table": "orders"}, {}, "must be database.table"),
         ({"table": "shop.orders"}, {"spark": 1}, "leave out argument 'spark'"),
-        ({"table": "shop.orders", "primary_key": ["id"]}, {}, "needs 'create': true"),
+        ({"table": "shop.orders", "primary_key": ["id"]}, {}, "needs create=True"),
     ],
 )
 def test_what_cannot_be_right_is_refused_by_the_call(arguments, call, said):
@@ -499,9 +499,9 @@ def test_a_mapped_mistake_is_not_tried_again(dags, catalog):
 
 
 WRONG_VALUES = {
-    "kinds": ("", "must be a non-empty string"),
-    "overwrite": ("static", "must be an object or 'dynamic', got a string"),
-    "create": ("yes", "must be true or false, got 'yes'"),
+    "kinds": ("", "must be a non-empty str"),
+    "overwrite": ("static", "must be a dict or 'dynamic', got a str"),
+    "create": ("yes", "must be True or False, got 'yes'"),
     "primary_key": (["a", "a"], "'a' appears twice"),
     "partition_by": (["a", "a"], "'a' appears twice"),
     "table_options": ({"bukket": "1"}, "bukket"),

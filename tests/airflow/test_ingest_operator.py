@@ -199,7 +199,7 @@ def test_rows_of_a_sql_table_land_once(shop_database, warehouse, context):
 
 
 def test_a_refusal_shows_no_value_of_an_option():
-    with pytest.raises(TypeError, match="'source_options' must be an object") as refused:
-        land(jdbc_url="x", jdbc_table="t", source_options={"a": "hush", "b": 1})
+    with pytest.raises(TypeError, match="'source_options' must be a dict") as refused:
+        land(jdbc_url="x", jdbc_table="t", source_options={"a": "hush", "b": ["hush"]})
 
     assert "hush" not in str(refused.value)

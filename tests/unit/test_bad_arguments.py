@@ -64,7 +64,7 @@ def test_a_change_is_refused_when_it_is_made(ask, named):
     [
         ([("a", "INT")], {"comment": 5}, "comment must be text"),
         ([("a", "INT")], {"comment": HALF}, "comment must be text"),
-        ([("a", "INT")], {"options": {"file.format": 5}}, "option 'file.format' must be text"),
+        ([("a", "INT")], {"options": {"file.format": []}}, "option 'file.format' must be text"),
         ([("a", 5)], {}, "a type must be text"),
         ([(5, "INT")], {}, "a column's name must be text"),
         ([(HALF, "INT")], {}, "a column's name must be text"),

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterable
 from enum import StrEnum
 from typing import Any, ClassVar, Generic, Protocol, TypeVar, overload
 
 from lakeformat.errors import InvalidRequestError
 from lakeformat.paimon.options.kinds import Kind
 
-__all__ = ["COLUMN", "ColumnOption", "Declaration", "Group", "Option", "OptionTexts", "closest"]
+__all__ = ["COLUMN", "ColumnOption", "Declaration", "Group", "Option", "OptionTexts"]
 
 T = TypeVar("T")
 
@@ -112,9 +110,3 @@ class ColumnOption(Option[T]):
 
 
 COLUMN = "<column>"
-
-
-def closest(key: str, known: Iterable[str]) -> str:
-    """Return the end of a message about an unknown option: the nearest known key."""
-    close = difflib.get_close_matches(key, list(known), n=1)
-    return f"; did you mean {close[0]!r}?" if close else ""

@@ -14,7 +14,7 @@ __all__ = ["check_own_key"]
 
 _SEPARATORS = re.compile(r"[-_.]")
 _CREDENTIALS = frozenset({"credential", "credentials", "passwd", "password", "secret", "token"})
-_LIMITS = ((24, 3), (12, 2), (6, 1))
+_LIMITS = ((24, 3), (12, 2), (5, 1))
 """The number of edits that count as a misspelling, by the length of a key; shorter keys never
 do."""
 

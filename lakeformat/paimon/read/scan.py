@@ -38,6 +38,7 @@ from lakeformat.paimon.schema import TableSchema
 from lakeformat.rows.conditions.filter import PredicateFilter, Where
 from lakeformat.tables.results import Results
 from lakeformat.types.arrow_types import to_arrow_schema
+from lakeformat.types.closest import closest
 from lakeformat.types.types import DataField
 
 __all__ = ["Scan"]
@@ -294,8 +295,10 @@ def _project(fields: tuple[DataField, ...], columns: Sequence[str] | None) -> tu
         return fields
     by_name = {field.name: field for field in fields}
     names = columns_named(columns)
-    if not names or any(name not in by_name for name in names):
+    strange = [name for name in names if name not in by_name]
+    if strange or not names:
         raise InvalidRequestError(
             f"columns must name some of {', '.join(by_name)}, got {columns!r}"
+            f"{closest(strange[0], by_name) if strange else ''}"
         )
     return tuple(by_name[name] for name in names)

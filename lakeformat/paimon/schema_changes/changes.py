@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from lakeformat.errors import InvalidRequestError
 from lakeformat.paimon.schema import new_schema
+from lakeformat.types.amounts import Setting, setting_text
 from lakeformat.types.type_rules import is_text, require_text
 from lakeformat.types.types import DataField, DataType
 
@@ -238,7 +239,7 @@ def update_comment(comment: str | None) -> SchemaChange:
     return UpdateComment(comment)
 
 
-def set_option(key: str, value: str) -> SchemaChange:
+def set_option(key: str, value: Setting) -> SchemaChange:
     """Set a table option; some cannot change once the table has a snapshot."""
     require_text("an option's key", key)
     if not key.strip():
@@ -246,8 +247,7 @@ def set_option(key: str, value: str) -> SchemaChange:
             f"the option's name is empty, and its value is {value!r}: name an option, such as "
             "'bucket'; `lake options` lists those that are set"
         )
-    require_text(f"the value of option {key!r}", value)
-    return SetOption(key, value)
+    return SetOption(key, setting_text(f"the value of option {key!r}", value))
 
 
 def remove_option(key: str) -> SchemaChange:

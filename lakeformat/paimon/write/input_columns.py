@@ -19,6 +19,7 @@ from lakeformat.paimon.write.limits import check_limits
 from lakeformat.paimon.write.lossless_cast import check_rounding, means_the_same, short_decimals
 from lakeformat.types.arrow_types import in_full, to_arrow_schema, to_arrow_type
 from lakeformat.types.casts import cast_array
+from lakeformat.types.closest import closest
 from lakeformat.types.types import STRING, DataField, with_nullability
 
 __all__ = ["TEXTS_AS_NUMBERS", "InputColumns", "input_columns_of"]
@@ -83,6 +84,7 @@ class InputColumns:
             raise InvalidRequestError(
                 f"the table has no column {', '.join(map(repr, unknown))}; "
                 f"its columns are {', '.join(self._schema.names)}"
+                f"{closest(unknown[0], self._schema.names)}"
             )
         repeated = sorted({name for name in names if names.count(name) > 1})
         if repeated:

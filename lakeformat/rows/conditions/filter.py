@@ -30,6 +30,7 @@ from lakeformat.rows.conditions.predicate import (
     Predicate,
 )
 from lakeformat.rows.prune import Alternatives, ColumnTest, Conjunction, Op
+from lakeformat.types.closest import closest
 from lakeformat.types.types import AtomicType, DataField, TypeName
 from lakeformat.types.values import Value, values_from_arrow
 
@@ -269,6 +270,7 @@ def _field(column: str, fields: Mapping[str, DataField]) -> DataField:
     if column not in fields:
         raise InvalidRequestError(
             f"the condition names {column!r}, which is not a column; there are {', '.join(fields)}"
+            f"{closest(column, fields)}"
         )
     return fields[column]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import pyarrow as pa
 import pytest
@@ -14,6 +14,7 @@ from lakeformat.paimon.metadata.tag import Tag, create_tag
 from lakeformat.storage import open_storage
 
 COLUMNS = [("id", "BIGINT")]
+NAMED = [("id", "BIGINT"), ("name", "STRING")]
 _names = itertools.count()
 
 
@@ -202,3 +203,58 @@ def test_the_location_of_a_table_is_known_before_it_and_its_database_exist(catal
     catalog.create_database("shop")
     assert catalog.location_of("shop.orders") == before
     assert catalog.create_table("shop.orders", COLUMNS).location == before
+
+
+@pytest.mark.parametrize(
+    ("act", "meant"),
+    [
+        (lambda catalog: catalog.table("shop.ordres"), "did you mean 'shop.orders'?"),
+        (lambda catalog: catalog.drop_table("shop.ordres"), "did you mean 'shop.orders'?"),
+        (lambda catalog: catalog.table("shop.orders").scan(["nmae"]), "did you mean 'name'?"),
+        (
+            lambda catalog: catalog.table("shop.orders").scan(where="nmae = 'a'").to_arrow(),
+            "did you mean 'name'?",
+        ),
+        (
+            lambda catalog: catalog.table("shop.orders").write(pa.table({"nmae": ["a"]})),
+            "did you mean 'name'?",
+        ),
+        (
+            lambda catalog: catalog.create_table("shop.b", NAMED, primary_key=["nmae"]),
+            "did you mean 'name'?",
+        ),
+        (
+            lambda catalog: catalog.create_table("shop.b", NAMED, options={"buckt": 1}),
+            "did you mean 'bucket'?",
+        ),
+    ],
+)
+def test_a_name_with_a_typo_is_answered_with_the_nearest(tmp_path, act, meant):
+    catalog = lake.open_catalog(tmp_path)
+    catalog.create_database("shop")
+    catalog.create_table("shop.orders", NAMED)
+
+    with pytest.raises(lake.LakeError) as refused:
+        act(catalog)
+
+    assert meant in str(refused.value)
+
+
+def test_options_are_taken_as_numbers_booleans_and_durations(tmp_path):
+    catalog = lake.open_catalog(tmp_path)
+    catalog.create_database("shop")
+    options = {
+        "bucket": 2,
+        "deletion-vectors.enabled": True,
+        "snapshot.time-retained": timedelta(days=7),
+    }
+
+    table = catalog.create_table("shop.orders", NAMED, primary_key=["id"], options=options)
+    table = catalog.alter_table("shop.orders", lake.set_option("snapshot.num-retained.max", 9))
+
+    assert table.schema.options == {
+        "bucket": "2",
+        "deletion-vectors.enabled": "true",
+        "snapshot.time-retained": "7 d",
+        "snapshot.num-retained.max": "9",
+    }

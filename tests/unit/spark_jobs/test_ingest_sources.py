@@ -376,7 +376,7 @@ def test_what_a_sql_table_lacks_or_has_more_is_named(tmp_path, catalog, shop):
         ),
         ({"consumer": "x"}, "key 'consumer' needs key 'source_table'"),
         ({"messages_of": "a.b"}, "key 'messages_of' needs"),
-        ({"create": False, "primary_key": ["id"]}, "needs 'create': true"),
+        ({"create": False, "primary_key": ["id"]}, "needs create=True"),
     ],
 )
 def test_a_key_that_does_not_belong_is_refused(tmp_path, catalog, shop, more, words):

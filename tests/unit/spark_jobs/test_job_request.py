@@ -1,6 +1,7 @@
 """A request is exact, or it is refused by name."""
 
 from datetime import date, datetime, timedelta, timezone
+from pathlib import Path
 
 import pytest
 
@@ -24,6 +25,30 @@ def test_a_request_that_is_made_directly_is_checked_too():
         IngestRequest(**WHOLE, checkpoint="c", files_per_batch=0)
     with pytest.raises(lake.InvalidRequestError, match="key 'create' must be true or false"):
         IngestRequest(**WHOLE, create="no")
+
+
+def test_values_of_pythons_own_types_become_text():
+    wanted = IngestRequest(
+        warehouse=Path("wh"),
+        table="shop.orders",
+        source=Path("in", "a.csv"),
+        create=True,
+        table_options={"bucket": 1, "deletion-vectors.enabled": True},
+    )
+
+    assert (wanted.warehouse, wanted.source) == ("wh", str(Path("in", "a.csv")))
+    assert wanted.table_options == {"bucket": "1", "deletion-vectors.enabled": "true"}
+    assert read_request(IngestRequest, vars(wanted)) == wanted
+
+
+@pytest.mark.parametrize(
+    ("age", "text"),
+    [(timedelta(days=7), "7 d"), (timedelta(hours=1.5), "5400 s"), ("1 week", "1 week")],
+)
+def test_an_age_may_be_a_timedelta_or_weeks(age, text):
+    subject = {"warehouse": "wh", "table": "shop.orders"}
+
+    assert read_request(ExpireSnapshotsRequest, {**subject, "older_than": age}).older_than == text
 
 
 def test_a_commit_pair_is_an_identity():
@@ -61,16 +86,16 @@ def test_a_moment_may_be_a_date_or_a_time(given, text):
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ('{"source_options": "hush"}', "a request must be a JSON object, got a string"),
+        ('{"source_options": "hush"}', "a request must be a JSON object, got a str"),
         ({"source_options": ["hush"]}, "got a value that is not shown"),
         ({"catalog_options": "hush"}, "got a value that is not shown"),
         (
             {"table_options": {"fs.s3a.secret.key": "hush"}},
-            "got an object with 'fs.s3a.secret.key'",
+            "got a dict with 'fs.s3a.secret.key'",
         ),
-        ({"table_options": {"fs.s3a.secret.key": ["hush"]}}, "got an object with 'fs.s3a.secret"),
-        ({"table_options": {}, "create": {"fs": "hush"}}, "got an object with 'fs'"),
-        ({"table_options": '{"fs.s3a.secret.key": "hush"}'}, "got a string"),
+        ({"table_options": {"fs.s3a.secret.key": ["hush"]}}, "got a dict with 'fs.s3a.secret"),
+        ({"table_options": {}, "create": {"fs": "hush"}}, "got a dict with 'fs'"),
+        ({"table_options": '{"fs.s3a.secret.key": "hush"}'}, "got a str"),
         ({"table_options": [("fs.s3a.secret.key", "hush")]}, "got a list"),
         ({"jdbc_url": ["jdbc:x://user:hush@host/shop"]}, "got a list"),
         ({"jdbc_url": b"jdbc:x://user:hush@host/shop"}, "got bytes"),

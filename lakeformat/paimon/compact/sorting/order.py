@@ -14,6 +14,7 @@ from lakeformat.errors import InvalidRequestError
 from lakeformat.paimon.compact.sorting.curves import ByteRows, ordered_bytes, words_of, z_order
 from lakeformat.paimon.compact.sorting.hilbert import hilbert
 from lakeformat.paimon.schema import TableSchema
+from lakeformat.types.closest import closest
 from lakeformat.types.type_rules import require_list
 from lakeformat.types.type_text import type_to_json
 from lakeformat.types.types import AtomicType, DataField, TypeName
@@ -70,6 +71,7 @@ def row_order(schema: TableSchema, order_by: Sequence[str], strategy: str) -> Ro
         if name not in fields:
             raise InvalidRequestError(
                 f"order_by names {name!r}, which is not a column; there are {', '.join(fields)}"
+                f"{closest(name, fields)}"
             )
         if columns.count(name) > 1:
             raise InvalidRequestError(f"order_by names {name!r} twice")

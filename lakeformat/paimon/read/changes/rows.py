@@ -15,6 +15,7 @@ from lakeformat.paimon.schema import TableSchema
 from lakeformat.rows.conditions.filter import PredicateFilter, Where
 from lakeformat.tables.arguments import Partitions
 from lakeformat.types.arrow_types import to_arrow_schema
+from lakeformat.types.closest import closest
 from lakeformat.types.types import STRING, DataField, with_nullability
 
 __all__ = ["ROW_KIND", "ChangedRows", "changed_rows"]
@@ -88,8 +89,10 @@ def _names(columns: Sequence[str] | None, by_name: dict[str, DataField]) -> list
     if columns is None:
         return [*by_name]
     names = columns_named(columns)
-    if not names or any(name not in by_name and name != ROW_KIND.name for name in names):
+    strange = [name for name in names if name not in by_name and name != ROW_KIND.name]
+    if strange or not names:
         raise InvalidRequestError(
             f"columns must name some of {', '.join(by_name)}, got {columns!r}"
+            f"{closest(strange[0], by_name) if strange else ''}"
         )
     return [name for name in dict.fromkeys(names) if name != ROW_KIND.name]

@@ -1,0 +1,18 @@
+"""The known name that a wrong one probably means."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+__all__ = ["closest"]
+
+
+def closest(name: object, known: Iterable[str], *, inside: str = "") -> str:
+    """Return the end of a message about an unknown name: the most similar known one, if any is.
+
+    ``inside`` is shown before that name, such as its database.
+    """
+    from difflib import get_close_matches  # only for a message
+
+    close = get_close_matches(str(name), list(known), n=1)
+    return f"; did you mean '{inside}{close[0]}'?" if close else ""
