@@ -139,7 +139,7 @@ def require_allowed(handle: TableHandle, operation: Operation) -> None:
 
 
 def _chain_branches(options: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the branches that a chain table merges; none for a table of its own rows.
+    """Return the branches that a chain table merges; none for any other table.
 
     Without both names, Java reads the table like any other.
     """

@@ -208,5 +208,7 @@ def _decode_vector(item: memoryview, data_type: VectorType) -> list[Value]:
         raise UnsupportedError(f"a VECTOR has no elements of type {type_text(element)}")
     (count,) = struct.unpack_from("<i", item)
     if count != data_type.length or len(item) < 4 + count * element_size(element):
-        raise ValueError(f"{len(item)} bytes with {count} elements are not this VECTOR")
+        raise ValueError(
+            f"it has {len(item)} bytes for {count} elements, not a VECTOR of {data_type.length}"
+        )
     return list(struct.unpack_from(f"<{count}{number_code(element)}", item, 4))

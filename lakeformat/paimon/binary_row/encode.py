@@ -164,7 +164,7 @@ def _encode_decimal(unscaled: int, data_type: AtomicType, items: _Items) -> byte
     reserved = reserved_size(data_type)
     if not reserved:
         return struct.pack("<q", unscaled)
-    # As few bytes as keep the sign, as Java's BigInteger.toByteArray gives them.
+    # The fewest bytes that keep the sign, as Java's BigInteger.toByteArray returns them.
     magnitude = ~unscaled if unscaled < 0 else unscaled
     size = magnitude.bit_length() // 8 + 1
     minimal = unscaled.to_bytes(size, "big", signed=True)

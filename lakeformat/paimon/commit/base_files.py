@@ -24,10 +24,10 @@ _LOOKED_UP = 100
 
 
 class BaseFiles:
-    """The live files of some partitions, at successive heads.
+    """The live files of some partitions, at each snapshot that the commit tries to build on.
 
-    The first head reads the manifests that may hold such files; each later head reads those of the
-    snapshots in between. After an OVERWRITE in between everything is read again.
+    The first time it reads the manifests that may hold such files, later those of the snapshots in
+    between. After an OVERWRITE in between, everything is read again.
     """
 
     def __init__(
@@ -54,10 +54,9 @@ class BaseFiles:
         return self._live
 
     def _newer_manifests(self, head: Snapshot) -> list[ManifestMeta] | None:
-        """Return the manifests added since the last head; None if everything must be read again.
+        """Return the manifests added since the snapshot read last; None to read everything again.
 
-        A rollback may have put another snapshot under the number of the last head, with another
-        history.
+        After a rollback, another snapshot with another history may have its number.
         """
         if self._head is None or self._head.id > head.id:
             return None

@@ -67,7 +67,7 @@ class EarlierCommits:
         return None
 
     def _is_replaced(self, head: Snapshot) -> bool:
-        """Return True if a rollback put another snapshot where the last head was, or below it."""
+        """Return True if a rollback replaced the snapshot that was searched last."""
         if self._head is None or head.id > self._head.id:
             return False
         return head.identity != self._head.identity

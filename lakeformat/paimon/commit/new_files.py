@@ -42,7 +42,7 @@ class NewFileCheck:
     _names: pa.Array = field(init=False)
     _checked: int | None = field(init=False)
     _head: Snapshot | None = None
-    """The head searched last; a rollback may replace it."""
+    """The newest snapshot of the last search; a rollback may replace it."""
 
     def __post_init__(self) -> None:
         names = [file.file_name for message in self.messages for file in message.written_files()]

@@ -75,6 +75,6 @@ def _require_opened(handle: TableHandle, newest: int) -> None:
 
 
 def _content(schema: TableSchema) -> tuple[object, ...]:
-    """Return the parts of a schema that never change; callers may have set options themselves."""
+    """Return the parts of a schema that never change, without options, which callers may set."""
     keys = (schema.partition_keys, schema.primary_keys)
     return (schema.fields, schema.highest_field_id, *keys, schema.time_millis)

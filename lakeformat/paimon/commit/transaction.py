@@ -73,7 +73,7 @@ def _try_until_published(attempts: Attempts, earlier: EarlierCommits) -> CommitR
 
 
 def _try_once(attempts: Attempts, earlier: EarlierCommits, number: int) -> CommitReport | None:
-    """Make one attempt on the current head; return None if another writer was faster."""
+    """Make one attempt on the newest snapshot; return None if another writer was faster."""
     handle = attempts.handle
     newest = latest_snapshot_id(handle.storage, handle.layout)
     try:

@@ -91,7 +91,7 @@ def _too_large(levels: Levels, settings: PickSettings) -> Pick | None:
         return None
     return _whole(
         levels,
-        f"size amplification: {extra} bytes besides a last run of {last.size}, over {percent}%",
+        f"size amplification: {extra} bytes beside {last.size} of the last run, over {percent}%",
     )
 
 

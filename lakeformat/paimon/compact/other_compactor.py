@@ -104,7 +104,7 @@ def warn_of_other_compactor(handle: TableHandle) -> OtherCompactor | None:
 
 
 def _newest_first(handle: TableHandle, ids: Sequence[int]) -> Iterator[Snapshot]:
-    """Yield the readable ones of some snapshots, several at a time."""
+    """Yield those of some snapshots that can be read; several are read at a time."""
     with ThreadPoolExecutor(_TOGETHER) as pool:
         for start in range(0, len(ids), _TOGETHER):
             some = pool.map(partial(_readable, handle), ids[start : start + _TOGETHER])

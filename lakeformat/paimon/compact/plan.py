@@ -177,7 +177,7 @@ class _CompactionPlanner:
     def give_buckets(
         self, files: list[ManifestEntry], live: list[ManifestEntry]
     ) -> list[CompactUnit]:
-        """Return the unit of a partition's rows that wait for a bucket."""
+        """Return the unit of a partition's postponed rows."""
         require_whole_rows(self.handle, files)
         return [plan_postponed(self._unit(files, ""), self.handle, live)]
 

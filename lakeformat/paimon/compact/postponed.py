@@ -32,7 +32,7 @@ __all__ = ["give_buckets", "plan_postponed", "with_buckets"]
 def plan_postponed(
     unit: CompactUnit, handle: TableHandle, live: Sequence[ManifestEntry]
 ) -> CompactUnit:
-    """Return the unit of a partition's waiting files; ``live`` are all files of the partition."""
+    """Return the unit of a partition's postponed files; ``live`` are all its files."""
     files = [entry.file for entry in unit.files]
     count, reason = bucket_count(handle, live)
     return replace(

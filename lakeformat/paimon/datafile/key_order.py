@@ -26,7 +26,7 @@ class Keys(Enum):
     REPEATED = "rows with one key together"
     """Changelog files, which hold every change of a row."""
     ANY = "in any order"
-    """Files of rows that wait for a bucket: they are sorted when they get one."""
+    """Files of postponed rows, which are sorted when they get their bucket."""
 
 
 class KeyOrder:

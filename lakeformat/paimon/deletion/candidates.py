@@ -29,7 +29,7 @@ class Candidates:
         self._names: set[bytes] = set()
         self._looked_for: pa.Array | None = None
         self.has_packs = False
-        """True if a packed changelog is a candidate; entries with other names may need it, too."""
+        """True if a packed changelog is a candidate; entries of other names may refer to it."""
 
     def __len__(self) -> int:
         return len(self._files)

@@ -26,8 +26,9 @@ class ChangelogOwnership:
         """Return True if a changelog needs files.
 
         A changelog without its own files consists of the files its commit added, but only if the
-        table had no producer then or has none now. Otherwise another snapshot holds those changes,
-        or none does. Its lists may still exist, if a tag kept them when the snapshot expired.
+        table had no producer then or has none now. Otherwise these changes belong to another
+        snapshot or do not exist. The changelog's lists may still exist, if a tag kept them when the
+        snapshot expired.
         """
         if changelog.changelog_manifest_list is not None:
             return True

@@ -1,9 +1,11 @@
 """Announces an expiry before it starts, and records it until all files are deleted.
 
 ``snapshot/.expire-<end>-<id>`` holds the snapshots that expire. An expiry writes it before it looks
-for tags, branches and consumers. Creating one of those writes its file before it looks for intents.
-So at least one of the two sees the other. After a crash the intent records the files still to
-delete, and the next run finishes it. Other readers of the format ignore the file.
+for tags, branches and consumers. The creation of a tag, branch or consumer writes its file before
+it looks for intents. So at least one of the two finds the other.
+
+After a crash the intent records the files still to delete, and the next run finishes the expiry.
+Other readers of the format ignore the file.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ from lakeformat.storage.base import LARGE_FILE
 __all__ = ["STALE_MILLIS", "Intent", "announce", "read_intents", "refuse_if_expiring", "withdraw"]
 
 STALE_MILLIS = 24 * 60 * 60 * 1000
-"""An expiry that takes longer than this counts as dead."""
+"""Age in milliseconds after which an unfinished expiry counts as crashed."""
 _PAUSE_SECONDS = 1.0
 
 
@@ -38,10 +40,10 @@ class Intent:
     time_millis: int
     snapshots: tuple[Snapshot, ...]
     keeps_changelogs: bool = False
-    """True if their changes remain readable as changelogs."""
+    """True if the changes of the snapshots remain readable as changelogs."""
 
     def is_over(self, gone: Sequence[Snapshot]) -> bool:
-        """Return True if all of them were deleted; a rollback may have restored older ones."""
+        """Return True if the last snapshot was deleted; a rollback may have restored older ones."""
         return bool(gone) and gone[-1] == self.snapshots[-1]
 
     def to_json(self) -> bytes:
@@ -153,7 +155,7 @@ def _is_expiring(handle: TableHandle, snapshot_id: int, *, newer_than: int = 0) 
 
 
 def _is_abandoned(handle: TableHandle, snapshot_id: int) -> bool:
-    """Return True if the expiry died long ago without deleting this snapshot."""
+    """Return True if the expiry crashed long ago without deleting this snapshot."""
     environment = handle.environment
     limit = environment.now_millis() - STALE_MILLIS
     if _is_expiring(handle, snapshot_id, newer_than=limit):

@@ -15,7 +15,7 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 _PER_PROCESSOR = 4
-"""Threads per processor: operations on small files mostly wait."""
+"""Threads per processor: operations on small files mostly wait for the storage."""
 
 
 def in_parallel(handle: TableHandle, act: Callable[[T], R], items: Iterable[T]) -> list[R]:

@@ -40,11 +40,11 @@ class MetadataFiles:
     manifests: dict[str, int | None] = field(default_factory=dict)
     index_manifests: set[str] = field(default_factory=set)
     index_files: dict[str, IndexManifestEntry] = field(default_factory=dict)
-    """By path."""
+    """Index files by path."""
     statistics: set[str] = field(default_factory=set)
 
     def update(self, other: MetadataFiles) -> None:
-        """Add all files of another."""
+        """Add all files of another instance."""
         self.lists |= other.lists
         self.manifests |= other.manifests
         self.index_manifests |= other.index_manifests

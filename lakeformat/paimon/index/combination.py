@@ -38,8 +38,8 @@ def combine(
 ) -> list[IndexManifestEntry]:
     """Return the whole next state: untouched entries in their order, then the added ones.
 
-    A caller without any change keeps the previous file: readers take an equal file name as "nothing
-    changed".
+    Without any change the caller keeps the previous file, because readers compare its name to
+    detect changes.
     """
     _refuse_deletes(previous)
     removed, added = list(removed), list(added)

@@ -51,9 +51,9 @@ def merge_runs(
 ) -> Iterator[pa.Table]:
     """Yield the rows of all runs, each key once and in order, including retracts that are left.
 
-    Each run has its keys in order and each key once; of rows that compare equal the one of the
-    later run is newer. ``numbered=False``: all rows of a run are newer than those of earlier runs,
-    so sequence numbers are not compared. ``ahead`` may fetch rounds before they are needed.
+    Each run has its keys in order and each key once; if rows compare equal, the row of the later
+    run is newer. ``numbered=False``: all rows of a run are newer than those of earlier runs, so
+    sequence numbers are not compared. ``ahead`` may fetch rounds before they are needed.
     """
     if len(runs) == 1:
         for batch in runs[0]:

@@ -169,8 +169,8 @@ def _check_counts(
         expected = (manifest.num_added_files, manifest.num_deleted_files)
         if expected != (length - deleted, deleted):
             raise CorruptTableError(
-                f"{uri} adds {length - deleted} files and deletes {deleted}, "
-                f"{manifest.named_by or 'its manifest list'} says {expected[0]} and {expected[1]}; "
+                f"{uri} adds {length - deleted} files and deletes {deleted}, but "
+                f"{manifest.named_by or 'its manifest list'} has {expected[0]} and {expected[1]}; "
                 "restore the file from a backup or roll the table back to an earlier snapshot"
             )
 

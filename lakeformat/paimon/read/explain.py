@@ -58,8 +58,8 @@ class ScanPlan:
                 f"{self.left_out_by_statistics} by statistics, {self.left_out_by_index} by index, "
                 f"{self.left_out_otherwise} otherwise",
                 f"to read: {self.files_to_read} files, {self.bytes_to_read} bytes",
-                f"splits: {self.splits}, {self.raw_splits} as they are, "
-                f"{self.splits - self.raw_splits} merged",
+                f"splits: {self.splits}, of which {self.raw_splits} are read as they are and "
+                f"{self.splits - self.raw_splits} are merged",
             )
         )
 

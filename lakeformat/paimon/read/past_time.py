@@ -16,14 +16,14 @@ PastTime: TypeAlias = Moment | timedelta
 
 
 def past_millis(name: str, asked: PastTime, now_millis: int) -> int:
-    """Return epoch milliseconds of the argument ``name``; raise if it lies in the future."""
+    """Return epoch milliseconds of the argument ``name``; raise if it is in the future."""
     found = _millis(name, asked, now_millis)
     refuse_future(name, found, now_millis)
     return found
 
 
 def refuse_future(name: str, millis: int, now_millis: int) -> None:
-    """Raise InvalidRequestError if a time lies in the future."""
+    """Raise InvalidRequestError if a time is in the future."""
     if millis > now_millis:
         raise InvalidRequestError(
             f"{name} is {moment_text(millis)}, which is in the future: now is "

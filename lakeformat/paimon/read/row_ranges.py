@@ -51,15 +51,15 @@ def refuse_side_file(name: str, column: str | None = None) -> NoReturn:
     """Raise UnsupportedError for a column of blobs or vectors."""
     what = "a column" if column is None else f"column {column!r}"
     raise UnsupportedError(
-        f"{what} lies in {name}, a file for blobs or vectors that this version does not read: "
+        f"{what} is stored in {name}, a file for blobs or vectors that this version does not read: "
         "ask for the other columns, or read the table with another engine"
     )
 
 
 def row_ranges(files: Iterable[ManifestEntry]) -> list[tuple[ManifestEntry, ...]]:
-    """Group files by the rows they hold, in the order of the ids; the newest of each first.
+    """Group files by the rows they hold, in the order of row ids; each group has the newest first.
 
-    Side files come last. Of files with equal sequence numbers the one committed first counts as
+    Side files come last. If files have equal sequence numbers, the file committed first counts as
     the newest, as in Java.
     """
     by_start = sorted(files, key=lambda entry: _first(entry.file))
@@ -133,7 +133,8 @@ def _newest_first(group: list[ManifestEntry]) -> tuple[ManifestEntry, ...]:
     rows = [entry for entry in group if not is_side_file(entry.file.file_name)]
     if not rows:
         raise CorruptTableError(
-            f"{group[0].file.file_name} holds a column of rows that no other file has; {_RESTORE}"
+            f"{group[0].file.file_name} holds only blobs or vectors, but no file has the rows "
+            f"that they belong to; {_RESTORE}"
         )
     one = rows[0].file
     for other in (entry.file for entry in rows[1:]):

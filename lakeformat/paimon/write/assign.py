@@ -221,9 +221,9 @@ def _codes(columns: list[pa.Array]) -> tuple[Positions, Positions]:
 
 
 def _renumbered(codes: Positions, bound: int) -> tuple[Positions, Positions]:
-    """Renumber without gaps; return each row's number and the first row of each.
+    """Renumber without gaps; return each row's number and the first row of each number.
 
-    ``bound``: upper limit.
+    ``bound`` is the upper limit of the numbers.
     """
     if bound > 4 * len(codes):
         _, first_of, codes = np.unique(codes, return_index=True, return_inverse=True)

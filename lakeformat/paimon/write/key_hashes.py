@@ -134,7 +134,7 @@ class KeyHashes:
         return buckets
 
     def changed(self) -> dict[int, Hashes]:
-        """Return all hashes of each bucket that received new ones."""
+        """Return all hashes of each bucket that received new hashes."""
         if not self._changed:
             return {}
         there = np.array(sorted(self._changed), np.int16)

@@ -19,7 +19,9 @@ def means_the_same(source: pa.DataType, target: pa.DataType) -> bool:
     if pa.types.is_dictionary(source):
         return means_the_same(source.value_type, target)
     if pa.types.is_timestamp(source) and pa.types.is_timestamp(target):
-        return (source.tz is None) == (target.tz is None)  # with and without a time zone never mix
+        return (source.tz is None) == (
+            target.tz is None
+        )  # times with and without a time zone are never equal
     if pa.types.is_decimal(source) or pa.types.is_decimal(target):
         return _is_exact(source) and _is_exact(target)  # floats are not exact
     return any(belongs(source) and belongs(target) for belongs in _ATOMIC) or _parts_mean_the_same(

@@ -1,6 +1,7 @@
-"""A directory for temporary files, locked while its process lives.
+"""A directory for temporary files, locked while its process runs.
 
-A killed process leaves its directory behind; the next process that spills removes unlocked ones.
+A killed process leaves its directory behind; the next process that spills removes directories
+without a lock.
 """
 
 from __future__ import annotations

@@ -183,7 +183,7 @@ class TableWriter:
             raise InvalidRequestError("this writer is finished; create a new writer for more rows")
 
     def _reading_base(self) -> AbstractContextManager[None]:
-        """Ask for the rows again if the snapshot that gives the buckets expires meanwhile."""
+        """Raise BucketsChangedError if the snapshot that assigns the buckets expires meanwhile."""
         if self._base is None:
             return nullcontext()
         return rewriting_if_overtaken(self._handle, self._base)

@@ -59,7 +59,7 @@ def classes_of(handle: TableHandle, before: Sequence[int], count: int) -> int:
 
 
 def scan_of(handle: TableHandle, snapshot: Snapshot) -> Scan:
-    """Return the rows that a read sees, without those that wait for a bucket."""
+    """Return a scan of the rows that a read sees, without postponed rows."""
     options = {**handle.schema.options, "postpone.merge-on-read": "false"}
     return Scan(replace(handle, schema=replace(handle.schema, options=options)), snapshot, None)
 

@@ -44,10 +44,10 @@ def sort_compact(
 ) -> CompactReport:
     """Write all rows again, sorted by columns or along a curve through them.
 
-    ``strategy`` is ``order``, one column after the other; ``zorder`` or ``hilbert``, all of them
-    alike. Each partition is sorted and published as a compaction. Rows that a writer adds
-    meanwhile keep their place; a partition whose files another commit has compacted or deleted
-    meanwhile is sorted again.
+    ``strategy`` is ``order``, one column after the other; or ``zorder`` or ``hilbert``, with equal
+    weight for all columns. Each partition is sorted and published as a compaction. Rows that a
+    writer adds meanwhile keep their place; a partition whose files another commit has compacted or
+    deleted meanwhile is sorted again.
     """
 
     def plan(newest: TableHandle, places: Places | None) -> CompactPlan:

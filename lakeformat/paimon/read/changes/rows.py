@@ -46,7 +46,7 @@ class ChangedRows:
         if batch.num_rows and not 0 <= pc.min(kinds).as_py() <= pc.max(kinds).as_py() < len(_KINDS):
             raise CorruptTableError(
                 f"stored row kinds range from {pc.min(kinds)} to {pc.max(kinds)}; valid kinds are "
-                "0 to 3; restore its data file from a backup"
+                "0 to 3; restore the data file from a backup"
             )
         return self._shape(_KINDS.take(kinds), batch)
 

@@ -47,7 +47,10 @@ class SnapshotChange:
     partitions: tuple[PartitionChange, ...]
     """Changed partitions, most bytes first; empty for an unpartitioned table."""
     changes_index: bool | None
-    """True if the index manifest changed, as by new deletion vectors. None: predecessor expired."""
+    """True if the index manifest changed, as by new deletion vectors.
+
+    None if the snapshot before has expired.
+    """
 
 
 def snapshot_change(handle: TableHandle, number: int) -> SnapshotChange | None:

@@ -47,7 +47,7 @@ _DEDUPLICATE = "deduplicate"
 class StateDiff:
     """The rows that are new or different in the later of two states; can be pickled.
 
-    With ``keep_deletes``, keys that only the earlier state has come as ``-D``.
+    With ``keep_deletes``, keys that are only in the earlier state are returned as ``-D``.
     """
 
     handle: TableHandle

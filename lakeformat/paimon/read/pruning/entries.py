@@ -53,7 +53,7 @@ class EntryPruner:
         return [manifest for manifest, may in zip(manifests, mask.tolist(), strict=True) if may]
 
     def by_place(self, columns: ManifestColumns) -> Mask:
-        """Mask the entries in wanted partitions and buckets; ADD and DELETE of a file are alike."""
+        """Mask the entries in wanted partitions and buckets; all entries of a file agree."""
         return self._in_any(lambda one: one.by_place(columns))
 
     def by_statistics(self, columns: ManifestColumns) -> Mask:
