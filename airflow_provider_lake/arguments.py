@@ -293,7 +293,7 @@ def _is_template(value: Any) -> bool:
 
 
 def is_open(value: Any) -> bool:
-    """Return True if a value, or one inside it, is only known when the task runs."""
+    """Return True if a value, or a value inside it, is only known when the task runs."""
     if isinstance(value, dict):
         return any(is_open(each) for each in value.values())
     if isinstance(value, list | tuple):
@@ -302,7 +302,7 @@ def is_open(value: Any) -> bool:
 
 
 def _fits(hint: Any, value: Any) -> bool:
-    """Return True if a value is valid; text for a time must parse as one."""
+    """Return True if a value is valid; a text for a time must be a valid time."""
     if not _accepts(hint, value):
         return False
     if not (is_moment(hint) and isinstance(value, str)):

@@ -36,7 +36,9 @@ class LakeSnapshotLink(BaseOperatorLink):
     name = "Lake snapshot"
 
     def get_link(self, operator: BaseOperator, *, ti_key: TaskInstanceKey) -> str:
-        """Return the address in the table browser; without one, that of the task's own tab."""
+        """Return the address in the table browser; without a browser, that of the task's own
+        tab.
+        """
         pattern = conf.get("lake", "snapshot_url", fallback="")
         about = _xcom_of(ti_key, TABLE_KEY) if pattern else {}
         if "table" not in about:
@@ -63,7 +65,7 @@ class LakeSparkLink(BaseOperatorLink):
     name = "Spark UI"
 
     def get_link(self, operator: BaseOperator, *, ti_key: TaskInstanceKey) -> str:
-        """Return the address; empty for a task that started no Spark, or one without a page."""
+        """Return the address; empty if the task started no Spark, or a Spark without a page."""
         if not getattr(operator, "is_on_spark", True):
             return ""  # reading an XCom that was never pushed logs an error
         about = _xcom_of(ti_key, SPARK_KEY)

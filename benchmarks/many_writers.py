@@ -71,7 +71,9 @@ def ask(folder: Path, *, writers: int, seconds: float) -> Answer:
             raise SystemExit(f"a writer ended with {process.exitcode}")
     numbers = [snapshot.id for snapshot in table.snapshots()]
     if numbers != list(range(1, len(attempts) + 1)) or table.scan().count() != len(attempts):
-        raise SystemExit(f"{len(attempts)} commits were acknowledged, {len(numbers)} are there")
+        raise SystemExit(
+            f"{len(attempts)} commits were acknowledged, but the table has {len(numbers)}"
+        )
     return Answer(len(attempts), took, sum(attempts), max(attempts))
 
 

@@ -191,7 +191,7 @@ def _written_on_spark(
 def _stage(table: Table, messages: list[CommitMessage], commit: CommitId | None) -> Outcome:
     staged = table.staged.add(messages, commit=commit)
     is_mine = staged.messages == tuple(messages)
-    if not is_mine:  # another attempt of this run was faster
+    if not is_mine:  # another attempt of this run has committed first
         table.abort(messages)
     return _staged(table, staged, replayed=not is_mine)
 

@@ -18,7 +18,7 @@ class LakeCommitOperator(LakeJobOperator):
     tasks may stage; either all of their rows become visible or none.
 
     :param staged: addresses of staged results, as returned by the job that staged them. Without a
-        commit pair the addresses are the identity: the same ones together are published once
+        commit pair the addresses identify the commit: the same list is published once
     """
 
     job = "commit"

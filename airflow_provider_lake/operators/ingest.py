@@ -39,17 +39,18 @@ class LakeIngestOperator(LakeJobOperator):
     :param source: path, address or glob of files. Files in a bucket or on HDFS are opened with the
         storage options of the catalog
     :param format: format of the files. Default: by their suffix. JSON means one object per line.
-        Formats of change messages (also one per line) are never guessed: the rows are upserted and
-        deleted according to the messages, and new or wider columns are added to the table
+        Change messages (also one per line) need their format here: their rows are upserted and
+        deleted, and new or wider columns are added to the table
     :param delimiter: of CSV files: the character between two values; ``\\t`` is a tab. Default: a
         comma
     :param quote: of CSV files: the character around values that hold a delimiter or a line break;
         empty for none. Default: ``"``
-    :param escape: of CSV files: the character before one that is meant literally. Default: none
+    :param escape: of CSV files: the character before a delimiter or quote that belongs to a
+        value. Default: none
     :param header: of CSV files: true if the first line names the columns. If false, the files have
         the columns of the table, in their order. Default: true
     :param null_values: of CSV files: the unquoted texts that stand for NULL, such as
-        ``["", "NULL"]``. Default: the empty one
+        ``["", "NULL"]``. Default: the empty text
     :param encoding: of text files: their encoding, such as ``latin-1`` or ``utf-16``. Default:
         ``utf-8``
     :param compression: compression of the files. Default: by their suffix, ``.gz``, ``.bz2`` or
@@ -57,20 +58,20 @@ class LakeIngestOperator(LakeJobOperator):
     :param messages_of: only change messages of this source table, as ``database.table``
     :param source_table: another table of the warehouse, ``database.table``: reads what changed
         since the last run
-    :param consumer: with ``source_table``: the name of the consumer that reads it. Its position
-        moves once the rows are committed; its first run reads all rows
+    :param consumer: with ``source_table``: the name of the consumer that reads it. The
+        position of the consumer moves once the rows are committed. The first run reads all rows
     :param jdbc_url: address of a SQL database: of SQLAlchemy for engine ``python``, of JDBC for
         ``spark``
     :param jdbc_table: with ``jdbc_url``: the table, of which all rows are read
     :param jdbc_conn_id: with ``jdbc_url``: the connection whose login and password are used; its
         other fields are ignored
     :param source_options: with ``jdbc_url``: Spark's other options; no secrets
-    :param checkpoint: with ``source``: a directory, path or URI, that records which files have been
-        ingested, so that each is ingested once and later runs take the new ones. The checkpoint has
-        its own commit identity: a commit pair has no effect
+    :param checkpoint: with ``source``: the path or URI of a directory that records which files have
+        been ingested, so that each file is ingested once and a later run ingests only new files.
+        The checkpoint has its own commit identity: a commit pair has no effect
     :param files_per_batch: with ``checkpoint``: the most files in one commit
-    :param poll: with ``checkpoint`` or ``source_table``: run as a stream that looks for more at
-        this interval, such as ``"10 s"``, until the process is ended
+    :param poll: with ``checkpoint`` or ``source_table``: run as a stream that looks for new
+        files or changes at this interval, such as ``"10 s"``, until the process is ended
     :param create: create the table, and its database, from the columns of the source if it does not
         exist
     :param primary_key: with ``create``: the primary key of the table

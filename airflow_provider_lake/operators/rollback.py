@@ -17,7 +17,7 @@ class LakeRollbackOperator(LakeJobOperator):
     :param snapshot: the number of the snapshot
     :param tag: the tag of the snapshot
     :param as_of: restore the snapshot that was newest at this time
-    :param watermark: restore the last snapshot whose watermark has not passed this one
+    :param watermark: restore the last snapshot whose watermark is at most this value
     :param as_latest: publish the old rows as a new snapshot; ``false`` deletes the newer snapshots
         instead
     :param force: delete the newer snapshots even if tags or branches began at them

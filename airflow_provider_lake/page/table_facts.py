@@ -81,7 +81,9 @@ def look_at_table(connection_id: str, name: str, *, history: bool) -> TableFacts
 
 
 def _newest(table: Table) -> list[Snapshot]:
-    """Return the newest snapshots, newest first: the recent ones, and more until a compaction."""
+    """Return the newest snapshots, newest first: at least the recent ones, and older ones until a
+    compaction.
+    """
     from lakeformat import CommitKind
 
     found: list[Snapshot] = []

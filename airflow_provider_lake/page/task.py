@@ -46,7 +46,7 @@ class TaskChanges:
     table: str | None = None
     """None if the task has not named its table."""
     database: str | None = None
-    """The database of a task that works on all tables of one."""
+    """The database, if the task works on all tables of a database."""
     result: Mapping[str, Any] = field(default_factory=dict)
     """The return value of the task."""
     commit_user: str = ""

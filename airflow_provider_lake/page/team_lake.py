@@ -1,7 +1,7 @@
 """The lakes that pages open: by a connection id, as a task of the connection's team finds it.
 
-A task's process knows its team; the API server has none, and finds no connection of a team by the
-id alone. The pages name the team.
+A task's process has the task's team. The API server has no team, and finds no connection of a team
+by the id alone. So the pages pass the team.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def lake_of_dag(connection_id: str, dag_id: str) -> LakeHook:
 
 
 class _TeamLake(LakeHook):
-    """A lake by a connection of a team, or by one that all teams share."""
+    """A lake whose connection belongs to a team, or to all teams."""
 
     def __init__(self, lake_conn_id: str, team: str | None) -> None:
         super().__init__(lake_conn_id)

@@ -34,8 +34,8 @@ class ProcessTree:
     def terminate(self, grace_seconds: float) -> None:
         """Ask all processes to end, wait, and kill those that remain, including new ones.
 
-        No process is reaped here: this runs in a signal handler, and the interrupted code may be
-        waiting for the same process and its exit code.
+        No process is reaped here, because this runs in a signal handler: the interrupted code may
+        be waiting for the exit code of the same process.
         """
         for process in self._members:
             _send(process.terminate)

@@ -26,7 +26,7 @@ class Wanted:
 
 
 def read_cursor(kept: Any) -> Position | None:
-    """Return the stored position, also one of an earlier version; None if there is none."""
+    """Return the stored position, also of an earlier version; None if none is stored."""
     from lakeformat import InvalidRequestError, Position
 
     try:
@@ -50,7 +50,8 @@ def advance(
 ) -> tuple[dict[str, Any] | None, Position]:
     """Return the event to send, or None, and the new position of the watcher.
 
-    Without a position it starts at the newest snapshot and does not report older ones.
+    Without a position the watcher starts at the newest snapshot and does not report older
+    snapshots.
     """
     if head is None:
         return None, at_no_snapshot(cursor)

@@ -42,12 +42,14 @@ COMPRESSIONS = tuple({name: None for codecs in CODECS.values() for name in codec
 
 
 _ALIKE = (("none", "uncompressed", "null"), ("lz4", "snappy"), ("gzip", "zlib", "deflate"))
-"""Compressions that replace each other if a format lacks one."""
+"""Groups of compressions; if a format lacks a compression, another of its group replaces it."""
 
 
 @cache
 def nearest_codec(file_format: str, compression: str) -> str:
-    """Return the codec of a compression, or of the most similar one that the format has."""
+    """Return the codec of a compression; if the format has none, that of the most similar
+    compression.
+    """
     known = CODECS[file_format]
     alike = next((names for names in _ALIKE if compression in names), ())
     return next(known[name] for name in (compression, *alike, "zstd") if name in known)

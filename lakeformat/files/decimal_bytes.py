@@ -16,7 +16,9 @@ WIDTH = 16
 
 
 def decimals_from_bytes(array: pa.Array, wanted: pa.DataType) -> pa.Array:
-    """Return decimals from a binary array; ValueError for one that is too large for its type."""
+    """Return decimals from a binary array; raise ValueError for a decimal that its type cannot
+    hold.
+    """
     starts, ends, content = _ranges(array)
     sizes = ends - starts
     if len(sizes) and sizes.max() > WIDTH:

@@ -36,7 +36,9 @@ class FileContent:
     key_columns: tuple[str, ...] = ()
     """The columns that identify a row in errors."""
     repeated: Mapping[str, str] = field(default_factory=dict)
-    """Columns with the same values as an earlier one, and its name: Parquet encodes them once."""
+    """Columns that repeat an earlier column, with the name of that column: Parquet encodes it
+    once.
+    """
 
 
 class FileWriter(Protocol):

@@ -45,7 +45,7 @@ _BYTES = (
     pa.types.is_fixed_size_binary,
 )
 
-# The physical types that may represent a logical one; Arrow itself would also parse and print.
+# The physical types that may represent a logical type; Arrow itself would also parse and print.
 _ALLOWED: dict[TypeName, tuple[Callable[[pa.DataType], bool], ...]] = {
     TypeName.BOOLEAN: (pa.types.is_boolean,),
     **dict.fromkeys(

@@ -69,7 +69,9 @@ class Alternatives:
     """Groups of conditions; a row must meet all conditions of at least one group."""
 
     branches: tuple[tuple[ColumnTest, ...], ...]
-    """No branch is empty: an empty one would exclude nothing, and neither would all together."""
+    """No branch is empty: an empty branch would exclude no file, so the whole group would not
+    either.
+    """
 
 
 Conjunction: TypeAlias = "Sequence[ColumnTest | Alternatives]"

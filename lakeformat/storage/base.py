@@ -133,19 +133,19 @@ class Storage(Protocol):
         ...
 
     def make_directory(self, path: str) -> None:
-        """Create an empty directory with its parents; an existing one is fine."""
+        """Create an empty directory with its parents; do nothing if it exists."""
         ...
 
     def directory_exists(self, path: str) -> bool:
-        """Return True if ``path`` is a directory, an empty one included."""
+        """Return True if ``path`` is a directory, also if it is empty."""
         ...
 
     def delete(self, path: str) -> None:
-        """Delete one file; a missing one is fine. A power cut may restore it."""
+        """Delete one file; do nothing if it is missing. A power cut may restore it."""
         ...
 
     def delete_directory(self, path: str) -> None:
-        """Delete a directory with its content, durably; a missing one is fine.
+        """Delete a directory with its content, durably; do nothing if it is missing.
 
         A crash or an error may leave any part of it; call again to delete the rest. The root of a
         storage is refused (``refuse_root``), so that no call deletes a whole bucket or disk.

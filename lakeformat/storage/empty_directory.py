@@ -15,8 +15,9 @@ class RemovesEmptyDirectories(Protocol):
     """A storage that checks and deletes in one step, so that no new file is lost."""
 
     def remove_empty_directory(self, path: str) -> bool:
-        """Delete a directory; return False and keep it if it is not empty. A missing one is
-        fine."""
+        """Delete a directory; return False and keep it if it is not empty. Do nothing if it is
+        missing.
+        """
         ...
 
 

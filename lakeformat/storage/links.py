@@ -24,7 +24,8 @@ __all__ = [
 class FollowsNoLinks(ABC):
     """A storage with links, which can be limited to one directory without any link below it.
 
-    Derive from this class: a storage that wraps another one, as in tests, is not unwrapped.
+    A storage with links must derive from this class: a wrapper around it, as in tests, is not
+    unwrapped.
     """
 
     @abstractmethod
@@ -33,11 +34,11 @@ class FollowsNoLinks(ABC):
 
     @abstractmethod
     def is_link(self, path: str) -> bool:
-        """Return True if a path is a link, even one without a target."""
+        """Return True if a path is a link, also a link without a target."""
 
     @abstractmethod
     def require_no_link(self, path: str) -> None:
-        """Raise if a path is a link below the root, or passes through one."""
+        """Raise if a path is a link below the root, or passes through such a link."""
 
 
 def within(storage: Storage, root: str) -> Storage:

@@ -60,7 +60,7 @@ class LocalStorage(FollowsNoLinks):
         return os.path.islink(path)
 
     def require_no_link(self, path: str) -> None:
-        """Raise if a path is a link below the root, or passes through one."""
+        """Raise if a path is a link below the root, or passes through such a link."""
         self._check(path, whole=True)
 
     @property
@@ -177,18 +177,18 @@ class LocalStorage(FollowsNoLinks):
             make_durable_directory(path)
 
     def directory_exists(self, path: str) -> bool:
-        """Return True if ``path`` is a directory, an empty one included."""
+        """Return True if ``path`` is a directory, also if it is empty."""
         mode = self._mode(path)
         return mode is not None and stat.S_ISDIR(mode)
 
     def delete(self, path: str) -> None:
-        """Delete one file; a missing one is fine. A power cut may restore it."""
+        """Delete one file; do nothing if it is missing. A power cut may restore it."""
         self._check(path)
         with translated("delete", path), suppress(FileNotFoundError, NotADirectoryError):
             os.unlink(path)
 
     def delete_directory(self, path: str) -> None:
-        """Delete a directory with its content, durably; a missing one is fine.
+        """Delete a directory with its content, durably; do nothing if it is missing.
 
         A symbolic link is deleted, its target is kept.
         """

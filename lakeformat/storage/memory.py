@@ -117,24 +117,24 @@ class MemoryStorage:
             return [self._info(path, name) for name in sorted(names - {""})]
 
     def make_directory(self, path: str) -> None:
-        """Create an empty directory with its parents; an existing one is fine."""
+        """Create an empty directory with its parents; do nothing if it exists."""
         with self._lock:
             segments = _key(path).split("/")
             self._made.update("/".join(segments[:end]) for end in range(1, len(segments) + 1))
 
     def directory_exists(self, path: str) -> bool:
-        """Return True if ``path`` is a directory, an empty one included."""
+        """Return True if ``path`` is a directory, also if it is empty."""
         with self._lock:
             inside = _inside(path)
             return _key(path) in self._made or any(key.startswith(inside) for key in self._keys())
 
     def delete(self, path: str) -> None:
-        """Delete one file; a missing one is fine."""
+        """Delete one file; do nothing if it is missing."""
         with self._lock:
             self._files.pop(_key(path), None)
 
     def delete_directory(self, path: str) -> None:
-        """Delete a directory with its content; a missing one is fine."""
+        """Delete a directory with its content; do nothing if it is missing."""
         refuse_root(path, self.uri(path))
         with self._lock:
             for file in self.files(path):

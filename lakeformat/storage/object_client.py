@@ -83,14 +83,15 @@ class ObjectClient:
         if _Forks.is_child:
             # The client's threads do not survive a fork: a request would never end.
             raise UnavailableError(
-                f"Cannot {operation} {self.uri(path)}: this process was forked from one that"
-                " already used an object store. Start it with spawn or as a program of its own."
+                f"Cannot {operation} {self.uri(path)}: this process was forked from a process "
+                "that already used an object store. Start it with spawn or as a program of its "
+                "own."
             )
         return translated(operation, self.uri(path), self.config.secrets)
 
 
 def open_client(address: ObjectAddress, config: StoreConfig) -> ObjectClient:
-    """Return a client with the given options; the environment supplies the missing ones."""
+    """Return a client with the given options; the environment supplies missing options."""
     api = _load(address)
     values = dict(config.values)
     http: dict[str, Any] = {"timeout": timedelta(seconds=_request_seconds(config))}

@@ -16,8 +16,8 @@ takes.
 class RangeStream(io.RawIOBase):
     """A seekable stream on ``fetch(start, end)``; it keeps the last range it fetched.
 
-    A file up to ``READ_AHEAD`` is one request. The first read at the end of a larger file fetches
-    the bytes before it too, as footers are read backwards.
+    A file of up to ``READ_AHEAD`` bytes is fetched in one request. The first read at the end of a
+    larger file also fetches the bytes before it, because footers are read backwards.
     """
 
     def __init__(self, size: int, fetch: Callable[[int, int], memoryview]) -> None:

@@ -154,11 +154,11 @@ class ObjectStorage:
             return any(client.api.list(client.patient, key or None, chunk_size=1))
 
     def delete(self, path: str) -> None:
-        """Delete one file; a missing one is fine."""
+        """Delete one file; do nothing if it is missing."""
         self._raw.delete(_key(path))
 
     def delete_directory(self, path: str) -> None:
-        """Delete a directory with its content; a missing one is fine."""
+        """Delete a directory with its content; do nothing if it is missing."""
         refuse_root(path, self.uri(path))
         key, client = _key(path), self.client
         left: set[str] | None = None

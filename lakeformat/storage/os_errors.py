@@ -53,7 +53,7 @@ def translated(operation: str, path: str, *, writes_nothing: bool = False) -> It
 
 @contextmanager
 def reading(operation: str, path: str) -> Iterator[None]:
-    """Like ``translated``, for a file that must exist: a missing one is NotFoundError."""
+    """Do as ``translated``, for a file that must exist: raise NotFoundError if it is missing."""
     with translated(operation, path):
         try:
             yield

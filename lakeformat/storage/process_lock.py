@@ -31,7 +31,7 @@ class ProcessLock:
 
     @contextmanager
     def hold(self, key: str) -> Iterator[Held]:
-        """Hold the mutex of ``key``; it is not re-entrant, like the lock of a database."""
+        """Hold the mutex of ``key``; like the lock of a database, it is not re-entrant."""
         # setdefault is atomic, so two threads never get two mutexes for one key.
         with self._mutexes.setdefault(key, threading.Lock()):
             yield _HeldLock()

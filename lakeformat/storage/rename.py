@@ -174,28 +174,28 @@ class RenameStorage:
             self._system.create_dir(_absolute(path), recursive=True)
 
     def directory_exists(self, path: str) -> bool:
-        """Return True if ``path`` is a directory, an empty one included."""
+        """Return True if ``path`` is a directory, also if it is empty."""
         return self._type(path) is FileType.Directory
 
     def delete(self, path: str) -> None:
-        """Delete one file; a missing one is fine."""
+        """Delete one file; do nothing if it is missing."""
         if self.exists(path):
             try:
                 with self._translated("delete", path):
                     self._system.delete_file(_absolute(path))
             except UnavailableError:
-                if self.exists(path):  # else another process was faster
+                if self.exists(path):  # otherwise another process has deleted it
                     raise
 
     def delete_directory(self, path: str) -> None:
-        """Delete a directory with its content; a missing one is fine."""
+        """Delete a directory with its content; do nothing if it is missing."""
         refuse_root(path, self.uri(path))
         if self.directory_exists(path):
             try:
                 with self._translated("delete directory", path):
                     self._system.delete_dir(_absolute(path))
             except UnavailableError:
-                if self.directory_exists(path):  # else another process was faster
+                if self.directory_exists(path):  # otherwise another process has deleted it
                     raise
 
     def rename_directory(self, old: str, new: str) -> None:
@@ -240,8 +240,8 @@ class RenameStorage:
             with self._translated("publish", path):
                 self._system.move(prepared, _parent(path))
         except UnavailableError:
-            # Refused, or done and the answer lost: the content there decides, unless it equals
-            # ours.
+            # HDFS refused, or did the rename and the answer was lost. The content at ``path``
+            # decides, unless it equals ours.
             if self.exists(path) and self.read(path, LARGE_FILE) != content:
                 return False
             raise

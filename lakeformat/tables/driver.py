@@ -133,7 +133,7 @@ class _Attempt(Generic[U, R]):
     conflict: LakeError | None = None
 
     def run(self) -> bool:
-        """Plan, run and commit; return whether more may be due."""
+        """Plan, run and commit; return True if more units may be due."""
         try:
             planned = self.steps.plan()
             return planned is not None and self._run(planned)

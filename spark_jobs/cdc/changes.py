@@ -52,7 +52,7 @@ def field_of(table: pa.Table | pa.StructArray, name: str) -> pa.Array | None:
 
 @dataclass(slots=True)
 class SourceTable:
-    """The tables that messages name, and the one whose messages are read."""
+    """The tables that messages name, and the table whose messages are read."""
 
     wanted: str | None = None
     """The name of the table to read; None if all messages must be of one table."""

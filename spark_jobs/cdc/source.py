@@ -157,7 +157,7 @@ class MessageFiles:
                     yield meant
 
     def _meant(self, block: bytes, only: str, path: str) -> bytes:
-        """Return the lines of a table, and those that name no table."""
+        """Return the messages of a table, and messages without a table name."""
         with naming(path):
             names = self._tables(block)
         if names is None:

@@ -248,12 +248,12 @@ def _rollback_to_watermark(table: lake.Table, *, watermark: int) -> Any:
 def _rollback_to_as_latest(
     table: lake.Table, *, snapshot_id: int | None = None, tag: str | None = None
 ) -> Any:
-    """Publish the rows of an old snapshot as a new one; all snapshots are kept."""
+    """Publish the rows of an old snapshot as a new snapshot; all snapshots are kept."""
     return table.rollback(snapshot=snapshot_id, tag=tag)
 
 
 def _create_branch(table: lake.Table, *, branch: str, tag: str | None = None) -> Any:
-    """Create a branch at a tag, or an empty one."""
+    """Create a branch at a tag, or an empty branch."""
     return table.branches.create(branch, tag=tag)
 
 

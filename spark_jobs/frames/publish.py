@@ -39,13 +39,15 @@ def publish(
     except lake.LakeError:
         _remove(table, messages)
         raise
-    if report.unpublished_files:  # another attempt was faster: the table uses its files
+    if report.unpublished_files:  # another attempt has committed first: the table uses its files
         table.abort(messages)
     return report
 
 
 def _remove(table: lake.Table, messages: list[lake.CommitMessage]) -> None:
-    """Delete the files; if this fails too, the error of the commit is the one that is raised."""
+    """Delete the files; if this fails too, only log that, so that the error of the commit is
+    raised.
+    """
     try:
         table.abort(messages)
     except lake.LakeError as reason:

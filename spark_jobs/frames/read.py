@@ -44,7 +44,7 @@ def read_table(
     warehouse: str | None = None,
     catalog_options: Mapping[str, str] | None = None,
 ) -> DataFrame:
-    """Return the rows of the newest snapshot, or of the one given, as in ``Table.scan``.
+    """Return the rows of the newest snapshot, or of the given snapshot, as in ``Table.scan``.
 
     Spark itself reads files that need no merge, with filters and columns pushed down. Python tasks
     merge the other files. Spark pushes nothing down to these tasks, so ``columns`` and ``where``

@@ -17,7 +17,7 @@ class StagedCommitRequest(CommitRequest):
 
     staged: Sequence[str]
     """Addresses of staged results, as returned by the job that staged them. Without a commit pair
-    the addresses are the identity: the same ones together are published once.
+    the addresses identify the commit: the same list is published once.
     """
 
     def __post_init__(self) -> None:

@@ -24,7 +24,7 @@ class ExpireSnapshotsRequest(TableRequest):
     table.
     """
     older_than: PastTime | None = None
-    """Between those bounds, delete snapshots that were replaced before this time, or this long ago,
+    """Between these limits, delete snapshots that were replaced before this time, or this long ago,
     such as ``"2 d"``.
     """
     limit: Numbered | None = None

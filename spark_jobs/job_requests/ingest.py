@@ -77,9 +77,9 @@ class IngestRequest(CommitRequest):
     options of the catalog.
     """
     format: SourceFormat | MessageFormat | None = None
-    """Format of the files. Default: by their suffix. JSON means one object per line. Formats of
-    change messages (also one per line) are never guessed: the rows are upserted and deleted
-    according to the messages, and new or wider columns are added to the table.
+    """Format of the files. Default: by their suffix. JSON means one object per line. Change
+    messages (also one per line) need their format here: their rows are upserted and deleted, and
+    new or wider columns are added to the table.
     """
     delimiter: DialectCharacter | None = None
     """For CSV files: the character between two values; ``\\t`` is a tab. Default: a comma."""
@@ -88,14 +88,16 @@ class IngestRequest(CommitRequest):
     none. Default: ``"``.
     """
     escape: DialectCharacter | None = None
-    """For CSV files: the character before one that is meant literally. Default: none."""
+    """For CSV files: the character before a delimiter or quote that belongs to a value. Default:
+    none.
+    """
     header: bool | None = None
     """For CSV files: true if the first line names the columns. If false, the files have the columns
     of the table, in their order. Default: true.
     """
     null_values: NullValues | None = None
     """For CSV files: the unquoted texts that stand for NULL, such as ``["", "NULL"]``. Default: the
-    empty one.
+    empty text.
     """
     encoding: TextEncoding | None = None
     """For text files: their encoding, such as ``latin-1`` or ``utf-16``. Default: ``utf-8``."""
@@ -106,8 +108,8 @@ class IngestRequest(CommitRequest):
     source_table: str | None = None
     """Another table of the warehouse, ``database.table``: reads what changed since the last run."""
     consumer: ConsumerName | None = None
-    """With ``source_table``: the name of the consumer that reads it. Its position moves once the
-    rows are committed; its first run reads all rows.
+    """With ``source_table``: the name of the consumer that reads it. The position of the consumer
+    moves once the rows are committed. The first run reads all rows.
     """
     jdbc_url: str | None = None
     """Address of a SQL database: of SQLAlchemy for engine ``python``, of JDBC for ``spark``."""
@@ -120,15 +122,15 @@ class IngestRequest(CommitRequest):
     options.
     """
     checkpoint: str | None = None
-    """With ``source``: a directory, path or URI, that records which files have been ingested, so
-    that each is ingested once and later runs take the new ones. The checkpoint has its own commit
-    identity: a commit pair has no effect.
+    """With ``source``: the path or URI of a directory that records which files have been ingested,
+    so that each file is ingested once and a later run ingests only new files. The checkpoint has
+    its own commit identity: a commit pair has no effect.
     """
     files_per_batch: Numbered | None = None
     """With ``checkpoint``: the most files in one commit."""
     poll: Duration | None = None
-    """With ``checkpoint`` or ``source_table``: run as a stream that looks for more at this
-    interval, such as ``"10 s"``, until the process is ended.
+    """With ``checkpoint`` or ``source_table``: run as a stream that looks for new files or changes
+    at this interval, such as ``"10 s"``, until the process is ended.
     """
     create: bool = False
     """Create the table, and its database, from the columns of the source if it does not exist."""
@@ -215,7 +217,9 @@ class IngestRequest(CommitRequest):
 
     @property
     def file_format(self) -> SourceFormat | None:
-        """The format of plain files; None if it is not given, or is one of change messages."""
+        """The format of plain files; None if none is given, or if the source has change
+        messages.
+        """
         for known in get_args(SourceFormat):
             if self.format == known:
                 return known  # type: ignore[no-any-return]

@@ -26,7 +26,7 @@ class RollbackRequest(CommitRequest):
     as_of: Moment | None = None
     """Restore the snapshot that was newest at this time."""
     watermark: int | None = None
-    """Restore the last snapshot whose watermark has not passed this one."""
+    """Restore the last snapshot whose watermark is at most this value."""
     as_latest: bool = True
     """Publish the old rows as a new snapshot; ``false`` deletes the newer snapshots instead."""
     force: bool = False

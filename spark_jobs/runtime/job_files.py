@@ -1,4 +1,4 @@
-"""Reads a request from a file, and writes a result to one."""
+"""Reads a request from a file, and writes a result to a file."""
 
 from __future__ import annotations
 

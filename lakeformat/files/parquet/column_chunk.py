@@ -57,7 +57,7 @@ class ColumnChunk:
         return content
 
     def named(self, column: str) -> ColumnChunk:
-        """Return the same pages as those of another column."""
+        """Return a chunk of another column with the same pages."""
         chunk = parse_struct(self.description)
         described = cast(Struct, chunk[_META_DATA][1])
         described[_PATH] = ThriftKind.LIST, Values(ThriftKind.BINARY, [column.encode()])

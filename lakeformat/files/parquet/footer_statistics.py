@@ -63,7 +63,7 @@ class FooterStatistics:
         self._groups += 1
 
     def result(self, metadata: pq.FileMetaData) -> list[ColumnStatistics]:
-        """Return exact statistics of each column of the finished file; nested ones have none."""
+        """Return exact statistics of each column of the finished file; nested columns have none."""
         found, leaf = [], 0
         for number, (field, leaves) in enumerate(zip(self._fields, self._leaves, strict=True)):
             is_nested = pa.types.is_nested(to_arrow_type(field.type))

@@ -49,7 +49,7 @@ class ParquetFileWriter:
         self._stored = int96_schema(self._schema)
         leaves = [*leaf_columns(self._stored)]
         self._int96 = [number for number, (_, kind) in enumerate(leaves) if kind == INT96_BYTES]
-        # INT96 has no order, so no reader may find bounds of it, least of all those of its bytes.
+        # INT96 has no order, so readers must not find bounds, and above all not those of its bytes.
         ordered = [path for path, kind in leaves if kind != INT96_BYTES]
         self._bounded = ordered if self._int96 else True
         self._statistics = FooterStatistics(content.fields, content.modes)

@@ -34,7 +34,7 @@ __all__ = [
 ]
 
 ESCAPE = "\\"
-"""The character before a literal ``%``, ``_`` or itself, unless the caller chooses another one."""
+"""The default of the character before a literal ``%`` or ``_``, or before itself."""
 
 
 class Predicate(ABC):

@@ -137,7 +137,7 @@ def _parameters(query: str) -> dict[str, str]:
 
 
 def _translated(properties: Mapping[str, str], prefix: str) -> dict[str, str]:
-    """Return parameters of Java's driver under libpq's names; unknown ones are refused."""
+    """Return parameters of Java's driver under libpq's names; refuse unknown parameters."""
     query: dict[str, str] = {}
     for key, value in properties.items():
         if key == "currentSchema":

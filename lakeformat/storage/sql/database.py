@@ -83,7 +83,7 @@ class SqlDatabase:
                 yield connection
 
     def close(self) -> None:
-        """Close the open connections; the next query opens new ones."""
+        """Close the open connections; the next query opens a new connection."""
         self._engine.dispose()
 
 

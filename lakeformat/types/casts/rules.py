@@ -46,7 +46,8 @@ _MICROS_DIGITS = 6
 
 
 def can_cast(stored: DataType, wanted: DataType, *, explicit: bool = True) -> bool:
-    """Return True if a column may change its type so; ``explicit=False`` allows lossless ones.
+    """Return True if a column may change from one type to the other; ``explicit=False`` allows only
+    lossless changes.
 
     This is the rule for schema changes. A few casts that it allows have no result in Java either:
     ``cast_array`` refuses those by name.
