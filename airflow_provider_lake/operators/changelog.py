@@ -18,7 +18,7 @@ class LakeChangelogOperator(LakeJobOperator):
     the result.
 
     :param where: a SQL condition on partition columns
-    :param partitions: partitions by their values, ``{"dt": "2024-01-01"}``, or a list of such. An
+    :param partitions: partitions by their values, ``{"dt": "2024-01-01"}``, or a list of them. An
         empty list selects none, an empty object all
     :param idle: only partitions without a write for this long, such as ``"1 h"``
     :param bucket_executor: with engine ``python``: ``threads`` compacts one bucket per CPU at a

@@ -21,7 +21,7 @@ class LakeCompactOperator(LakeJobOperator):
 
     :param strategy: ``full`` rewrites every bucket into its best shape, ``minor`` only what is due
     :param where: a SQL condition on partition columns
-    :param partitions: partitions by their values, ``{"dt": "2024-01-01"}``, or a list of such. An
+    :param partitions: partitions by their values, ``{"dt": "2024-01-01"}``, or a list of them. An
         empty list selects none, an empty object all
     :param idle: only partitions without a write for this long, such as ``"1 h"``
     :param buckets: only these buckets of each partition

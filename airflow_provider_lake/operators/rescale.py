@@ -17,7 +17,7 @@ class LakeRescaleOperator(LakeJobOperator):
 
     :param bucket: the number of buckets. Default: the table's option ``bucket``
     :param where: a SQL condition on partition columns
-    :param partitions: partitions by their values, ``{"dt": "2024-01-01"}``, or a list of such. An
+    :param partitions: partitions by their values, ``{"dt": "2024-01-01"}``, or a list of them. An
         empty list selects none, an empty object all
     :param dry_run: only report what would be done
     """

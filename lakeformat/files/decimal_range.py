@@ -35,7 +35,9 @@ def check_decimals(array: pa.Array) -> None:
 
 
 def refuse_beyond_int32(rows: pa.Table, key_columns: Sequence[str]) -> None:
-    """Raise with the first decimal that does not fit the 32 bits of a Parquet file."""
+    """Raise InvalidRequestError for the first decimal that does not fit 32 bits in a Parquet
+    file.
+    """
     for name, column in zip(rows.column_names, rows.columns, strict=True):
         if not pa.types.is_decimal(column.type) or column.type.precision > _INT32_DIGITS:
             continue

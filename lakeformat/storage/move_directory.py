@@ -85,6 +85,6 @@ def _require_apart(storage: Storage, old: str, new: str) -> None:
     source, target = (f"{path.strip('/')}/" for path in (old, new))
     if source.startswith(target) or target.startswith(source):
         raise InvalidRequestError(
-            f"Cannot move {storage.uri(old)} to {storage.uri(new)}: one of them is, or contains, "
-            "the other. Choose a directory beside it."
+            f"Cannot move {storage.uri(old)} to {storage.uri(new)}: both are one directory, or "
+            "one is inside the other. Choose a directory beside it."
         )

@@ -65,7 +65,7 @@ class PartitionsRequest(TableRequest):
     where: str | None = None
     """A SQL condition on partition columns."""
     partitions: Partitions | None = None
-    """Partitions by their values, ``{"dt": "2024-01-01"}``, or a list of such. An empty list
+    """Partitions by their values, ``{"dt": "2024-01-01"}``, or a list of them. An empty list
     selects none, an empty object all.
     """
 

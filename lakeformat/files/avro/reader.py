@@ -66,7 +66,7 @@ def _batches(
     blocks = _Unpacked(_header(plain, sync), source, header.codec, sync)
     records = fastavro.reader(
         cast(IO[bytes], blocks),
-        # Resolving a schema costs time, skipping columns saves it.
+        # Pass a schema only to skip columns, because resolving it takes time.
         plain_record(chosen) if len(chosen) < len(written) else None,
     )
     position, size = 0, min(batch_rows, MAX_BATCH_ROWS)

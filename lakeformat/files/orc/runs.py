@@ -17,7 +17,7 @@ from lakeformat.files.orc.message import varint
 __all__ = ["RunSummary", "summarise_runs"]
 
 _WIDTHS = (*range(1, 25), 26, 28, 30, 32, 40, 48, 56, 64)
-"""The numbers of bits, by the five bits that encode them."""
+"""The widths in bits, by the five bits of a run's header that encode the width."""
 _SHORT_REPEAT, _DIRECT, _PATCHED = range(3)
 _SHORTEST_REPEAT = 3
 _LONG_REPEATS_FROM = 8

@@ -25,7 +25,7 @@ __all__ = ["OrcFileWriter"]
 MAX_STRIPE_BYTES = 64 << 20
 MIN_STRIPE_BYTES = 64 << 10
 STRIPES_PER_FILE = 4
-"""The stripes per file. Its size is known only after a stripe, so more stripes come nearer a
+"""The stripes of a file. Its size is known only between stripes, so several bring it near the
 target.
 """
 
