@@ -74,7 +74,7 @@ OrderStrategyOption = Annotated[
 ]
 ExecutorOption = Annotated[
     str,
-    typer.Option(help="threads: one bucket more than there are CPUs at a time; serial: one."),
+    typer.Option(help="threads: buckets in parallel, about one per CPU; serial: one at a time."),
 ]
 YesOption = Annotated[
     bool,

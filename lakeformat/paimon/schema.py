@@ -173,7 +173,8 @@ def _keys(
     for name in keys:
         if name not in columns:
             raise InvalidRequestError(
-                f"{argument} names {name!r}, which is not a column; there are {', '.join(columns)}"
+                f"{argument} names {name!r}, which is not a column; the columns are "
+                f"{', '.join(columns)}"
                 f"{closest(name, columns)}"
             )
         if keys.count(name) > 1:

@@ -189,7 +189,7 @@ class _Clone:
         head = latest_snapshot(self.storage, self.layout)
         report = self.report(head, full=self.asked == _EVERYTHING, dry_run=False)
         return replace(
-            report, reason="an earlier attempt had copied everything; it is complete now"
+            report, reason="an earlier attempt had copied all files; the clone is complete now"
         )
 
     def check(self) -> None:

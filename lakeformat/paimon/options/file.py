@@ -51,14 +51,14 @@ class FileOptions:
         "file.format.per.level",
         per_level(_FORMAT),
         "",
-        "Format of a primary-key table's new files by level, if it is not file.format.",
+        "Format of a primary-key table's new files by level, where it differs from file.format.",
     )
     file_compression_per_level = Option(
         "file.compression.per.level",
         per_level(_COMPRESSION),
         "",
-        "Compression of a primary-key table's new files by level, if it is not file.compression: "
-        "a light one for level 0, which is soon rewritten.",
+        "Compression of a primary-key table's new files by level, where it differs from "
+        "file.compression: a light one for level 0, which is soon rewritten.",
         group=Group.PERFORMANCE,
     )
     file_compression_zstd_level = Option(
@@ -114,13 +114,13 @@ class FileOptions:
         "changelog-file.format",
         or_unset(_FORMAT),
         "",
-        "Format of new changelog files, if it is not that of data files of their level.",
+        "Format of new changelog files, if it differs from the data files of their level.",
     )
     changelog_file_compression = Option(
         "changelog-file.compression",
         or_unset(_COMPRESSION),
         "",
-        "Compression of new changelog files, if it is not that of data files of their level.",
+        "Compression of new changelog files, if it differs from the data files of their level.",
         group=Group.PERFORMANCE,
     )
     changelog_statistics_mode = Option(

@@ -272,9 +272,9 @@ class TableOptions(
         "data-evolution.enabled",
         BOOLEAN,
         "false",
-        "Later files may replace single columns of rows by their numbers; needs "
-        "'row-tracking.enabled'. Such tables are read and appended to here; only other engines "
-        "change their columns.",
+        "Files may hold new values of single columns, matched to the rows by row number; needs "
+        "'row-tracking.enabled'. This library reads such tables and appends rows; only other "
+        "engines change single columns.",
         mutable=False,
     )
     write_only = Option(

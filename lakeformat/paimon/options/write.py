@@ -31,7 +31,7 @@ class WriteOptions:
         BOOLEAN,
         "true",
         "Rows that do not fit into the buffer go to local temporary files until the write ends; "
-        "if false, every full buffer becomes files of the table, and more of them.",
+        "if false, every full buffer becomes files of the table, which are then more and smaller.",
         group=Group.PERFORMANCE,
     )
     write_buffer_spill_max_disk_size_bytes = Option(

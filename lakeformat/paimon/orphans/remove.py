@@ -180,7 +180,7 @@ def _objection(handle: TableHandle, scan: OrphanScan, plan: _Plan, max_share: fl
     """Return the reason to refuse so large a removal, or None."""
     if not plan.files or max_share == 1:
         return None
-    remedy = "check a dry run, and pass max_share=1 if it is right"
+    remedy = "check the files of a dry run, and pass max_share=1 if all of them may be deleted"
     if scan.references.looked_through.is_nothing:
         return (
             f"{handle.uri} has no snapshot, tag or changelog, so all its files look like orphans: "

@@ -30,7 +30,7 @@ class Method(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowChangeReport(Report):
-    """The outcome of one DELETE or UPDATE, or what it would do."""
+    """The result of one DELETE or UPDATE, or of its dry run."""
 
     table: str
     operation: str

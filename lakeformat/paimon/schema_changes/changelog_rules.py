@@ -18,7 +18,7 @@ def check_changelog(schema: TableSchema) -> None:
         if name not in schema.column_names:
             raise InvalidRequestError(
                 f"option 'changelog-producer.row-deduplicate-ignore-fields' names {name!r}, which "
-                f"is not a column; there are {', '.join(schema.column_names)}"
+                f"is not a column; the columns are {', '.join(schema.column_names)}"
             )
     if options.streaming_read_overwrite and producer in ("lookup", "full-compaction"):
         raise InvalidRequestError(

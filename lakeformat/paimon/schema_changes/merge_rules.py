@@ -70,7 +70,7 @@ def _check_named_columns(schema: TableSchema) -> None:
     for column, key in referenced_columns(schema.options).items():
         if key.startswith("fields.") and column not in schema.column_names:
             raise InvalidRequestError(
-                f"option {key!r} names {column!r}, which is not a column; there are "
+                f"option {key!r} names {column!r}, which is not a column; the columns are "
                 f"{', '.join(schema.column_names)}"
             )
 
@@ -129,7 +129,7 @@ def check_sequence_columns(schema: TableSchema, names: Sequence[str]) -> None:
         if name not in schema.column_names:
             raise InvalidRequestError(
                 f"option {TableOptions.sequence_field.key!r} names {name!r}, which is not a "
-                f"column; there are {', '.join(schema.column_names)}"
+                f"column; the columns are {', '.join(schema.column_names)}"
             )
 
 

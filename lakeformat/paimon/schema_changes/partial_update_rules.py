@@ -43,7 +43,7 @@ def _check_group(schema: TableSchema, group: SequenceGroup) -> None:
     by_name = {field.name: field for field in schema.fields}
     for name in (*group.sequence, *group.protected):
         if name not in by_name:
-            reason = f"which is not a column; there are {', '.join(by_name)}"
+            reason = f"which is not a column; the columns are {', '.join(by_name)}"
         elif name in schema.primary_keys:
             reason = "a column of the primary key, which never changes; leave it out of the group"
         elif name in group.sequence and not _is_sequence(by_name[name]):
@@ -80,8 +80,8 @@ def _check_deletes(schema: TableSchema, groups: tuple[SequenceGroup, ...]) -> No
     for name in by_group:
         if name not in sequences:
             raise InvalidRequestError(
-                f"option {_REMOVE_BY_GROUP!r} names {name!r}, which is the sequence of no group; "
-                f"there are {', '.join(sorted(sequences)) or 'no groups'}"
+                f"option {_REMOVE_BY_GROUP!r} names {name!r}, but the sequence columns of the "
+                f"groups are {', '.join(sorted(sequences)) or 'none'}; name one of these"
             )
 
 

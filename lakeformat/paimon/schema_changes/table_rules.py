@@ -132,7 +132,7 @@ def check_bucket_key(schema: TableSchema, keys: tuple[str, ...]) -> None:
         else:
             continue
         raise InvalidRequestError(
-            f"option 'bucket-key' names {name!r}, but {reason}; there are "
+            f"option 'bucket-key' names {name!r}, but {reason}; the columns are "
             f"{', '.join(schema.column_names)}"
         )
 

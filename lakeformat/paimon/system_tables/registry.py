@@ -63,4 +63,4 @@ def find_system_table(name: str) -> SystemTableDeclaration[Any]:
     there = ", ".join(f"${known}" for known in (*_BY_NAME, *row_table_names()))
     if name.lower() in _NOT_YET:
         raise UnsupportedError(f"this version has no system table ${name.lower()}; it has {there}")
-    raise InvalidRequestError(f"there is no system table ${name}; there are {there}")
+    raise InvalidRequestError(f"there is no system table ${name}; the system tables are {there}")

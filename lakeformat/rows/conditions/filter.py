@@ -269,7 +269,8 @@ def _bound_list(
 def _field(column: str, fields: Mapping[str, DataField]) -> DataField:
     if column not in fields:
         raise InvalidRequestError(
-            f"the condition names {column!r}, which is not a column; there are {', '.join(fields)}"
+            f"the condition names {column!r}, which is not a column; the columns are "
+            f"{', '.join(fields)}"
             f"{closest(column, fields)}"
         )
     return fields[column]

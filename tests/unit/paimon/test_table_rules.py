@@ -83,7 +83,7 @@ def options(**wanted):
 
 
 REFUSED = [
-    ({"primary_key": ["nix"]}, "primary_key names 'nix', which is not a column; there are id, dt"),
+    ({"primary_key": ["nix"]}, "'nix', which is not a column; the columns are id, dt"),
     ({"primary_key": ["id", "id"]}, "primary_key names 'id' twice"),
     ({"partition_by": ["nix"]}, "partition_by names 'nix', which is not a column"),
     ({"partition_by": ["dt", "dt"]}, "partition_by names 'dt' twice"),

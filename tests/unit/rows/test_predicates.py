@@ -397,7 +397,7 @@ def test_a_value_its_column_cannot_hold_is_refused_with_both(column, value, told
 
 def test_an_unknown_column_is_refused_with_those_there_are():
     with pytest.raises(
-        InvalidRequestError, match="'amount', which is not a column; there are n, sma"
+        InvalidRequestError, match="'amount', which is not a column; the columns are n, sma"
     ):
         bound(col("n").is_null() | col("amount").is_null())
 

@@ -70,7 +70,8 @@ def row_order(schema: TableSchema, order_by: Sequence[str], strategy: str) -> Ro
     for name in columns:
         if name not in fields:
             raise InvalidRequestError(
-                f"order_by names {name!r}, which is not a column; there are {', '.join(fields)}"
+                f"order_by names {name!r}, which is not a column; the columns are "
+                f"{', '.join(fields)}"
                 f"{closest(name, fields)}"
             )
         if columns.count(name) > 1:

@@ -29,7 +29,7 @@ LAYOUT = by_key(
             "manifest.delete-file-drop-stats",
             "manifest.merge-optimize.enabled",
         ),
-        "order of rows in data files; a compaction has none, unless it is given --order-by": (
+        "order of rows in data files; a compaction here sorts only with --order-by": (
             "clustering.columns",
             "clustering.history-partition.idle-to-full-sort",
             "clustering.history-partition.limit",

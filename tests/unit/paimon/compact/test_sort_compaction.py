@@ -329,7 +329,7 @@ def test_rows_of_a_primary_key_are_sorted_by_it_and_by_nothing_else(catalog):
     [
         (["x"], "spiral", "order, zorder, hilbert, got 'spiral'"),
         ([], "order", "order_by names no column"),
-        (["nix"], "order", "'nix', which is not a column; there are x, tags"),
+        (["nix"], "order", "'nix', which is not a column; the columns are x, tags"),
         (["x", "x"], "zorder", "names 'x' twice"),
         (["tags"], "zorder", "'tags', and values of type ARRAY have no order"),
     ],

@@ -70,7 +70,7 @@ REFUSED = [
     # The order of rows
     (
         {"sequence.field": "nix"},
-        "'sequence.field' names 'nix', which is not a column; there are id,",
+        "'sequence.field' names 'nix', which is not a column; the columns are id,",
     ),
     ({"sequence.field": "g,g"}, "'sequence.field' names 'g' twice; name it once"),
     (
@@ -157,11 +157,11 @@ REFUSED = [
     ),
     (
         {**GROUP, "partial-update.remove-record-on-sequence-group": "h"},
-        "names 'h', which is the sequence of no group; there are g",
+        "names 'h', but the sequence columns of the groups are g",
     ),
     (
         {**PARTIAL, "partial-update.remove-record-on-sequence-group": "g"},
-        "names 'g', which is the sequence of no group; there are no groups",
+        "names 'g', but the sequence columns of the groups are none",
     ),
     (
         {

@@ -105,7 +105,7 @@ def test_an_old_snapshot_has_the_columns_of_its_time(table):
     altered = table.catalog.alter_table("shop.t", lake.rename_column("v", "w"))
     assert altered.scan(snapshot=1, where="v = 'a'").schema.names == ["k", "v"]
     with pytest.raises(
-        lake.InvalidRequestError, match="'v', which is not a column; there are k, w"
+        lake.InvalidRequestError, match="'v', which is not a column; the columns are k, w"
     ):
         altered.scan(where="v = 'a'")
 

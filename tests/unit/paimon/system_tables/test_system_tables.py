@@ -169,7 +169,7 @@ def test_names_are_found_in_any_case(catalog):
 @pytest.mark.parametrize(
     ("name", "error", "reason"),
     [
-        ("nix", lake.InvalidRequestError, r"no system table \$nix; there are \$snapshots, \$sch"),
+        ("nix", lake.InvalidRequestError, r"no system table \$nix; the system tables are \$snap"),
         ("row_tracking", lake.UnsupportedError, r"this version has no system table \$row_trac"),
         ("files$snapshots", lake.InvalidRequestError, "is not a table"),
     ],
