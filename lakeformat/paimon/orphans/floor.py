@@ -41,7 +41,7 @@ class AgeFloor:
         if lag_millis <= _TOLERATED_LAG_MILLIS:
             return self
         lag = timedelta(seconds=lag_millis // 1000)
-        reason = f"{self.reason}; {lag} earlier, because the storage's clock is that far behind"
+        reason = f"{self.reason}; {lag} earlier, because the storage's clock is behind by that much"
         return replace(self, millis=self.millis - lag_millis, reason=reason)
 
     def before_commit(self, number: int, millis: int) -> AgeFloor:

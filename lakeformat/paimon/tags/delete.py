@@ -73,7 +73,7 @@ def _missing(handle: TableHandle, names: Sequence[str]) -> set[str]:
 
 
 def _chosen(handle: TableHandle, name: str, gone: Collection[str], *, force: bool) -> Tag | None:
-    """Return the tag; None if it is missing and may be."""
+    """Return the tag to delete; None if a name in ``gone`` has none."""
     tag = read_tag_if_present(handle.storage, handle.layout, name)
     if tag is None and name not in gone:
         return read_tag(handle.storage, handle.layout, name)  # raises an error that lists the tags
@@ -177,7 +177,7 @@ class _Deletion:
                 parts.append(f"{files} of an interrupted deletion {verb}")
         if deleted.failures:
             failed = counted(deleted.failures, "file")
-            parts.append(f"could not remove {failed}: delete any tag, or expire, to try again")
+            parts.append(f"could not remove {failed}: the next deletion of a tag tries again")
         return DeletionReport(
             table=self.handle.uri,
             deleted=tuple(names),

@@ -41,8 +41,8 @@ class Timeline:
     def due(self, snapshots: Iterable[Timed], taken: Iterable[str] = ()) -> list[DueTag]:
         """Return the tags to create for snapshots in ascending order.
 
-        A tag is created for the first commit after the end of its period plus the delay: no later
-        commit belongs to that period. ``taken`` are existing names.
+        The first commit after the end of a period plus the delay gets the tag of that period,
+        because no later commit belongs to it. ``taken`` are existing names.
         """
         found, names, upcoming = [], set(taken), self.next_start
         for each in snapshots:

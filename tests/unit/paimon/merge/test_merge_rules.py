@@ -107,11 +107,11 @@ REFUSED = [
     ),
     (
         {**GROUP, "fields.h.sequence-group": "a"},
-        "'fields.h.sequence-group' names the column 'a' and 'fields.g.sequence-group' too",
+        "names the column 'a' and so does option 'fields.g.sequence-group'",
     ),
     (
         {**GROUP, "fields.g,h.sequence-group": "b"},
-        "names the column 'g' and 'fields.g,h.sequence-group' too: a column is in one",
+        "names the column 'g' and so does option 'fields.g,h.sequence-group': a column can be",
     ),
     ({**PARTIAL, "fields.g.sequence-group": "a,a"}, "names the column 'a' twice"),
     (
