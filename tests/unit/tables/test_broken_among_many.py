@@ -186,7 +186,7 @@ def test_a_column_of_a_type_that_this_version_does_not_know_is_one_obstacle(cata
     [obstacle] = report.obstacles
     assert obstacle.finding.startswith("compact failed: ")
     assert "not read or write values of type GEOMETRY" in obstacle.finding
-    assert obstacle.advice.startswith("let another engine do this step")
+    assert obstacle.advice.startswith("this version cannot do this step")
     assert report.after.dead_files == 0
 
 
