@@ -122,8 +122,8 @@ class CommitMessage:
         """
         if not isinstance(content, bytes | bytearray | memoryview):
             raise InvalidRequestError(
-                f"a commit message is read from bytes, got {type(content).__name__}: "
-                "give what CommitMessage.to_bytes() returned"
+                f"a commit message must be bytes, got {type(content).__name__}: "
+                "pass the result of CommitMessage.to_bytes()"
             )
         try:
             return cls._from_record(_record_of(bytes(content)))

@@ -274,7 +274,7 @@ def test_buckets_of_postponed_tables_change_and_what_waits_goes_on_waiting(catal
     table.write(rows(range(20)))
     table.compact()
     table.write(rows([1], "b"))
-    with pytest.raises(lake.InvalidRequestError, match="give the number as bucket="):
+    with pytest.raises(lake.InvalidRequestError, match="pass the new number as bucket="):
         table.rescale()
     table.rescale(bucket=4)
     assert totals(table)["dt=mon"] in (4, -2)
