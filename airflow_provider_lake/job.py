@@ -226,6 +226,8 @@ class LakeJobMixin(CheckedArguments):
         to do.
         """
         count_outcome(result)
+        stock: Any = self  # every operator has a log
+        stock.log.info("%s: %s", *self._subject().values(), result["reason"])
         if result["skipped"] and self.skip_if_noop:
             raise AirflowSkipException(result["reason"])
         self.published = result

@@ -94,8 +94,8 @@ def compact_table(
 
 
 def warnings_of(result: JobResult) -> list[str]:
-    """Return the warnings in a job's result: other programs that compact the same tables, and the
-    obstacles that a maintenance found.
+    """Return the warnings in a job's result: other programs that compact the same tables, the
+    obstacles that a maintenance found, and partitions that never expire.
     """
     report = result.get("report") or {}
     reports = [report, *(each["report"] or {} for each in report.get("tables", ()))]
@@ -103,7 +103,7 @@ def warnings_of(result: JobResult) -> list[str]:
     warnings = [other["warning"] for other in others if other is not None]
     for each in reports:
         warnings += [f"{each['table']}: {found['warning']}" for found in each.get("obstacles", ())]
-    return warnings
+    return warnings + [each["warning"] for each in reports if each.get("warning")]
 
 
 def _outcome_of(report: CompactReport, before: int | None) -> Outcome:

@@ -4,6 +4,7 @@ from dataclasses import fields
 from importlib import import_module
 from pathlib import Path
 from typing import get_type_hints
+from unittest.mock import Mock
 
 import pyarrow as pa
 import pytest
@@ -122,7 +123,9 @@ def test_every_argument_is_a_template_and_hides_nothing_of_airflow(operator):
     assert set(make(operator).template_fields) <= set(dir(make(operator)))
 
 
-def test_a_table_is_fed_kept_and_cleaned_by_operators_alone(tmp_path, orders):
+def test_a_table_is_fed_kept_and_cleaned_by_operators_alone(tmp_path, orders, monkeypatch):
+    said = []
+    monkeypatch.setattr(BaseOperator, "log", Mock(info=lambda *words: said.append(words)))
     (tmp_path / "a.csv").write_text("id,dt,item\n2,2024-01-02,plum\n")
 
     staged = do(LakeIngestOperator, source=str(tmp_path / "*.csv"), stage=True)
@@ -147,9 +150,22 @@ def test_a_table_is_fed_kept_and_cleaned_by_operators_alone(tmp_path, orders):
             result
         )
         assert {"replayed", "seconds", "report"} <= set(result)
+        assert ("%s: %s", "shop.orders", result["reason"]) in said
     assert gone["report"]["dry_run"] is False
     assert orphans["report"]["dry_run"] is True
     assert healthy["report"]["score"] > 0
+
+
+def test_an_expiry_that_understands_no_partition_warns_with_the_remedy(orders, caplog):
+    done = do(LakeExpirePartitionsOperator, expiration_time="1 d", timestamp_formatter="yyyyMMdd")
+
+    assert done["skipped"]
+    [warning] = [each for each in caplog.records if each.levelname == "WARNING"]
+    assert warning.getMessage() == (
+        "shop.orders: 1 of 1 partitions never expire because their age is unknown, such as "
+        "dt=2024-01-01: '2024-01-01' does not match the option 'partition.timestamp-formatter'; "
+        "set that option to the format of the values, such as 'yyyyMMdd' for 20240131"
+    )
 
 
 def test_health_fails_for_good_where_a_table_is_as_bad_as_is_said(orders):
@@ -161,7 +177,8 @@ def test_health_fails_for_good_where_a_table_is_as_bad_as_is_said(orders):
     add_runs(3)
     assert do(LakeHealthOperator, fail_when="unhealthy")["report"]["verdict"] == "degraded"
     with pytest.raises(
-        AirflowFailException, match=r"degraded, score .* 5 in bucket 0.*lake compact"
+        AirflowFailException,
+        match=r"degraded, score .* bucket 0 of .* has the most, 5; .*lake compact",
     ):
         do(LakeHealthOperator, fail_when="degraded")
 

@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakeformat.errors import InvalidRequestError
+from lakeformat.errors import InvalidRequestError, SnapshotExpiredError
 from lakeformat.paimon.commit.base_files import in_partitions
 from lakeformat.paimon.commit.conflict_text import named
 from lakeformat.paimon.commit.deltas import delta_of, newest_first
+from lakeformat.paimon.expiry_race import explaining_expiry
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.metadata.commit_message import CommitMessage
 from lakeformat.paimon.metadata.manifest import ManifestColumns
@@ -61,11 +62,21 @@ class NewFileCheck:
             self._check_all(head)
         else:
             for found in newest_first(self.handle, head, self._checked):
-                if found is None:
+                if (changed := self._changed_by(found)) is None:
                     self._check_all(head)
                     break
-                self._refuse_if_there(delta_of(self.handle, found), named(found))
+                self._refuse_if_there(*changed)
         self._checked, self._head = head.id, head
+
+    def _changed_by(self, found: Snapshot | None) -> tuple[ManifestColumns, str] | None:
+        """Return the changes of a snapshot and its name; None if it has expired."""
+        if found is None:
+            return None
+        try:
+            with explaining_expiry(self.handle, found):
+                return delta_of(self.handle, found), named(found)
+        except SnapshotExpiredError:
+            return None
 
     def _check_all(self, head: Snapshot) -> None:
         rows = [message.partition for message in self.messages]

@@ -120,11 +120,9 @@ def expire_partitions(
     else:
         run.until_done()
     report = run.report(dry_run=dry_run)
-    _log.info("expire partitions %s", report)
-    for path, why in report.unknown:
-        _log.info(
-            "partition %s of %s is kept: %s", path, handle.uri, why
-        )  # the report names it, too
+    _log.info("expiry of partitions of %s: %s", handle.name, report.reason)
+    if report.warning is not None:
+        _log.warning("%s: %s", handle.name, report.warning)
     return report
 
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 from lakeformat.paimon.binary_row import FramedRows
 from lakeformat.paimon.partition import partition_fields
 from lakeformat.paimon.partitions.live import LivePartition
-from lakeformat.paimon.partitions.partition_reports import ExpiredPartition
+from lakeformat.paimon.partitions.partition_reports import FORMATTER, ExpiredPartition
 from lakeformat.paimon.schema import TableSchema
 from lakeformat.tables.time_format import TimeFormat, fill_pattern
 from lakeformat.types.value_text import cast_text
@@ -85,7 +85,7 @@ def _time_of(
     if text is None:
         return "a value in 'partition.timestamp-pattern' is null"
     time = rules.format.parse(text)
-    return time or f"{text!r} does not match 'partition.timestamp-formatter'"
+    return time or f"{text!r} does not match the option {FORMATTER}"
 
 
 def partition_value_texts(

@@ -74,7 +74,7 @@ def mark_partitions_done(
         partitions=tuple(done),
         reason=f"{verb} as done by {', '.join(asked)}: {len(done)}",
     )
-    _log.info("mark partitions done %s", report)
+    _log.info("%s: %s", handle.name, report.reason)
     return report
 
 

@@ -55,7 +55,28 @@ class ExpirePartitionsReport(Report):
         members = {name: getattr(self, name) for name in _PLAIN}
         expired = [each.to_dict() for each in self.expired]
         unknown = [{"partition": path, "reason": why} for path, why in self.unknown]
-        return {**members, "expired": expired, "unknown": unknown}
+        return {**members, "expired": expired, "unknown": unknown, "warning": self.warning}
+
+    @property
+    def warning(self) -> str | None:
+        """One sentence about partitions that never expire, with the remedy; None without any."""
+        if not self.unknown:
+            return None
+        path, why = self.unknown[0]
+        total = len(self.expired) + self.left + self.kept + len(self.unknown)
+        remedy = (
+            "; set that option to the format of the values, such as 'yyyyMMdd' for 20240131"
+            if FORMATTER in why
+            else ""
+        )
+        return (
+            f"{len(self.unknown)} of {total} partitions never expire because their age is "
+            f"unknown, such as {path}: {why}{remedy}"
+        )
+
+
+FORMATTER = "'partition.timestamp-formatter'"
+"""The option in the reason why a partition has no age."""
 
 
 _PLAIN = ("table", "dry_run", "strategy", "older_than", "left", "kept", "snapshot_ids", "reason")
