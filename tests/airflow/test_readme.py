@@ -6,7 +6,7 @@ import lakeformat as lake
 from tests.airflow.conftest import TEST_DAGS
 
 
-def test_the_readme_s_dag_lands_its_files(airflow_db, tmp_path, warehouse, monkeypatch):
+def test_the_readme_s_dag_lands_each_file_once(airflow_db, tmp_path, warehouse, monkeypatch):
     from airflow.dag_processing.dagbag import DagBag
 
     folder = tmp_path / "incoming" / "orders"
@@ -16,8 +16,13 @@ def test_the_readme_s_dag_lands_its_files(airflow_db, tmp_path, warehouse, monke
     bag = DagBag(str(TEST_DAGS))
     assert bag.import_errors == {}
 
-    run = bag.dags["shop"].test(logical_date=datetime(2024, 1, 31, tzinfo=UTC))
+    def items(day):
+        run = bag.dags["shop"].test(logical_date=datetime(2024, 1, day, tzinfo=UTC))
+        assert run.state == "success"
+        orders = lake.open_catalog(warehouse).table("shop.orders")
+        return orders.scan().to_arrow()["item"].to_pylist()
 
-    assert run.state == "success"
-    orders = lake.open_catalog(warehouse).table("shop.orders")
-    assert orders.scan().to_arrow().to_pylist() == [{"id": 1, "item": "apple"}]
+    assert items(day=30) == ["apple"]
+    assert items(day=31) == ["apple"], "a second day ingests no file again"
+    (folder / "part-2.csv").write_text("id,item\n2,pear\n")
+    assert items(day=31) == ["apple", "pear"]
