@@ -39,7 +39,7 @@ __all__ = [
     "LakeArgumentError",
     "argument_names",
     "argument_types",
-    "check_arguments",
+    "checked_arguments",
     "is_open",
     "rendered_argument",
 ]
@@ -97,12 +97,11 @@ class CheckedArguments:
         method.
         """
         wanted = {name: hint for name, hint in cls._argument_types().items() if name in given}
-        given |= {name: plain_value(hint, given[name]) for name, hint in wanted.items()}
-        check_arguments(str(given.get("task_id")), wanted, given)
-        cls._check_values(str(given.get("task_id")), {name: given[name] for name in wanted})
+        values = checked_arguments(str(given.get("task_id")), wanted, given)
+        cls._check_values(str(given.get("task_id")), values)
         _check_assets(str(given.get("task_id")), given.get("inlets"), given.get("outlets"))
         stock: Any = super()
-        return stock.partial(**given)
+        return stock.partial(**{**given, **values})
 
     def _do_render_template_fields(self, *given: Any, **named: Any) -> None:
         """Render templates; a failure is not retried, because a retry would fail the same way."""
@@ -158,13 +157,11 @@ class CheckedArguments:
         import.
         """
         wanted = self._argument_types()
-        given = {}
-        for name, hint in wanted.items():
-            attribute = self._attribute_of(name)
-            given[name] = plain_value(hint, found := getattr(self, attribute))
-            if given[name] is not found:
-                setattr(self, attribute, given[name])
-        check_arguments(self.task_id, wanted, given)
+        found = {name: getattr(self, self._attribute_of(name)) for name in wanted}
+        given = checked_arguments(self.task_id, wanted, found)
+        for name, value in given.items():
+            if value is not found[name]:
+                setattr(self, self._attribute_of(name), value)
         self._check_values(self.task_id, given)
         self._check_subject()
         _check_assets(self.task_id, self.inlets, self.outlets)
@@ -246,11 +243,17 @@ def _declared(constructor: Any) -> Iterator[tuple[str, Any]]:
     return ((name, hints[name]) for name in argument_names(constructor))
 
 
-def check_arguments(task_id: str, wanted: Mapping[str, Any], given: Mapping[str, Any]) -> None:
-    """Refuse the first argument whose value is wrong and already known."""
+def checked_arguments(
+    task_id: str, wanted: Mapping[str, Any], given: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return the values of arguments, those of Python's own types as text; refuse the first one
+    that is wrong and already known.
+    """
+    values = {name: plain_value(hint, given[name]) for name, hint in wanted.items()}
     for name, hint in wanted.items():
-        if not _may_become(hint, given[name]):
-            raise LakeArgumentError(_refusal(task_id, name, hint, given[name]))
+        if not _may_become(hint, values[name]):
+            raise LakeArgumentError(_refusal(task_id, name, hint, values[name]))
+    return values
 
 
 def rendered_argument(task_id: str, name: str, hint: Any, value: Any) -> Any:

@@ -85,11 +85,12 @@ def _ingest_batch(
     it.
     """
     from spark_jobs.ingestion.row_sources import target_table
+    from spark_jobs.runtime.new_table import dropping_if_empty
 
-    table = _existing_table(catalog, wanted)
+    existing = table = _existing_table(catalog, wanted)
     if table is None:
         table = target_table(catalog, None, wanted, _columns_of(wanted, started, paths))
-    with table.stream_batch(commit) as noted:
+    with dropping_if_empty(catalog, wanted.table, existing), table.stream_batch(commit) as noted:
         if noted is not None:
             return _ingest_rows(catalog, wanted, started, noted, paths)
         if done := table.find_commit(commit):
@@ -124,22 +125,24 @@ def _ingest_rows(
     """Ingest all rows of the source, or of some of its files, in one commit."""
     from spark_jobs.frames.publish import publish
     from spark_jobs.ingestion.row_sources import rows_of, target_table
+    from spark_jobs.runtime.new_table import dropping_if_empty
 
     table = _existing_table(catalog, wanted)
     if table is not None and commit is not None and (done := _done_before(table, commit, wanted)):
         return done
-    if wanted.engine == "spark":
-        table, before, messages = _written_on_spark(catalog, table, wanted, started, paths)
-    else:
-        rows = rows_of(wanted, table, paths)
-        table = target_table(catalog, table, wanted, rows)
-        before = newest_snapshot(table)
-        if not wanted.stage:
-            report = table.write(rows.batches(table), rows.kinds, commit=commit)
-            return Outcome.of_commit(report, before)
-        with table.new_writer() as writer:
-            writer.write(rows.batches(table), rows.kinds)
-            messages = writer.prepare()
+    with dropping_if_empty(catalog, wanted.table, table):
+        if wanted.engine == "spark":
+            table, before, messages = _written_on_spark(catalog, table, wanted, started, paths)
+        else:
+            rows = rows_of(wanted, table, paths)
+            table = target_table(catalog, table, wanted, rows)
+            before = newest_snapshot(table)
+            if not wanted.stage:
+                report = table.write(rows.batches(table), rows.kinds, commit=commit)
+                return Outcome.of_commit(report, before)
+            with table.new_writer() as writer:
+                writer.write(rows.batches(table), rows.kinds)
+                messages = writer.prepare()
     if wanted.stage:
         return _stage(table, messages, commit)
     return Outcome.of_commit(publish(table, messages, commit=commit), before)
@@ -158,15 +161,18 @@ def _done_before(table: Table, commit: CommitId, wanted: IngestRequest) -> Outco
 
 def _existing_table(catalog: Catalog, wanted: IngestRequest) -> Table | None:
     from lakeformat import NotFoundError
+    from spark_jobs.runtime.new_table import refuse_contradiction
 
     try:
-        return catalog.table(wanted.table)
+        table = catalog.table(wanted.table)
     except NotFoundError as reason:
         if wanted.create:
             return None
         raise NotFoundError(
             f"{reason}; with create=True the job creates it from the columns of the source"
         ) from None
+    refuse_contradiction(table, wanted)
+    return table
 
 
 def _written_on_spark(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.sdk.bases.decorator import DecoratedOperator, task_decorator_factory
 
-from airflow_provider_lake.arguments import LakeArgumentError, argument_types, check_arguments
+from airflow_provider_lake.arguments import LakeArgumentError, argument_types, checked_arguments
 from airflow_provider_lake.hooks.lake import LakeHook
 from airflow_provider_lake.job import LakeJobMixin
 from airflow_provider_lake.links import SPARK_KEY, LakeSnapshotLink, LakeSparkLink
@@ -185,8 +185,7 @@ def lake_decorator(
         types = operator._argument_types()
         wanted = {name: hint for name, hint in types.items() if name in given}
         task_id = given.get("task_id") or function.__name__
-        check_arguments(task_id, wanted, given)
-        operator._check_values(task_id, given)
+        operator._check_values(task_id, {**given, **checked_arguments(task_id, wanted, given)})
         return made(function)
 
     decorator: Any = decorate if function is None else decorate(function)

@@ -122,13 +122,18 @@ class LakeCommitDecoratedOperator(LakeLineageMixin, LakeFunctionOperator):
     def _commit(self, context: Context, wanted: LakeFunctionCommit) -> Outcome:
         from airflow_provider_lake.decorators.returned_rows import columns_of, readable_rows, write
         from spark_jobs.runtime.job import Outcome, newest_snapshot
+        from spark_jobs.runtime.new_table import dropping_if_empty
 
         commit = wanted.commit_id()
         assert commit is not None
-        table = self._existing()
+        table = existing = self._existing(wanted)
         if table is not None and (done := table.find_commit(commit)):
             return Outcome.of_commit(done, None)
-        with self._spark(context) as spark:
+        catalog = self.lake_hook.get_conn()
+        with (
+            self._spark(context) as spark,
+            dropping_if_empty(catalog, wanted.table, existing),
+        ):
             named = self._call_with(context, table=table, **spark)
             returned = self.python_callable(*self.op_args, **named)
             rows = readable_rows(returned, table, wanted.kinds, self.python_callable.__name__)
@@ -136,25 +141,29 @@ class LakeCommitDecoratedOperator(LakeLineageMixin, LakeFunctionOperator):
                 columns, rows = columns_of(rows, wanted.kinds)
                 if not columns.names:
                     return Outcome(reason=_NOTHING, report={}, skipped=True)
-                table = _created(self.lake_hook.get_conn(), wanted, columns)
+                table = _created(catalog, wanted, columns)
             before = newest_snapshot(table)
             report = write(
                 table, rows, kinds=wanted.kinds, overwrite=wanted.overwrite, commit=commit
             )
         return Outcome.of_commit(report, before)
 
-    def _existing(self) -> Table | None:
+    def _existing(self, wanted: LakeFunctionCommit) -> Table | None:
         from lakeformat import NotFoundError
+        from spark_jobs.runtime.new_table import refuse_contradiction
 
         try:
-            return self._opened()
+            table = self._opened()
         except NotFoundError as reason:
             if not self.create:
                 raise NotFoundError(
                     f"{reason}; with create=True the task creates it from the columns of the rows"
                 ) from None
+            table = None
         self._is_open = True  # any later NotFoundError comes from the function
-        return None
+        if table is not None:
+            refuse_contradiction(table, wanted)
+        return table
 
 
 def lake_commit_task(

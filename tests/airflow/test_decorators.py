@@ -297,6 +297,23 @@ def test_a_function_that_creates_may_ask_for_the_table_that_is_not_there(catalog
     assert rows_of(catalog.table("shop.orders")) == [{"id": 0}, {"id": 1}]
 
 
+def test_a_new_table_is_as_asked_or_refused_and_not_left_empty(catalog):
+    new = {"create": True, "primary_key": ["id"], "table_options": {"bucket": 1}}
+
+    with pytest.raises(AirflowFailException, match="NOT NULL"):
+        do(committed(lambda: [{"id": 1}, {"id": None}], task_id="work", **new))
+    assert catalog.list_tables("shop") == []
+
+    do(committed(lambda: [{"id": 1}], task_id="work", **new))
+    with pytest.raises(
+        AirflowFailException, match=r"primary_key is \['id'\] in the table and \[\]"
+    ):
+        do(
+            committed(lambda: [{"id": 1}], task_id="work", **{**new, "primary_key": []}),
+            context=task_context("b"),
+        )
+
+
 # Mistakes
 
 

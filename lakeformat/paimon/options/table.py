@@ -335,6 +335,22 @@ class TableOptions(
     def __init__(self, raw: Mapping[str, str] | None = None) -> None:
         self._raw = dict(raw or {})
 
+    def differing(self, asked: Mapping[str, str]) -> dict[str, tuple[str | None, str]]:
+        """Return the options whose value differs from the asked one, with both texts."""
+        found = {}
+        for key, value in asked.items():
+            option = find_option(key)
+            is_declared = option is not None and not isinstance(option, ColumnOption)
+            current = self.text(option) if is_declared else self._raw.get(key)
+            same = current == value or (
+                option is not None
+                and current is not None
+                and option.parse(current) == option.parse(value)
+            )
+            if not same:
+                found[key] = (current, value)
+        return found
+
     def of_level(self, level: int) -> TableOptions:
         """Return the options for the data files of one level of a primary-key table."""
         return self._with(
