@@ -1,8 +1,8 @@
 """Keeps totals per item up to date from the changes of a table, each counted once.
 
 Prerequisites: a table ``shop.orders`` with the columns ``item`` and ``price``, append-only or with
-a ``changelog-producer``; a triggerer runs. The connection ``lake_default`` names the warehouse.
-The first run creates ``shop.item_totals``.
+a ``changelog-producer`` (``lookup`` needs compactions, too); a triggerer runs. The connection
+``lake_default`` names the warehouse. The first run creates ``shop.item_totals``.
 
 The idea: a run reads from the position of this DAG's consumer up to the newest snapshot of its
 events, and moves the consumer when the totals are published. Airflow may give several events to
@@ -58,7 +58,19 @@ with DAG(
                 f"{TOTALS}), delete the consumer (lake consumer reset {ORDERS} "
                 f"{part.consumer}), and run this DAG by hand"
             )
-        changes = part.open_table().changes(after=part.after, upto=part.upto).to_arrow()
+        table = part.open_table()
+        producer = table.schema.options.get("changelog-producer", "none")
+        if table.schema.primary_keys and producer == "none":
+            raise AirflowFailException(
+                f"{ORDERS} has a primary key and no changelog, so an updated row cannot be taken "
+                f"back: lake set-option {ORDERS} changelog-producer=lookup, and compact it"
+            )
+        changes = table.changes(after=part.after, upto=part.upto).to_arrow()
+        if not len(changes) and producer in ("lookup", "full-compaction"):
+            raise AirflowSkipException(
+                f"no changes up to position {part.upto}: compactions publish them. Run "
+                f"LakeChangelogOperator on {ORDERS}, and set HAS_CHANGELOG = True here"
+            )
         is_new = pc.is_in(changes["rowkind"], pa.array(["+I", "+U"]))
         price = changes["price"].cast(pa.int64())
         signed = pc.if_else(is_new, price, pc.negate(price))

@@ -161,6 +161,33 @@ def test_updates_and_deletes_of_a_keyed_table_are_taken_back(dags, catalog):
     assert totals(catalog) == {"tea": (8, 2), "milk": (0, 0)}
 
 
+def test_a_keyed_table_without_a_changelog_is_refused(dags, catalog):
+    orders = catalog.create_table("shop.orders", ORDERS, primary_key=["id"], options={"bucket": 1})
+    order(orders, (1, "tea", 5))
+
+    refused = dags["changelog_pipeline"].test(logical_date=MIDNIGHT, run_after=MIDNIGHT)
+
+    assert refused.state == "failed"
+    assert catalog.list_tables("shop") == ["orders"]
+
+
+def test_changes_that_no_compaction_has_published_are_waited_for(dags, catalog):
+    orders = catalog.create_table(
+        "shop.orders",
+        ORDERS,
+        primary_key=["id"],
+        options={"bucket": 1, "changelog-producer": "lookup"},
+    )
+    order(orders, (1, "tea", 5))
+
+    early = dags["changelog_pipeline"].test(logical_date=MIDNIGHT, run_after=MIDNIGHT)
+    assert states(early) == {"add_to_totals": "skipped"}
+
+    orders.compact()
+    run(dags["changelog_pipeline"], day=1)
+    assert totals(catalog) == {"tea": (5, 1)}
+
+
 def dry_run(dag):
     """The files that would be deleted; a later task of the DAG asks for approval."""
     task = dag.task_dict["say_what_would_go"].prepare_for_execution()
