@@ -6,11 +6,18 @@ table, the right to read its connection. The auth manager checks both, as on Air
 
 from __future__ import annotations
 
+import json
+import os
+from collections.abc import Iterator
+from contextlib import suppress
 from typing import Annotated
 
 from airflow.api_fastapi.app import get_auth_manager
 from airflow.api_fastapi.auth.managers.models.base_user import BaseUser
-from airflow.api_fastapi.auth.managers.models.resource_details import DagAccessEntity
+from airflow.api_fastapi.auth.managers.models.resource_details import (
+    ConnectionDetails,
+    DagAccessEntity,
+)
 from airflow.api_fastapi.core_api.security import (
     get_user,
     requires_access_connection,
@@ -21,6 +28,8 @@ from fastapi import Depends
 from airflow_provider_lake.page.team_lake import has_teams
 
 __all__ = ["User", "lake_connections", "may_read_connection", "may_see_task"]
+
+_VARIABLE = "AIRFLOW_CONN_"
 
 User = Annotated[BaseUser, Depends(get_user)]
 """The signed-in user; a request without a user is answered with 401."""
@@ -38,8 +47,9 @@ may_see_task = [
 def lake_connections(user: BaseUser) -> dict[str, str | None]:
     """Return the connections of type ``lake`` that a user may read, each with its team.
 
-    Airflow can list only connections of the metadata database. Without multi-team mode, a
-    connection that still belongs to a team is left out, because no task can use it.
+    They are in the metadata database or, without multi-team mode, in this process's environment.
+    A secrets backend cannot list its connections. Without multi-team mode, a connection that still
+    belongs to a team is left out, because no task can use it.
     """
     from airflow.models.connection import Connection
     from airflow.utils.session import create_session
@@ -55,4 +65,30 @@ def lake_connections(user: BaseUser) -> dict[str, str | None]:
             asked = asked.where(Connection.team_name.is_(None))
         found = {conn_id: team for conn_id, team in session.execute(asked.order_by("conn_id"))}
         allowed = get_auth_manager().get_authorized_connections(user=user, session=session)
-    return {conn_id: team for conn_id, team in found.items() if conn_id in allowed}
+    readable = {conn_id: team for conn_id, team in found.items() if conn_id in allowed}
+    if has_teams():
+        return readable
+    return dict(sorted({**readable, **dict.fromkeys(_in_environment(user))}.items()))
+
+
+def _in_environment(user: BaseUser) -> Iterator[str]:
+    """Yield the connections of type ``lake`` in the environment that a user may read."""
+    from airflow_provider_lake.connection import CONNECTION_TYPE
+
+    may_read = get_auth_manager().is_authorized_connection
+    for name, text in os.environ.items():
+        conn_id = name.removeprefix(_VARIABLE).lower()
+        if not name.startswith(_VARIABLE) or _type_of(text) != CONNECTION_TYPE:
+            continue
+        if may_read(method="GET", user=user, details=ConnectionDetails(conn_id=conn_id)):
+            yield conn_id
+
+
+def _type_of(text: str) -> str | None:
+    """Return the type of a connection in JSON or in a URI; None if it is neither."""
+    if not text.lstrip().startswith("{"):
+        return text.partition("://")[0]
+    with suppress(ValueError, AttributeError):
+        found: str | None = json.loads(text).get("conn_type")
+        return found
+    return None

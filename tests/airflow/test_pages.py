@@ -130,6 +130,17 @@ def test_the_lakes_in_the_database_are_listed_for_those_who_may_read_them(ask, a
     assert "north/lake" not in hidden.text
 
 
+@pytest.mark.parametrize("text", ['{"conn_type": "lake", "extra": {}}', "lake://?warehouse=%2Fwh"])
+def test_the_lakes_in_the_environment_are_listed_too(ask, airflow_db, monkeypatch, text):
+    monkeypatch.setenv("AIRFLOW_CONN_SOUTH", text)
+    monkeypatch.setenv("AIRFLOW_CONN_BASE", "postgres://u:hush@host/db")
+    monkeypatch.setenv("AIRFLOW_CONN_BROKEN", '{"conn_type')
+
+    assert '<a href="/lake/tables/south">south</a>' in ask("/lake/").text
+    assert "/lake/tables/base" not in ask("/lake/").text
+    assert "south" not in ask("/lake/", role="viewer").text
+
+
 def test_the_form_leads_to_a_table_or_to_all(ask):
     def leads_to(asked):
         return ask(f"/lake/open?{asked}").headers["location"]

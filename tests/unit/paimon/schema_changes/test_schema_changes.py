@@ -199,7 +199,6 @@ def test_what_the_format_forbids_is_refused_with_its_reason(change, reason):
         lambda: lake.update_column_position("a"),
         lambda: lake.drop_column(""),
         lambda: lake.drop_column("a..b"),
-        lambda: lake.set_option("bucket", 4),
     ],
 )
 def test_a_change_that_can_never_be_is_refused_when_it_is_made(ask):
