@@ -186,6 +186,12 @@ class LakeWarehouseJobOperator(LakeJobMixin, LakeSparkArguments, metaclass=Refus
             )
             failure = self._submit(self._submission, context)
             reported = output.result or work.result()
+        if failure is not None and output.unanswered is not None:
+            reported = None  # an error that only follows from the silence of the master
+            failure = AirflowException(
+                f"Spark's master {output.unanswered} does not answer: check that it runs, and "
+                f"host and port of connection {conn_id!r}. The log has Spark's messages, folded"
+            )
         from spark_jobs.runtime.compaction import warnings_of
 
         result = self._settled(reported, failure, request)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -14,6 +15,10 @@ REPORT = "LAKE_REPORT "
 PROGRESS = "LAKE_PROGRESS "
 SPARK = "LAKE_SPARK "
 
+_UNANSWERED = re.compile(r"Failed to connect to master (\S+)")
+# The task's log on Airflow's page folds the lines between these two.
+_FOLD, _UNFOLD = "::group::Messages of Spark", "::endgroup::"
+
 _log = logging.getLogger(__name__)
 
 
@@ -23,12 +28,27 @@ class JobOutput:
     def __init__(self, *, on_spark: Callable[[dict[str, Any]], None] | None = None) -> None:
         self.result: dict[str, Any] | None = None
         """The last complete report, because a driver may be started twice."""
+        self.unanswered: str | None = None
+        """The address of a master that does not answer, without which no application starts."""
         self._on_spark = on_spark
 
     def reading(self, lines: Iterator[str]) -> Iterator[str]:
-        """Yield the lines; read marked lines, and yield readable lines in their place."""
+        """Yield the lines; read marked lines, and yield readable lines in their place.
+
+        If a master does not answer, that is one line, and Spark's own messages are folded.
+        """
+        is_folded = False
         for line in lines:
-            yield self._read(line)
+            readable = self._read(line)
+            if not is_folded and self.unanswered is not None:
+                yield f"Spark's master {self.unanswered} does not answer; Spark tries for a minute"
+                yield _FOLD
+            elif is_folded and self.unanswered is None:
+                yield _UNFOLD
+            is_folded = self.unanswered is not None
+            yield readable
+        if is_folded:
+            yield _UNFOLD
 
     def report_spark(self, application: dict[str, Any]) -> None:
         """Pass on the Spark application that the driver, or the hook, reports."""
@@ -40,11 +60,14 @@ class JobOutput:
             self.result = found
             return f"result: {found.get('reason') or found.get('message') or found}"
         if (found := _marked(SPARK, line)) is not None:
+            self.unanswered = None if found.get("application_id") else self.unanswered
             self.report_spark(found)
             where = f" at {found['ui']}" if found.get("ui") else ""
             return f"Spark application {found.get('application_id')}{where}"
         if (found := _marked(PROGRESS, line)) is not None:
             return _progress_text(found)
+        if (silent := _UNANSWERED.search(line)) is not None:
+            self.unanswered = silent[1]
         return line
 
 

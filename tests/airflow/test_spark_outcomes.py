@@ -95,6 +95,24 @@ def test_a_table_that_is_too_bad_fails_for_good(orders, task):
         task(LakeHealthOperator, fail_when="degraded").execute(task_context())
 
 
+WITHOUT_A_MASTER = """
+print("26/11/26 WARN StandaloneAppClient$ClientEndpoint: Failed to connect to master away:7077")
+print("Caused by: java.net.UnknownHostException: away")
+print("ERROR StandaloneSchedulerBackend: All masters are unresponsive! Giving up.")
+print('LAKE_REPORT {"error": "Py4JJavaError", "message": "Cannot call methods on a stopped"}')
+raise SystemExit(1)
+"""
+
+
+def test_a_master_that_does_not_answer_is_named_in_one_line(orders, task):
+    with pytest.raises(AirflowException) as failed:
+        task(LakeCompactOperator, WITHOUT_A_MASTER).execute(task_context())
+
+    assert str(failed.value).startswith("Spark's master away:7077 does not answer: check that it")
+    assert "connection 'spark_here'" in str(failed.value)
+    assert not isinstance(failed.value, AirflowFailException), "a retry may find it"
+
+
 @pytest.fixture
 def broken(catalog):
     """A second table, whose manifests are lost."""

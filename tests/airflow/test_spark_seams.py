@@ -236,6 +236,19 @@ def test_a_driver_without_a_page_is_named_alone():
     assert list(JobOutput().reading(iter([line]))) == ["Spark application local-1"]
 
 
+def test_what_spark_says_of_a_silent_master_is_folded_until_it_answers():
+    silent = "WARN StandaloneAppClient: Failed to connect to master away:7077"
+    answer = markers.SPARK + json.dumps({"application_id": "app-1", "ui": None})
+    summary = "Spark's master away:7077 does not answer; Spark tries for a minute"
+    fold = [summary, "::group::Messages of Spark", silent, "at a.b.c", silent]
+
+    lost = list(JobOutput().reading(iter([silent, "at a.b.c", silent])))
+    found = list(JobOutput().reading(iter([silent, "at a.b.c", silent, answer, "more"])))
+
+    assert lost == [*fold, "::endgroup::"]
+    assert found == [*fold, "::endgroup::", "Spark application app-1", "more"]
+
+
 YARN = {"yarn_resourcemanager_webapp_address": "http://manager:8088/"}
 SEEN = {"application_id": "application_17_0001", "ui": "http://manager:8088/cluster/app/"}
 SEEN["ui"] += SEEN["application_id"]
