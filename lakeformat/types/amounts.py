@@ -8,8 +8,6 @@ from datetime import timedelta
 from fractions import Fraction
 from typing import TypeAlias
 
-from lakeformat.types.type_rules import require_text
-
 __all__ = ["Setting", "parse_asked_duration", "parse_duration", "parse_size", "setting_text"]
 
 Setting: TypeAlias = str | int | float | bool | timedelta
@@ -75,6 +73,8 @@ def setting_text(what: str, value: object) -> str:
             if millis % each == 0
         )
         return f"{amount} {unit}"
+    from lakeformat.types.type_rules import require_text  # a DAG is parsed without it
+
     require_text(what, value)
     return str(value)
 

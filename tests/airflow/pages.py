@@ -7,8 +7,8 @@ import pyarrow as pa
 
 import lakeformat as lake
 
-TASK = SimpleNamespace(dag_id="shop", run_id="manual__1+a", task_id="g.tidy", map_index=-1)
-TASK_PATH = "/lake/tasks/shop/manual__1+a/g.tidy/%7BMAP_INDEX%7D"  # as Airflow's interface asks
+TASK = SimpleNamespace(dag_id="paged", run_id="manual__1+a", task_id="g.tidy", map_index=-1)
+TASK_PATH = "/lake/tasks/paged/manual__1+a/g.tidy/%7BMAP_INDEX%7D"  # as Airflow's interface asks
 
 
 def write(table, *ids, user=None):
