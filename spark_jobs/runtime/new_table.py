@@ -68,8 +68,8 @@ def refuse_contradiction(table: Table, wanted: _NewTable) -> None:
 def dropping_if_empty(catalog: Catalog, name: str, existing: Table | None) -> Iterator[None]:
     """Inside, a table is created unless it exists; drop it if the work fails before a commit.
 
-    It stays if the outcome of a commit is unknown. Another run that has opened it meanwhile is
-    refused at its commit, and creates it again.
+    The table is kept if the outcome of a commit is unknown. If another run has opened it
+    meanwhile, its commit is refused, and its retry creates the table again.
     """
     try:
         yield

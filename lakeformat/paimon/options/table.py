@@ -340,8 +340,9 @@ class TableOptions(
         found = {}
         for key, value in asked.items():
             option = find_option(key)
-            is_declared = option is not None and not isinstance(option, ColumnOption)
-            current = self.text(option) if is_declared else self._raw.get(key)
+            current = self._raw.get(key)
+            if option is not None and not isinstance(option, ColumnOption):
+                current = self.text(option)
             same = current == value or (
                 option is not None
                 and current is not None
