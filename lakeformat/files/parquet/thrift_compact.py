@@ -59,6 +59,8 @@ Struct: TypeAlias = dict[int, tuple[ThriftKind, Value]]
 _NUMBERS = (ThriftKind.I16, ThriftKind.I32, ThriftKind.I64)
 _BOOLEANS = (ThriftKind.TRUE, ThriftKind.FALSE)
 _LISTS = (ThriftKind.LIST, ThriftKind.SET)
+_KINDS = {kind.value: kind for kind in ThriftKind}
+"""Faster than a call of the class, which refuses a number of no kind."""
 _LONG = 15
 """A longer list, or a larger step to the next member, has its number after the header."""
 _DOUBLE = struct.Struct("<d")
@@ -169,7 +171,7 @@ class _ThriftReader:
         members: Struct = {}
         number = 0
         while header := self._byte():
-            kind, step = ThriftKind(header & 15), header >> 4
+            kind, step = _KINDS.get(header & 15) or ThriftKind(header & 15), header >> 4
             number = number + step if step else self._signed()
             members[number] = (
                 kind,
@@ -186,7 +188,7 @@ class _ThriftReader:
             return self.struct()
         if kind in _LISTS:
             header = self._byte()
-            item, size = ThriftKind(header & 15), header >> 4
+            item, size = _KINDS.get(header & 15) or ThriftKind(header & 15), header >> 4
             size = self._unsigned() if size == _LONG else size
             return Values(item, [self._value(item) for _ in range(size)])
         if kind is ThriftKind.DOUBLE:
