@@ -32,8 +32,9 @@ def main(lock: str, *options: str) -> int:
             running.append(subprocess.Popen([*PIP, *options, "-r", str(file)]))
         codes = [process.wait() for process in running]
     if not any(codes):
-        # Files that are not valid Python are left out, as pip does.
-        compileall.compile_dir(sysconfig.get_path("purelib"), quiet=2, workers=0)
+        # Files that are not valid Python are left out, as pip does; tests of packages are not run.
+        place = sysconfig.get_path("purelib")
+        compileall.compile_dir(place, quiet=2, workers=0, rx=re.compile("/tests/"))
     return max(codes)
 
 

@@ -106,6 +106,7 @@ def run_gate() -> list[StepResult]:
     types += [] if is_writable() else [f"--cache-dir={os.devnull}"]
     types += [word for name in packages for word in ("--package", name)]
     structure = [str(path) for name in STRUCTURE if (path := ROOT / "tests/unit" / name).exists()]
+    quiet = [word for word in pytest() if word != "-q"]
     with beside("types", types) as checked_types:
         return [
             run_check(
@@ -115,6 +116,8 @@ def run_gate() -> list[StepResult]:
             ),
             run_check("lint", [ruff, "check", *uncached, "."], mend=".venv/bin/ruff check --fix ."),
             run_check("structure", [*pytest(), *structure]),
+            # It leaves each test file compiled for its group; thousands of names are not printed.
+            run_check("collection", [*quiet, "--collect-only", "-p", "no:terminal", "tests"]),
             checked_types(),
         ]
 

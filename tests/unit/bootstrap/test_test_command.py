@@ -48,7 +48,7 @@ def test_no_tool_keeps_a_cache_in_a_folder_it_cannot_write(
 
 def test_the_gate_holds_imports_names_and_generated_pages(bin_modules, gate_of):
     commands = gate_of()
-    assert list(commands) == ["format", "lint", "structure", "types"]
+    assert list(commands) == ["format", "lint", "structure", "collection", "types"]
     for name in bin_modules["test"].STRUCTURE:
         assert str(ROOT / "tests" / "unit" / name) in commands["structure"]
 
