@@ -89,7 +89,7 @@ def encode_items(values: Sequence[Value], data_type: DataType) -> list[bytes | N
         return [None if value is None else encode_item(value, data_type) for value in values]
     except _WRONG_VALUE as reason:
         raise InvalidRequestError(
-            f"a column of type {type_text(data_type)} cannot hold a value: {reason}"
+            f"a column of type {type_text(data_type)} cannot hold one of its values: {reason}"
         ) from None
 
 

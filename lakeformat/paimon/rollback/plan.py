@@ -44,7 +44,7 @@ class RollbackPlan:
 def plan_rollback(
     handle: TableHandle, target: Origin, cut: StartedCut | None = None
 ) -> RollbackPlan:
-    """Plan to delete all snapshots, tags and changelogs newer than a snapshot, or than its tag."""
+    """Plan to delete all snapshots, tags and changelogs newer than the snapshot of the target."""
     storage, layout, number = handle.storage, handle.layout, target.snapshot.id
     if cut is not None and cut.is_cut(read_snapshot_if_present(storage, layout, number + 1)):
         return _rest(handle, target, cut)

@@ -99,7 +99,9 @@ def _check_bucket(old: str, new: str) -> None:
     try:
         before, after = int(old), int(new)
     except ValueError:
-        raise InvalidRequestError(f"option 'bucket' is {new!r}, but must be a number") from None
+        raise InvalidRequestError(
+            f"option 'bucket' is {new!r}, but must be a whole number"
+        ) from None
     if (before > 0) != (after > 0) or (before < 0 and before != after):
         raise InvalidRequestError(
             f"option 'bucket' cannot change from {before} to {after} once a table has a snapshot: "

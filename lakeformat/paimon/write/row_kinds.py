@@ -47,7 +47,7 @@ class RowKinds:
         self._used = 0
 
     def split(self, batch: pa.RecordBatch) -> tuple[pa.RecordBatch, pa.Array | None]:
-        """Return the rows without a pure kinds column, and their given kinds."""
+        """Return the rows without the column of kinds, unless the table has it, and their kinds."""
         if self._column is not None:
             return self._split_column(batch, self._column)
         if self._values is None:

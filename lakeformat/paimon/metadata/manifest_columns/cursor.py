@@ -129,7 +129,7 @@ class Cursor:
         return sizes
 
     def _read_presence(self, null_branch: int) -> Mask | None:
-        """Mask the records with a value; None if all have one."""
+        """Return a mask of the records that have a value; None if all have one."""
         branches = self._read_number()
         low, high = branches.min(initial=1), branches.max(initial=0)
         if low < 0 or high > 1:
