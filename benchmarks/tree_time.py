@@ -25,10 +25,10 @@ def tree_ticks() -> dict[int, int]:
         if not entry.name.isdecimal():
             continue
         try:
-            told = (entry / "stat").read_text()
+            content = (entry / "stat").read_text()
         except (FileNotFoundError, ProcessLookupError):  # the process has ended
             continue
-        fields = told.rpartition(")")[2].split()  # a name may contain blanks
+        fields = content.rpartition(")")[2].split()  # a name may contain blanks
         ticks[int(entry.name)] = sum(map(int, fields[_TIMES]))
         children.setdefault(int(fields[_PARENT]), []).append(int(entry.name))
     found, used = [os.getpid()], {}

@@ -66,7 +66,7 @@ def read_parquet(
         for batch in batches:
             yield position, batch
             position += batch.num_rows
-    if picked is not None and not picked.all():  # tells the caller where the file ends
+    if picked is not None and not picked.all():  # an empty batch marks the end of the file
         nothing = file.schema_arrow.empty_table().select(columns).combine_chunks()
         yield (
             file.metadata.num_rows,
