@@ -86,10 +86,10 @@ def procedures_page() -> str:
         "argument that is not listed is refused. Write partitions as `'dt=1,h=2;dt=3'`, and times",
         "as text in UTC or epoch milliseconds.",
         "",
-        "`compact`, `rescale` and `remove_orphan_files` run in Spark's tasks, the rest in this",
-        "process. Without a session, give `None` in its place and a `warehouse=`: then all work is",
-        "done in this process. As in Paimon, procedures delete without a dry run unless",
-        "`dry_run=True`, and `rollback` removes newer snapshots from the history. [The list of all",
+        "`compact`, `rescale` and `remove_orphan_files` run in Spark's tasks; all other procedures",
+        "run in the calling process. Without a session, give `None` in its place and a",
+        "`warehouse=`: then the calling process does all work. As in Paimon, a procedure deletes",
+        "at once; with `dry_run=True` one that has this argument only reports. [The list of all",
         "procedures](../procedures.md) has commands for the procedures that are missing here.",
         "",
         "| procedure | arguments (required ones in bold) | effect |",
@@ -97,7 +97,9 @@ def procedures_page() -> str:
     ]
     for procedure in PROCEDURES.values():
         names = [f"**`{n}`**" if n in procedure.needed else f"`{n}`" for n in procedure.arguments]
-        lines.append(f"| `{procedure.name}` | {', '.join(names)} | {procedure.meaning} |")
+        lines.append(
+            f"| `{procedure.name}` | {', '.join(names)} | {procedure.meaning.replace('``', '`')} |"
+        )
     return "\n".join(lines) + "\n"
 
 

@@ -90,7 +90,7 @@ def _compact(
 
 
 def _compact_manifest(table: lake.Table, *, dry_run: bool = False) -> Any:
-    """Merge small manifests."""
+    """Merge small manifests into larger ones."""
     return table.compact_manifests(dry_run=dry_run)
 
 
@@ -108,7 +108,7 @@ def _rescale(
 
 
 def _rewrite_file_index(table: lake.Table, *, where: str | None = None) -> Any:
-    """Add the indexes that the table's options name to existing files."""
+    """Build the indexes that the table's options name, for existing files."""
     return table.rewrite_file_indexes(where=where)
 
 
@@ -162,12 +162,12 @@ def _remove_orphan_files(
 
 
 def _remove_unexisting_files(table: lake.Table, *, dry_run: bool = False) -> Any:
-    """Remove missing and truncated files from the table."""
+    """Remove the references to missing and truncated files."""
     return table.remove_missing_files(dry_run)
 
 
 def _remove_unexisting_manifests(table: lake.Table) -> Any:
-    """Remove missing manifests from the table."""
+    """Remove the references to missing manifests."""
     return table.remove_missing_manifests(dry_run=False)
 
 
@@ -221,7 +221,7 @@ def _rollback(
     snapshot: int | None = None,
     tag: str | None = None,
 ) -> Any:
-    """Delete the snapshots that are newer than a snapshot or tag."""
+    """Delete all snapshots after ``snapshot`` or ``tag``; ``version`` is either of them."""
     if version is not None:
         if snapshot is not None or tag is not None:
             raise lake.InvalidRequestError("give only one of 'version', 'snapshot' and 'tag'")
@@ -231,7 +231,7 @@ def _rollback(
 
 
 def _rollback_to(table: lake.Table, *, snapshot: int | None = None, tag: str | None = None) -> Any:
-    """Delete the snapshots that are newer than a snapshot or tag; the name in Flink."""
+    """Delete all snapshots after ``snapshot`` or ``tag``; the name of ``rollback`` in Flink."""
     return table.rollback(snapshot=snapshot, tag=tag, as_latest=False)
 
 
@@ -241,7 +241,7 @@ def _rollback_to_timestamp(table: lake.Table, *, timestamp: str | int) -> Any:
 
 
 def _rollback_to_watermark(table: lake.Table, *, watermark: int) -> Any:
-    """Delete the snapshots past a watermark."""
+    """Delete the snapshots whose watermark is above this one."""
     return table.rollback(watermark=watermark, as_latest=False)
 
 
@@ -268,14 +268,14 @@ def _delete_branch(table: lake.Table, *, branch: str) -> Any:
 
 
 def _fast_forward(table: lake.Table, *, branch: str) -> Any:
-    """Move main to the newest snapshot of a branch."""
+    """Move the main branch to the newest snapshot of another branch."""
     return table.branches.fast_forward(branch)
 
 
 def _reset_consumer(
     table: lake.Table, *, consumerId: str, nextSnapshotId: int | None = None
 ) -> Any:
-    """Move a consumer, or delete it."""
+    """Move a consumer to ``nextSnapshotId``; without it, delete the consumer."""
     if nextSnapshotId is None:
         return table.consumers.reset(consumerId)
     return table.consumers.set(consumerId, next_snapshot=nextSnapshotId)
@@ -284,7 +284,7 @@ def _reset_consumer(
 def _clear_consumers(
     table: lake.Table, *, includingConsumers: str = ".*", excludingConsumers: str | None = None
 ) -> Any:
-    """Delete consumers by regular expressions."""
+    """Delete the consumers whose names match regular expressions."""
     return table.consumers.clear(including=includingConsumers or ".*", excluding=excludingConsumers)
 
 

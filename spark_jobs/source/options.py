@@ -39,29 +39,40 @@ OPTIONS = (
     SourceOption("table", (*Use,), "`database.table`, if nothing is given to `load` or `save`."),
     SourceOption("warehouse", (*Use,), "The warehouse. Default: the session's."),
     SourceOption(
-        "columns", _READS, "The columns to read, such as `id, note`: Spark itself prunes none."
+        "columns",
+        _READS,
+        "The columns to read, such as `id, note`. Without it all columns are read, also those that "
+        "the query does not use.",
     ),
-    SourceOption("where", _READS, "A SQL condition on rows; it also prunes files."),
+    SourceOption("where", _READS, "A SQL condition on rows; files without such rows are not read."),
     SourceOption(
         "rowkind",
         _READS,
         "`true` adds a first column `rowkind` with `+I`, `-U`, `+U` or `-D` for each row; `false` "
-        "leaves out deleted rows. Default: `true` for changes between two snapshots. Required for "
-        "a stream of a table with a primary key.",
+        "leaves out the rows `-U` and `-D`. Default: `true` for changes between two snapshots or "
+        "times, else `false`. Required for a stream of a table with a primary key.",
     ),
-    SourceOption("scan.snapshot-id", _READS, "The snapshot to read, or the start of a stream."),
+    SourceOption(
+        "scan.snapshot-id",
+        _READS,
+        "The snapshot to read, or the snapshot at which a stream starts (see `scan.mode`).",
+    ),
     SourceOption("scan.tag-name", (Use.READ,), "The tag to read."),
     SourceOption(
-        "scan.timestamp", _READS, "The time of the state to read, or the start of a stream."
+        "scan.timestamp",
+        _READS,
+        "The time of the state to read, or the time at which a stream starts (see `scan.mode`).",
     ),
-    SourceOption("scan.timestamp-millis", _READS, "The same time in milliseconds since 1970."),
     SourceOption(
-        "scan.watermark", (Use.READ,), "Read the snapshot that has reached this watermark."
+        "scan.timestamp-millis", _READS, "The same time, in milliseconds since 1970 (UTC)."
+    ),
+    SourceOption(
+        "scan.watermark", (Use.READ,), "Read the first snapshot that has reached this watermark."
     ),
     SourceOption(
         "incremental-between",
         (Use.READ,),
-        "The changes after one snapshot or tag and up to another, such as `3,7`.",
+        "The changes after one snapshot or tag up to another: `3,7` reads snapshots 4 to 7.",
     ),
     SourceOption(
         "incremental-between-timestamp",
@@ -71,41 +82,59 @@ OPTIONS = (
     SourceOption(
         "incremental-between-scan-mode",
         (Use.READ,),
-        "The source of changes: `auto`, `delta`, `changelog` or `diff`.",
+        "The source of changes: `auto`, `delta`, `changelog` or `diff` (see "
+        "[changelogs](../changelog.md)).",
     ),
     SourceOption(
         "scan.mode",
         (Use.STREAM_READ,),
-        "The start of a stream: `latest-full` (all rows, then later changes), `latest`, "
-        "`from-snapshot`, `from-snapshot-full`, `from-timestamp` or `compacted-full`.",
+        "The start of a stream. All rows of a snapshot, then later changes: `latest-full` "
+        "(default; the newest snapshot), `compacted-full` (the newest compaction), "
+        "`from-snapshot-full` (`scan.snapshot-id`). Only changes: `latest` (from the next "
+        "snapshot on), `from-snapshot` and `from-timestamp` (from that snapshot or time on, "
+        "including it).",
     ),
     SourceOption(
         "consumer-id",
         (Use.STREAM_READ,),
-        "The consumer under which the table stores the position of the stream, and keeps unread "
-        "snapshots.",
+        "The name of a consumer, which stores the position of the stream in the table and keeps "
+        "unread snapshots from expiring.",
     ),
     SourceOption(
         "max-snapshots-per-batch",
         (Use.STREAM_READ,),
-        "The most snapshots in a batch; the rows that a stream starts with do not count.",
+        "The largest number of snapshots in a batch; the rows that a stream starts with do not "
+        "count.",
     ),
     SourceOption(
-        "kinds", _WRITES, "The column with the kind of each row. Default: all rows are inserted."
+        "kinds",
+        _WRITES,
+        "The column with the kind of each row (`+I`, `-U`, `+U` or `-D`). Default: all rows are "
+        "inserted.",
     ),
     SourceOption(
         "overwrite-mode",
         (Use.WRITE,),
         "The rows that `mode('overwrite')` replaces: `static`, all rows or those of "
-        "`overwrite-partition`; `dynamic`, those of the partitions that get rows.",
+        "`overwrite-partition`; `dynamic`, those of the partitions that get rows. Default: "
+        "`static`.",
     ),
     SourceOption(
         "overwrite-partition",
         (Use.WRITE,),
         "The partition to replace, such as `dt=2024-01-01, hour=3`.",
     ),
-    SourceOption("commit-user", (Use.WRITE,), "The run that commits; a retry publishes once."),
-    SourceOption("commit-identifier", (Use.WRITE,), "The number of the commit within that run."),
+    SourceOption(
+        "commit-user",
+        (Use.WRITE,),
+        "A name of your run, such as `nightly-2024-01-31`. A retry with the same `commit-user` "
+        "and `commit-identifier` does not publish again.",
+    ),
+    SourceOption(
+        "commit-identifier",
+        (Use.WRITE,),
+        "The number of the commit in that run, such as `1`. Give both options or neither.",
+    ),
     SourceOption(
         "query",
         (Use.STREAM_WRITE,),

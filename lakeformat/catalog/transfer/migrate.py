@@ -123,8 +123,9 @@ def _naming_source(catalog: Catalog, name: str, schema: TableSchema, source: str
     key = TableOptions.data_file_external_paths.key
     if key in schema.options:
         raise InvalidRequestError(
-            f"files registered in place need option {key!r} for their own directory, {source}: "
-            "leave the option out and set it after the migration, or pass copy=True"
+            f"option {key!r} must not be given: a migration in place sets it to the directory of "
+            f"the files, {source}. Leave it out and set yours after the migration, or pass "
+            "copy=True"
         )
     try:
         catalog.check_external_paths(name, [source])

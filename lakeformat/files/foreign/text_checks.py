@@ -51,9 +51,9 @@ def cast_text(values: pa.Array, kind: pa.DataType) -> pa.Array:
 
 
 def first_refused(count: int, is_refused: Callable[[int, int], bool]) -> int:
-    """Return the number of the first row that is refused, or -1.
+    """Return the index of the first refused row, or -1.
 
-    ``is_refused`` gets the first row and the number of rows.
+    ``is_refused(start, count)`` returns True if any of ``count`` rows from ``start`` is refused.
     """
     first = 0
     if not count or not is_refused(0, count):

@@ -205,7 +205,10 @@ def _decode_map(item: memoryview, key: DataType, mapped: DataType) -> list[tuple
 def _decode_vector(item: memoryview, data_type: VectorType) -> list[Value]:
     element = data_type.element
     if not isinstance(element, AtomicType) or element.name not in VECTOR_ELEMENTS:
-        raise UnsupportedError(f"a VECTOR has no elements of type {type_text(element)}")
+        raise UnsupportedError(
+            f"the elements of a VECTOR cannot be of type {type_text(element)}: use one of "
+            f"{', '.join(sorted(VECTOR_ELEMENTS))}"
+        )
     (count,) = struct.unpack_from("<i", item)
     if count != data_type.length or len(item) < 4 + count * element_size(element):
         raise ValueError(

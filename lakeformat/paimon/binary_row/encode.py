@@ -89,7 +89,7 @@ def encode_items(values: Sequence[Value], data_type: DataType) -> list[bytes | N
         return [None if value is None else encode_item(value, data_type) for value in values]
     except _WRONG_VALUE as reason:
         raise InvalidRequestError(
-            f"a column of type {type_text(data_type)} cannot hold one of its values: {reason}"
+            f"a value does not fit the type {type_text(data_type)} of its column: {reason}"
         ) from None
 
 
@@ -209,7 +209,10 @@ def _encode_map(value: Any, key: DataType, mapped: DataType) -> bytes:
 def _encode_vector(values: Sequence[Value], data_type: VectorType) -> bytes:
     element = data_type.element
     if not isinstance(element, AtomicType) or element.name not in VECTOR_ELEMENTS:
-        raise ValueError(f"a VECTOR has no elements of type {type_text(element)}")
+        raise ValueError(
+            f"the elements of a VECTOR cannot be of type {type_text(element)}: use one of "
+            f"{', '.join(sorted(VECTOR_ELEMENTS))}"
+        )
     if len(values) != data_type.length:
         raise ValueError(f"a VECTOR of {data_type.length} cannot hold {len(values)} elements")
     packed = b"".join(_encode_number(value, element) for value in values)

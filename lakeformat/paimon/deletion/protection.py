@@ -284,7 +284,9 @@ class _Sightings:
     def _of(
         self, manifest: ManifestMeta, on_missing: Callable[[str], object] | None = None
     ) -> dict[str, tuple[int, bool]]:
-        """Return, by candidate, its ADDs minus its DELETEs, and True if there is any ADD."""
+        """Return for each candidate file its ADD entries minus its DELETE entries, and True if it
+        has an ADD.
+        """
         found = self._seen.get(manifest.file_name)
         if found is None:
             found = self._seen[manifest.file_name] = self._read(manifest, on_missing)

@@ -179,7 +179,7 @@ def _new_names(
         if (entry.index_type, entry.file_name) in taken:
             raise CommitConflictError(
                 f"cannot add the {entry.index_type} index file {entry.file_name}: the snapshot "
-                "has it already, so this commit was published before"
+                "has it already, so this commit was published already: do not repeat it"
             )
         taken.add((entry.index_type, entry.file_name))
     return added

@@ -4,11 +4,14 @@ This is not the portable format. It is a radix tree over the high 48 bits of the
 names a container of low 16 bits. Nodes are stored depth first, and all numbers are little-endian:
 
     0, or 1 and:  keys int64 | nodes | container arrays
-    node          type int8 | children int16 | prefix length int8 | prefix | body
-    leaf          type int8 | zero int16 | zero int8 | key 6 bytes, highest first | container int64
-    containers    arrays int32 | for each: mark int8, length int32, containers | containers int64
-                  | index of the last array int32 | index in it int32
-    container     0, or: 1 int8 | type int8 | values int32 | values
+    node          type int8 | count of children int16 | prefix length int8 | prefix | body
+    leaf          type int8 | zero int16 | zero int8 | key 6 bytes, highest first
+                  | index of its container int64
+    containers    count of arrays int32
+                  | for each array: mark int8, count of its containers int32, the containers
+                  | count of all containers int64
+                  | index of the last array int32 | index of the last container in it int32
+    container     0, or: 1 int8 | type int8 | count of values int32 | values
 
 A leaf has its whole key, so a reader can skip the inner nodes.
 """
