@@ -72,12 +72,18 @@ def sample(
 
 
 def sampled_items(items: Iterable[pytest.Item]) -> list[pytest.Item]:
-    """Return the tests without those that ``@pytest.mark.sampled(most)`` leaves out of a run."""
+    """Return the tests without those that ``@pytest.mark.sampled(most)`` leaves out of a run.
+
+    The cases of one test are one table. With ``among="name"`` it is all tests of the file that
+    have this name in their mark.
+    """
     whole = list(items)
     cases: dict[tuple[str, int], list[pytest.Item]] = {}
     for item in whole:
         if (mark := item.get_closest_marker("sampled")) is not None:
-            cases.setdefault((item.nodeid.partition("[")[0], mark.args[0]), []).append(item)
+            file, _, test = item.nodeid.partition("[")[0].partition("::")
+            table = f"{file}::{mark.kwargs.get('among', test)}"
+            cases.setdefault((table, mark.args[0]), []).append(item)
     left_out: set[pytest.Item] = set()
     for (name, most), found in cases.items():
         left_out |= set(found).difference(sample(found, most, ends=False, of=name))

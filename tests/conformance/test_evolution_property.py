@@ -41,6 +41,7 @@ UNASKED = ("ARRAY", "MAP", "FLOAT", "DOUBLE")
 """Types without conditions here: another test compares floats."""
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("engine", ENGINES)
 def test_a_table_holds_what_its_commits_make_of_it_while_columns_change(engine: str):
     @settings(

@@ -226,6 +226,7 @@ def changes(table: lake.Table, number: int) -> list[tuple]:
     return sorted(tuple(row.values()) for row in found.to_pylist())
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("kind", TABLES)
 def test_what_stays_reads_as_before_and_nothing_is_left_over(kind: str):
     @settings(

@@ -126,6 +126,7 @@ def table(options, request):
     )
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("fault", [*PutFault][:-1])  # the last is an answer for good
 def test_a_commit_is_there_once_whatever_the_store_answers(bucket, table, fault):
     bucket.faulty_names, bucket.put_faults = "snapshot-", [fault]

@@ -96,6 +96,7 @@ def write(storage) -> None:
     opened(storage).write(NEW)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("name", "rival"),
     [
@@ -185,6 +186,7 @@ READERS = [
 ]
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("name", "read"), READERS, ids=lambda it: getattr(it, "__name__", it))
 def test_a_reader_is_told_that_it_expired_and_reads_right_rows_otherwise(name, read):
     def work(storage):
@@ -290,6 +292,7 @@ def merge_manifests(storage) -> None:
     opened(storage).compact_manifests()
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("rival", [delete_and_expire, compact_and_expire])
 @pytest.mark.parametrize("work", [compact, rewrite_indexes, merge_manifests])
 def test_upkeep_begins_again_where_what_it_read_expired(work, rival):

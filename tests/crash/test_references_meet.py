@@ -125,7 +125,7 @@ def test_a_branch_that_expires_while_main_gets_it_leaves_main_whole(changelogs_a
     assert refused == {True, False} or not IS_WHOLE
 
 
-@pytest.mark.sampled(9)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("name", MEETINGS)
 def test_whoever_comes_second_is_refused_or_has_all_of_it(name):
     first, second = MEETINGS[name]

@@ -133,7 +133,7 @@ def new_storage(table: dict) -> MemoryStorage:
     return fill(MemoryStorage(f"row-changes-{next(_names)}"), table)
 
 
-@pytest.mark.sampled(10)
+@pytest.mark.sampled(6)
 @TABLES
 @pytest.mark.parametrize(
     ("change", "rival"),

@@ -197,6 +197,7 @@ def killed(options, tmp_path):
     return kill
 
 
+@pytest.mark.sampled(1)
 def test_killed_between_schema_file_and_row_the_table_is_listed_by_repair(killed):
     catalog = killed("create")
     assert catalog.list_tables("shop") == ["orders"]
@@ -206,12 +207,14 @@ def test_killed_between_schema_file_and_row_the_table_is_listed_by_repair(killed
     assert rows(catalog.table("shop.new")) == []
 
 
+@pytest.mark.sampled(1)
 def test_killed_between_schema_file_and_row_creating_again_gets_the_table_if_that_is_fine(killed):
     catalog = killed("create")
     catalog.create_table("shop.new", COLUMNS, exist_ok=True).write(pa.table({"id": [7]}))
     assert rows(catalog.table("shop.new")) == [7]
 
 
+@pytest.mark.sampled(1)
 def test_killed_between_row_and_directory_the_rename_is_finished_by_repair(killed):
     catalog = killed("rename")
     assert catalog.list_tables("shop") == ["new"]
@@ -224,6 +227,7 @@ def test_killed_between_row_and_directory_the_rename_is_finished_by_repair(kille
     assert catalog.list_tables("shop") == ["new"]
 
 
+@pytest.mark.sampled(1)
 def test_killed_between_row_and_files_the_drop_is_finished_by_repair(killed):
     catalog = killed("drop")
     location = Path(catalog.location.removeprefix("file://"), "shop.db", "orders")

@@ -54,7 +54,10 @@ def killed(driver):
     driver.communicate()
 
 
-@pytest.mark.sampled(1)
+STORY = pytest.mark.sampled(2, among="stories of one driver")
+
+
+@STORY
 @pytest.mark.parametrize(
     ("moment", "published"), [("before", False), ("during", True), ("after", True)]
 )
@@ -77,6 +80,7 @@ def test_a_driver_that_is_killed_around_its_commit_publishes_once(
     assert sorted(orders.scan().to_arrow()["id"].to_pylist()) == [*range(100)]
 
 
+@STORY
 def test_an_executor_that_is_killed_costs_no_row_and_makes_none_twice(
     cluster, orders, warehouse, tmp_path
 ):
@@ -100,6 +104,7 @@ def test_an_executor_that_is_killed_costs_no_row_and_makes_none_twice(
     assert kinds == ["APPEND", "APPEND", "COMPACT"]
 
 
+@STORY
 def test_rows_of_each_source_come_in_and_tables_are_looked_after(
     cluster, catalog, warehouse, tmp_path
 ):

@@ -11,6 +11,8 @@ from spark_jobs import by_bucket, write_stream_batch
 
 COLUMNS = [("id", "BIGINT"), ("note", "STRING")]
 
+pytestmark = pytest.mark.sampled(5, among="interrupted streams")
+
 
 @pytest.fixture
 def source(catalog):

@@ -130,6 +130,7 @@ def test_a_fault_at_any_storage_call_costs_no_row_and_makes_none_twice(stream, t
         assert astray(storage) == ([], [], []), str(trial)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("stream", STREAMS)
 def test_a_query_that_ends_between_any_two_of_its_steps_goes_on(stream, target):

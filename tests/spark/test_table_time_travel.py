@@ -50,7 +50,7 @@ def ids(rows):
     return sorted(found["id"].to_pylist())
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("options", "shown"), STATES, ids=lambda each: "-".join(map(str, each)))
 def test_each_way_to_read_on_spark_shows_what_the_library_shows(
     catalog, orders, lake_spark, options, shown

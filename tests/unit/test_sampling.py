@@ -119,9 +119,9 @@ def test_a_run_draws_a_new_seed_and_repeats_a_given_one():
 class Case:
     """A collected test of pytest, as far as a sample reads it."""
 
-    def __init__(self, nodeid: str, most: int | None) -> None:
+    def __init__(self, nodeid: str, most: int | None, **table: str) -> None:
         self.nodeid = nodeid
-        self.mark = most and pytest.mark.sampled(most).mark
+        self.mark = most and pytest.mark.sampled(most, **table).mark
 
     def get_closest_marker(self, name: str):
         return self.mark
@@ -135,6 +135,14 @@ def test_cases_of_a_marked_test_are_sampled_and_no_others(sampled):
     assert sampling.sampled_items(marked[7:8]) == marked[7:8]
     sampled.setattr(sampling, "IS_WHOLE", True)
     assert sampling.sampled_items(marked) == marked
+
+
+def test_tests_of_one_file_are_sampled_together_by_the_name_of_their_table(sampled):
+    tests = [Case(f"tests/a.py::test_{number}", 2, among="streams") for number in range(9)]
+    other_file = [Case("tests/b.py::test_0", 2, among="streams")]
+    kept = sampling.sampled_items([*tests, *other_file])
+    assert len(set(kept) & set(tests)) == 2
+    assert set(other_file) < set(kept)
 
 
 def test_one_case_of_three_is_any_of_them(sampled):

@@ -143,6 +143,7 @@ def test_a_file_is_the_one_that_arrow_writes_of_all_columns(columns, keys, value
     assert_as_arrow_writes_it(content, groups)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("compression", ["none", "snappy", "gzip", "zstd"])
 def test_whatever_compresses_the_pages(compression):
     content = content_of(
