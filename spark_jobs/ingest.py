@@ -138,14 +138,17 @@ def _ingest_rows(
             table = target_table(catalog, table, wanted, rows)
             before = newest_snapshot(table)
             if not wanted.stage:
-                report = table.write(rows.batches(table), rows.kinds, commit=commit)
+                report = table.write(
+                    rows.batches(table), rows.kinds, overwrite=wanted.overwrite, commit=commit
+                )
                 return Outcome.of_commit(report, before)
             with table.new_writer() as writer:
                 writer.write(rows.batches(table), rows.kinds)
                 messages = writer.prepare()
     if wanted.stage:
         return _stage(table, messages, commit)
-    return Outcome.of_commit(publish(table, messages, commit=commit), before)
+    report = publish(table, messages, overwrite=wanted.overwrite, commit=commit)
+    return Outcome.of_commit(report, before)
 
 
 def _done_before(table: Table, commit: CommitId, wanted: IngestRequest) -> Outcome | None:
@@ -191,7 +194,7 @@ def _written_on_spark(
     table = target_table(catalog, table, wanted, rows)
     before = newest_snapshot(table)
     with reporting_tasks(started()):
-        return table, before, rows.written(table)
+        return table, before, rows.written(table, wanted.overwrite)
 
 
 def _stage(table: Table, messages: list[CommitMessage], commit: CommitId | None) -> Outcome:

@@ -23,10 +23,8 @@ if TYPE_CHECKING:
 
 __all__ = ["LakeCommitDecoratedOperator", "LakeFunctionCommit", "Overwrite", "lake_commit_task"]
 
-Overwrite: TypeAlias = Mapping[str, Value] | Literal["dynamic"]
-"""The partitions to replace: ``{}`` for all, values of partition columns for some, ``dynamic`` for
-the partitions of new rows.
-"""
+Overwrite: TypeAlias = Mapping[str, Value] | Literal["dynamic", "partitions", "table"]
+"""The rows to replace, as the argument ``overwrite`` of ``Table.write``."""
 
 _NOTHING = "no rows were returned, so the table is not created yet"
 _ONLY_TO_CREATE = ("primary_key", "partition_by", "table_options")
@@ -66,8 +64,8 @@ class LakeCommitDecoratedOperator(LakeLineageMixin, LakeFunctionOperator):
     ``LakeIngestOperator``, and so are the events of its outlets.
 
     :param kinds: the column with ``+I``, ``-U``, ``+U`` or ``-D`` for each row
-    :param overwrite: replace rows: ``{}`` all, ``{"dt": "2024-01-01"}`` those of some partitions,
-        ``"dynamic"`` those of the partitions that get rows
+    :param overwrite: replace rows: ``"table"`` all, ``"partitions"`` those of the partitions that
+        get rows, ``{"dt": "2024-01-01"}`` those of some partitions
     :param create: create the table, and its database, from the columns of the rows if it does not
         exist
     :param primary_key: with ``create``: the primary key of the table

@@ -15,6 +15,7 @@ from spark_jobs.job_requests.ingest import (
     Compression,
     IngestRequest,
     MessageFormat,
+    Replaced,
     SourceFormat,
 )
 
@@ -72,6 +73,9 @@ class LakeIngestOperator(LakeJobOperator):
     :param files_per_batch: with ``checkpoint``: the most files in one commit
     :param poll: with ``checkpoint`` or ``source_table``: run as a stream that looks for new
         files or changes at this interval, such as ``"10 s"``, until the process is ended
+    :param overwrite: replace rows in the same commit: ``partitions`` replaces all rows of the
+        partitions that get rows, ``table`` all rows of the table, also by a source without rows.
+        Default: add the rows
     :param create: create the table, and its database, from the columns of the source if it does not
         exist
     :param primary_key: with ``create``: the primary key of the table
@@ -110,6 +114,7 @@ class LakeIngestOperator(LakeJobOperator):
         checkpoint: str | None = None,
         files_per_batch: int | None = None,
         poll: str | None = None,
+        overwrite: Replaced | None = None,
         create: bool = False,
         primary_key: Sequence[str] | None = None,
         partition_by: Sequence[str] | None = None,
@@ -137,6 +142,7 @@ class LakeIngestOperator(LakeJobOperator):
         self.checkpoint = checkpoint
         self.files_per_batch = files_per_batch
         self.poll = poll
+        self.overwrite = overwrite
         self.create = create
         self.primary_key = primary_key
         self.partition_by = partition_by

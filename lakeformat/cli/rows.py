@@ -176,8 +176,8 @@ def write(
         str | None,
         typer.Option(
             metavar="WHAT",
-            help="Replace rows: all, dynamic (all rows of the partitions that get rows) or a "
-            "partition such as dt=2024-01-31.",
+            help="Replace rows: table (all of them), partitions (all rows of the partitions that "
+            "get rows) or a partition such as dt=2024-01-31.",
         ),
     ] = None,
     form: Annotated[
@@ -303,12 +303,12 @@ def _window_end(text: str) -> int | str | datetime:
 
 
 def _what(overwrite: str) -> Any:
-    if overwrite in ("all", "dynamic"):
-        return {} if overwrite == "all" else "dynamic"
+    if overwrite in ("all", "dynamic", "partitions", "table"):
+        return {} if overwrite == "all" else overwrite
     pairs = [part.partition("=") for part in overwrite.split(",")]
     if not all(name and equals for name, equals, _ in pairs):
         raise InvalidRequestError(
-            f"--overwrite {overwrite!r} is unknown: use all, dynamic or a partition such as "
+            f"--overwrite {overwrite!r} is unknown: use table, partitions or a partition such as "
             "dt=2024-01-31"
         )
     return {name.strip(): value for name, _, value in pairs}

@@ -18,8 +18,11 @@ in SQL.
 Partitions: TypeAlias = PartitionSpec | Sequence[PartitionSpec]
 """One or several ``PartitionSpec``: together they select all rows that match any of them."""
 
-Overwritten: TypeAlias = PartitionSpec | Literal["dynamic"]
-"""The partitions to replace: ``{}`` is the whole table, ``"dynamic"`` those with new rows."""
+Overwritten: TypeAlias = PartitionSpec | Literal["dynamic", "partitions", "table"]
+"""The rows to replace: values of partition columns name some partitions; ``"table"`` and ``{}`` are
+the whole table, ``"partitions"`` and ``"dynamic"`` the partitions that get rows. Without partition
+columns ``"partitions"`` is refused, and ``"dynamic"`` replaces all rows.
+"""
 
 WindowEnd: TypeAlias = Position | int | str | datetime
 """Position, snapshot number, tag name, or time (UTC unless it has a zone)."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, get_args
 
 import lakeformat as lake
 from lakeformat.tables.arguments import Overwritten, PartitionSpec
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 __all__ = ["WriteMode", "write_stream_batch", "write_table"]
 
-WriteMode = Literal["append", "overwrite", "dynamic"]
-_MODES = ("append", "overwrite", "dynamic")
+WriteMode = Literal["append", "overwrite", "dynamic", "partitions", "table"]
+_MODES = get_args(WriteMode)
 
 
 def write_table(
@@ -39,8 +39,9 @@ def write_table(
     """Write all rows in one commit; the same ``commit`` twice publishes once.
 
     ``append`` adds rows, as upserts if the table has a primary key. ``overwrite`` replaces all
-    rows, or those of ``partitions``. ``dynamic`` replaces the partitions that get rows. ``kinds``
-    names the column with the kind of each row ('+I', '-U', '+U' or '-D').
+    rows, or those of ``partitions``. ``table``, ``partitions`` and ``dynamic`` replace what the
+    argument ``overwrite`` of ``Table.write`` does. ``kinds`` names the column with the kind of each
+    row ('+I', '-U', '+U' or '-D').
 
     Rows of a table with buckets are shuffled so that each bucket has one writer, and sorted there.
     A DataFrame has no order: the table's option ``sequence.field`` must decide which of two rows
@@ -98,7 +99,7 @@ def _query_id(frame: DataFrame) -> str:
     return found
 
 
-def _overwritten(mode: object, partitions: PartitionSpec | None) -> Overwritten | None:
+def _overwritten(mode: WriteMode, partitions: PartitionSpec | None) -> Overwritten | None:
     if mode not in _MODES:
         raise lake.InvalidRequestError(f"mode must be one of {', '.join(_MODES)}, got {mode!r}")
     if partitions is not None and mode != "overwrite":
@@ -107,4 +108,4 @@ def _overwritten(mode: object, partitions: PartitionSpec | None) -> Overwritten 
         )
     if mode == "append":
         return None
-    return "dynamic" if mode == "dynamic" else partitions or {}
+    return (partitions or {}) if mode == "overwrite" else mode

@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 import lakeformat as lake
+from lakeformat.tables.arguments import Overwritten
 from spark_jobs.frames.spark_write import write_rows
 from spark_jobs.ingestion.jdbc_table import find_jdbc_table
 from spark_jobs.ingestion.sql_table import SqlTable, no_table, require_table_name
@@ -55,13 +56,13 @@ class JdbcFrame:
     def fitted(self, catalog: lake.Catalog, table: lake.Table, name: str) -> lake.Table:
         return table
 
-    def written(self, table: lake.Table) -> list[lake.CommitMessage]:
+    def written(self, table: lake.Table, overwrite: Overwritten | None) -> list[lake.CommitMessage]:
         """Write the rows and return the uncommitted files."""
         if self._source is not None:
             self._source.require_columns_of(table)
             self._require_exact_numbers(self._source)
         try:
-            return write_rows(self._frame, table)
+            return write_rows(self._frame, table, overwrite=overwrite)
         except Exception as reason:
             if isinstance(reason, lake.LakeError) or not _OF_DRIVER.search(str(reason)):
                 raise

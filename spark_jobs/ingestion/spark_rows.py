@@ -11,6 +11,7 @@ import pyarrow as pa
 import lakeformat as lake
 from lakeformat.paimon.read.changes.rows import ROW_KIND
 from lakeformat.paimon.read.splits import Split
+from lakeformat.tables.arguments import Overwritten
 from lakeformat.tables.results import Results
 from spark_jobs.ingestion.row_sources import Columns, FileRows, MessageRows, rows_of
 from spark_jobs.runtime.tasks import ReportingExecutor
@@ -27,7 +28,7 @@ __all__ = ["SparkRows", "changes_written", "spark_rows"]
 class SparkRows(Columns, Protocol):
     """Rows that tasks write."""
 
-    def written(self, table: lake.Table) -> list[lake.CommitMessage]:
+    def written(self, table: lake.Table, overwrite: Overwritten | None) -> list[lake.CommitMessage]:
         """Write the rows in tasks; return the messages to commit them."""
         ...
 
@@ -92,7 +93,7 @@ class _InTasks:
     def fitted(self, catalog: lake.Catalog, table: lake.Table, name: str) -> lake.Table:
         return self._rows.fitted(catalog, table, name)
 
-    def written(self, table: lake.Table) -> list[lake.CommitMessage]:
+    def written(self, table: lake.Table, overwrite: Overwritten | None) -> list[lake.CommitMessage]:
         """Write the files in tasks; messages of one key keep their order."""
         from spark_jobs.frames.spark_write import write_in_tasks
         from spark_jobs.ingestion.spark_source import files_frame, parts_frame
@@ -103,7 +104,7 @@ class _InTasks:
         else:
             read = partial(_read_messages, rows.files)
             frame, read_rows = parts_frame(session, rows.files.paths, read)
-        return write_in_tasks(frame, table, read_rows, kinds=rows.kinds)
+        return write_in_tasks(frame, table, read_rows, kinds=rows.kinds, overwrite=overwrite)
 
 
 def _read_messages(files: MessageFiles, table: lake.Table, path: str) -> Iterator[pa.RecordBatch]:

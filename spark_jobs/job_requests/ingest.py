@@ -24,13 +24,21 @@ from spark_jobs.job_requests.values import (
 if TYPE_CHECKING:
     from lakeformat.files.foreign.dialect import TextDialect
 
-__all__ = ["DIALECT_NAMES", "Compression", "IngestRequest", "MessageFormat", "SourceFormat"]
+__all__ = [
+    "DIALECT_NAMES",
+    "Compression",
+    "IngestRequest",
+    "MessageFormat",
+    "Replaced",
+    "SourceFormat",
+]
 
 MessageFormat: TypeAlias = Literal["debezium-json", "canal-json", "maxwell-json"]
 # The same as in lakeformat/files/foreign/dialect.py, which a scheduler does not load; a test
 # compares them.
 SourceFormat: TypeAlias = Literal["parquet", "csv", "json"]
 Compression: TypeAlias = Literal["none", "gzip", "bz2", "zstd"]
+Replaced: TypeAlias = Literal["partitions", "table"]
 DIALECT_NAMES = (
     "delimiter",
     "quote",
@@ -47,6 +55,7 @@ _ONLY_WITH = {
     **dict.fromkeys(DIALECT_NAMES, ("source",)),
     "messages_of": ("source",),
     "stage": ("source", "jdbc_url"),
+    "overwrite": ("source", "jdbc_url"),
     "checkpoint": ("source",),
     "files_per_batch": ("source",),
     "poll": ("source", "source_table"),
@@ -132,6 +141,10 @@ class IngestRequest(CommitRequest):
     """With ``checkpoint`` or ``source_table``: run as a stream that looks for new files or changes
     at this interval, such as ``"10 s"``, until the process is ended.
     """
+    overwrite: Replaced | None = None
+    """Replace rows in the same commit: ``partitions`` replaces all rows of the partitions that get
+    rows, ``table`` all rows of the table, also by a source without rows. Default: add the rows.
+    """
     create: bool = False
     """Create the table, and its database, from the columns of the source if it does not exist."""
     primary_key: KeyColumns | None = None
@@ -202,6 +215,26 @@ class IngestRequest(CommitRequest):
                 raise refusal(f"key {name!r} needs key 'checkpoint'")
         if self.stage and self.checkpoint is not None:
             raise refusal("keys 'stage' and 'checkpoint' exclude each other: leave one of them out")
+        if self.overwrite is not None:
+            self._require_all_rows()
+
+    def _require_all_rows(self) -> None:
+        """Refuse an overwrite by a source that may hold only a part of the rows."""
+        if self.checkpoint is not None:
+            raise refusal(
+                "keys 'overwrite' and 'checkpoint' exclude each other: only new files are read, so "
+                "they would replace the rows of earlier files"
+            )
+        if self.holds_messages:
+            raise refusal(
+                f"key 'overwrite' cannot be used with format {self.format!r}: change messages hold "
+                "changes of rows, not all rows"
+            )
+        if self.stage:
+            raise refusal(
+                "keys 'overwrite' and 'stage' exclude each other: the job 'commit' adds the rows "
+                "of staged results"
+            )
 
     @property
     def dialect(self) -> TextDialect:

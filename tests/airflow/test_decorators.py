@@ -257,6 +257,8 @@ def test_rows_say_what_they_do(catalog):
     [
         ({}, [("b", 2)]),
         ({"dt": "b"}, [("a", 1), ("b", 2)]),
+        ("table", [("b", 2)]),
+        ("partitions", [("a", 1), ("b", 2)]),
         ("dynamic", [("a", 1), ("b", 2)]),
         (None, [("a", 1), ("b", 1), ("b", 2)]),
     ],
@@ -517,7 +519,7 @@ def test_a_mapped_mistake_is_not_tried_again(dags, catalog):
 
 WRONG_VALUES = {
     "kinds": ("", "must be a non-empty str"),
-    "overwrite": ("static", "must be a dict or 'dynamic', got a str"),
+    "overwrite": ("static", "must be a dict or 'dynamic' or 'partitions' or 'table', got a str"),
     "create": ("yes", "must be True or False, got 'yes'"),
     "primary_key": (["a", "a"], "'a' appears twice"),
     "partition_by": (["a", "a"], "'a' appears twice"),

@@ -37,6 +37,22 @@ def test_it_lands_files_once_for_each_run(tmp_path, warehouse, context):
     assert [r["replayed"] for r in (first, again, other)] == [False, True, False]
 
 
+def test_a_clear_of_a_task_that_replaced_a_partition_keeps_what_came_later(
+    tmp_path, warehouse, context
+):
+    (tmp_path / "a.csv").write_text("dt,id\nmon,1\ntue,2\n")
+    land(source=str(tmp_path / "a.csv"), create=True, partition_by=["dt"]).execute(context)
+    (tmp_path / "a.csv").write_text("dt,id\nmon,3\n")
+    context["ti"].run_id = "manual__2"
+    task = land(source=str(tmp_path / "a.csv"), overwrite="partitions")
+
+    first, again = task.execute(context), task.execute(context)
+
+    orders = lake.open_catalog(warehouse).table("shop.orders")
+    assert sorted(orders.scan().to_arrow()["id"].to_pylist()) == [2, 3]
+    assert (first["snapshot_id"], again["replayed"]) == (2, True)
+
+
 @pytest.fixture
 def expired(tmp_path, warehouse, context):
     """A task whose files are landed, and whose snapshot has expired since."""

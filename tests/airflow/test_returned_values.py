@@ -85,7 +85,14 @@ def test_a_table_is_made_of_the_names_of_all_rows(catalog):
 
 @pytest.mark.parametrize(
     ("overwrite", "left"),
-    [({}, []), ({"dt": "b"}, ["a"]), ("dynamic", ["a", "b"]), (None, ["a", "b"])],
+    [
+        ({}, []),
+        ("table", []),
+        ({"dt": "b"}, ["a"]),
+        ("dynamic", ["a", "b"]),
+        ("partitions", ["a", "b"]),
+        (None, ["a", "b"]),
+    ],
 )
 def test_no_rows_in_place_of_others_take_them_out(catalog, overwrite, left):
     table = catalog.create_table("shop.orders", [("dt", "STRING")], partition_by=["dt"])

@@ -79,4 +79,12 @@ ROWS = (
             "tests/spark/test_killed_handover.py::test_a_retry_publishes_once_and_no_temporary_file_stays",
         ),
     ),
+    Row(
+        "96",
+        "killed while an ingestion replaces partitions or the table",
+        "the old rows or the new ones; a retry replaces them once, and no row that came later",
+        (
+            "tests/crash/test_killed_overwrites.py::test_a_retry_of_an_overwrite_that_died_anywhere_replaces_once",
+        ),
+    ),
 )

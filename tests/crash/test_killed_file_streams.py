@@ -7,61 +7,17 @@ a consumer keeps them. Calls are met one in ``STREAM_KILLS_APART`` (1: all of th
 from __future__ import annotations
 
 import json
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 
 import pyarrow as pa
 
 import lakeformat as lake
-from lakeformat.storage.local import LocalStorage
 from spark_jobs import ingest
+from tests.crash.killed_process import killed_at
 from tests.expired import missing
 from tests.sampling import SEED, count
 
 APART = count(5, 1, "STREAM_KILLS_APART")
-CALLS = (
-    "create",
-    "delete",
-    "exists",
-    "list",
-    "make_directory",
-    "open_input",
-    "open_output",
-    "overwrite",
-    "read",
-)
-
-
-class Killed(BaseException):
-    """The process is dead: from here on it makes no storage call."""
-
-
-@contextmanager
-def killed_at(number):
-    """Die before or after a storage call. Return True if the run reached that call."""
-    met, done = [0], {name: getattr(LocalStorage, name) for name in CALLS}
-
-    def meet():
-        met[0] += 1
-        if met[0] >= number:
-            raise Killed
-
-    def counted(call):
-        def counting(*args, **kwargs):
-            meet()
-            answer = call(*args, **kwargs)
-            meet()
-            return answer
-
-        return counting
-
-    for name, call in done.items():
-        setattr(LocalStorage, name, counted(call))
-    try:
-        with suppress(Killed):
-            yield lambda: met[0] >= number
-    finally:
-        for name, call in done.items():
-            setattr(LocalStorage, name, call)
 
 
 def drop(place, *numbers):

@@ -242,3 +242,36 @@ def test_the_files_of_a_run_whose_twin_was_faster_are_removed(
     live = lake.open_catalog(warehouse).table("shop.orders$files").scan().to_arrow()
     assert report["replayed"]
     assert len(data_files(warehouse)) == live.num_rows
+
+
+@pytest.mark.parametrize(
+    ("overwrite", "left"), [("partitions", [1, 3]), ("table", [3]), (None, [1, 2, 3])]
+)
+@pytest.mark.parametrize("keys", [{}, {"primary_key": ["dt", "id"]}], ids=["append", "keyed"])
+def test_tasks_replace_what_the_request_says(
+    tmp_path, warehouse, request_for, spark, keys, overwrite, left
+):
+    (tmp_path / "old.csv").write_text("dt,id\n2024-01-01,1\n2024-01-02,2\n")
+    (tmp_path / "new.csv").write_text("dt,id\n2024-01-02,3\n")
+    table = {**keys, "partition_by": ["dt"], "table_options": {"bucket": "1" if keys else "-1"}}
+    run(request_for("old.csv", **table))
+    again = {"engine": "spark", "commit_user": "run", "commit_identifier": 1}
+
+    first = run(request_for("new.csv", overwrite=overwrite, **again), spark)
+    repeated = run(request_for("new.csv", overwrite=overwrite, **again), "no Spark is touched")
+
+    assert rows_of(warehouse)["id"].to_pylist() == left
+    assert first["report"]["kind"] == ("APPEND" if overwrite is None else "OVERWRITE")
+    assert (repeated["replayed"], repeated["snapshot_id"]) == (True, first["snapshot_id"])
+
+
+def test_tasks_without_rows_empty_the_table_but_no_partition(
+    tmp_path, warehouse, request_for, spark
+):
+    (tmp_path / "old.csv").write_text("dt,id\n2024-01-01,1\n")
+    (tmp_path / "none.csv").write_text("dt,id\n")
+    run(request_for("old.csv", partition_by=["dt"], table_options={"bucket": "-1"}))
+
+    for overwrite, left in (("partitions", [1]), ("table", [])):
+        run(request_for("none.csv", overwrite=overwrite, engine="spark"), spark)
+        assert rows_of(warehouse)["id"].to_pylist() == left

@@ -110,12 +110,12 @@ class Table(
         or delete ('-D'), as one value per row or as the name of a column of ``data``. Other tables
         accept inserts only.
 
-        ``overwrite={}`` replaces the whole table, ``{"dt": "2024-01-01"}`` some partitions and
-        ``"dynamic"`` those that get rows. ``read_snapshot`` is the snapshot the rows were computed
-        from, as a number, a position or its text: the commit is refused if these partitions have
-        changed since. With dynamic buckets, the rows are written again if another writer has
-        assigned buckets to keys meanwhile; if ``data`` is an iterator, which can be read only once,
-        the commit is refused.
+        ``overwrite="table"`` replaces all rows, ``{"dt": "2024-01-01"}`` those of some partitions
+        and ``"partitions"`` those of the partitions that get rows. ``read_snapshot`` is the
+        snapshot the rows were computed from, as a number, a position or its text: the commit is
+        refused if these partitions have changed since. With dynamic buckets, the rows are written
+        again if another writer has assigned buckets to keys meanwhile; if ``data`` is an iterator,
+        which can be read only once, the commit is refused.
 
         If ``commit`` was published before, nothing is written and the rows are not compared. On an
         append table another number of rows is refused, if ``data`` shows it without being read.

@@ -82,12 +82,19 @@ def replacement(handle: TableHandle, overwrite: object) -> Replaced:
     """Return the partitions that the argument ``overwrite`` replaces; None for an append."""
     if overwrite is None:
         return None
-    if overwrite == "dynamic":
+    if overwrite == "partitions" and not handle.schema.partition_keys:
+        raise InvalidRequestError(
+            f"{handle.uri} has no partitions, so overwrite='partitions' would replace all its "
+            "rows: write overwrite='table' if you want that"
+        )
+    if overwrite in ("dynamic", "partitions"):
         return DYNAMIC
+    if overwrite == "table":
+        overwrite = {}
     if not isinstance(overwrite, Mapping):
         raise InvalidRequestError(
-            "overwrite must be {} for the whole table, {'dt': '2024-01-01'} for some "
-            f"partitions or 'dynamic' for those that get rows, got {overwrite!r}"
+            "overwrite must be 'table' for all rows, 'partitions' for the partitions that get "
+            f"rows, or {{'dt': '2024-01-01'}} for some partitions, got {overwrite!r}"
         )
     return some_partitions(handle.schema, [overwrite])
 

@@ -149,9 +149,10 @@ def test_time_travel_and_the_tables_beside_a_table(warehouse):
     assert warehouse.run("scan", "shop.orders$ro") == "no rows\n"
 
 
-def test_rows_are_put_in_place_of_others(warehouse):
+@pytest.mark.parametrize("what", ["table", "all"])
+def test_rows_are_put_in_place_of_others(warehouse, what):
     one = warehouse.file("one.csv", "k,v\n5,z\n")
-    report = json.loads(warehouse.run("write", "shop.orders", one, "--overwrite", "all", "--json"))
+    report = json.loads(warehouse.run("write", "shop.orders", one, "--overwrite", what, "--json"))
     assert (report[0]["kind"], report[0]["rows"]) == ("OVERWRITE", 1)
     assert [row["k"] for row in warehouse.rows()] == [5]
 
