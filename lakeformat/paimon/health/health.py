@@ -23,7 +23,6 @@ from lakeformat.paimon.health.health_report import (
     Reason,
     SnapshotFacts,
     StorageFacts,
-    Verdict,
 )
 from lakeformat.paimon.health.history import KeptFor, Reachable, files_of, find_reachable
 from lakeformat.paimon.health.history_reasons import undeleted_share
@@ -33,9 +32,10 @@ from lakeformat.paimon.health.misread_options import misread_reasons, without_mi
 from lakeformat.paimon.health.notes import find_notes
 from lakeformat.paimon.health.outside import outside_reasons
 from lakeformat.paimon.health.overdue import Overdue, find_overdue, forgotten_consumers
-from lakeformat.paimon.health.reasons import find_reasons, in_order, verdict_of
+from lakeformat.paimon.health.reasons import find_reasons, in_order
 from lakeformat.paimon.health.score import Score, score
 from lakeformat.paimon.health.unknown import find_unknown, list_files
+from lakeformat.paimon.health.verdict import judge
 from lakeformat.paimon.metadata.branch_directory import branches
 from lakeformat.paimon.metadata.changelog_directory import read_changelog_if_present
 from lakeformat.paimon.metadata.index_manifest import IndexManifestEntry, read_index_manifest
@@ -107,13 +107,14 @@ def _check(handle: TableHandle, time_travel: bool, unknown: bool) -> HealthRepor
         *outside,
         *find_reasons(handle, table, files, worst, deletes, snapshots, storage, overdue, other),
     )
+    verdict, points = judge(reasons, parts.total, is_empty=False)
     return HealthReport(
         table=handle.name,
         location=handle.uri,
         snapshot_id=snapshot.id,
-        verdict=verdict_of(reasons, parts.total),
+        verdict=verdict,
         reasons=reasons,
-        score=parts.total,
+        score=points,
         score_parts=parts,
         score_notes=_score_notes(handle),
         files=files,
@@ -147,14 +148,16 @@ def _of_empty_table(
     storage: StorageFacts,
     reasons: tuple[Reason, ...],
 ) -> HealthReport:
+    parts = Score()
+    verdict, points = judge(reasons, parts.total, is_empty=True)
     return HealthReport(
         table=handle.name,
         location=handle.uri,
         snapshot_id=None,
-        verdict=verdict_of(reasons, Score().total) if reasons else Verdict.EMPTY,
+        verdict=verdict,
         reasons=reasons,
-        score=Score().total,
-        score_parts=Score(),
+        score=points,
+        score_parts=parts,
         score_notes=_score_notes(handle),
         files=FileFacts(target_file_size=target_size(handle)),
         worst_buckets=(),

@@ -25,9 +25,6 @@ __all__ = [
 ]
 
 
-_GOOD_SCORE = 50
-
-
 class Verdict(StrEnum):
     """One word for the whole table."""
 
@@ -205,7 +202,7 @@ class HealthReport(Report):
     reasons: tuple[Reason, ...]
     """Severe ones first; none if the table is healthy."""
     score: int
-    """From 0 to 100."""
+    """From 0 to 100: the sum of the parts, limited to the scores of the verdict."""
     score_parts: Score
     score_notes: tuple[str, ...]
     """The parts of the score that do not apply to this kind of table."""
@@ -220,13 +217,17 @@ class HealthReport(Report):
 
     @property
     def why_they_differ(self) -> str | None:
-        """Explain a good score beside a bad verdict; None otherwise."""
-        if not self.reasons or self.score < _GOOD_SCORE:
+        """Explain a score that is not the sum of its parts; None if it is."""
+        if self.score == self.score_parts.total:
             return None
+        if self.reasons:
+            return (
+                f"a table that is {self.verdict} has at most {self.score} points; its parts, "
+                f"weighted by bytes, would give {self.score_parts.total}"
+            )
         return (
-            "the verdict follows from the reasons; the score measures how much a compaction or "
-            "an expiry would improve, weighted by bytes, and is high while all files together "
-            "are small"
+            f"a table without a reason to act has at least {self.score} points; its parts would "
+            f"give {self.score_parts.total}"
         )
 
     @property

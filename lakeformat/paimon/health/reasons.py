@@ -19,7 +19,6 @@ from lakeformat.paimon.health.health_report import (
     Reason,
     SnapshotFacts,
     StorageFacts,
-    Verdict,
 )
 from lakeformat.paimon.health.history_reasons import history_reasons
 from lakeformat.paimon.health.overdue import Overdue
@@ -27,12 +26,11 @@ from lakeformat.paimon.options.operation import Operation
 from lakeformat.paimon.read.buckets import skips_level_zero
 from lakeformat.types.byte_size import size
 
-__all__ = ["find_reasons", "in_order", "verdict_of"]
+__all__ = ["find_reasons", "in_order"]
 
 STALL_AFTER = 3
 """Writers of other engines wait at this many extra runs, unless an option sets it."""
 _SHOWN_FILES = 3
-_LOW_SCORE = 50
 _COMPACT = "lake compact "
 _EXPIRE = "lake expire "
 _STEPS = (_COMPACT, _EXPIRE, "lake orphans ")
@@ -109,13 +107,6 @@ def _by_one_command(
         else replace(reason, advice=advice.get(reason.finding, reason.advice))
         for reason in reasons
     ]
-
-
-def verdict_of(reasons: Sequence[Reason], score: int) -> Verdict:
-    """Return the verdict: the reasons and the score in one word."""
-    if any(reason.is_severe for reason in reasons) or (reasons and score < _LOW_SCORE):
-        return Verdict.UNHEALTHY
-    return Verdict.DEGRADED if reasons else Verdict.HEALTHY
 
 
 def _of_lost_files(table: str, storage: StorageFacts, snapshots: SnapshotFacts) -> Iterator[Reason]:

@@ -1,4 +1,4 @@
-"""A score from 0 to 100: 100 if a compaction and an expiry have nothing to do.
+"""The points of the score, from 0 to 100: 100 if a compaction and an expiry have nothing to do.
 
 Per partition, over the files that still need attention: N files with S bytes and R rows, among
 them delete rows (``deletes``) and rows that deletion vectors hide (``hidden``).
@@ -15,7 +15,7 @@ changelogs or bytes, whichever is the greatest:
 
     history = -ceil(20 * u)
 
-The sum of the four, 0 at least, is the score.
+The sum of the four, 0 at least, is limited to the scores of the verdict: see ``verdict.py``.
 """
 
 from __future__ import annotations

@@ -391,8 +391,8 @@ def test_what_costs_time_is_left_out_if_nobody_asks(warehouse):
     assert storage.time_travel_bytes is storage.time_travel_files is storage.unknown is None
 
 
-def test_a_good_score_beside_a_bad_verdict_is_explained(warehouse):
-    """The score weighs bytes; thirty runs of a few bytes each are read slowly all the same."""
+def test_a_bad_verdict_never_stands_beside_a_good_score(warehouse):
+    """The parts weigh bytes; thirty runs of a few bytes each are read slowly all the same."""
     options = {"num-sorted-run.compaction-trigger": "2", "num-sorted-run.stop-trigger": "3"}
     table = warehouse.keyed(**options, **{"write-only": "true"})
     assert table.health().why_they_differ is None
@@ -401,10 +401,13 @@ def test_a_good_score_beside_a_bad_verdict_is_explained(warehouse):
 
     report = table.health()
 
-    assert (report.verdict, report.score > 90) == (Verdict.UNHEALTHY, True)
-    assert "the verdict follows from the reasons" in report.why_they_differ
+    assert (report.verdict, report.score, report.score_parts.total) == (Verdict.UNHEALTHY, 49, 100)
+    assert report.why_they_differ == (
+        "a table that is unhealthy has at most 49 points; its parts, weighted by bytes, would give "
+        "100"
+    )
     said = health_job.run({"warehouse": str(warehouse.root), "table": report.table})
-    assert said["reason"].startswith(f"unhealthy, score {report.score} (the verdict follows")
+    assert said["reason"].startswith(f"unhealthy, score {report.score} (a table that is")
     assert said["report"]["why_they_differ"] == report.why_they_differ
 
 
