@@ -58,7 +58,7 @@ def package(
     typer.echo(f"{folder / 'lake_job.py'}: pass it to spark-submit, followed by a job's name")
     settings = _log_settings()
     (folder / _LOG_SETTINGS).write_bytes(settings)
-    typer.echo(f"{folder / _LOG_SETTINGS}: log settings that print only warnings and errors")
+    typer.echo(f"{folder / _LOG_SETTINGS}: log settings that print only errors")
     if environment:
         target = folder / "lake-environment.tar.gz"
         version = f"{sys.version_info.major}.{sys.version_info.minor}"
