@@ -40,12 +40,12 @@ Fields = tuple[DataField, ...]
 
 
 class DataFiles:
-    """Reads files of one snapshot of one table."""
+    """Reads files of one snapshot of one table, or files that no snapshot names yet."""
 
     def __init__(
         self,
         handle: TableHandle,
-        snapshot: Snapshot,
+        snapshot: Snapshot | None,
         deleted: DeletedRows,
         report: ScanReport | None = None,
     ) -> None:
@@ -179,6 +179,8 @@ class DataFiles:
             yield
         except CorruptTableError as reason:
             handle, snapshot = self._handle, self._snapshot
+            if snapshot is None:
+                raise
             manifest = find_manifest(handle, snapshot, entry)
             source = (
                 f"{manifest} of snapshot {snapshot.id}, written under schema-{entry.file.schema_id}"

@@ -36,6 +36,7 @@ from lakeformat.paimon.read.splits import Split, bucket_splits
 from lakeformat.paimon.read.where import columns_named, row_filter
 from lakeformat.paimon.schema import TableSchema
 from lakeformat.rows.conditions.filter import PredicateFilter, Where
+from lakeformat.rows.prune import Conjunction
 from lakeformat.tables.results import Results
 from lakeformat.types.arrow_types import to_arrow_schema
 from lakeformat.types.closest import closest
@@ -59,19 +60,22 @@ class Scan(Results):
         with_streamed: bool = False,
         created_from_millis: int | None = None,
         decided_by: str | None = None,
+        unpublished: Sequence[ManifestEntry] = (),
     ) -> None:
         """Keep the arguments of the scan.
 
         ``least_level``: files below it are skipped, as in the read-optimised table.
         ``with_streamed``: include level-0 and postponed rows that a change stream has delivered.
         ``created_from_millis``: skip files written before. ``decided_by``: the option that chose
-        the snapshot, if not the call.
+        the snapshot, if not the call. ``unpublished``: files that are read as if a commit had added
+        them to the snapshot, and a compaction had followed.
         """
         self._handle = handle
         self._least_level = least_level
         self._with_streamed = with_streamed
         self._created_from = created_from_millis
         self._decided_by = decided_by
+        self._unpublished = tuple(unpublished)
         self._snapshot = snapshot
         self._fields = _project(handle.schema.fields, columns)
         self._filters = [] if where is None else where.conjuncts()
@@ -167,7 +171,7 @@ class Scan(Results):
         """
         handle, snapshot = self._handle, self._snapshot
         chosen = self.splits() if splits is None else splits
-        if snapshot is None or not chosen:
+        if not chosen:
             return PlainFiles((), ())
         looked_at = {name for each in self._filters for name in each.columns}
         return find_plain_files(
@@ -187,42 +191,54 @@ class Scan(Results):
         handle, snapshot = self._handle, self._snapshot
         # Checked for empty tables too: they may read from other branches.
         require_allowed(handle, Operation.READ)
-        if snapshot is None or self._limit == 0:
+        if self._limit == 0 or (snapshot is None and not self._unpublished):
             return []
-        with_streamed = self._with_streamed
-        merges = reports_postponed_rows if with_streamed else merges_postponed_rows
-        merges_postponed = self._least_level == 0 and merges(handle.schema)
-        filters = self._filters
-        # A postponed or level-0 row may change any non-key column of a visible row.
-        if merges_postponed or (with_streamed and skips_level_zero(handle.schema)):
-            keys = {*handle.schema.partition_keys}
-            filters = [each for each in filters if each.columns <= keys]
-        conditions = [c for each in filters for c in each.conditions()]
-        found = plan_files(handle, snapshot, conditions=conditions)
-        found = [entry for entry in found if entry.file.level >= self._least_level]
-        if self._created_from is not None:
-            found = [entry for entry in found if _is_from(entry.file, self._created_from)]
+        merges_postponed = self._merges_postponed()
+        found = [] if snapshot is None else plan_files(handle, snapshot, conditions=self._pruning())
+        found = [*(entry for entry in found if self._is_chosen(entry.file)), *self._unpublished]
         group = merged_buckets if merges_postponed else visible_buckets
-        vectors = find_vectors(handle, snapshot)
+        vectors = {} if snapshot is None else find_vectors(handle, snapshot)
+        level_zero = self._with_streamed or bool(self._unpublished)
         splits = [
             split
-            for files in group(handle.schema, found, level_zero=with_streamed)
-            for split in self._splits_of(files, snapshot, vectors)
+            for files in group(handle.schema, found, level_zero=level_zero)
+            for split in self._splits_of(files, vectors)
         ]
         return splits if self._limit is None or self._filters else self._enough(splits)
+
+    def _merges_postponed(self) -> bool:
+        schema = self._handle.schema
+        if self._unpublished:
+            return schema.table_options.bucket == POSTPONE_BUCKET
+        merges = reports_postponed_rows if self._with_streamed else merges_postponed_rows
+        return self._least_level == 0 and merges(schema)
+
+    def _pruning(self) -> Conjunction:
+        """Return the conditions by which files of the snapshot are skipped."""
+        schema, filters = self._handle.schema, self._filters
+        sees_level_zero = self._with_streamed and skips_level_zero(schema)
+        # A postponed, level-0 or unpublished row may change any non-key column of a visible row.
+        if self._unpublished or sees_level_zero or self._merges_postponed():
+            keys = {*schema.partition_keys}
+            filters = [each for each in filters if each.columns <= keys]
+        return [c for each in filters for c in each.conditions()]
+
+    def _is_chosen(self, file: DataFileMeta) -> bool:
+        if file.level < self._least_level:
+            return False
+        return self._created_from is None or _is_from(file, self._created_from)
 
     def _splits_of(
         self,
         files: tuple[ManifestEntry, ...],
-        snapshot: Snapshot,
         vectors: Mapping[tuple[bytes, int], tuple[IndexManifestEntry, ...]],
     ) -> list[Split]:
         """Return the splits of a bucket, or the single split of a partition with postponed rows."""
         places = dict.fromkeys((entry.partition, entry.bucket) for entry in files)
         marks = tuple(entry for place in places for entry in vectors.get(place, ()))
         if any(entry.bucket == POSTPONE_BUCKET for entry in files):
-            return [Split(snapshot.id, files, raw_convertible=False, vectors=marks)]
-        return bucket_splits(self._handle.schema, snapshot.id, files, marks)
+            return [Split(self.snapshot_id, files, raw_convertible=False, vectors=marks)]
+        return bucket_splits(self._handle.schema, self.snapshot_id, files, marks)
 
     def _enough(self, splits: list[Split]) -> list[Split]:
         """Return the first splits whose rows reach the limit, counted by metadata."""
@@ -240,7 +256,7 @@ class Scan(Results):
 
     def _read(self, split: Split, fields: tuple[DataField, ...]) -> Iterator[pa.RecordBatch]:
         handle, snapshot = self._handle, self._snapshot
-        if snapshot is None or split.snapshot_id != snapshot.id:
+        if split.snapshot_id != self.snapshot_id:
             raise InvalidRequestError(
                 f"the split belongs to snapshot {split.snapshot_id}, but this scan reads snapshot "
                 f"{None if snapshot is None else snapshot.id}: use a scan of the split's snapshot"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from lakeformat.errors import InvalidRequestError
 from lakeformat.paimon.commit.commit import find_commit
@@ -13,6 +13,7 @@ from lakeformat.paimon.commit.commit_report import CommitReport
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.layout import suffixed
 from lakeformat.paimon.metadata.commit_message import CommitMessage, check_messages
+from lakeformat.paimon.metadata.snapshot_directory import latest_snapshot
 from lakeformat.paimon.metadata.staged_result import (
     StagedResult,
     claim,
@@ -33,6 +34,10 @@ from lakeformat.tables.commit_id import CommitId, require_commit_id
 from lakeformat.tables.file_name_part import check_file_name_part
 from lakeformat.tables.kept_files import kept_if_published
 from lakeformat.types.type_rules import require_list, require_text
+
+if TYPE_CHECKING:
+    from lakeformat.paimon.read.scan import Scan
+    from lakeformat.rows.conditions.filter import Where
 
 __all__ = ["TableStaged"]
 
@@ -66,6 +71,13 @@ class TableStaged:
         check_file_name_part("staged result", name)
         return self._handle.storage.uri(self._handle.layout.staged(name))
 
+    def named(self, addresses: Sequence[str]) -> Sequence[StagedResult]:
+        """Return the results with these addresses; raise if one of them does not exist."""
+        require_list("addresses", addresses, "[result.address]")
+        storage, layout = self._handle.storage, self._handle.layout
+        names = [*dict.fromkeys(map(self._name, addresses))]
+        return [read_staged(storage, layout, name) for name in names]
+
     def find(self, commit: CommitId) -> StagedResult | None:
         """Return the staged result of a commit identity; None if it has none."""
         require_commit_id(commit)
@@ -89,6 +101,27 @@ class TableStaged:
             name = staged_name(commit.user, commit.identifier)
         write_staged(storage, layout, name, check_messages(messages), environment)
         return read_staged(storage, layout, name)
+
+    def scan(
+        self,
+        addresses: Sequence[str],
+        columns: Sequence[str] | None = None,
+        *,
+        where: Where | None = None,
+        with_published: bool = False,
+    ) -> Scan:
+        """Scan the rows of staged results, which readers of the table do not see yet.
+
+        Rows of one key are merged, and deletes remove the rows before them.
+        ``with_published=True`` merges them with the rows of the newest snapshot as well: the result
+        is the table after a commit and a compaction.
+        """
+        from lakeformat.paimon.staged.scan import scan_staged
+
+        results, after = self.named(addresses), None
+        if with_published:
+            after = latest_snapshot(self._handle.storage, self._handle.layout)
+        return scan_staged(self._handle, results, columns, where, after=after)
 
     def publish(self, addresses: Sequence[str], *, commit: CommitId | None = None) -> CommitReport:
         """Publish staged results in one snapshot, once, and delete their notes.
@@ -132,9 +165,7 @@ class TableStaged:
                 "pass either addresses or older_than, to choose the staged results to discard"
             )
         if addresses is not None:
-            require_list("addresses", addresses, "[result.address]")
-            storage, layout = self._handle.storage, self._handle.layout
-            named = [read_staged(storage, layout, self._name(address)) for address in addresses]
+            named = self.named(addresses)
         else:
             assert older_than is not None
             millis = past_millis("older_than", older_than, self._handle.environment.now_millis())

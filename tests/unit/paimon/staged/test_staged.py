@@ -73,6 +73,42 @@ def test_nobody_sees_it_before_it_is_published(orders):
     assert (report.snapshot_id, ids(orders), orders.staged.list()) == (1, [1, 2], [])
 
 
+def test_staged_rows_are_read_alone_or_with_the_published_ones(orders):
+    orders.write(pa.table({"id": [1]}))
+    addresses = [staged(orders, 2, 3), staged(orders, 4)]
+    alone = orders.staged.scan(addresses)
+    assert sorted(alone.to_arrow()["id"].to_pylist()) == [2, 3, 4]
+    assert (alone.count(), alone.snapshot) == (3, None)
+    together = orders.staged.scan(addresses, ["id"], where="id <> 3", with_published=True)
+    assert sorted(together.to_arrow()["id"].to_pylist()) == [1, 2, 4]
+    assert together.snapshot_id == 1
+
+
+def test_staged_rows_replace_published_rows_of_their_keys(warehouse):
+    columns = [("id", "BIGINT NOT NULL"), ("v", "INT")]
+    table = warehouse.catalog.create_table("shop.kv", columns, primary_key=["id"])
+    table.write(pa.table({"id": [1, 2], "v": pa.array([10, 20], pa.int32())}))
+    with table.new_writer() as writer:
+        writer.write(pa.table({"id": [2, 3], "v": pa.array([21, 30], pa.int32())}))
+        address = table.staged.address(table.staged.add(writer.prepare()).name)
+    together = table.staged.scan([address], with_published=True)
+    assert sorted(together.to_arrow()["v"].to_pylist()) == [10, 21, 30]
+    # No published file is skipped by a condition that the newer row of its key does not meet.
+    old = table.staged.scan([address], where="v = 20", with_published=True)
+    assert old.to_arrow().num_rows == 0
+
+
+def test_staged_results_that_replace_files_cannot_be_read_before_their_publication(warehouse):
+    orders = warehouse.table("compacted")
+    for number in range(3):
+        orders.write(pa.table({"id": [number]}))
+    [file] = orders.scan().splits()[0].files[:1]
+    message = lake.CommitMessage(bucket=0, deleted_files=(file.file,))
+    address = orders.staged.address(orders.staged.add([message]).name)
+    with pytest.raises(lake.UnsupportedError, match="publish it, then read the table"):
+        orders.staged.scan([address])
+
+
 def test_many_become_one_snapshot(orders):
     addresses = [staged(orders, number) for number in range(3)]
     assert orders.staged.publish(addresses).snapshot_id == 1

@@ -1,0 +1,42 @@
+"""Scans the rows of staged results before they are published."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from lakeformat.errors import UnsupportedError
+from lakeformat.paimon.handle import TableHandle
+from lakeformat.paimon.metadata.manifest_entry import FileKind, ManifestEntry
+from lakeformat.paimon.metadata.snapshot import Snapshot
+from lakeformat.paimon.metadata.staged_result import StagedResult
+from lakeformat.paimon.read.scan import Scan
+from lakeformat.paimon.read.where import row_filter
+from lakeformat.rows.conditions.filter import Where
+
+__all__ = ["scan_staged"]
+
+
+def scan_staged(
+    handle: TableHandle,
+    results: Sequence[StagedResult],
+    columns: Sequence[str] | None,
+    where: Where | None,
+    *,
+    after: Snapshot | None,
+) -> Scan:
+    """Scan staged rows: alone, or merged with the rows of the snapshot ``after``."""
+    files = [entry for result in results for entry in _added_files(handle, result)]
+    return Scan(handle, after, columns, row_filter(handle.schema, where, None), unpublished=files)
+
+
+def _added_files(handle: TableHandle, result: StagedResult) -> Iterator[ManifestEntry]:
+    for message in result.messages:
+        if message.deleted_files or message.compact_before or message.compact_after:
+            raise UnsupportedError(
+                f"staged result {result.name} of {handle.uri} replaces files of the table, so its "
+                "rows cannot be read before it is published: publish it, then read the table"
+            )
+        total = message.total_buckets
+        buckets = int(handle.options.bucket) if total is None else total
+        for file in message.new_files:
+            yield ManifestEntry(FileKind.ADD, message.partition, message.bucket, buckets, file)
