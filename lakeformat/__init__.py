@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from lakeformat.catalog.transfer.transfer_reports import CloneReport, MigrateReport
     from lakeformat.paimon.analyze.analyze_report import AnalyzeReport
     from lakeformat.paimon.branches.branch_report import BranchReport, FastForwardReport
+    from lakeformat.paimon.checks import CheckReport
     from lakeformat.paimon.commit.commit_report import CommitReport
     from lakeformat.paimon.commit.compact_manifests import CompactManifestsReport
     from lakeformat.paimon.compact.compact_report import CompactProgress, CompactReport
@@ -105,6 +106,7 @@ __all__ = [
     "Catalog",
     "ChangeStream",
     "Changes",
+    "CheckReport",
     "CloneReport",
     "CommitConflictError",
     "CommitId",
@@ -189,6 +191,7 @@ _MODULE_OF = {
     "Catalog": "catalog",
     "ChangeStream": "paimon.read.changes.streaming",
     "Changes": "paimon.read.changes.changes",
+    "CheckReport": "paimon.checks",
     "CloneReport": "catalog.transfer.transfer_reports",
     "CommitId": "tables.commit_id",
     "CommitKind": "paimon.metadata.snapshot",

@@ -22,6 +22,7 @@ OPERATIONS = frozenset(
         "analyze",
         "branches",
         "changes",
+        "check",
         "commit",
         "compact",
         "consumers",

@@ -19,7 +19,9 @@ def blocks(page: str, kind: str) -> str:
     return "".join(re.findall(rf"^```{kind}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL))
 
 
-@pytest.mark.parametrize("page", ["expiry.md", "maintenance.md", "tags-and-branches.md"])
+@pytest.mark.parametrize(
+    "page", ["checks.md", "expiry.md", "maintenance.md", "tags-and-branches.md"]
+)
 def test_the_example_prints_what_the_page_says(page, tmp_path):
     shown = subprocess.run(
         [sys.executable, "-c", blocks(page, "python")],

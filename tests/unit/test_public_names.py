@@ -15,6 +15,7 @@ PROMISED = [
     "Catalog",
     "ChangeStream",
     "Changes",
+    "CheckReport",
     "CloneReport",
     "CommitConflictError",
     "CommitId",

@@ -20,6 +20,7 @@ from lakeformat.paimon.metadata.branch_directory import check_branch_name, requi
 from lakeformat.paimon.metadata.schema_file import latest_schema_id, read_schema
 from lakeformat.paimon.options import TableOptions
 from lakeformat.paimon.schema import TableSchema
+from lakeformat.paimon.table.checks import TableChecks
 from lakeformat.paimon.table.expiry import TableExpiry
 from lakeformat.paimon.table.orphans import TableOrphans
 from lakeformat.paimon.table.partitions import TablePartitions
@@ -76,6 +77,7 @@ def load_table(
 
 
 class Table(
+    TableChecks,
     TableUpkeep,
     TableExpiry,
     TableOrphans,

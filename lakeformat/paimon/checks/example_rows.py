@@ -1,0 +1,65 @@
+"""A few rows as text, for messages about bad rows."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakeformat.paimon.schema import TableSchema
+from lakeformat.types.types import AtomicType, DataField, TypeName
+from lakeformat.types.value_text import cast_text
+
+__all__ = ["MOST_EXAMPLES", "example_texts", "identifying_fields"]
+
+MOST_EXAMPLES = 3
+_LONGEST = 40
+_HIDDEN = "***"
+_SECRET_NAME = re.compile(r"(?i)passw|pwd|secret|token|credential|private|api_?key")
+_TEXTS = (TypeName.CHAR, TypeName.VARCHAR)
+_BYTES = (TypeName.BINARY, TypeName.VARBINARY)
+
+
+def identifying_fields(schema: TableSchema) -> tuple[DataField, ...]:
+    """Return the columns by which a person finds a row: the primary key, or the first column."""
+    keys = [field for field in schema.fields if field.name in schema.primary_keys]
+    return tuple(keys) or schema.fields[:1]
+
+
+def example_texts(
+    rows: pa.RecordBatch | pa.Table, fields: Sequence[DataField], most: int = MOST_EXAMPLES
+) -> list[str]:
+    """Return the first rows as ``id=7, status='paied'``.
+
+    Long values are cut, and values of columns that are named like a secret are hidden.
+    """
+    texts = [_texts(rows.column(field.name).slice(0, most), field) for field in fields]
+    names = [field.name for field in fields]
+    return [
+        ", ".join(f"{name}={text}" for name, text in zip(names, row, strict=True))
+        for row in zip(*texts, strict=True)
+    ]
+
+
+def _texts(column: pa.Array | pa.ChunkedArray, field: DataField) -> list[str]:
+    values = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    if _SECRET_NAME.search(field.name):
+        return [_HIDDEN if valid else "NULL" for valid in pc.is_valid(values).to_pylist()]
+    shown = [_shown(text, field) for text in _plain_texts(values, field)]
+    return [text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..." for text in shown]
+
+
+def _plain_texts(values: pa.Array, field: DataField) -> list[str | None]:
+    if isinstance(field.type, AtomicType) and field.type.name not in _BYTES:
+        texts: list[str | None] = cast_text(values, field.type).to_pylist()
+        return texts
+    return [None if value is None else str(value) for value in values.to_pylist()]
+
+
+def _shown(text: str | None, field: DataField) -> str:
+    if text is None:
+        return "NULL"
+    is_text = isinstance(field.type, AtomicType) and field.type.name in _TEXTS
+    return repr(text) if is_text else text

@@ -1,0 +1,114 @@
+"""Counts rows that share their values in some columns, in bounded memory.
+
+Equal values are joined while they are collected. What does not fit into memory waits in temporary
+files, in parts by the hash of the values; each part is counted alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import reduce
+from itertools import chain
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakeformat.paimon.bucketing import row_hashes
+from lakeformat.paimon.checks.example_rows import MOST_EXAMPLES, example_texts
+from lakeformat.paimon.options import TableOptions
+from lakeformat.paimon.write.assign import rows_by_place
+from lakeformat.paimon.write.spill import Spill
+from lakeformat.rows.key_words import column_words
+from lakeformat.rows.word_order import sort_by_words
+from lakeformat.types.types import DataField
+
+__all__ = ["RepeatedValues"]
+
+_COUNT = "count of rows"
+_PARTS = 256
+
+
+class RepeatedValues:
+    """Collects the values of some columns; rows with a null in one of them are left out."""
+
+    def __init__(self, columns: Sequence[DataField], options: TableOptions) -> None:
+        self._columns = columns
+        self._names = [column.name for column in columns]
+        # Rows are held twice while they are counted.
+        self._limit = max(options.write_buffer_size_bytes // 2, 1)
+        self._spill = Spill(options)
+        self._held: list[pa.Table] = []
+        self._held_bytes = 0
+        self.repeated_rows = 0
+        self.examples: list[str] = []
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        """Collect the values of a batch."""
+        values = batch.select(self._names)
+        known = reduce(pc.and_, map(pc.is_valid, values.columns))
+        rows = pa.Table.from_batches([values.filter(known)])
+        ones = pa.array(np.ones(rows.num_rows, np.int64))
+        self._hold(rows.append_column(_COUNT, ones))
+        if self._held_bytes >= self._limit:
+            self._join_held()
+
+    def finish(self) -> None:
+        """Count ``repeated_rows`` and find ``examples``; removes the temporary files."""
+        try:
+            for part in self._parts():
+                is_repeated = pc.greater(part.column(_COUNT), 1)
+                repeated = part.filter(is_repeated)
+                self.repeated_rows += pc.sum(repeated.column(_COUNT)).as_py() or 0
+                missing = MOST_EXAMPLES - len(self.examples)
+                self.examples += example_texts(repeated, self._columns, missing)
+        finally:
+            self._spill.clear()
+
+    def _hold(self, rows: pa.Table) -> None:
+        self._held.append(rows)
+        self._held_bytes += rows.nbytes
+
+    def _take_held(self) -> pa.Table:
+        """Return the rows in memory with equal values joined, and hold none."""
+        held, self._held, self._held_bytes = self._held, [], 0
+        return self._joined(pa.concat_tables(held))
+
+    def _join_held(self) -> None:
+        """Join equal values in memory; if most of them differ, write them to a temporary file."""
+        rows = self._take_held()
+        if rows.nbytes < self._limit // 2:
+            self._hold(rows)
+        else:
+            self._put_away(rows)
+
+    def _put_away(self, rows: pa.Table) -> None:
+        columns = [rows.column(name).combine_chunks() for name in self._names]
+        hashes = row_hashes(columns, [column.type for column in self._columns])
+        by_part = rows_by_place(hashes.view(np.uint32).astype(np.int64) % _PARTS)
+        self._spill.add(
+            rows.schema, ((part, rows.take(pa.array(places))) for part, places in by_part)
+        )
+
+    def _parts(self) -> Iterator[pa.Table]:
+        """Yield the different values with their counts; equal values are in the same part."""
+        if self._held and not len(self._spill):
+            yield self._take_held()
+            return
+        if self._held:
+            self._put_away(self._take_held())
+        with self._spill.opened() as spilled:
+            for part in self._spill.places():
+                batches = [batch for run in spilled.runs(part) for batch in run]
+                yield self._joined(pa.Table.from_batches(batches))
+
+    def _joined(self, rows: pa.Table) -> pa.Table:
+        """Return each different value once, with the sum of its counts."""
+        if rows.num_rows < 2:
+            return rows
+        words = chain.from_iterable(column_words(rows.column(name)) for name in self._names)
+        groups = sort_by_words(words, rows.num_rows)
+        counts = rows.column(_COUNT).to_numpy()
+        sums = np.add.reduceat(counts[groups.order], groups.starts)
+        found = rows.select(self._names).take(pa.array(groups.oldest))
+        return found.append_column(_COUNT, pa.array(sums))

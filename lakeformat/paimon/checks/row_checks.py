@@ -1,0 +1,101 @@
+"""Checks that look at each row alone; parts of the rows can be checked anywhere and added up."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakeformat.paimon.checks.example_rows import MOST_EXAMPLES, example_texts
+from lakeformat.rows.conditions.filter import PredicateFilter
+from lakeformat.types.types import AtomicType, DataField, TypeName
+
+__all__ = ["NewestTime", "RowCheck", "RowCondition", "is_time"]
+
+_DAY_MILLIS = 86_400_000
+_TIMES = (TypeName.DATE, TypeName.TIMESTAMP, TypeName.TIMESTAMP_LTZ)
+
+
+@dataclass(slots=True)
+class RowCondition:
+    """Counts the rows that do not meet a condition; a row for which it is unknown meets it."""
+
+    name: str
+    condition: PredicateFilter
+    shown: tuple[DataField, ...]
+    """The columns of an example."""
+    bad_rows: int = 0
+    examples: list[str] = field(default_factory=list)
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        """Check the rows of a batch."""
+        is_bad = pc.fill_null(pc.invert(self.condition.mask(batch)), False)
+        if not (bad := pc.sum(is_bad).as_py() or 0):
+            return
+        self.bad_rows += bad
+        if (missing := MOST_EXAMPLES - len(self.examples)) > 0:
+            self.examples += example_texts(batch.filter(is_bad), self.shown, missing)
+
+    def join(self, other: RowCondition) -> None:
+        """Add the rows that another one has checked."""
+        self.bad_rows += other.bad_rows
+        self.examples = [*self.examples, *other.examples][:MOST_EXAMPLES]
+
+    def blank(self) -> RowCondition:
+        """Return the same check without rows."""
+        return replace(self, bad_rows=0, examples=[])
+
+    @property
+    def columns(self) -> frozenset[str]:
+        """The columns that the check reads."""
+        return self.condition.columns | {field.name for field in self.shown}
+
+
+@dataclass(slots=True)
+class NewestTime:
+    """Finds the newest time in a column, in UTC unless the column has a zone."""
+
+    name: str
+    column: DataField
+    newest_millis: int | None = None
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        """Look at the rows of a batch."""
+        self._take(_millis(pc.max(batch.column(self.column.name))))
+
+    def join(self, other: NewestTime) -> None:
+        """Add the rows that another one has looked at."""
+        self._take(other.newest_millis)
+
+    def blank(self) -> NewestTime:
+        """Return the same check without rows."""
+        return replace(self, newest_millis=None)
+
+    @property
+    def columns(self) -> frozenset[str]:
+        """The columns that the check reads."""
+        return frozenset({self.column.name})
+
+    def _take(self, millis: int | None) -> None:
+        known = [each for each in (self.newest_millis, millis) if each is not None]
+        self.newest_millis = max(known, default=None)
+
+
+RowCheck: TypeAlias = RowCondition | NewestTime
+
+
+def is_time(column: DataField) -> bool:
+    """Return True if the values of a column are days or times of a day."""
+    return isinstance(column.type, AtomicType) and column.type.name in _TIMES
+
+
+def _millis(newest: pa.Scalar) -> int | None:
+    if not newest.is_valid:
+        return None
+    if pa.types.is_date(newest.type):
+        days: int = newest.cast(pa.date32()).value
+        return days * _DAY_MILLIS
+    millis: int = newest.cast(pa.timestamp("ms", newest.type.tz), safe=False).value
+    return millis

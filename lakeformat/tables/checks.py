@@ -1,0 +1,104 @@
+"""Checks of rows, by name: the form in which callers ask for them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from types import MappingProxyType
+from typing import Any, TypeAlias
+
+from lakeformat.errors import InvalidRequestError
+from lakeformat.types.amounts import parse_asked_duration
+from lakeformat.types.closest import closest
+
+__all__ = ["Checks", "Columns", "age_millis", "columns_of"]
+
+Columns: TypeAlias = str | Sequence[str]
+"""One column, or several columns together."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checks:
+    """Promises that the rows of a table must keep.
+
+    Each check has a name, such as ``rows``, ``not_null(id)`` or ``unique(shop, id)``. Nulls break
+    only ``not_null``: in all other checks a null counts as unknown, as in SQL.
+    """
+
+    min_rows: int | None = None
+    max_rows: int | None = None
+    not_null: Sequence[str] = ()
+    """Columns without nulls."""
+    unique: Sequence[Columns] = ()
+    """Columns, or lists of columns, whose values no two rows share."""
+    accepted_values: Mapping[str, Sequence[Any]] = field(
+        default_factory=lambda: MappingProxyType({})
+    )
+    """The values that a column may have."""
+    freshness: Mapping[str, str | timedelta] = field(default_factory=lambda: MappingProxyType({}))
+    """The highest age of the newest time in a column."""
+    conditions: Sequence[str] = ()
+    """SQL conditions that each row must meet."""
+    warn_only: Sequence[str] = ()
+    """Names of checks that only warn; a kind such as ``unique`` stands for all checks of it."""
+
+    def __post_init__(self) -> None:
+        names = [*self.names()]
+        if not names:
+            raise InvalidRequestError(
+                "no check was given: pass min_rows, max_rows, not_null, unique, accepted_values, "
+                "freshness or conditions"
+            )
+        if twice := [name for name in names if names.count(name) > 1]:
+            raise InvalidRequestError(f"check {twice[0]} is given twice")
+        if (self.min_rows or 0) < 0 or (self.max_rows or 0) < 0:
+            raise InvalidRequestError("min_rows and max_rows are numbers of rows, 0 or more")
+        if self.max_rows is not None and (self.min_rows or 0) > self.max_rows:
+            raise InvalidRequestError(
+                f"min_rows={self.min_rows} is more than max_rows={self.max_rows}: no table has both"
+            )
+        known = {*names, *map(_kind, names)}
+        for column, age in self.freshness.items():
+            age_millis(column, age)
+        for name in self.warn_only:
+            if name not in known:
+                raise InvalidRequestError(
+                    f"warn_only names {name!r}, but the checks are {', '.join(names)}"
+                    f"{closest(name, known)}"
+                )
+
+    def names(self) -> Iterator[str]:
+        """Yield the name of each check."""
+        if self.min_rows is not None or self.max_rows is not None:
+            yield "rows"
+        yield from (f"not_null({column})" for column in self.not_null)
+        yield from (f"unique({', '.join(columns_of(each))})" for each in self.unique)
+        yield from (f"accepted_values({column})" for column in self.accepted_values)
+        yield from (f"freshness({column})" for column in self.freshness)
+        yield from (f"condition({condition})" for condition in self.conditions)
+
+    def only_warns(self, name: str) -> bool:
+        """Return True if a check of this name does not fail the table."""
+        return name in self.warn_only or _kind(name) in self.warn_only
+
+
+def columns_of(columns: Columns) -> tuple[str, ...]:
+    """Return one or several columns as a tuple."""
+    return (columns,) if isinstance(columns, str) else tuple(columns)
+
+
+def age_millis(column: str, age: str | timedelta) -> int:
+    """Return the allowed age of the newest time in a column."""
+    if isinstance(age, timedelta):
+        return age // timedelta(milliseconds=1)
+    try:
+        return parse_asked_duration(age)
+    except ValueError as reason:
+        raise InvalidRequestError(
+            f"freshness of {column!r} must be an age such as '1 d', got {age!r}: {reason}"
+        ) from None
+
+
+def _kind(name: str) -> str:
+    return name.partition("(")[0]
