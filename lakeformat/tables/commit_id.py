@@ -30,12 +30,18 @@ class CommitId:
 
     ``first_try_head`` is the ``identity`` of the newest snapshot when the first attempt began.
     While that snapshot exists, expired older snapshots do not matter.
+
+    ``replaces`` is the number of the snapshot in which the same user published the same rows
+    before, with a lower identifier. The rows of that snapshot are taken out in the same commit, or,
+    in a table with a primary key, the new row of each key wins. If that is not possible any more,
+    the commit is refused before anything is written. An overwrite ignores ``replaces``.
     """
 
     user: str
     identifier: int
     first_try_millis: int | None = field(default=None, compare=False)
     first_try_head: str | None = field(default=None, compare=False)
+    replaces: int | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         if not is_text(self.user) or not self.user:
@@ -57,6 +63,10 @@ class CommitId:
             raise InvalidRequestError(
                 "CommitId: first_try_head must be the identity of a snapshot, "
                 f"got {self.first_try_head!r}"
+            )
+        if self.replaces is not None and (not is_whole_number(self.replaces) or self.replaces < 1):
+            raise InvalidRequestError(
+                f"CommitId: replaces must be the number of a snapshot, got {self.replaces!r}"
             )
 
     def __str__(self) -> str:

@@ -31,6 +31,7 @@ from lakeformat.paimon.commit.identity import EarlierCommits, require_same
 from lakeformat.paimon.commit.new_files import NewFileCheck
 from lakeformat.paimon.commit.overwrite import Overwrite, require_within, upgraded
 from lakeformat.paimon.commit.read_snapshot_check import ReadSnapshotCheck
+from lakeformat.paimon.commit.redo import Redo
 from lakeformat.paimon.commit.snapshot_delta import SnapshotDelta, append_changes, compact_changes
 from lakeformat.paimon.commit.transaction import publish_once
 from lakeformat.paimon.commit.written_paths import written_paths
@@ -113,9 +114,17 @@ Replacement: TypeAlias = PartitionFilter | Dynamic | None
 
 
 def find_commit(handle: TableHandle, commit: CommitId) -> CommitReport | None:
-    """Return the result of an earlier commit of any kind with this identity, or None."""
-    found = EarlierCommits(handle, commit, tuple(CommitKind)).find(_head(handle))
-    return None if found is None else EarlierCommitReport(handle, SnapshotDelta())(found)
+    """Return the result of an earlier commit of any kind with this identity, or None.
+
+    Raises InvalidRequestError if the commit replaces rows that it cannot replace any more.
+    """
+    head = _head(handle)
+    found = EarlierCommits(handle, commit, tuple(CommitKind)).find(head)
+    if found is not None:
+        return EarlierCommitReport(handle, SnapshotDelta())(found)
+    if commit.replaces is not None:
+        Redo(handle, commit)(head)  # refused before any row is written
+    return None
 
 
 def commit_messages(
@@ -186,12 +195,16 @@ def find_replay(
     """
     data, compaction = append_changes(handle, messages), compact_changes(handle, messages)
     alone = overwrite is None and _is_compaction_alone(handle, messages)
-    found = earlier.find(_head(handle))
+    head = _head(handle)
+    found = earlier.find(head)
     if found is None:
+        if earlier.commit.replaces is not None and overwrite is None:
+            Redo(handle, earlier.commit)(head)
         return None
     if alone:
         return EarlierCommitReport(handle, compaction, from_elsewhere=True)(found)
     replaces = overwrite is not None or _changes_rows(data)
+    replaces = replaces or _takes_rows_out(handle, earlier.commit)
     kind = CommitKind.OVERWRITE if replaces else CommitKind.APPEND
     require_same(handle, found, kind, None)
     report = EarlierCommitReport(handle, data, from_elsewhere=True, rows=rows)(found)
@@ -286,6 +299,9 @@ class _Commits:
             overwrite = these_partitions(handle.schema, new.table.partition.to_arrow())
         if overwrite is not None:
             return self._overwrite(new, overwrite, can_upgrade=can_upgrade)
+        if _takes_rows_out(handle, self._commit):
+            intent = self._intent(CommitKind.OVERWRITE, new)
+            return self._publish(replace(intent, provider=Redo(handle, self._commit, new)))
         if new.is_empty and not _wants_empty(handle):
             return self._nothing()
         if _changes_rows(new):
@@ -349,6 +365,8 @@ class _Commits:
         """Publish added rows; only another bucket count conflicts with them."""
         handle = self._handle
         intent = self._intent(CommitKind.APPEND, new)
+        if self._commit.replaces is not None:
+            intent = replace(intent, provider=Redo(handle, self._commit, new))
         has_index = any(message.assigned_by is not None for message in self._messages)
         if handle.options.commit_discard_duplicate_files and not has_index:
             intent = replace(intent, discards_duplicates=True, new_files=None)
@@ -460,6 +478,11 @@ def _new_identity(handle: TableHandle) -> CommitId:
 def _wants_empty(handle: TableHandle) -> bool:
     options = handle.options
     return options.commit_force_create_snapshot or not options.snapshot_ignore_empty_commit
+
+
+def _takes_rows_out(handle: TableHandle, commit: CommitId) -> bool:
+    """Return True if a commit deletes the files of an earlier one that it replaces."""
+    return commit.replaces is not None and not handle.schema.primary_keys
 
 
 def _has_buckets(handle: TableHandle, new: SnapshotDelta) -> bool:

@@ -1,0 +1,161 @@
+"""A commit in place of an earlier one of the same user: the rows of a run that is done again.
+
+The earlier commit is searched at every attempt, so a rollback in between is noticed, and so is an
+attempt of the earlier run that published late.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence, Set
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakeformat.errors import InvalidRequestError
+from lakeformat.paimon.commit.base_files import BaseFiles
+from lakeformat.paimon.commit.conflict_text import named, place
+from lakeformat.paimon.commit.deltas import delta_of, newest_first
+from lakeformat.paimon.commit.snapshot_delta import SnapshotDelta, as_deletes
+from lakeformat.paimon.handle import TableHandle
+from lakeformat.paimon.metadata.index_manifest import DELETION_VECTORS, read_index_manifest
+from lakeformat.paimon.metadata.manifest import ManifestColumns
+from lakeformat.paimon.metadata.manifest_columns.columns import Mask
+from lakeformat.paimon.metadata.snapshot import CommitKind, Snapshot
+from lakeformat.tables.commit_id import CommitId
+
+__all__ = ["Redo"]
+
+_FORCE = "commit without CommitId.replaces (in Airflow: clear the task with on_clear='force')"
+
+
+@dataclass(frozen=True, slots=True)
+class Redo:
+    """Returns the changes of a commit with ``CommitId.replaces``, or refuses it."""
+
+    handle: TableHandle
+    commit: CommitId
+    new: SnapshotDelta = field(default_factory=SnapshotDelta)
+
+    def __call__(self, head: Snapshot | None) -> SnapshotDelta:
+        """Return the changes on top of ``head``."""
+        earlier, later = self._find(head)
+        if head is None or earlier is None:
+            return self.new  # a rollback has removed the rows
+        if self.handle.schema.primary_keys:
+            self._require_new_row_wins(earlier, later)
+            return self.new
+        gone = as_deletes(self._live_files(earlier, later, head))
+        return replace(self.new, table=ManifestColumns.concat([gone, self.new.table]))
+
+    def _find(self, head: Snapshot | None) -> tuple[Snapshot | None, list[Snapshot]]:
+        """Return the newest earlier commit, None if a rollback removed it; and later snapshots."""
+        later: list[Snapshot] = []
+        assert self.commit.replaces is not None
+        for snapshot in newest_first(self.handle, head, self.commit.replaces - 1) if head else ():
+            if snapshot is None:
+                raise self._refused("this snapshot, or a later one, has expired")
+            if self._is_earlier(snapshot):
+                return snapshot, later
+            later.append(snapshot)
+        return None, later
+
+    def _is_earlier(self, snapshot: Snapshot) -> bool:
+        return (
+            snapshot.commit_user == self.commit.user
+            and snapshot.commit_kind in (CommitKind.APPEND, CommitKind.OVERWRITE)
+            and snapshot.commit_identifier < self.commit.identifier
+        )
+
+    def _live_files(
+        self, earlier: Snapshot, later: Sequence[Snapshot], head: Snapshot
+    ) -> ManifestColumns:
+        """Return the live files that the earlier commit added; refuse if one was rewritten."""
+        if self.handle.options.row_tracking_enabled:
+            raise self._refused("the table tracks row ids, which other rows would get")
+        names = _names(_added(self.handle, earlier))
+        files = BaseFiles(self.handle, partial(_are, names=names), lambda manifest: True)
+        live = files.at(head)
+        self._require_gone(names - _names(live), later)
+        self._require_whole(names, head)
+        return live
+
+    def _require_gone(self, files: Set[str], later: Sequence[Snapshot]) -> None:
+        """Refuse if rows of these files, which are not live, may be in other files now."""
+        for snapshot in later:
+            if not files:
+                return
+            delta = delta_of(self.handle, snapshot)
+            deleted = delta.filter(delta.is_delete)
+            ours = deleted.filter(_are(deleted, files))
+            if not len(ours):
+                continue
+            partitions = {*ours.partition.to_arrow().to_pylist()}
+            added = delta.filter(~delta.is_delete).partition.to_arrow().to_pylist()
+            if snapshot.commit_kind is CommitKind.COMPACT or not partitions.isdisjoint(added):
+                raise self._refused(f"{named(snapshot)} has rewritten its files")
+            files = files - _names(ours)
+
+    def _require_whole(self, names: Set[str], head: Snapshot) -> None:
+        """Refuse if rows of these files were deleted one by one."""
+        if head.index_manifest is None:
+            return
+        storage, layout = self.handle.storage, self.handle.layout
+        for entry in read_index_manifest(storage, layout, head.index_manifest):
+            for vector in entry.ranges or () if entry.index_type == DELETION_VECTORS else ():
+                if vector.data_file_name in names:
+                    raise self._refused(
+                        f"rows of its file {vector.data_file_name} were deleted or updated"
+                    )
+
+    def _require_new_row_wins(self, earlier: Snapshot, later: Sequence[Snapshot]) -> None:
+        """Refuse if the rows would not replace those of the earlier commit, or undo newer ones."""
+        options, names = self.handle.options, self.handle.schema.column_names
+        is_by_column = options.merge_engine == "partial-update"
+        if options.merge_engine in ("aggregation", "first-row") or (
+            is_by_column and any(map(options.aggregate_function_of, names))
+        ):
+            raise self._refused(
+                f"merge-engine {options.merge_engine!r} would not replace the rows of a key"
+            )
+        if options.sequence_field:
+            return
+        own = _added(self.handle, earlier).entries()
+        places = {(entry.partition, entry.bucket) for entry in own}
+        for snapshot in later:
+            if snapshot.commit_kind is CommitKind.COMPACT:
+                continue
+            for entry in _added(self.handle, snapshot).entries():
+                if (entry.partition, entry.bucket) in places:
+                    where = f"bucket {entry.bucket} of {place(self.handle, entry.partition)}"
+                    raise self._refused(
+                        f"{named(snapshot)} has written to {where}, and without option "
+                        "'sequence.field' its newer rows would be undone"
+                    )
+
+    def _refused(self, why: str) -> InvalidRequestError:
+        advice = f"To publish them all the same, {_FORCE}"
+        if not self.handle.schema.primary_keys:
+            advice = f"Delete the earlier rows (lake delete TABLE --where ...), then {_FORCE}"
+        return InvalidRequestError(
+            f"{self.commit} cannot take the place of snapshot {self.commit.replaces} of "
+            f"{self.handle.uri}: {why}. Nothing was published. {advice}"
+        )
+
+
+def _added(handle: TableHandle, snapshot: Snapshot) -> ManifestColumns:
+    """Return the entries of the files that a snapshot added."""
+    delta = delta_of(handle, snapshot)
+    return delta.filter(~delta.is_delete)
+
+
+def _names(files: ManifestColumns) -> Set[str]:
+    return {name for name in files.file_name.texts() if name is not None}
+
+
+def _are(columns: ManifestColumns, names: Set[str]) -> Mask:
+    """Mask the entries of files with one of these names."""
+    own = columns.file_name.to_arrow()
+    found: Mask = pc.is_in(own, pa.array(sorted(names)).cast(own.type)).to_numpy(False)
+    return found
