@@ -41,6 +41,7 @@ __all__ = [
     "argument_types",
     "checked_arguments",
     "is_open",
+    "named_arguments",
     "rendered_argument",
 ]
 
@@ -63,15 +64,20 @@ class LakeArgumentError(AirflowFailException, TypeError):
     """An argument is wrong: the DAG does not import, or the task fails without a retry."""
 
 
-def argument_names(constructor: Any) -> list[str]:
-    """Return the names of a constructor's arguments, also behind Airflow's wrapper for
+def named_arguments(constructor: Any) -> dict[str, inspect.Parameter]:
+    """Return a constructor's arguments by name, also behind Airflow's wrapper for
     ``default_args``.
     """
-    return [
-        name
+    return {
+        name: parameter
         for name, parameter in inspect.signature(inspect.unwrap(constructor)).parameters.items()
         if parameter.kind is inspect.Parameter.KEYWORD_ONLY
-    ]
+    }
+
+
+def argument_names(constructor: Any) -> list[str]:
+    """Return the names of a constructor's arguments."""
+    return [*named_arguments(constructor)]
 
 
 class CheckedArguments:
@@ -85,6 +91,10 @@ class CheckedArguments:
         task_id: str
         inlets: list[Any]
         outlets: list[Any]
+
+        @property
+        def output(self) -> Any:
+            """The result of the task, which every argument of another task takes."""
 
     _tables_named: ClassVar[tuple[str, ...]] = ("table",)
     """The arguments that name a table of the lake."""

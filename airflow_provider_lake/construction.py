@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 from airflow.sdk.bases.operator import BaseOperatorMeta
 
-from airflow_provider_lake.arguments import LakeArgumentError, argument_names
+from airflow_provider_lake.arguments import LakeArgumentError, named_arguments
 
 __all__ = ["RefusingConstruction"]
+
+_Made = TypeVar("_Made")
 
 
 class RefusingConstruction(BaseOperatorMeta):
@@ -19,27 +22,36 @@ class RefusingConstruction(BaseOperatorMeta):
     argument is only found then, and every retry would find it again.
     """
 
-    def __call__(cls, *args: Any, **given: Any) -> Any:
+    @property
+    def __signature__(cls) -> inspect.Signature:
+        """All arguments of an operator, those of its own class first."""
+        known: dict[str, inspect.Parameter] = {}
+        for each in cls.__mro__:
+            if "__init__" in vars(each):
+                for name, parameter in named_arguments(vars(each)["__init__"]).items():
+                    known.setdefault(name, parameter)
+        return inspect.Signature([*known.values()])
+
+    def __call__(cls: type[_Made], *args: Any, **given: Any) -> _Made:
         """Construct an operator; an error names the task, and the task is not retried."""
+        kind: Any = cls
         try:
-            return super().__call__(*args, **given)
+            made: _Made = super(RefusingConstruction, kind).__call__(*args, **given)
         except LakeArgumentError:
             raise
         except (TypeError, ValueError) as reason:
-            why = _unknown_argument(cls, given, str(reason)) or reason
+            why = _unknown_argument(kind, given, str(reason)) or reason
             raise LakeArgumentError(f"task {given.get('task_id')!r}: {why}") from reason
+        return made
 
 
-def _unknown_argument(operator: type, given: Mapping[str, Any], reason: str) -> str | None:
+def _unknown_argument(
+    operator: RefusingConstruction, given: Mapping[str, Any], reason: str
+) -> str | None:
     """Return a sentence about the first argument that no constructor of an operator has."""
     from lakeformat.types.closest import closest
 
-    known = {
-        name
-        for each in operator.__mro__
-        if "__init__" in vars(each)
-        for name in argument_names(vars(each)["__init__"])
-    }
+    known = operator.__signature__.parameters
     unknown = [name for name in given if name not in known and repr(name) in reason]
     if not unknown:
         return None

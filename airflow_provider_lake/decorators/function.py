@@ -7,7 +7,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, Unpack
 
 from airflow.sdk.bases.decorator import DecoratedOperator, task_decorator_factory
 
@@ -15,16 +15,29 @@ from airflow_provider_lake.arguments import LakeArgumentError, argument_types, c
 from airflow_provider_lake.hooks.lake import LakeHook
 from airflow_provider_lake.job import LakeJobMixin
 from airflow_provider_lake.links import SPARK_KEY, LakeSnapshotLink, LakeSparkLink
+from airflow_provider_lake.task_arguments import DecoratedArguments
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
-    from airflow.sdk.bases.decorator import TaskDecorator
+    from airflow.sdk.bases.decorator import Task
 
     from lakeformat import CommitId, Table
 
-__all__ = ["LakeFunctionOperator", "lake_decorator"]
+_Returned = TypeVar("_Returned")
+
+__all__ = ["LakeDecorator", "LakeFunctionOperator", "lake_decorator"]
 
 _FOR_SPARK = ("spark_conn_id", "conf")
+
+
+class LakeDecorator(Protocol):
+    """A decorator with its arguments, for type checkers.
+
+    A call of the function leaves out the arguments that the task passes, such as ``table``.
+    """
+
+    def __call__(self, function: Callable[..., _Returned], /) -> Task[..., _Returned]:
+        """Make a function a task."""
 
 
 class LakeFunctionOperator(LakeJobMixin, DecoratedOperator):
@@ -66,11 +79,11 @@ class LakeFunctionOperator(LakeJobMixin, DecoratedOperator):
         lake_conn_id: str = LakeHook.default_conn_name,
         spark_conn_id: str | None = None,
         conf: Mapping[str, Any] | None = None,
-        **kwargs: Any,
+        **kwargs: Unpack[DecoratedArguments],
     ) -> None:
         function = kwargs["python_callable"]
         ours = {"spark"} if table is None else {"spark", "table"}
-        given = kwargs.pop("op_args", None) or (), kwargs.pop("op_kwargs", None) or {}
+        given = kwargs.get("op_args") or (), kwargs.get("op_kwargs") or {}
         args, named = _by_name(function, *given, ours=ours)
         asked = dict.fromkeys(name for name in ("table", "spark") if name in _names(function))
         if "spark" in named:
@@ -78,7 +91,8 @@ class LakeFunctionOperator(LakeJobMixin, DecoratedOperator):
                 f"{function.__name__}: leave out argument 'spark', which the task passes"
             )
         called = named.pop("table", None)
-        super().__init__(op_args=args, op_kwargs={**named, **asked}, **kwargs)
+        kwargs["op_args"], kwargs["op_kwargs"] = args, {**named, **asked}
+        super().__init__(**kwargs)
         self.op_kwargs = named
         # An argument of the operator is rendered before the table is opened.
         subject = table if called is None else called
@@ -167,8 +181,8 @@ def lake_decorator(
     function: Callable[..., Any] | None,
     *,
     multiple_outputs: bool | None,
-    given: dict[str, Any],
-) -> TaskDecorator:
+    given: Mapping[str, Any],
+) -> LakeDecorator:
     """Return the decorator ``@task.<name>``; wrong arguments are refused before a call."""
     made: Any = task_decorator_factory(
         multiple_outputs=multiple_outputs, decorated_operator_class=operator, **given

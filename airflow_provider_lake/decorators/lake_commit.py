@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias, Unpack
 
-from airflow_provider_lake.decorators.function import LakeFunctionOperator, lake_decorator
+from airflow_provider_lake.decorators.function import (
+    LakeDecorator,
+    LakeFunctionOperator,
+    lake_decorator,
+)
 from airflow_provider_lake.lineage import LakeLineageMixin
+from airflow_provider_lake.task_arguments import FunctionArguments, FunctionTaskArguments
 from spark_jobs.job_requests.common import CommitRequest, JobRequest, Value
 from spark_jobs.job_requests.request import refusal
 from spark_jobs.job_requests.values import KeyColumns, TableOptionTexts
@@ -16,12 +21,18 @@ from spark_jobs.job_requests.values import KeyColumns, TableOptionTexts
 if TYPE_CHECKING:
     import pyarrow as pa
     from airflow.sdk import Context
-    from airflow.sdk.bases.decorator import TaskDecorator
 
     from lakeformat import Catalog, Table
     from spark_jobs.runtime.job import JobResult, Outcome
 
-__all__ = ["LakeCommitDecoratedOperator", "LakeFunctionCommit", "Overwrite", "lake_commit_task"]
+__all__ = [
+    "CommitFunctionArguments",
+    "LakeCommitDecoratedOperator",
+    "LakeFunctionCommit",
+    "Overwrite",
+    "lake_commit_task",
+]
+
 
 Overwrite: TypeAlias = Mapping[str, Value] | Literal["dynamic", "partitions", "table"]
 """The rows to replace, as the argument ``overwrite`` of ``Table.write``."""
@@ -96,7 +107,7 @@ class LakeCommitDecoratedOperator(LakeLineageMixin, LakeFunctionOperator):
         partition_by: Sequence[str] | None = None,
         table_options: Mapping[str, str] | None = None,
         skip_if_noop: bool = False,
-        **kwargs: Any,
+        **kwargs: Unpack[FunctionTaskArguments],
     ) -> None:
         super().__init__(**kwargs)
         self.kinds = kinds
@@ -164,15 +175,28 @@ class LakeCommitDecoratedOperator(LakeLineageMixin, LakeFunctionOperator):
         return table
 
 
+class CommitFunctionArguments(FunctionArguments, total=False):
+    """The arguments of the decorator; ``LakeCommitDecoratedOperator`` documents its own."""
+
+    kinds: str | None
+    overwrite: Overwrite | None
+    create: bool
+    primary_key: Sequence[str] | None
+    partition_by: Sequence[str] | None
+    table_options: Mapping[str, str] | None
+    skip_if_noop: bool
+
+
 def lake_commit_task(
-    python_callable: Callable[..., Any] | None = None,
+    python_callable: None = None,
     multiple_outputs: bool | None = None,
-    **kwargs: Any,
-) -> TaskDecorator:
+    **kwargs: Unpack[CommitFunctionArguments],
+) -> LakeDecorator:
     """Make a function a task whose rows are committed to a table, once.
 
-    :param python_callable: the function :param multiple_outputs: push each member of the result as
-    an XCom of its own. Default: True
+    :param python_callable: the function, if the decorator is written without parentheses; type
+        checkers know only the form with parentheses
+    :param multiple_outputs: push each member of the result as an XCom of its own. Default: True
     """
     wanted = True if multiple_outputs is None else multiple_outputs
     return lake_decorator(

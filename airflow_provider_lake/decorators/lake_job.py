@@ -5,16 +5,20 @@ from __future__ import annotations
 import inspect
 import time
 from collections.abc import Callable, Collection
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from airflow_provider_lake.arguments import LakeArgumentError
-from airflow_provider_lake.decorators.function import LakeFunctionOperator, lake_decorator
+from airflow_provider_lake.decorators.function import (
+    LakeDecorator,
+    LakeFunctionOperator,
+    lake_decorator,
+)
 from airflow_provider_lake.metrics import count_outcome
+from airflow_provider_lake.task_arguments import FunctionArguments, FunctionTaskArguments
 from spark_jobs.job_requests.common import JobRequest, TableRequest
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
-    from airflow.sdk.bases.decorator import TaskDecorator
 
 __all__ = ["LakeJobDecoratedOperator", "lake_job_task"]
 
@@ -31,7 +35,7 @@ class LakeJobDecoratedOperator(LakeFunctionOperator):
     request = TableRequest
     custom_operator_name = "@task.lake_job"
 
-    def __init__(self, **kwargs: Any) -> None:
+    def __init__(self, **kwargs: Unpack[FunctionTaskArguments]) -> None:
         super().__init__(**kwargs)
         self._check_arguments()
 
@@ -69,14 +73,15 @@ class LakeJobDecoratedOperator(LakeFunctionOperator):
 
 
 def lake_job_task(
-    python_callable: Callable[..., Any] | None = None,
+    python_callable: None = None,
     multiple_outputs: bool | None = None,
-    **kwargs: Any,
-) -> TaskDecorator:
+    **kwargs: Unpack[FunctionArguments],
+) -> LakeDecorator:
     """Make a function a task that gets its open table as the argument ``table``.
 
-    :param python_callable: the function :param multiple_outputs: push each member of a returned
-    dict as an XCom of its own
+    :param python_callable: the function, if the decorator is written without parentheses; type
+        checkers know only the form with parentheses
+    :param multiple_outputs: push each member of a returned dict as an XCom of its own
     """
     return lake_decorator(
         LakeJobDecoratedOperator, python_callable, multiple_outputs=multiple_outputs, given=kwargs

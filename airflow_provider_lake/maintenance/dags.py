@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 from airflow.sdk import DAG
 from airflow.sdk.exceptions import AirflowTimetableInvalid
 
 from airflow_provider_lake.maintenance.policy import PolicyError, TablePolicy, read_policy
 from airflow_provider_lake.maintenance.task_group import LakeMaintenanceTaskGroup
+from airflow_provider_lake.task_arguments import DagArguments
 
 __all__ = ["lake_dags"]
 
 
-def lake_dags(policy: str | Path | Mapping[str, Any], **more: Any) -> dict[str, DAG]:
+def lake_dags(
+    policy: str | Path | Mapping[str, Any], **more: Unpack[DagArguments]
+) -> dict[str, DAG]:
     """Return the DAGs of a policy by their id; add them to a DAG file's ``globals()``.
 
     Tables of one database with one schedule share a DAG, each with a group of its own. A DAG has
@@ -28,8 +31,8 @@ def lake_dags(policy: str | Path | Mapping[str, Any], **more: Any) -> dict[str, 
     }
 
 
-def _dag(dag_id: str, tables: list[TablePolicy], more: Mapping[str, Any]) -> DAG:
-    given = {"catchup": False, "max_active_runs": 1, "tags": ["lake"], **more}
+def _dag(dag_id: str, tables: list[TablePolicy], more: DagArguments) -> DAG:
+    given: DagArguments = {"catchup": False, "max_active_runs": 1, "tags": ["lake"], **more}
     dag = DAG(dag_id, schedule=tables[0].schedule, doc_md=_described(tables), **given)
     _check_schedule(dag, tables[0])
     with dag:

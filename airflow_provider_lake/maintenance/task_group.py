@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from airflow.sdk import TaskGroup, task
 
@@ -14,6 +14,7 @@ from airflow_provider_lake.maintenance.policy import (
     plain_id,
     read_steps,
 )
+from airflow_provider_lake.task_arguments import TaskGroupArguments
 
 if TYPE_CHECKING:
     from airflow.sdk import BaseOperator
@@ -25,10 +26,18 @@ class LakeMaintenanceTaskGroup(TaskGroup):
     """Expires partitions, compacts, expires snapshots, deletes orphan files and analyzes, in this
     order.
 
-    ``steps`` are those of a policy: ``{"compact": {"strategy": "minor"}, "expire_snapshots":
-    {"older_than": "7 d"}}``; ``True`` runs a step with its defaults. Only the steps given are run.
-    A step that is skipped, by its gate or because it has nothing to do, does not stop later steps.
-    Orphan files are only listed unless ``dry_run`` is false.
+    Only the steps given are run. A step that is skipped, by its gate or because it has nothing to
+    do, does not stop later steps. Orphan files are only listed unless ``dry_run`` is false.
+
+    :param table: ``database.table``
+    :param steps: the steps of a policy: ``{"compact": {"strategy": "minor"}, "expire_snapshots":
+        {"older_than": "7 d"}}``; ``True`` runs a step with its defaults
+    :param gate: the fewest files and the most bytes of a compaction. Default: any
+    :param lake_conn_id: connection of type ``lake``
+    :param pool: the pool of all tasks
+    :param pool_slots: the slots of each task
+    :param retries: the retries of each task
+    :param group_id: the id of the group. Default: the name of the table
     """
 
     def __init__(
@@ -42,7 +51,7 @@ class LakeMaintenanceTaskGroup(TaskGroup):
         pool_slots: int = 1,
         retries: int = 2,
         group_id: str | None = None,
-        **kwargs: Any,
+        **kwargs: Unpack[TaskGroupArguments],
     ) -> None:
         super().__init__(group_id=group_id or plain_id(table), **kwargs)
         wanted, of_steps = read_steps(table, steps)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Literal, Unpack
 
 from airflow_provider_lake.operators.job import LakeJobOperator
+from airflow_provider_lake.task_arguments import TableJobArguments
 from spark_jobs.job_requests.analyze import AnalyzeRequest
 
 __all__ = ["LakeAnalyzeOperator"]
@@ -28,7 +29,7 @@ class LakeAnalyzeOperator(LakeJobOperator):
         *,
         columns: Literal["all"] | Sequence[str] | None = None,
         dry_run: bool = False,
-        **kwargs: Any,
+        **kwargs: Unpack[TableJobArguments],
     ) -> None:
         super().__init__(**kwargs)
         self.columns: Literal["all"] | Sequence[str] | None = columns

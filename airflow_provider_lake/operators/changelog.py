@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal, Unpack
 
 from airflow_provider_lake.operators.job import LakeJobOperator
+from airflow_provider_lake.task_arguments import TableJobArguments
 from spark_jobs.job_requests.common import Partitions
 from spark_jobs.job_requests.compact import ChangelogRequest
 
@@ -38,7 +39,7 @@ class LakeChangelogOperator(LakeJobOperator):
         idle: str | None = None,
         bucket_executor: Literal["threads", "serial"] | None = None,
         dry_run: bool = False,
-        **kwargs: Any,
+        **kwargs: Unpack[TableJobArguments],
     ) -> None:
         super().__init__(**kwargs)
         self.where = where

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Unpack
 
 from airflow_provider_lake.operators.job import LakeJobOperator
+from airflow_provider_lake.task_arguments import TableJobArguments
 from spark_jobs.job_requests.commit import StagedCommitRequest
 
 __all__ = ["LakeCommitOperator"]
@@ -29,7 +30,7 @@ class LakeCommitOperator(LakeJobOperator):
         self,
         *,
         staged: Sequence[str],
-        **kwargs: Any,
+        **kwargs: Unpack[TableJobArguments],
     ) -> None:
         super().__init__(**kwargs)
         self.staged = staged

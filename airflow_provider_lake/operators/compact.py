@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Literal, Unpack
 
 from airflow_provider_lake.operators.job import LakeJobOperator
+from airflow_provider_lake.task_arguments import TableJobArguments
 from spark_jobs.job_requests.common import Partitions
 from spark_jobs.job_requests.compact import CompactRequest
 
@@ -49,7 +50,7 @@ class LakeCompactOperator(LakeJobOperator):
         order_strategy: Literal["order", "zorder", "hilbert"] | None = None,
         bucket_executor: Literal["threads", "serial"] | None = None,
         dry_run: bool = False,
-        **kwargs: Any,
+        **kwargs: Unpack[TableJobArguments],
     ) -> None:
         super().__init__(**kwargs)
         self.strategy: Literal["full", "minor"] = strategy

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal, Unpack
 
 from airflow_provider_lake.identity import ONLY_COMMIT, find_first_try
 from airflow_provider_lake.operators.job import LakeWarehouseJobOperator
+from airflow_provider_lake.task_arguments import WarehouseJobArguments
 from spark_jobs.job_requests.compact import CompactDatabaseRequest
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ class LakeCompactDatabaseOperator(LakeWarehouseJobOperator):
         idle: str | None = None,
         bucket_executor: Literal["threads", "serial"] | None = None,
         dry_run: bool = False,
-        **kwargs: Any,
+        **kwargs: Unpack[WarehouseJobArguments],
     ) -> None:
         super().__init__(**kwargs)
         self.database = database

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal, Unpack
 
 from airflow_provider_lake.operators.job import LakeJobOperator
+from airflow_provider_lake.task_arguments import TableJobArguments
 from spark_jobs.job_requests.expire_partitions import ExpirePartitionsRequest
 from spark_jobs.job_requests.values import Expiration
 
@@ -38,7 +39,7 @@ class LakeExpirePartitionsOperator(LakeJobOperator):
         max_num: int | None = None,
         batch_size: int | None = None,
         dry_run: bool = False,
-        **kwargs: Any,
+        **kwargs: Unpack[TableJobArguments],
     ) -> None:
         super().__init__(**kwargs)
         self.expiration_time = expiration_time

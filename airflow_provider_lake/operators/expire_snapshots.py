@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Unpack
 
 from airflow_provider_lake.operators.job import LakeJobOperator
+from airflow_provider_lake.task_arguments import TableJobArguments
 from spark_jobs.job_requests.expire_snapshots import ExpireSnapshotsRequest
 from spark_jobs.job_requests.values import PastTime
 
@@ -38,7 +39,7 @@ class LakeExpireSnapshotsOperator(LakeJobOperator):
         older_than: PastTime | None = None,
         limit: int | None = None,
         dry_run: bool = False,
-        **kwargs: Any,
+        **kwargs: Unpack[TableJobArguments],
     ) -> None:
         super().__init__(**kwargs)
         self.retain_max = retain_max

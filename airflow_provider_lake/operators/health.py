@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal, Unpack
 
 from airflow_provider_lake.operators.job import LakeJobOperator
+from airflow_provider_lake.task_arguments import TableJobArguments
 from spark_jobs.job_requests.health import HealthRequest
 
 __all__ = ["LakeHealthOperator"]
@@ -29,7 +30,7 @@ class LakeHealthOperator(LakeJobOperator):
         time_travel: bool = True,
         unknown: bool = False,
         fail_when: Literal["degraded", "unhealthy"] | None = None,
-        **kwargs: Any,
+        **kwargs: Unpack[TableJobArguments],
     ) -> None:
         super().__init__(**kwargs)
         self.time_travel = time_travel

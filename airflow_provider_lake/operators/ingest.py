@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Unpack
 
 from airflow.sdk import BaseHook
 from airflow.sdk.log import mask_secret
 
 from airflow_provider_lake.arguments import LakeArgumentError
 from airflow_provider_lake.operators.job import LakeJobOperator
+from airflow_provider_lake.task_arguments import TableJobArguments
 from spark_jobs.job_requests.ingest import (
     Compression,
     IngestRequest,
@@ -120,7 +121,7 @@ class LakeIngestOperator(LakeJobOperator):
         partition_by: Sequence[str] | None = None,
         table_options: Mapping[str, str] | None = None,
         stage: bool = False,
-        **kwargs: Any,
+        **kwargs: Unpack[TableJobArguments],
     ) -> None:
         super().__init__(**kwargs)
         self.source = source

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import partial
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Unpack
 
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
@@ -22,6 +22,11 @@ from airflow_provider_lake.spark.markers import JobOutput
 from airflow_provider_lake.spark.master import DEFAULT_SPARK_CONNECTION, spark_connection
 from airflow_provider_lake.spark.run import prepared_run
 from airflow_provider_lake.table_job import LakeTableJobMixin
+from airflow_provider_lake.task_arguments import (
+    Engine,
+    SparkTaskArguments,
+    WarehouseJobArguments,
+)
 
 if TYPE_CHECKING:
     from airflow.sdk import Connection, Context
@@ -31,8 +36,6 @@ if TYPE_CHECKING:
     from spark_jobs.runtime.job import JobResult
 
 __all__ = ["Engine", "LakeJobOperator", "LakeWarehouseJobOperator"]
-
-Engine: TypeAlias = Literal["auto", "python", "spark"]
 
 
 class LakeWarehouseJobOperator(LakeJobMixin, LakeSparkArguments, metaclass=RefusingConstruction):
@@ -81,13 +84,14 @@ class LakeWarehouseJobOperator(LakeJobMixin, LakeSparkArguments, metaclass=Refus
         spark_conn_id: str | None = None,
         skip_if_noop: bool = False,
         result_folder: str | None = None,
-        **kwargs: Any,
+        **kwargs: Unpack[SparkTaskArguments],
     ) -> None:
         own = {"spark_conn_id": spark_conn_id, "result_folder": result_folder}
         for_spark = {name: value for name, value in own.items() if value is not None}
         _refuse_what_means_nothing({**kwargs, **for_spark}, engine)
         # Members of the result can be named alone: ``task.output["snapshot_id"]``.
-        super().__init__(**{"multiple_outputs": True, **kwargs})
+        kwargs.setdefault("multiple_outputs", True)
+        super().__init__(**kwargs)
         self.lake_conn_id = lake_conn_id
         self.engine: Engine = engine
         self.spark_conn_id = spark_conn_id
@@ -253,7 +257,7 @@ class LakeJobOperator(LakeTableJobMixin, LakeWarehouseJobOperator):
 
     template_fields: Sequence[str] = ("table", *LakeWarehouseJobOperator.template_fields)
 
-    def __init__(self, *, table: str, **kwargs: Any) -> None:
+    def __init__(self, *, table: str, **kwargs: Unpack[WarehouseJobArguments]) -> None:
         super().__init__(**kwargs)
         self.table = table
 
@@ -265,7 +269,7 @@ def _made(**arguments: Any) -> LakeSparkSubmission:
     return LakeSparkSubmission(**arguments)
 
 
-def _refuse_what_means_nothing(given: dict[str, Any], engine: str) -> None:
+def _refuse_what_means_nothing(given: Mapping[str, object], engine: str) -> None:
     """Refuse arguments of the stock operator that have no meaning here, instead of ignoring
     them.
     """

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal, Unpack
 
 from airflow_provider_lake.lineage import LakeLineageMixin
 from airflow_provider_lake.operators.job import LakeWarehouseJobOperator
+from airflow_provider_lake.task_arguments import WarehouseJobArguments
 from spark_jobs.job_requests.maintain import MaintainRequest
 from spark_jobs.job_requests.values import PastTime
 
@@ -47,7 +48,7 @@ class LakeMaintainOperator(LakeWarehouseJobOperator, LakeLineageMixin):
         expire_consumers: PastTime | None = None,
         fail_when: Literal["degraded", "unhealthy"] | None = None,
         dry_run: bool = False,
-        **kwargs: Any,
+        **kwargs: Unpack[WarehouseJobArguments],
     ) -> None:
         super().__init__(**kwargs)
         self.table = table

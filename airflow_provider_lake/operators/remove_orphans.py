@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Unpack
 
 from airflow_provider_lake.operators.job import LakeJobOperator
+from airflow_provider_lake.task_arguments import TableJobArguments
 from spark_jobs.job_requests.remove_orphans import RemoveOrphansRequest
 from spark_jobs.job_requests.values import Moment, PastTime
 
@@ -40,7 +41,7 @@ class LakeRemoveOrphansOperator(LakeJobOperator):
         max_share: float = 0.5,
         external_paths: bool = False,
         staged_older_than: PastTime | None = None,
-        **kwargs: Any,
+        **kwargs: Unpack[TableJobArguments],
     ) -> None:
         super().__init__(**kwargs)
         self.older_than = older_than

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Unpack
 
 from airflow_provider_lake.operators.job import LakeJobOperator
+from airflow_provider_lake.task_arguments import TableJobArguments
 from spark_jobs.job_requests.common import Partitions
 from spark_jobs.job_requests.rescale import RescaleRequest
 
@@ -33,7 +34,7 @@ class LakeRescaleOperator(LakeJobOperator):
         where: str | None = None,
         partitions: Partitions | None = None,
         dry_run: bool = False,
-        **kwargs: Any,
+        **kwargs: Unpack[TableJobArguments],
     ) -> None:
         super().__init__(**kwargs)
         self.bucket = bucket

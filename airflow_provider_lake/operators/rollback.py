@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Unpack
 
 from airflow_provider_lake.operators.job import LakeJobOperator
+from airflow_provider_lake.task_arguments import TableJobArguments
 from spark_jobs.job_requests.rollback import RollbackRequest
 from spark_jobs.job_requests.values import Moment
 
@@ -38,7 +39,7 @@ class LakeRollbackOperator(LakeJobOperator):
         as_latest: bool = True,
         force: bool = False,
         dry_run: bool = False,
-        **kwargs: Any,
+        **kwargs: Unpack[TableJobArguments],
     ) -> None:
         super().__init__(**kwargs)
         self.snapshot = snapshot

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal, Unpack
 
 from airflow_provider_lake.operators.job import LakeJobOperator
+from airflow_provider_lake.task_arguments import TableJobArguments
 from spark_jobs.job_requests.tag import TagRequest
 from spark_jobs.job_requests.values import Moment
 
@@ -52,7 +53,7 @@ class LakeTagOperator(LakeJobOperator):
         missing_ok: bool = False,
         force: bool = False,
         dry_run: bool = False,
-        **kwargs: Any,
+        **kwargs: Unpack[TableJobArguments],
     ) -> None:
         super().__init__(**kwargs)
         self.action: Literal["create", "delete", "replace", "rename"] = action

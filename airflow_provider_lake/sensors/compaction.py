@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal, Unpack
 
 from airflow_provider_lake.conditions import CompactionNeeded, at_least
 from airflow_provider_lake.sensors.table import LakeTableSensor
+from airflow_provider_lake.task_arguments import TableSensorArguments
 
 __all__ = ["LakeCompactionNeededSensor"]
 
@@ -13,11 +14,18 @@ __all__ = ["LakeCompactionNeededSensor"]
 class LakeCompactionNeededSensor(LakeTableSensor):
     """Waits until a compaction would read at least ``min_files``; returns how much it would read.
 
-    Only metadata is read. ``minor`` counts what is due, ``full`` everything not in its best shape.
+    Only metadata is read.
+
+    :param strategy: ``minor`` counts what is due, ``full`` everything not in its best shape
+    :param min_files: the fewest files that the compaction would read
     """
 
     def __init__(
-        self, *, strategy: Literal["minor", "full"] = "minor", min_files: int = 1, **kwargs: Any
+        self,
+        *,
+        strategy: Literal["minor", "full"] = "minor",
+        min_files: int = 1,
+        **kwargs: Unpack[TableSensorArguments],
     ) -> None:
         super().__init__(**kwargs)
         self.strategy: Literal["minor", "full"] = strategy

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Unpack
 
 from airflow_provider_lake.arguments import LakeArgumentError, is_open
 from airflow_provider_lake.conditions import ConsumerLag, at_least
 from airflow_provider_lake.sensors.table import LakeTableSensor
+from airflow_provider_lake.task_arguments import TableSensorArguments
 from spark_jobs.job_requests.values import check_consumer_name
 
 __all__ = ["LakeConsumerLagSensor"]
@@ -18,9 +19,14 @@ class LakeConsumerLagSensor(LakeTableSensor):
 
     It also waits for a consumer that does not exist yet. If the next snapshot of the consumer has
     expired, the task fails at once, because the consumer cannot continue.
+
+    :param consumer: the name of the consumer
+    :param max_behind: the most snapshots that it has not read
     """
 
-    def __init__(self, *, consumer: str, max_behind: int = 0, **kwargs: Any) -> None:
+    def __init__(
+        self, *, consumer: str, max_behind: int = 0, **kwargs: Unpack[TableSensorArguments]
+    ) -> None:
         super().__init__(**kwargs)
         self.consumer = consumer
         self.max_behind = max_behind

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Unpack
 
 from airflow_provider_lake.conditions import PartitionThere
 from airflow_provider_lake.sensors.table import LakeTableSensor
+from airflow_provider_lake.task_arguments import TableSensorArguments
 
 __all__ = ["LakePartitionSensor"]
 
@@ -14,12 +15,17 @@ __all__ = ["LakePartitionSensor"]
 class LakePartitionSensor(LakeTableSensor):
     """Waits until a partition has rows, or with ``done`` until its ``_SUCCESS`` file exists.
 
-    ``{"dt": "2024-01-31"}`` may name some columns of the partition; with ``done``, it must name
-    all.
+    :param partition: values of partition columns, ``{"dt": "2024-01-31"}``: of some columns, or
+        with ``done`` of all
+    :param done: wait for the ``_SUCCESS`` file
     """
 
     def __init__(
-        self, *, partition: Mapping[str, str | int], done: bool = False, **kwargs: Any
+        self,
+        *,
+        partition: Mapping[str, str | int],
+        done: bool = False,
+        **kwargs: Unpack[TableSensorArguments],
     ) -> None:
         super().__init__(**kwargs)
         self.partition = partition

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any
+from typing import Unpack
 
 from airflow_provider_lake.assets.change import ROW_KINDS, check_kinds
 from airflow_provider_lake.conditions import SnapshotAdvanced, at_least, check_position, to_millis
 from airflow_provider_lake.sensors.table import LakeTableSensor
+from airflow_provider_lake.task_arguments import TableSensorArguments
 
 __all__ = ["LakeSnapshotSensor"]
 
@@ -17,7 +18,13 @@ class LakeSnapshotSensor(LakeTableSensor):
     """Waits until a table has a commit newer than a snapshot, or than a time; returns the change.
 
     Without either it waits for the first commit. Compactions and statistics do not count unless
-    ``kinds`` names them. With ``changelog`` a commit counts if it published changelog rows.
+    ``kinds`` names them.
+
+    :param after_snapshot: the number of the snapshot
+    :param after_position: instead of ``after_snapshot``: a position in the history of the table
+    :param since: a time such as ``"2024-01-31 10:00"``, or epoch milliseconds
+    :param kinds: the kinds of commits that count
+    :param changelog: a commit counts if it published changelog rows
     """
 
     def __init__(
@@ -28,7 +35,7 @@ class LakeSnapshotSensor(LakeTableSensor):
         since: str | int | datetime | None = None,
         kinds: Sequence[str] = ROW_KINDS,
         changelog: bool = False,
-        **kwargs: Any,
+        **kwargs: Unpack[TableSensorArguments],
     ) -> None:
         super().__init__(**kwargs)
         self.after_snapshot = after_snapshot

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from airflow.sdk import BaseSensorOperator, PokeReturnValue
 from airflow.sdk.configuration import conf
@@ -21,6 +21,7 @@ from airflow_provider_lake.conditions import Condition, write_condition
 from airflow_provider_lake.construction import RefusingConstruction
 from airflow_provider_lake.failures import failing_for_good
 from airflow_provider_lake.hooks.lake import LakeHook
+from airflow_provider_lake.task_arguments import WaitArguments
 from airflow_provider_lake.triggers.table import MET, LakeConditionTrigger, look
 
 if TYPE_CHECKING:
@@ -35,6 +36,11 @@ class LakeTableSensor(CheckedArguments, BaseSensorOperator, metaclass=RefusingCo
     It also waits for a table that does not exist yet, and for a storage that does not answer. The
     constructor of a subclass declares the types of its arguments, and ends with
     ``_check_arguments``.
+
+    :param table: ``database.table``
+    :param lake_conn_id: connection of type ``lake``. If ``lake_default`` does not exist, the
+        warehouse is ``./warehouse``
+    :param deferrable: wait in the triggerer, without a worker slot
     """
 
     template_fields: Sequence[str] = ("table", "lake_conn_id", "deferrable")
@@ -45,7 +51,7 @@ class LakeTableSensor(CheckedArguments, BaseSensorOperator, metaclass=RefusingCo
         table: str,
         lake_conn_id: str = LakeHook.default_conn_name,
         deferrable: bool = conf.getboolean("operators", "default_deferrable", fallback=False),
-        **kwargs: Any,
+        **kwargs: Unpack[WaitArguments],
     ) -> None:
         super().__init__(**kwargs)
         self.table = table

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
+from typing import Unpack
 
 from airflow_provider_lake.conditions import WatermarkReached, to_millis
 from airflow_provider_lake.sensors.table import LakeTableSensor
+from airflow_provider_lake.task_arguments import TableSensorArguments
 
 __all__ = ["LakeWatermarkSensor"]
 
 
 class LakeWatermarkSensor(LakeTableSensor):
-    """Waits until the watermark of a table has reached an event time."""
+    """Waits until the watermark of a table has reached an event time.
 
-    def __init__(self, *, watermark: str | int | datetime, **kwargs: Any) -> None:
+    :param watermark: a time such as ``"2024-01-31 10:00"``, or epoch milliseconds
+    """
+
+    def __init__(
+        self, *, watermark: str | int | datetime, **kwargs: Unpack[TableSensorArguments]
+    ) -> None:
         super().__init__(**kwargs)
         self.watermark = watermark
         self._check_arguments()

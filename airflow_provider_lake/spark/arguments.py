@@ -9,11 +9,12 @@ when a job is submitted (``submission.py``).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Unpack
 
 from airflow.sdk import BaseOperator
 
 from airflow_provider_lake.arguments import argument_names
+from airflow_provider_lake.task_arguments import TaskArguments
 
 __all__ = ["SPARK_ARGUMENTS", "LakeSparkArguments"]
 
@@ -59,7 +60,7 @@ class LakeSparkArguments(BaseOperator):
         openlineage_inject_parent_job_info: bool | None = None,
         openlineage_inject_transport_info: bool | None = None,
         durable: bool | None = None,
-        **kwargs: Any,
+        **kwargs: Unpack[TaskArguments],
     ) -> None:
         super().__init__(**kwargs)
         self.application = application

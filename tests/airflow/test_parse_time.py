@@ -4,6 +4,8 @@ import json
 import subprocess
 import sys
 
+import pytest
+
 from tests.airflow.conftest import DAGS
 
 # What a DAG file has loaded from us, and what of the heavy things.
@@ -53,3 +55,26 @@ def test_parsing_all_templates_loads_few_modules_and_no_data_stack():
     ours = [name for name in added if name.startswith("airflow_provider_lake")]
     assert 10 < len(ours) < BUDGET
     assert len(added) < 4 * BUDGET, added
+
+
+ONE_BY_ONE = """
+import importlib, json, pkgutil, sys
+from airflow.sdk import DAG, BaseHook, BaseOperator, BaseSensorOperator, task
+
+package = importlib.import_module("airflow_provider_lake." + sys.argv[1])
+for each in pkgutil.iter_modules(package.__path__):
+    before = set(sys.modules)
+    importlib.import_module(f"{package.__name__}.{each.name}")
+    print(json.dumps([each.name, sorted(set(sys.modules) - before)]))
+"""
+
+
+@pytest.mark.parametrize("package", ["operators", "sensors"])
+def test_an_operator_loads_few_modules_and_each_further_one_hardly_any(package):
+    done = subprocess.run(
+        [sys.executable, "-c", ONE_BY_ONE, package], capture_output=True, text=True, check=True
+    )
+    (first, loaded), *further = [json.loads(line) for line in done.stdout.splitlines()]
+
+    assert len(loaded) <= 40, (first, loaded)
+    assert {name: more for name, more in further if len(more) > 3} == {}
