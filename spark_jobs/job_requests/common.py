@@ -38,9 +38,9 @@ class JobRequest:
     catalog_options: Mapping[str, str] | None = declared(default=None, repr=False)
     """Options of the catalog and its storage; their values appear in no message."""
     engine: Engine = "python"
-    """Reads and writes rows in this process (``python``) or in Spark tasks (``spark``), which also
-    read the manifests and directories of ``remove_orphans``. All other work runs in this process,
-    or in the driver of Spark.
+    """``python`` reads and writes rows in this process, ``spark`` in Spark's tasks, which also read
+    the manifests and directories for ``remove_orphans``. All other work runs in this process, or in
+    Spark's driver.
     """
 
     def __post_init__(self) -> None:
@@ -75,11 +75,13 @@ class CommitKeys:
     """The identity of a commit, by which a retry finds what an earlier attempt published."""
 
     commit_user: str | None = None
-    """The run that commits; a retry with the same pair publishes nothing twice."""
+    """The name of the run, such as a UUID. A retry with the same ``commit_user`` and
+    ``commit_identifier`` (the commit pair) publishes nothing twice.
+    """
     commit_identifier: int | None = None
     """The number of the commit within that run."""
     commit_first_try_millis: int | None = None
-    """A time before the first attempt of that commit, in epoch milliseconds. With it, a retry fails
+    """A time before the first attempt of the commit, in epoch milliseconds. With it, a retry fails
     instead of publishing a second time if snapshots that it must check have expired.
     """
     commit_first_try_head: str | None = None

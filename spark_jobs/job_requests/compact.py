@@ -32,8 +32,8 @@ class CompactRequest(CommitRequest, PartitionsRequest):
     ``hilbert`` sort along a curve through all of them.
     """
     executor: Executor | None = None
-    """With engine ``python``: ``threads`` compacts one bucket per CPU at a time, ``serial`` one.
-    Default: ``threads``.
+    """With engine ``python``: ``threads`` compacts as many buckets at a time as there are CPUs,
+    ``serial`` one. Default: ``threads``.
     """
     dry_run: bool = False
     """Only report what would be done."""
@@ -71,8 +71,8 @@ class CompactDatabaseRequest(JobRequest, CommitKeys):
     idle: Duration | None = None
     """Only partitions without a write for this long, such as ``"1 h"``."""
     executor: Executor | None = None
-    """With engine ``python``: ``threads`` compacts one bucket per CPU at a time, ``serial`` one.
-    Default: ``threads``.
+    """With engine ``python``: ``threads`` compacts as many buckets at a time as there are CPUs,
+    ``serial`` one. Default: ``threads``.
     """
     dry_run: bool = False
     """Only report what would be done."""
@@ -85,13 +85,13 @@ class CompactDatabaseRequest(JobRequest, CommitKeys):
 
 @dataclass(frozen=True, kw_only=True)
 class ChangelogRequest(CommitRequest, PartitionsRequest):
-    """Bring the changelog of a table up to date: compact the files that it does not cover yet."""
+    """Bring the changelog of a table up to date: compact the files whose rows it lacks."""
 
     idle: Duration | None = None
     """Only partitions without a write for this long, such as ``"1 h"``."""
     executor: Executor | None = None
-    """With engine ``python``: ``threads`` compacts one bucket per CPU at a time, ``serial`` one.
-    Default: ``threads``.
+    """With engine ``python``: ``threads`` compacts as many buckets at a time as there are CPUs,
+    ``serial`` one. Default: ``threads``.
     """
     dry_run: bool = False
     """Only report what would be done."""

@@ -22,7 +22,7 @@ class ExpirePartitionsRequest(TableRequest):
     write.
     """
     timestamp_pattern: TimePattern | None = None
-    """Pattern that makes a time of partition values, such as ``"$dt $hour:00:00"``."""
+    """Pattern that builds a time from partition values, such as ``"$dt $hour:00:00"``."""
     timestamp_formatter: TimeFormatter | None = None
     """Format of that time, such as ``"yyyyMMdd"``."""
     max_num: Numbered | None = None

@@ -24,11 +24,11 @@ class ExpireSnapshotsRequest(TableRequest):
     table.
     """
     older_than: PastTime | None = None
-    """Between these limits, delete snapshots that were replaced before this time, or this long ago,
-    such as ``"2 d"``.
+    """Between ``retain_min`` and ``retain_max``, delete snapshots that were replaced before this
+    time, or this long ago, such as ``"2 d"``. Default: the option of the table.
     """
     limit: Numbered | None = None
-    """Delete at most this many snapshots."""
+    """Delete at most this many snapshots. Default: the option of the table."""
     dry_run: bool = False
     """Only report what would be deleted."""
 

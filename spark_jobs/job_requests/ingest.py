@@ -117,13 +117,13 @@ class IngestRequest(CommitRequest):
     source_table: str | None = None
     """Another table of the warehouse, ``database.table``: reads what changed since the last run."""
     consumer: ConsumerName | None = None
-    """With ``source_table``: the name of the consumer that reads it. The position of the consumer
-    moves once the rows are committed. The first run reads all rows.
+    """With ``source_table``: the consumer of that table that stores the position of the reading,
+    which moves after the rows are committed. The first run reads all rows.
     """
     jdbc_url: str | None = None
     """Address of a SQL database: of SQLAlchemy for engine ``python``, of JDBC for ``spark``."""
     jdbc_table: str | None = None
-    """With ``jdbc_url``: the table or view, of which all rows are read, such as ``shop.orders`` or
+    """With ``jdbc_url``: the table or view whose rows are all read, such as ``shop.orders`` or
     ``"My Shop"."Orders"``.
     """
     source_options: Mapping[str, str] | None = declared(default=None, repr=False)
@@ -154,8 +154,8 @@ class IngestRequest(CommitRequest):
     table_options: TableOptionTexts | None = None
     """With ``create``: the options of the table, such as ``{"bucket": "4"}``."""
     stage: bool = False
-    """Write the files of the table, but let the job ``commit`` publish them: the result holds the
-    address of the staged result under ``staged``.
+    """Write the files of the table, but let the job ``commit`` publish them: ``staged`` in the
+    result is the address of the staged result.
     """
 
     def __post_init__(self) -> None:

@@ -14,15 +14,15 @@ __all__ = ["MaintainRequest"]
 
 @dataclass(frozen=True, kw_only=True)
 class MaintainRequest(JobRequest):
-    """Run all maintenance that a table, or the tables of databases, need: expire partitions,
+    """Run all maintenance that a table, or each table of databases, needs: expire partitions,
     compact what is due, expire snapshots, delete orphan files.
     """
 
     table: str | None = None
     """``database.table``, or a branch of it; give this or ``database``."""
     database: RegularExpression | None = None
-    """A regular expression for the whole name of a database: maintains each of its tables, one
-    after the other; a failed table does not stop the next.
+    """A regular expression for the whole names of databases: maintains their tables, one after the
+    other; a failed table does not stop the next.
     """
     including: RegularExpression = ".*"
     """With ``database``, a regular expression for the whole name ``database.table``: only tables
@@ -37,7 +37,7 @@ class MaintainRequest(JobRequest):
     Default: the table's option ``consumer.expiration-time``.
     """
     fail_when: Literal["degraded", "unhealthy"] | None = None
-    """Fail, with the obstacles, if the verdict afterwards is this one or worse."""
+    """Fail, with the remaining problems, if the verdict afterwards is this one or worse."""
     dry_run: bool = False
     """Only report what each step would do."""
 

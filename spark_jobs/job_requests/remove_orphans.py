@@ -24,7 +24,7 @@ class RemoveOrphansRequest(TableRequest):
     dry_run: bool = True
     """Only list the files that would be deleted."""
     running_since: Moment | None = None
-    """Start of the oldest running write: files changed since are kept."""
+    """Start of the oldest running write: files changed since then are kept."""
     allow_younger: bool = False
     """Also delete files of the last day. Stop all writers first."""
     max_share: Share = 0.5

@@ -12,8 +12,8 @@ __all__ = ["RescaleRequest"]
 
 @dataclass(frozen=True, kw_only=True)
 class RescaleRequest(PartitionsRequest):
-    """Rewrite partitions with another number of buckets; a partition that already has it is
-    skipped.
+    """Rewrite partitions with another number of buckets; skip partitions that already have this
+    number.
     """
 
     bucket: Numbered | None = None

@@ -51,7 +51,9 @@ class TagRequest(TableRequest):
     missing_ok: bool = False
     """``delete``: ignore a tag that does not exist."""
     force: bool = False
-    """``delete``, ``replace``: also a tag at which a branch began."""
+    """``delete``, ``replace``: also a tag at which a branch began; ``delete``: also a tag that
+    protects a rollback.
+    """
     dry_run: bool = False
     """``delete``: only report what would be deleted."""
 
