@@ -32,12 +32,12 @@ keys, or the typed request, such as
 
 | option | effect |
 |---|---|
-| `--result-uri` | writes the result to a file, also after a failure (`error`, `message`, \
-`exit_code` and, if a compaction failed at some buckets or tables, the results of the rest) |
+| `--result-uri` | writes the result to this path or URI; after a failure the file has `error`, \
+`message`, `exit_code` and, if a part of the work is done, its result |
 | `--catalog-options-env NAME` | reads `catalog_options` from an environment variable, so that no \
 argument shows a secret |
 | `--source-options-env NAME` | the same for `source_options` |
-| `--watch-parent`, or `LAKE_WATCH_PARENT=1` | ends the job when its parent process has died |
+| `--watch-parent`, or `LAKE_WATCH_PARENT=1` | ends the job when its parent process dies |
 
 During the work a job prints `LAKE_PROGRESS {"done": …, "total": …, "unit": …}` lines to standard
 output, and at its end one line `LAKE_REPORT {…}` with the result:
@@ -46,13 +46,14 @@ output, and at its end one line `LAKE_REPORT {…}` with the result:
 |---|---|
 | `job`, `table` or `database` | the operation and its target |
 | `skipped` | true if there was nothing to do |
-| `reason` | one sentence for the log: the result, or the reason for none |
-| `snapshot_id` | the last published snapshot; null if there is none |
-| `previous_snapshot_id` | the snapshot before the first published one; else the newest |
-| `replayed` | true if an earlier attempt with the same commit pair did it; its report follows |
+| `reason` | one sentence for the log: the result, or why there was nothing to do |
+| `snapshot_id` | the last snapshot that the job published; null if it published none |
+| `previous_snapshot_id` | the snapshot before the first published one; if none was published, the \
+newest |
+| `replayed` | true if an earlier attempt with the same commit pair had published the commit |
 | `seconds` | the duration |
-| `report` | the library's own report; a list of more than 100 members is cut, and `left_out` has \
-the number of omitted members |
+| `report` | the library's own report; of a long list it has the first 100 members, and `left_out` \
+has the number of omitted ones |
 
 | exit code | meaning |
 |---|---|
@@ -61,7 +62,7 @@ the number of omitted members |
 | 20 | repeated conflicts with other writers: run it again |
 | 30 | wrong request: a retry cannot help |
 | 1 | any other error; the result, if there is one, has the finished work |
-| 143 | stopped by SIGTERM, or the parent process had died |
+| 143 | stopped by SIGTERM, or because the parent process died |
 
 Times are ISO-8601 text (UTC unless they have a zone) or epoch milliseconds. Write an age as
 `"7 d"`.
@@ -85,7 +86,8 @@ def _job(job: Job[Any]) -> Iterator[str]:
     summary = " ".join((job.request.__doc__ or "").split())
     shared = [of for kind, of in zip(_SHARED, _OF, strict=True) if issubclass(job.request, kind)]
     yield from (f"## `{job.name}`", "", summary, "")
-    yield f"Besides the keys {', and '.join(shared)}:"
+    *before, last = shared
+    yield f"Besides the keys {', '.join(before)}{' and ' if before else ''}{last}:"
     yield from ("", *_table(job.request, None), "")
     yield from ("```json", json.dumps(dict(job.example)), "```")
 

@@ -27,7 +27,8 @@ class LakeTagOperator(LakeJobOperator):
     :param exist_ok: ``create``: do nothing if the tag exists
     :param new_name: ``rename``: the new name
     :param missing_ok: ``delete``: ignore a tag that does not exist
-    :param force: ``delete``, ``replace``: also a tag at which a branch began
+    :param force: ``delete``, ``replace``: also a tag at which a branch began, or that protects a
+        rollback
     :param dry_run: ``delete``: only report what would be deleted
     """
 

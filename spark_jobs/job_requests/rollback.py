@@ -30,7 +30,7 @@ class RollbackRequest(CommitRequest):
     as_latest: bool = True
     """Publish the old rows as a new snapshot; ``false`` deletes the newer snapshots instead."""
     force: bool = False
-    """Delete the newer snapshots even if tags or branches began at them."""
+    """With ``as_latest`` false: delete the newer snapshots even if tags or branches need them."""
     dry_run: bool = False
     """Only report what would be done."""
 

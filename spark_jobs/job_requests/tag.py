@@ -51,9 +51,7 @@ class TagRequest(TableRequest):
     missing_ok: bool = False
     """``delete``: ignore a tag that does not exist."""
     force: bool = False
-    """``delete``, ``replace``: also a tag at which a branch began; ``delete``: also a tag that
-    protects a rollback.
-    """
+    """``delete``, ``replace``: also a tag at which a branch began, or that protects a rollback."""
     dry_run: bool = False
     """``delete``: only report what would be deleted."""
 
