@@ -117,7 +117,7 @@ class IngestRequest(CommitRequest):
     source_table: str | None = None
     """Another table of the warehouse, ``database.table``: reads what changed since the last run."""
     consumer: ConsumerName | None = None
-    """With ``source_table``: the consumer, in that table, that keeps the position of this reader. It
+    """With ``source_table``: the consumer of that table that keeps the position of this reader. It
     moves after the rows are committed. The first run reads all rows.
     """
     jdbc_url: str | None = None
