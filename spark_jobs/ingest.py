@@ -52,10 +52,11 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _ingest(wanted: IngestRequest, spark: SparkSession | None) -> Outcome:
+    from spark_jobs.ingestion.schema_change import hinting_at_change
     from spark_jobs.runtime.spark_session import sessions
 
     catalog = open_warehouse(wanted)
-    with sessions(spark, f"ingest {wanted.table}") as started:
+    with sessions(spark, f"ingest {wanted.table}") as started, hinting_at_change(wanted):
         if wanted.source_table is not None:
             from spark_jobs.ingestion.table_changes import follow_changes
 

@@ -16,6 +16,7 @@ from spark_jobs.job_requests.ingest import (
     Compression,
     IngestRequest,
     MessageFormat,
+    OnSchemaChange,
     Replaced,
     SourceFormat,
 )
@@ -77,6 +78,9 @@ class LakeIngestOperator(LakeJobOperator):
     :param overwrite: replace rows in the same commit: ``partitions`` replaces all rows of the
         partitions that get rows, ``table`` all rows of the table, also by a source without rows.
         Default: add the rows
+    :param on_schema_change: for files and SQL tables whose columns differ from the table's:
+        ``fail`` refuses new columns and values that do not fit, ``add`` adds the new columns,
+        ``widen`` also widens types. Change messages and ``source_table`` always add and widen
     :param create: create the table, and its database, from the columns of the source if it does not
         exist
     :param primary_key: with ``create``: the primary key of the table
@@ -116,6 +120,7 @@ class LakeIngestOperator(LakeJobOperator):
         files_per_batch: int | None = None,
         poll: str | None = None,
         overwrite: Replaced | None = None,
+        on_schema_change: OnSchemaChange = "fail",
         create: bool = False,
         primary_key: Sequence[str] | None = None,
         partition_by: Sequence[str] | None = None,
@@ -144,6 +149,7 @@ class LakeIngestOperator(LakeJobOperator):
         self.files_per_batch = files_per_batch
         self.poll = poll
         self.overwrite = overwrite
+        self.on_schema_change = on_schema_change
         self.create = create
         self.primary_key = primary_key
         self.partition_by = partition_by

@@ -12,14 +12,12 @@ import lakeformat as lake
 from lakeformat.files.foreign.inferred_columns import rounded_numbers, rounded_refusal
 from lakeformat.files.foreign.text_checks import times_as_text
 from lakeformat.types.arrow_types import from_arrow_type
-from lakeformat.types.types import AtomicType, DataType, TypeName, atomic
+from lakeformat.types.types import AtomicType, DataType
 from spark_jobs.cdc.changes import MessageChanges
 from spark_jobs.cdc.declared import Declared, type_text
-from spark_jobs.ingestion.type_widening import widest
+from spark_jobs.ingestion.type_widening import narrowest_integer, widest
 
 __all__ = ["MessageColumn", "MessageColumns"]
-
-_INTEGERS = ((TypeName.TINYINT, 7), (TypeName.SMALLINT, 15), (TypeName.INT, 31))
 
 
 @dataclass(slots=True)
@@ -61,10 +59,7 @@ class MessageColumn:
     @property
     def integer(self) -> AtomicType:
         """The narrowest type for all whole numbers found."""
-        for name, bits in _INTEGERS:
-            if -(1 << bits) <= self.least and self.most < 1 << bits:
-                return atomic(name)
-        return atomic(TypeName.BIGINT)
+        return narrowest_integer(self.least, self.most)
 
     def note(self, values: pa.Array) -> None:
         """Add values of the column."""

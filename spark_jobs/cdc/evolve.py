@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
 import pyarrow as pa
@@ -23,15 +23,14 @@ from lakeformat.types.types import (
 )
 from spark_jobs.cdc.columns import MessageColumn, MessageColumns
 from spark_jobs.cdc.declared import type_text
-from spark_jobs.ingestion.type_widening import widest
+from spark_jobs.ingestion.type_widening import INTEGERS, widest
 
-__all__ = ["changes_for", "declaration"]
+__all__ = ["changes_for", "declaration", "evolved", "parts_beside"]
 
 T = TypeName
 _Path: TypeAlias = tuple[str, ...]
 
-_INTEGERS = (T.TINYINT, T.SMALLINT, T.INT, T.BIGINT)
-_OF_NUMBERS = {*_INTEGERS, T.DECIMAL, T.FLOAT, T.DOUBLE}
+_OF_NUMBERS = {*INTEGERS, T.DECIMAL, T.FLOAT, T.DOUBLE}
 _TIMES = {T.DATE, T.TIME, T.TIMESTAMP, T.TIMESTAMP_LTZ}
 _OF_TEXTS = {T.CHAR, T.VARCHAR}
 _ALSO_AS_TEXT = {T.DECIMAL, T.BINARY, T.VARBINARY, *_TIMES}
@@ -60,6 +59,27 @@ def changes_for(
             + ". Change the table first, or leave out these columns of the messages"
         )
     return changes
+
+
+def evolved(
+    catalog: lake.Catalog,
+    name: str,
+    changes_of: Callable[[lake.Table], list[SchemaChange]],
+) -> lake.Table:
+    """Return the newest state of a table, changed as rows need it; another run may have done so
+    already.
+    """
+    table = catalog.table(name)
+    changes = changes_of(table)
+    if not changes:
+        return table
+    try:
+        return catalog.alter_table(name, *changes)
+    except lake.LakeError:
+        table = catalog.table(name)
+        if changes_of(table):
+            raise
+        return table
 
 
 def _require_needed(table: lake.Table, columns: MessageColumns) -> None:
@@ -96,7 +116,7 @@ def _changes_inside(
     column: MessageColumn, found: DataType, there: DataType
 ) -> Iterator[SchemaChange]:
     """Yield the changes of each part of a nested column; undeclared parts keep the table's type."""
-    for path, part, old in _parts_beside(found, there, (column.name,)):
+    for path, part, old in parts_beside(found, there, (column.name,)):
         if old is None:
             yield _added(column, path, part)
         elif column.is_declared or type(part) is not type(old):
@@ -131,7 +151,7 @@ def _wanted(column: MessageColumn, there: DataField, texts_hold_all: bool) -> Da
 def _is_small_number(declared: DataType, there: DataType, texts_hold_all: bool) -> bool:
     """Return True for MySQL's tinyint(1), given as text, in a column of integers: its text fits."""
     names = [each.name for each in (declared, there) if isinstance(each, AtomicType)]
-    return texts_hold_all and len(names) == 2 and names[0] is T.BOOLEAN and names[1] in _INTEGERS
+    return texts_hold_all and len(names) == 2 and names[0] is T.BOOLEAN and names[1] in INTEGERS
 
 
 def _is_decimal(type: DataType) -> bool:
@@ -144,7 +164,7 @@ def _by_values(
     """Return a type that holds the values found in JSON, for a column without a declared type."""
     if not isinstance(found, AtomicType):
         raise _differs(column, column.name, type, found)
-    if found.name is T.BIGINT and type.name in _INTEGERS:
+    if found.name is T.BIGINT and type.name in INTEGERS:
         return widest(type, column.integer)
     if found.name is T.BIGINT and type.name is T.BOOLEAN and 0 <= column.least <= column.most <= 1:
         return None
@@ -175,7 +195,7 @@ def declaration(type: DataType) -> str | pa.DataType:
     return type_text(type) if isinstance(type, AtomicType) else to_arrow_type(type)
 
 
-def _parts_beside(
+def parts_beside(
     found: DataType, there: DataType, path: _Path
 ) -> Iterator[tuple[_Path, DataType, DataType | None]]:
     """Yield path and types of each part of a column down to the parts that only one of them
@@ -185,16 +205,16 @@ def _parts_beside(
     messages mean nothing.
     """
     if isinstance(found, ArrayType) and isinstance(there, ArrayType):
-        yield from _parts_beside(found.element, there.element, (*path, "element"))
+        yield from parts_beside(found.element, there.element, (*path, "element"))
     elif isinstance(found, MapType) and isinstance(there, MapType):
         yield (*path, "key"), found.key, there.key
-        yield from _parts_beside(found.value, there.value, (*path, "value"))
+        yield from parts_beside(found.value, there.value, (*path, "value"))
     elif isinstance(found, RowType) and isinstance(there, RowType):
         parts = {part.name: part.type for part in there.fields}
         for part in found.fields:
             inner = (*path, part.name)
             if part.name in parts:
-                yield from _parts_beside(part.type, parts[part.name], inner)
+                yield from parts_beside(part.type, parts[part.name], inner)
             else:
                 yield inner, part.type, None
     else:

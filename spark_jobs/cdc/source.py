@@ -105,21 +105,11 @@ class MessageFiles:
             return [(name, str(declaration(type))) for name, type in found if type is not None]
         return pa.schema([(name, to_arrow_type(type)) for name, type in found if type is not None])
 
-    def widen(self, catalog: lake.Catalog, name: str) -> lake.Table:
-        """Widen the table as the messages need it; another run may have done so already."""
-        table = catalog.table(name)
-        envelope = _FORMATS[self.format]
+    def changes_for(self, table: lake.Table) -> list[lake.SchemaChange]:
+        """Return the schema changes that the messages need."""
         self._require_whole_rows(table)
-        changes = changes_for(table, self.columns, texts_hold_all=envelope.texts_hold_all)
-        if not changes:
-            return table
-        try:
-            return catalog.alter_table(name, *changes)
-        except lake.LakeError:
-            table = catalog.table(name)
-            if changes_for(table, self.columns, texts_hold_all=envelope.texts_hold_all):
-                raise
-            return table
+        texts_hold_all = _FORMATS[self.format].texts_hold_all
+        return changes_for(table, self.columns, texts_hold_all=texts_hold_all)
 
     def rows(self, table: lake.Table) -> Iterator[pa.RecordBatch]:
         """Yield every row with its kind, as columns of the table."""

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import lakeformat as lake
 from lakeformat.tables.arguments import Overwritten
+from lakeformat.types.arrow_types import from_arrow_type
 from spark_jobs.frames.spark_write import write_rows
 from spark_jobs.ingestion.jdbc_table import find_jdbc_table
+from spark_jobs.ingestion.schema_change import changes_for_types
 from spark_jobs.ingestion.sql_table import SqlTable, no_table, require_table_name
 
 if TYPE_CHECKING:
@@ -41,6 +43,7 @@ class JdbcFrame:
     def __init__(self, started: Sessions, wanted: IngestRequest) -> None:
         options = dict(wanted.source_options or {})
         self._has_custom_types = any(key.lower() == _CUSTOM_TYPES for key in options)
+        self._on_change = wanted.on_schema_change
         self._asked = str(wanted.jdbc_table)
         self._source = find_jdbc_table(wanted)
         self._frame = _loaded(started, wanted, options, self._source)
@@ -53,8 +56,12 @@ class JdbcFrame:
             return self._source.new_columns()
         return to_arrow_schema(self._frame.schema)
 
-    def fitted(self, catalog: lake.Catalog, table: lake.Table, name: str) -> lake.Table:
-        return table
+    def changes_for(self, table: lake.Table) -> list[lake.SchemaChange]:
+        """Return the schema changes that the table needs to take the rows."""
+        if self._source is not None and not self._has_custom_types:
+            return changes_for_types(table, self._source.types_for(table), self._on_change)
+        types = {field.name: from_arrow_type(field.type) for field in self.new_columns()}
+        return changes_for_types(table, types, self._on_change)
 
     def written(self, table: lake.Table, overwrite: Overwritten | None) -> list[lake.CommitMessage]:
         """Write the rows and return the uncommitted files."""

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 import pyarrow as pa
 
 import lakeformat as lake
+from spark_jobs.ingestion.schema_change import changes_for_types
 from spark_jobs.ingestion.source_files import SourceFiles, find_paths, find_source
 from spark_jobs.runtime.progress import report_progress
 
 if TYPE_CHECKING:
     from lakeformat.executor import Executor
-    from spark_jobs.job_requests.ingest import IngestRequest
+    from spark_jobs.job_requests.ingest import IngestRequest, OnSchemaChange
 
 __all__ = ["FileRows", "MessageRows", "RowSource", "rows_of", "target_table"]
 
@@ -25,8 +26,8 @@ class Columns(Protocol):
         """Return the columns of a table that does not exist yet."""
         ...
 
-    def fitted(self, catalog: lake.Catalog, table: lake.Table, name: str) -> lake.Table:
-        """Return the table, widened if the rows need it."""
+    def changes_for(self, table: lake.Table) -> list[lake.SchemaChange]:
+        """Return the schema changes that the table needs to take the rows."""
         ...
 
 
@@ -42,18 +43,22 @@ class RowSource(Columns, Protocol):
 
 
 class FileRows:
-    """Rows of plain files, which never widen the table."""
+    """Rows of plain files."""
 
     kinds: str | None = None
 
-    def __init__(self, files: SourceFiles) -> None:
+    def __init__(self, files: SourceFiles, on_change: OnSchemaChange) -> None:
         self.files = files
+        self._on_change = on_change
 
     def new_columns(self) -> Any:
         return self.files.columns()
 
-    def fitted(self, catalog: lake.Catalog, table: lake.Table, name: str) -> lake.Table:
-        return table
+    def changes_for(self, table: lake.Table) -> list[lake.SchemaChange]:
+        if self._on_change == "fail":
+            return []
+        found = self.files.types_for(table.schema, widens=self._on_change == "widen")
+        return changes_for_types(table, found, self._on_change)
 
     def batches(self, table: lake.Table) -> Iterator[pa.RecordBatch]:
         for number, path in enumerate(self.files.paths, 1):
@@ -89,8 +94,8 @@ class MessageRows:
     def new_columns(self) -> Any:
         return self.files.new_columns()
 
-    def fitted(self, catalog: lake.Catalog, table: lake.Table, name: str) -> lake.Table:
-        return self.files.widen(catalog, name)
+    def changes_for(self, table: lake.Table) -> list[lake.SchemaChange]:
+        return self.files.changes_for(table)
 
     def batches(self, table: lake.Table) -> Iterator[pa.RecordBatch]:
         return self.files.rows(table)
@@ -114,13 +119,14 @@ def rows_of(
         return MessageRows(wanted, list(keys), paths, executor)
     assert wanted.source is not None
     options = wanted.catalog_options
-    return FileRows(find_source(wanted.source, wanted.file_format, paths, options, wanted.dialect))
+    files = find_source(wanted.source, wanted.file_format, paths, options, wanted.dialect)
+    return FileRows(files, wanted.on_schema_change)
 
 
 def target_table(
     catalog: lake.Catalog, table: lake.Table | None, wanted: IngestRequest, rows: Columns
 ) -> lake.Table:
-    """Return the table for the rows; create or widen it, unless another run has done so."""
+    """Return the table for the rows; create or change it, unless another run has done so."""
     if table is None:
         columns = rows.new_columns()
         catalog.create_database(wanted.table.partition(".")[0], exist_ok=True)
@@ -132,4 +138,8 @@ def target_table(
             options=wanted.table_options,
             exist_ok=True,
         )
-    return rows.fitted(catalog, table, wanted.table)
+    if wanted.holds_messages or wanted.on_schema_change != "fail":
+        from spark_jobs.cdc.evolve import evolved
+
+        return evolved(catalog, wanted.table, rows.changes_for)
+    return table

@@ -8,16 +8,18 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING
+
+import pyarrow as pa
 
 import lakeformat as lake
 from lakeformat.files.foreign.dialect import CSV_AND_PLAIN, SourceFormat, TextDialect, format_of
 from spark_jobs.ingestion.remote_files import is_remote, opener_of, remote_paths
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from lakeformat import TableSchema
+    from lakeformat.types.types import DataType
 
 __all__ = ["SourceFiles", "find_paths", "find_source"]
 
@@ -40,6 +42,40 @@ class SourceFiles:
 
         opener = partial(opener_of, options=self.options)
         return infer_columns(self.paths, self.format, self.dialect, opener=opener)
+
+    def types_for(self, schema: TableSchema, *, widens: bool) -> Mapping[str, DataType]:
+        """Return the types of columns that the table may lack; with ``widens`` also the types that
+        values of its own columns need.
+        """
+        from lakeformat.files.foreign.inferred_columns import infer_columns
+        from lakeformat.types.arrow_types import from_arrow_type
+
+        if self.format == "parquet":
+            return {field.name: from_arrow_type(field.type) for field in self.columns()}
+        known, found = schema.arrow_schema(), pa.schema([])
+        if self.dialect.header:
+            opener = partial(opener_of, options=self.options)
+            found = infer_columns(self.paths, self.format, self.dialect, opener=opener, known=known)
+        new = {field.name: from_arrow_type(field.type) for field in found}
+        return {**new, **self._needed_types(schema, found)} if widens else new
+
+    def _needed_types(self, schema: TableSchema, new: pa.Schema) -> Mapping[str, DataType]:
+        from lakeformat.files.foreign.rows import read_rows
+        from spark_jobs.ingestion.needed_types import needed_types, readable_columns
+
+        columns = readable_columns(schema.arrow_schema(), schema.fields)
+        columns = pa.schema([*columns, *new])
+        batches = chain.from_iterable(
+            read_rows(
+                path,
+                self.format,
+                columns,
+                self.dialect,
+                opener=opener_of(path, self.options),
+            )
+            for path in self.paths
+        )
+        return needed_types(batches, schema.fields)
 
     def rows(
         self, schema: TableSchema, paths: Iterable[str], encoded: Collection[str] = ()

@@ -90,8 +90,8 @@ class _InTasks:
     def new_columns(self) -> Any:
         return self._rows.new_columns()
 
-    def fitted(self, catalog: lake.Catalog, table: lake.Table, name: str) -> lake.Table:
-        return self._rows.fitted(catalog, table, name)
+    def changes_for(self, table: lake.Table) -> list[lake.SchemaChange]:
+        return self._rows.changes_for(table)
 
     def written(self, table: lake.Table, overwrite: Overwritten | None) -> list[lake.CommitMessage]:
         """Write the files in tasks; messages of one key keep their order."""

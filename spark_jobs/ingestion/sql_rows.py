@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 import lakeformat as lake
+from spark_jobs.ingestion.schema_change import changes_for_types
 from spark_jobs.ingestion.sql_table import find_sql_table, unavailable
 
 if TYPE_CHECKING:
@@ -27,13 +28,16 @@ class SqlRows:
         assert wanted.jdbc_url is not None
         assert wanted.jdbc_table is not None
         self._engine = _connect(wanted.jdbc_url, dict(wanted.source_options or {}))
+        self._on_change = wanted.on_schema_change
         self._source = find_sql_table(self._engine, wanted.jdbc_table)
 
     def new_columns(self) -> Any:
         return self._source.new_columns()
 
-    def fitted(self, catalog: lake.Catalog, table: lake.Table, name: str) -> lake.Table:
-        return table
+    def changes_for(self, table: lake.Table) -> list[lake.SchemaChange]:
+        """Return the schema changes that the table needs to take the rows."""
+        found = self._source.types_for(table)
+        return changes_for_types(table, found, self._on_change)
 
     def batches(self, table: lake.Table) -> Iterator[pa.RecordBatch]:
         import sqlalchemy as sql

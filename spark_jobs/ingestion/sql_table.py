@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 import lakeformat as lake
+from lakeformat.types.type_text import parse_type
 
 if TYPE_CHECKING:
     from sqlalchemy import Engine, Table
     from sqlalchemy.engine import Inspector
+
+    from lakeformat.types.types import DataType
 
 __all__ = ["SqlTable", "find_sql_table", "no_table", "require_table_name", "unavailable"]
 
@@ -60,13 +64,25 @@ class SqlTable:
         """Return the columns of a new table for these rows."""
         return [(column.name, _type_of(column)) for column in self.columns]
 
+    def types_for(self, table: lake.Table) -> dict[str, DataType]:
+        """Return the types of the columns; of those that the table has only types with a default
+        here.
+        """
+        there = {field.name for field in table.schema.fields}
+        found: dict[str, DataType] = {}
+        for column in self.columns:
+            with suppress(lake.InvalidRequestError) if column.name in there else nullcontext():
+                found[column.name] = parse_type(_type_of(column))
+        return found
+
     def require_columns_of(self, table: lake.Table) -> None:
         """Refuse columns that the target table does not have."""
         known = {field.name for field in table.schema.fields}
         if strange := [each.name for each in self.columns if each.name not in known]:
             raise lake.InvalidRequestError(
                 f"{self.asked} has columns that {table.location} does not have: "
-                f"{', '.join(strange)}. Add them to the table, or read a view without them"
+                f"{', '.join(strange)}. Add them to the table with on_schema_change='add', or read "
+                "a view without them"
             )
 
 

@@ -6,12 +6,15 @@ from dataclasses import replace
 
 from lakeformat.types.types import AtomicType, DataType, TypeName, atomic, with_nullability
 
-__all__ = ["widest"]
+__all__ = ["INTEGERS", "MOST_DIGITS", "narrowest_integer", "widest"]
 
 T = TypeName
-_INTEGERS = (T.TINYINT, T.SMALLINT, T.INT, T.BIGINT)
+INTEGERS = (T.TINYINT, T.SMALLINT, T.INT, T.BIGINT)
+"""The types of whole numbers, the narrowest first."""
+MOST_DIGITS = 38
+"""The most digits of a DECIMAL."""
+_BITS = (7, 15, 31, 63)
 _DIGITS = {T.TINYINT: 3, T.SMALLINT: 5, T.INT: 10, T.BIGINT: 19}
-_MOST_DIGITS = 38
 _SAME_KIND = ({T.CHAR, T.VARCHAR}, {T.BINARY, T.VARBINARY})
 
 
@@ -26,11 +29,17 @@ def widest(one: DataType, other: DataType) -> DataType | None:
     return _widest(one, other)
 
 
+def narrowest_integer(least: int, most: int) -> AtomicType:
+    """Return the narrowest type of whole numbers from ``least`` to ``most``, at most BIGINT."""
+    fits = (b for b in _BITS if -(1 << b) <= least and most < 1 << b)
+    return atomic(INTEGERS[_BITS.index(next(fits, _BITS[-1]))])
+
+
 def _widest(one: AtomicType, other: AtomicType) -> AtomicType | None:
     names = {one.name, other.name}
-    if names <= {*_INTEGERS}:
-        return max(one, other, key=lambda each: _INTEGERS.index(each.name))
-    if names <= {T.DECIMAL, *_INTEGERS}:
+    if names <= {*INTEGERS}:
+        return max(one, other, key=lambda each: INTEGERS.index(each.name))
+    if names <= {T.DECIMAL, *INTEGERS}:
         return _decimal(one, other)
     if names == {T.FLOAT, T.DOUBLE}:
         return atomic(T.DOUBLE)
@@ -47,7 +56,7 @@ def _widest(one: AtomicType, other: AtomicType) -> AtomicType | None:
 def _decimal(one: AtomicType, other: AtomicType) -> AtomicType | None:
     whole = max(_whole_digits(one), _whole_digits(other))
     scale = max(_scale(one), _scale(other))
-    return atomic(T.DECIMAL, whole + scale, scale) if whole + scale <= _MOST_DIGITS else None
+    return atomic(T.DECIMAL, whole + scale, scale) if whole + scale <= MOST_DIGITS else None
 
 
 def _whole_digits(type: AtomicType) -> int:

@@ -29,6 +29,7 @@ __all__ = [
     "Compression",
     "IngestRequest",
     "MessageFormat",
+    "OnSchemaChange",
     "Replaced",
     "SourceFormat",
 ]
@@ -39,6 +40,7 @@ MessageFormat: TypeAlias = Literal["debezium-json", "canal-json", "maxwell-json"
 SourceFormat: TypeAlias = Literal["parquet", "csv", "json"]
 Compression: TypeAlias = Literal["none", "gzip", "bz2", "zstd"]
 Replaced: TypeAlias = Literal["partitions", "table"]
+OnSchemaChange: TypeAlias = Literal["fail", "add", "widen"]
 DIALECT_NAMES = (
     "delimiter",
     "quote",
@@ -56,6 +58,7 @@ _ONLY_WITH = {
     "messages_of": ("source",),
     "stage": ("source", "jdbc_url"),
     "overwrite": ("source", "jdbc_url"),
+    "on_schema_change": ("source", "jdbc_url"),
     "checkpoint": ("source",),
     "files_per_batch": ("source",),
     "poll": ("source", "source_table"),
@@ -145,6 +148,11 @@ class IngestRequest(CommitRequest):
     """Replace rows in the same commit: ``partitions`` replaces all rows of the partitions that get
     rows, ``table`` all rows of the table, also by a source without rows. Default: add the rows.
     """
+    on_schema_change: OnSchemaChange = "fail"
+    """For files and SQL tables whose columns differ from the table's: ``fail`` refuses new columns
+    and values that do not fit, ``add`` adds the new columns, ``widen`` also widens types. Change
+    messages and ``source_table`` always add and widen.
+    """
     create: bool = False
     """Create the table, and its database, from the columns of the source if it does not exist."""
     primary_key: KeyColumns | None = None
@@ -217,6 +225,11 @@ class IngestRequest(CommitRequest):
             raise refusal("keys 'stage' and 'checkpoint' exclude each other: leave one of them out")
         if self.overwrite is not None:
             self._require_all_rows()
+        if self.on_schema_change != "fail" and self.holds_messages:
+            raise refusal(
+                f"key 'on_schema_change' cannot be used with format {self.format!r}: change "
+                "messages always add new columns and widen types"
+            )
 
     def _require_all_rows(self) -> None:
         """Refuse an overwrite by a source that may hold only a part of the rows."""

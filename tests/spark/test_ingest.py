@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import lakeformat as lake
@@ -275,3 +276,22 @@ def test_tasks_without_rows_empty_the_table_but_no_partition(
     for overwrite, left in (("partitions", [1]), ("table", [])):
         run(request_for("none.csv", overwrite=overwrite, engine="spark"), spark)
         assert rows_of(warehouse)["id"].to_pylist() == left
+
+
+@pytest.mark.parametrize("file_format", ["parquet", "csv"])
+def test_tasks_write_new_and_wider_columns(tmp_path, warehouse, request_for, spark, file_format):
+    catalog = lake.open_catalog(warehouse)
+    catalog.create_database("shop")
+    catalog.create_table("shop.orders", [("id", "INT")])
+    rows = pa.table({"id": [3_000_000_000], "note": ["a"]})
+    if file_format == "csv":
+        (tmp_path / "new.csv").write_text("id,note\n3000000000,a\n")
+    else:
+        pq.write_table(rows, tmp_path / "new.parquet")
+    (tmp_path / "small.csv").write_text("id,note\n3,a\n")
+
+    with pytest.raises(lake.InvalidRequestError, match="With on_schema_change='add' the job adds"):
+        run(request_for("small.csv", engine="spark"), spark)
+    run(request_for("new.*", engine="spark", on_schema_change="widen"), spark)
+
+    assert rows_of(warehouse).equals(rows)

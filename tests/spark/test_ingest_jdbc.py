@@ -58,3 +58,18 @@ def test_a_missing_driver_is_refused_with_what_to_add(warehouse, spark):
 def test_an_address_of_the_other_engine_is_refused(warehouse, spark):
     with pytest.raises(lake.InvalidRequestError, match="write a JDBC address"):
         run(request_for(warehouse, "sqlite:///x"), spark)
+
+
+def test_new_columns_are_added_and_types_widened(warehouse, orders, spark):
+    catalog = lake.open_catalog(warehouse)
+    catalog.create_database("shop")
+    catalog.create_table("shop.orders", [("id", "INT")])
+    request = request_for(warehouse, orders, create=False)
+
+    with pytest.raises(lake.InvalidRequestError, match="With on_schema_change='add' the job adds"):
+        run(request, spark)
+    run({**request, "on_schema_change": "widen"}, spark)
+
+    found = catalog.table("shop.orders").scan().to_arrow()
+    assert [str(each) for each in found.schema.types] == ["int64", "string"]
+    assert found.num_rows == 3

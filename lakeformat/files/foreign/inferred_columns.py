@@ -40,6 +40,7 @@ _ZERO = r"^-?[0.]+(?:[eE].*)?$"
 _NOT_FINITE = ["nan", "NaN", "inf", "-inf"]
 _DOUBLE_DIGITS = 15
 _DOUBLE_SMALLEST = 1e-290
+_NO_COLUMNS = pa.schema([])
 
 
 def infer_columns(
@@ -48,8 +49,11 @@ def infer_columns(
     dialect: TextDialect = CSV_AND_PLAIN,
     *,
     opener: Callable[[str], Opener | None] = lambda path: None,
+    known: pa.Schema = _NO_COLUMNS,
 ) -> pa.Schema:
-    """Return the columns of all files together; ``opener`` opens a file of another storage."""
+    """Return the columns of all files together, without the ``known`` ones; ``opener`` opens a file
+    of another storage.
+    """
     if source_format == "csv" and not dialect.header:
         raise InvalidRequestError(
             "files without a header have no column names: create the table first, then ingest"
@@ -64,21 +68,22 @@ def infer_columns(
             with naming(path):
                 columns = _columns_of(path, source_format, dialect)
                 columns.names  # noqa: B018 - decodes them: here it is known which file they are of
-                found.append(columns)
+                found.append(pa.schema([c for c in columns if c.name not in known.names]))
         try:
             merged = pa.unify_schemas(found, promote_options="permissive")
         except (pa.ArrowInvalid, pa.ArrowTypeError) as reason:
             raise InvalidRequestError(
                 f"the files' columns differ in type: {reason}; create the table first, then ingest"
             ) from None
-        for path in files:
+        for path in files if len(merged) else ():
             with naming(path):
-                merged = _EXACT[source_format](path, merged, dialect)
+                merged = _EXACT[source_format](path, merged, dialect, known)
     empty = [field.name for field in merged if pa.types.is_null(field.type)]
     if empty:
         raise InvalidRequestError(
             f"no value shows the type of column {', '.join(map(repr, empty))}: "
-            "create the table first, then ingest"
+            + ("add it to the table first" if len(known) else "create the table first")
+            + ", then ingest"
         )
     return merged
 
@@ -102,7 +107,7 @@ def _columns_of(path: str, source_format: SourceFormat, dialect: TextDialect) ->
         return times_as_text(reader.schema)  # text that looks like a time stays text
 
 
-def _exact_csv(path: str, columns: pa.Schema, dialect: TextDialect) -> pa.Schema:
+def _exact_csv(path: str, columns: pa.Schema, dialect: TextDialect, known: pa.Schema) -> pa.Schema:
     """Return the columns; a column with a number that prints otherwise than in the file is a
     STRING.
     """
@@ -153,12 +158,12 @@ def _all(answers: pa.Array) -> bool:
 _FITS = {pa.int64(): _are_whole, pa.float64(): _are_doubles}
 
 
-def _exact_json(path: str, columns: pa.Schema, dialect: TextDialect) -> pa.Schema:
+def _exact_json(path: str, columns: pa.Schema, dialect: TextDialect, known: pa.Schema) -> pa.Schema:
     """Raise for a column with whole numbers that Arrow read as DOUBLE and may have rounded."""
     if any(_holds_doubles(field.type) for field in columns):
-        for batch in read_json(path, columns):
-            for name, values in zip(batch.schema.names, batch.columns, strict=True):
-                for found in rounded_numbers(values, name):
+        for batch in read_json(path, pa.schema([*known, *columns])):
+            for name in columns.names:
+                for found in rounded_numbers(batch.column(name), name):
                     raise rounded_refusal(*found)
     return columns
 
@@ -192,7 +197,7 @@ def rounded_refusal(name: str, number: float) -> InvalidRequestError:
 
 
 _EXACT = {
-    "parquet": lambda path, columns, dialect: columns,
+    "parquet": lambda path, columns, dialect, known: columns,
     "csv": _exact_csv,
     "json": _exact_json,
 }

@@ -1,0 +1,65 @@
+"""Finds the types that values of text files need, because the files declare none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakeformat.types.types import AtomicType, DataField, DataType, TypeName, atomic
+from spark_jobs.ingestion.type_widening import INTEGERS, MOST_DIGITS, narrowest_integer
+
+__all__ = ["needed_types", "readable_columns"]
+
+T = TypeName
+_TEXTS = (T.CHAR, T.VARCHAR)
+
+
+def readable_columns(columns: pa.Schema, fields: Sequence[DataField]) -> pa.Schema:
+    """Return the columns with types that also hold larger numbers than the table's columns."""
+    for field in fields:
+        if (wide := _wide_of(field.type)) is not None:
+            number = columns.get_field_index(field.name)
+            columns = columns.set(number, columns.field(number).with_type(wide))
+    return columns
+
+
+def needed_types(
+    batches: Iterable[pa.RecordBatch], fields: Sequence[DataField]
+) -> dict[str, DataType]:
+    """Return the narrowest type for the values of each number and text with a limited length."""
+    narrow = {field.name: field.type for field in fields if _is_limited(field.type)}
+    needed: dict[str, DataType] = {}
+    for batch in batches:
+        for name in narrow.keys() & {*batch.schema.names}:
+            values = batch.column(name)
+            if len(values) > values.null_count:
+                narrow[name] = needed[name] = _holding(values, narrow[name])
+    return needed
+
+
+def _wide_of(type: DataType) -> pa.DataType | None:
+    if not isinstance(type, AtomicType):
+        return None
+    if type.name in INTEGERS:
+        return pa.int64()
+    return pa.decimal128(MOST_DIGITS, type.scale) if type.name is T.DECIMAL else None
+
+
+def _is_limited(type: DataType) -> bool:
+    return isinstance(type, AtomicType) and type.name in (*INTEGERS, *_TEXTS, T.DECIMAL)
+
+
+def _holding(values: pa.Array, type: DataType) -> AtomicType:
+    """Return a type that holds the values, at least as wide as ``type``."""
+    assert isinstance(type, AtomicType)
+    if type.name in _TEXTS:
+        longest = pc.max(pc.utf8_length(values)).as_py()
+        return replace(type, name=T.VARCHAR, parameters=(max(type.length, longest),))
+    least, most = pc.min_max(values).as_py().values()
+    if type.name in INTEGERS:
+        return max(type, narrowest_integer(least, most), key=lambda each: INTEGERS.index(each.name))
+    digits = len(str(int(max(abs(least), abs(most)))))
+    return atomic(T.DECIMAL, max(type.precision, digits + type.scale), type.scale)

@@ -1,0 +1,79 @@
+"""Finds the schema changes that rows of files and SQL tables need, for ``on_schema_change``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+import lakeformat as lake
+from lakeformat import SchemaChange, add_column, update_column_type
+from lakeformat.types.types import BYTES, STRING, DataType, with_nullability
+from spark_jobs.cdc.evolve import declaration, parts_beside
+from spark_jobs.ingestion.type_widening import widest
+from spark_jobs.job_requests.ingest import IngestRequest, OnSchemaChange
+
+__all__ = ["changes_for_types", "hinting_at_change"]
+
+_HINTS = {
+    "the table has no column": (
+        "fail",
+        "With on_schema_change='add' the job adds new columns to the table",
+    ),
+    "does not fit into": (
+        "fail add",
+        "With on_schema_change='widen' the job gives the column a wider type, if one holds all "
+        "values",
+    ),
+}
+
+
+def changes_for_types(
+    table: lake.Table, found: Mapping[str, DataType], on_change: OnSchemaChange
+) -> list[SchemaChange]:
+    """Return the changes by which a table gets the new columns of rows and, with ``widen``, their
+    wider types.
+
+    A type is kept if no type holds all values of both: then the writer checks the values.
+    """
+    if on_change == "fail":
+        return []
+    there = {field.name: field.type for field in table.schema.fields}
+    changes: list[SchemaChange] = []
+    for name, type in found.items():
+        if name in there:
+            changes += _inside(name, type, there[name], widens=on_change == "widen")
+        else:
+            changes.append(add_column(name, declaration(type)))
+    return changes
+
+
+@contextmanager
+def hinting_at_change(wanted: IngestRequest) -> Iterator[None]:
+    """Name in errors about columns the value of ``on_schema_change`` that would help."""
+    try:
+        yield
+    except lake.InvalidRequestError as reason:
+        has_choice = wanted.source_table is None and not wanted.holds_messages
+        for words, (settings, hint) in _HINTS.items():
+            if has_choice and words in str(reason) and wanted.on_schema_change in settings.split():
+                reason.args = (f"{reason}. {hint}",)
+        raise
+
+
+def _inside(name: str, found: DataType, there: DataType, *, widens: bool) -> Iterator[SchemaChange]:
+    for path, part, old in parts_beside(found, there, (name,)):
+        if old is None:
+            yield add_column(path, declaration(part))
+        elif widens and (wider := _wider(old, part)) is not None:
+            yield update_column_type(path, declaration(wider))
+
+
+def _wider(old: DataType, found: DataType) -> DataType | None:
+    """Return the type that holds both; None to keep the old one.
+
+    A source whose texts have no declared length does not ask for longer ones.
+    """
+    if with_nullability(found, nullable=True) in (STRING, BYTES):
+        return None
+    wider = widest(old, found)
+    return None if wider == with_nullability(old, nullable=True) else wider
