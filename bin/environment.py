@@ -17,7 +17,7 @@ from typing import NoReturn
 
 import java
 import packages
-from groups import INTEROP, has_tests, parse_request
+from groups import INTEROP, SITE, Group, has_tests, parse_request
 from trouble import SetupError, explain_os_error
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -28,6 +28,9 @@ COMMANDS = {
     "test": (["{root}/bin/test.py"], "bin/test.py"),
     "bench": (["-m", "benchmarks"], "benchmarks/__main__.py"),
 }
+
+# Groups that need packages in other versions than the project: the name of their environment.
+SEPARATE: dict[Group, str] = {INTEROP: "pypaimon", SITE: "site"}
 
 # Variables of a shell with which the same command would behave differently on two machines.
 LEAKING = ("JAVA_OPTS", "JDK_JAVA_OPTIONS", "PYTHONDONTWRITEBYTECODE", "PYTHONHOME", "PYTHONPATH")
@@ -45,8 +48,9 @@ def main(arguments: Sequence[str]) -> int:
         if wants_help(rest) and not packages.is_ready(ours):
             return print_help(command)
         java_home = set_up(ours, os.environ)
-        if request and INTEROP in request.groups and has_tests(ROOT, INTEROP):
-            packages.prepare(pypaimon(ROOT), os.environ)
+        for group in request.groups if request else ():
+            if group in SEPARATE and has_tests(ROOT, group):
+                packages.prepare(separate(ROOT, group), os.environ)
         packages.mark_in_use(ours)
         become(ours, command, rest, java_home)
     except SetupError as error:
@@ -95,10 +99,11 @@ def stop(number: int, _frame: FrameType | None) -> None:
     sys.exit(128 + number)
 
 
-def pypaimon(root: Path) -> packages.Environment:
-    """Return the environment of the reference implementation, which pins an older pyarrow."""
-    lock = "requirements/pypaimon.txt"
-    return packages.Environment(root, ".venv-pypaimon", lock, False, gigabytes=1)
+def separate(root: Path, group: Group) -> packages.Environment:
+    """Return the environment of a group that cannot use the project's own."""
+    name = SEPARATE[group]
+    lock = f"requirements/{name}.txt"
+    return packages.Environment(root, f".venv-{name}", lock, False, gigabytes=1)
 
 
 def wants_help(arguments: Sequence[str]) -> bool:

@@ -48,6 +48,7 @@ JAVA = Group(
     "The released Java Paimon reads tables written here, and the reverse.",
     opt_in="needs a JDK 17 to 21 and Maven",
 )
+SITE = Group("site", "The pages of docs/ build as a site without a warning.")
 STACK = Group(
     "stack",
     "A whole Airflow: the image's installation, killed tasks, every template, bin/demo.",
@@ -73,6 +74,7 @@ GROUPS = (
     Group(
         "airflow", "Operators, triggers and DAGs on a local Airflow.", is_parallel=True, waits=True
     ),
+    SITE,
     STACK,
     JAVA,
 )

@@ -30,7 +30,8 @@ from spark_jobs.source.options import OPTIONS, Use
 DOCS = Path(__file__).resolve().parent
 sys.path.insert(0, str(DOCS.parent))  # for the tests, which no package installs
 
-from docs.job_pages import jobs_page  # noqa: E402 - found by the line above
+from docs.api_pages import api_pages  # noqa: E402 - found by the line above
+from docs.job_pages import jobs_page  # noqa: E402 - the same
 from docs.licences_page import licences_page  # noqa: E402 - the same
 from tests.crash import fault_matrix  # noqa: E402 - the same
 
@@ -48,6 +49,7 @@ def pages() -> dict[str, str]:
         "fault-matrix.md": fault_matrix_page(),
         "jobs.md": jobs_page(GENERATED),
         "licences.md": licences_page(GENERATED),
+        **api_pages(GENERATED),
     }
 
 

@@ -1,8 +1,9 @@
-"""Generated pages match the code."""
+"""Generated pages match the code, and every page has a place on the site."""
 
 from __future__ import annotations
 
 import importlib.util
+import re
 from pathlib import Path
 
 import pytest
@@ -26,6 +27,9 @@ PAGES = (
     "fault-matrix.md",
     "jobs.md",
     "licences.md",
+    "reference/api.md",
+    "reference/api-spark.md",
+    "reference/api-airflow.md",
 )
 
 
@@ -37,3 +41,10 @@ def test_a_page_is_what_the_code_generates(name):
 
 def test_every_generated_page_is_compared_here():
     assert set(generated_pages()) == set(PAGES)
+
+
+def test_every_page_has_a_place_in_the_navigation_of_the_site():
+    navigation = (DOCS.parent / "mkdocs.yml").read_text()
+    listed = re.findall(r"[\w./-]+\.md$", navigation, re.MULTILINE)
+    pages = [path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md")]
+    assert sorted(listed) == sorted(pages), "add the page to the nav of mkdocs.yml"

@@ -119,7 +119,10 @@ def test_a_failed_check_counts_as_one_failure_and_says_how_to_mend_it(summary):
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        ([], ["gate", "unit", "conformance", "crash", "interop", "spark", "airflow"]),
+        (
+            [],
+            ["gate", "unit", "conformance", "crash", "interop", "spark", "airflow", "site"],
+        ),
         (["crash", "unit"], ["unit", "crash"]),
         (["--", "tests/unit/test_a.py::test_b", "-x"], ["unit"]),
         (["java", "unit"], ["unit", "java"]),

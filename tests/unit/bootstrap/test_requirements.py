@@ -18,7 +18,7 @@ from lakeformat.cli.archive import needed_distributions
 from lakeformat.doctor import DISTRIBUTION
 from tests.unit.bootstrap.machine import ROOT
 
-LOCKS = ("tested.txt", "image.txt", "pypaimon.txt", "peers.txt", "java.txt")
+LOCKS = ("tested.txt", "image.txt", "pypaimon.txt", "site.txt", "peers.txt", "java.txt")
 PIN = re.compile(
     r"([a-z0-9-]+)==([\w.]+)( ; [^\\]+)? \\((?:\n    --hash=sha256:[0-9a-f]{64}(?: \\)?)+)\n"
 )

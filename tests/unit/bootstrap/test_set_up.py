@@ -261,12 +261,20 @@ def test_the_callers_spark_and_airflow_stay_outside(machine: Machine):
     assert seen["PATH"].startswith(str(machine.venv / "bin"))
 
 
-@pytest.mark.parametrize("words", [("test",), ("test", "interop"), ("test", "unit")])
-def test_the_reference_implementation_is_installed_only_for_its_group(machine, words):
-    for group in ("unit", "interop"):
+@pytest.mark.parametrize(
+    ("words", "made"),
+    [
+        (["test"], [".venv-pypaimon", ".venv-site"]),
+        (["test", "interop"], [".venv-pypaimon"]),
+        (["test", "site"], [".venv-site"]),
+        (["test", "unit"], []),
+    ],
+)
+def test_packages_of_a_group_alone_are_installed_only_for_it(machine, words, made):
+    for group in ("unit", "interop", "site"):
         folder = machine.project / "tests" / group
         folder.mkdir(parents=True)
         folder.joinpath("test_nothing.py").touch()
     machine.project.joinpath("bin", "test.py").write_text("")
     machine.run(*words)
-    assert machine.project.joinpath(".venv-pypaimon").exists() == ("unit" not in words)
+    assert sorted(path.name for path in machine.project.glob(".venv-*/")) == made

@@ -1,0 +1,62 @@
+"""The pages of the Python API: the public names, which the site fills with their docstrings."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+from importlib.util import find_spec
+from pathlib import Path
+
+import lakeformat
+import spark_jobs
+from airflow_provider_lake.provider_info import get_provider_info
+
+__all__ = ["api_pages"]
+
+_KINDS = ("hooks", "operators", "sensors", "triggers")
+
+
+def api_pages(generated: str) -> dict[str, str]:
+    """Return the pages by their path below docs."""
+    return {
+        "reference/api.md": _page("lakeformat", generated, _names("lakeformat", lakeformat)),
+        "reference/api-spark.md": _page("spark_jobs", generated, _names("spark_jobs", spark_jobs)),
+        "reference/api-airflow.md": _page("airflow_provider_lake", generated, _of_provider()),
+    }
+
+
+def _page(package: str, generated: str, names: Iterable[str]) -> str:
+    lines = [f"# The API of `{package}`", "", generated, ""]
+    lines += [
+        "The site shows each name below with its signature and docstring. In Python, use",
+        "`help(name)`.",
+    ]
+    lines += [f"\n::: {name}" for name in names]
+    return "\n".join(lines) + "\n"
+
+
+def _names(package: str, module: object) -> list[str]:
+    return [f"{package}.{name}" for name in getattr(module, "__all__", ())]
+
+
+def _of_provider() -> Iterator[str]:
+    """Yield the public classes of the modules that the provider lists."""
+    info = get_provider_info()
+    for kind in _KINDS:
+        for listed in info[kind]:
+            for module in listed["python-modules"]:
+                yield from (f"{module}.{name}" for name in _promised(module))
+    for decorator in info["task-decorators"]:
+        yield decorator["class-name"]
+
+
+def _promised(module: str) -> list[str]:
+    """Return the names in ``__all__`` of a module; its file is read, because Airflow is slow."""
+    spec = find_spec(module)
+    assert spec is not None
+    assert spec.origin is not None
+    for node in ast.parse(Path(spec.origin).read_text("utf-8")).body:
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
+            names: list[str] = ast.literal_eval(node.value)
+            return names
+    return []

@@ -1,0 +1,109 @@
+"""Brings files from outside of docs/ that pages link to onto the site, as pages of their own.
+
+MkDocs only knows the files of docs/. Its pages link to templates, the licence and results of
+benchmarks, as readers of the repository need it. MkDocs calls the functions with ``on_`` in
+their names.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files, InclusionLevel
+from mkdocs.structure.pages import Page
+
+ROOT = Path(__file__).resolve().parent.parent
+DOCS = "docs/"
+FOLDER = "project/"
+"""The folder of the site that holds files from outside of docs/."""
+
+LINK = re.compile(r"(?<=\]\()(?![a-z]+:|#|/)([^)#\s]+)")
+SHOWN_AS_CODE = {".py": "python", ".yaml": "yaml", ".yml": "yaml"}
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Add each file that a page links to, and those that the added pages link to."""
+    known = {page.src_uri for page in files.documentation_pages()}
+    pages = [(DOCS + uri, (ROOT / DOCS / uri).read_text("utf-8")) for uri in known]
+    waiting = [target for path, text in pages for target in targets(path, text)]
+    while waiting:
+        path = waiting.pop()
+        if (uri := site_uri(path)) in known:
+            continue
+        known.add(uri)
+        text = page_text(path) if uri.endswith(".md") else None
+        files.append(added_file(config, uri, path, text))
+        waiting += targets(repository_path(uri), text or "")
+    return files
+
+
+def added_file(config: MkDocsConfig, uri: str, path: str, text: str | None) -> File:
+    """Return a page with this text, or without a text the file itself."""
+    if text is None:
+        return File.generated(config, uri, abs_src_path=str(ROOT / path))
+    return File.generated(config, uri, content=text, inclusion=InclusionLevel.NOT_IN_NAV)
+
+
+def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """Let the links of a page lead to the places of their targets on the site."""
+    uri = page.file.src_uri
+    path = repository_path(uri)
+
+    def moved(link: re.Match[str]) -> str:
+        target = target_of(path, link[1])
+        return relative(site_uri(target), uri) if target else link[1]
+
+    return LINK.sub(moved, markdown)
+
+
+def targets(path: str, text: str) -> Iterator[str]:
+    """Yield the existing files and folders that a page links to, below the project's root."""
+    for link in LINK.findall(text):
+        if target := target_of(path, link):
+            yield target
+
+
+def target_of(path: str, link: str) -> str:
+    """Return the file or folder that a link leads to, below the project's root; "" if none."""
+    target = posixpath.normpath(posixpath.join(posixpath.dirname(path), link))
+    return target if not target.startswith("..") and (ROOT / target).exists() else ""
+
+
+def site_uri(path: str) -> str:
+    """Return the place on the site of a file or folder of the project."""
+    if (ROOT / path).is_dir():
+        path += "/index.md"
+    elif Path(path).suffix in SHOWN_AS_CODE:
+        path += ".md"
+    return path.removeprefix(DOCS) if path.startswith(DOCS) else FOLDER + path
+
+
+def repository_path(uri: str) -> str:
+    """Return the file of the project that a place on the site shows."""
+    return uri.removeprefix(FOLDER) if uri.startswith(FOLDER) else DOCS + uri
+
+
+def relative(uri: str, page: str) -> str:
+    """Return the link from a page to another place on the site."""
+    return posixpath.relpath(uri, posixpath.dirname(page) or ".")
+
+
+def page_text(path: str) -> str:
+    """Return the Markdown of a page: a folder as list, code in a block."""
+    place = ROOT / path
+    if place.is_dir():
+        shown = sorted(each for each in place.iterdir() if is_shown(each))
+        return "\n".join([f"# {path}/", "", *(f"- [{each.name}]({each.name})" for each in shown)])
+    text = place.read_text("utf-8")
+    if language := SHOWN_AS_CODE.get(place.suffix):
+        return f"# {path}\n\n```{language}\n{text}```\n"
+    return text
+
+
+def is_shown(entry: Path) -> bool:
+    """Return True for the files of a folder that its page lists."""
+    return entry.suffix in {".md", ".py", ".yaml"} and not entry.name.startswith(("_", "."))
