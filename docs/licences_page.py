@@ -62,8 +62,8 @@ SPDX expression, else its classifiers, else its licence field), in the versions 
 can have another licence.
 
 A wheel can bundle libraries with licences of their own; they are in the `licenses` folder of its
-`.dist-info`, and for the Java libraries of `pyspark` in `pyspark/licenses`. Of a package whose
-licence is "not stated", the metadata names none: its project's own pages do.
+`.dist-info`, and for the Java libraries of `pyspark` in `pyspark/licenses`. If a licence is "not
+stated", the metadata names none: see the pages of that project.
 
 ## What users install
 

@@ -20,7 +20,7 @@ class LakeCompactOperator(LakeJobOperator):
     the rest. Writers can run at the same time. Two compactions of the same buckets conflict, so
     give all compactions of a table one pool with one slot.
 
-    :param strategy: ``full`` rewrites every bucket into its best shape, ``minor`` only what is due
+    :param strategy: ``full`` compacts every bucket completely, ``minor`` only what is due
     :param where: a SQL condition on partition columns
     :param partitions: partitions by their values, ``{"dt": "2024-01-01"}``, or a list of them. An
         empty list selects none, an empty object all

@@ -30,7 +30,7 @@ class LakeCompactDatabaseOperator(LakeWarehouseJobOperator):
         match
     :param excluding: with ``database``, a regular expression for the whole name ``database.table``:
         tables that match are left out
-    :param strategy: ``full`` rewrites every bucket into its best shape, ``minor`` only what is due
+    :param strategy: ``full`` compacts every bucket completely, ``minor`` only what is due
     :param where: a SQL condition on partition columns
     :param idle: only partitions without a write for this long, such as ``"1 h"``
     :param bucket_executor: with engine ``python``: ``threads`` compacts one bucket per CPU at a

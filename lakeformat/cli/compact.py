@@ -39,7 +39,7 @@ __all__ = [
 
 StrategyOption = Annotated[
     str,
-    typer.Option(help="full: rewrite every bucket into its best shape; minor: only what is due."),
+    typer.Option(help="full: compact every bucket completely; minor: only what is due."),
 ]
 WhereOption = Annotated[
     str | None,

@@ -13,11 +13,13 @@ __all__ = ["AnalyzeRequest"]
 
 @dataclass(frozen=True, kw_only=True)
 class AnalyzeRequest(CommitRequest):
-    """Count the rows of a table and, for some or all columns, their values, for query planners."""
+    """Publish statistics for query planners: the number of rows and, for chosen columns, statistics
+    of their values.
+    """
 
     columns: Literal["all"] | ColumnNames | None = None
-    """Columns whose values are counted; ``"all"`` for every column. Default: only rows are
+    """Columns with statistics of their values; ``"all"`` for every column. Default: only rows are
     counted.
     """
     dry_run: bool = False
-    """Count, but publish nothing."""
+    """Read the rows, but publish nothing."""

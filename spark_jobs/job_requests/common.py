@@ -79,7 +79,7 @@ class CommitKeys:
     ``commit_identifier`` (the commit pair) publishes nothing twice.
     """
     commit_identifier: int | None = None
-    """The number of the commit within that run."""
+    """The number of the commit in that run, such as 1. Give both keys or neither."""
     commit_first_try_millis: int | None = None
     """A time before the first attempt of the commit, in epoch milliseconds. With it, a retry fails
     instead of publishing a second time if snapshots that it must check have expired.

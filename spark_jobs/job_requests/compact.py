@@ -20,7 +20,7 @@ class CompactRequest(CommitRequest, PartitionsRequest):
     """Merge the files of a table into fewer and larger ones; its rows do not change."""
 
     strategy: Literal["full", "minor"] = "full"
-    """``full`` rewrites every bucket into its best shape, ``minor`` only what is due."""
+    """``full`` compacts every bucket completely, ``minor`` only what is due."""
     idle: Duration | None = None
     """Only partitions without a write for this long, such as ``"1 h"``."""
     buckets: BucketNumbers | None = None
@@ -65,7 +65,7 @@ class CompactDatabaseRequest(JobRequest, CommitKeys):
     out.
     """
     strategy: Literal["full", "minor"] = "full"
-    """``full`` rewrites every bucket into its best shape, ``minor`` only what is due."""
+    """``full`` compacts every bucket completely, ``minor`` only what is due."""
     where: str | None = None
     """A SQL condition on partition columns."""
     idle: Duration | None = None

@@ -26,7 +26,7 @@ class ExpirePartitionsRequest(TableRequest):
     timestamp_formatter: TimeFormatter | None = None
     """Format of that time, such as ``"yyyyMMdd"``."""
     max_num: Numbered | None = None
-    """The most partitions to delete."""
+    """The largest number of partitions to delete."""
     batch_size: Numbered | None = None
     """The number of partitions in one commit."""
     dry_run: bool = False

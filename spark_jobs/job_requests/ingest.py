@@ -105,7 +105,7 @@ class IngestRequest(CommitRequest):
     """
     header: bool | None = None
     """For CSV files: true if the first line names the columns. If false, the files have the columns
-    of the table, in their order. Default: true.
+    of the table, in the order of the table. Default: true.
     """
     null_values: NullValues | None = None
     """For CSV files: the unquoted texts that stand for NULL, such as ``["", "NULL"]``. Default: the
@@ -118,7 +118,9 @@ class IngestRequest(CommitRequest):
     messages_of: MessageTable | None = None
     """Only change messages of this source table, as ``database.table``."""
     source_table: str | None = None
-    """Another table of the warehouse, ``database.table``: reads what changed since the last run."""
+    """Another table of the warehouse, ``database.table``, whose changes since the last run are
+    ingested.
+    """
     consumer: ConsumerName | None = None
     """With ``source_table``: the consumer of that table that keeps the position of this reader. It
     moves after the rows are committed. The first run reads all rows.
@@ -139,14 +141,14 @@ class IngestRequest(CommitRequest):
     its own commit identity: a commit pair has no effect.
     """
     files_per_batch: Numbered | None = None
-    """With ``checkpoint``: the most files in one commit."""
+    """With ``checkpoint``: the largest number of files in one commit."""
     poll: Duration | None = None
     """With ``checkpoint`` or ``source_table``: run as a stream that looks for new files or changes
     at this interval, such as ``"10 s"``, until the process is ended.
     """
     overwrite: Replaced | None = None
     """Replace rows in the same commit: ``partitions`` replaces all rows of the partitions that get
-    rows, ``table`` all rows of the table, also by a source without rows. Default: add the rows.
+    rows, ``table`` all rows of the table, even if the source has no rows. Default: add the rows.
     """
     on_schema_change: OnSchemaChange = "fail"
     """For files and SQL tables whose columns differ from the table's: ``fail`` refuses new columns

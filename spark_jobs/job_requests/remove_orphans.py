@@ -19,7 +19,7 @@ class RemoveOrphansRequest(TableRequest):
 
     older_than: PastTime | None = None
     """Only files last changed before this time, or this long ago, such as ``"2 d"``. Default: one
-    day before now or before the newest commit, whichever is older.
+    day before the newest commit, or before now if there is no commit.
     """
     dry_run: bool = True
     """Only list the files that would be deleted."""

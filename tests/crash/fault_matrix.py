@@ -49,5 +49,5 @@ def page() -> str:
 
 def _line(row: Row) -> str:
     shown = [f"`{test.rpartition('::')[2]}`" for test in row.tests]
-    shown += [f"later: {row.later}"] if row.later else []
+    shown += [f"missing: {row.later}"] if row.later else []
     return f"| {row.number}: {row.fault} | {row.truth} | {'; '.join(shown)} |"

@@ -21,7 +21,7 @@ ROWS = (
     Row(
         "88",
         "one process publishes a staged result while another discards it",
-        "one of the two, completely",
+        "one of the two happens, completely",
         (f"{_STAGED}test_who_publishes_and_who_gives_up_never_both_succeed",),
     ),
     Row(
@@ -63,7 +63,7 @@ ROWS = (
     Row(
         "94",
         "a stream dies during its commit, which has expired when the stream restarts",
-        "each row arrives once; or a refusal, if the consumer that keeps it was deleted",
+        "each row arrives once; if the consumer that keeps its snapshot was deleted, a refusal",
         (
             "tests/spark/test_stream_faults.py::test_a_fault_at_any_storage_call_costs_no_row_and_makes_none_twice",
             "tests/crash/test_killed_file_streams.py::test_a_stream_of_files_that_dies_anywhere_takes_each_file_once",
@@ -82,7 +82,7 @@ ROWS = (
     Row(
         "96",
         "killed while an ingestion replaces partitions or the table",
-        "the old rows or the new ones; a retry replaces them once, and no row that came later",
+        "the old rows or the new ones are there; a retry replaces once, and keeps later rows",
         (
             "tests/crash/test_killed_overwrites.py::test_a_retry_of_an_overwrite_that_died_anywhere_replaces_once",
         ),

@@ -23,7 +23,7 @@ _SNAPSHOTS = "tests/unit/paimon/metadata/test_snapshots.py::"
 _BUCKET = "tests/conformance/test_storage_s3.py::"
 _ANSWERS = "tests/conformance/test_storage_publication.py::"
 _SQL_LOCK = "tests/conformance/test_sql_lock.py::"
-_NO_CALLBACKS = "commits have no callbacks; the step that adds them brings the tests"
+_NO_CALLBACKS = "commits have no callbacks; the step that adds them adds the tests"
 _ORPHANS = "tests/unit/paimon/orphans/test_orphans.py::"
 
 _WRITING = (
@@ -38,15 +38,15 @@ _WRITING = (
     ),
     Row(
         "2",
-        "killed with the data files closed, before the messages are kept",
-        "as 1; the rows are written again",
+        "killed with the data files complete, before their commit messages are stored",
+        "as in 1; the rows are written again",
         (
             f"{_RECOVERY}test_a_driver_killed_at_any_call_finds_what_it_kept_and_commits_exactly_that",
         ),
     ),
     Row(
         "3",
-        "killed with the messages kept, before the commit",
+        "killed with the commit messages stored, before the commit",
         "recovery commits exactly these files, once",
         (
             f"{_RECOVERY}test_a_driver_killed_at_any_call_finds_what_it_kept_and_commits_exactly_that",
@@ -55,7 +55,7 @@ _WRITING = (
     Row(
         "4",
         "a write task runs twice, and both attempts succeed",
-        "the reported attempt is committed; files of the other are orphans",
+        "the reported attempt is committed; the files of the other attempt are orphans",
         (
             f"{_RECOVERY}test_of_a_task_that_ran_twice_only_the_try_that_was_reported_is_in_the_table",
         ),
@@ -63,7 +63,7 @@ _WRITING = (
     Row(
         "5",
         "killed while manifests are merged or written",
-        "no snapshot, only orphans; the base is unchanged",
+        "no snapshot, only orphans; the previous snapshot is unchanged",
         (
             f"{_MERGE}test_a_fault_at_any_call_of_a_merging_append_loses_and_doubles_nothing",
             f"{_MERGE}test_repeating_an_interrupted_run_publishes_every_commit_once",
@@ -71,14 +71,14 @@ _WRITING = (
     ),
     Row(
         "6",
-        "killed with the lists written, before publication",
-        "as 5",
+        "killed with the manifest lists written, before publication",
+        "as in 5",
         (f"{_EVERY}test_a_fault_at_any_call_leaves_the_state_before_or_after",),
     ),
     Row(
         "7",
-        "killed with the temporary file written, before its link",
-        "as 5; no reader treats it as a snapshot; old ones are deleted",
+        "killed with the temporary file of the snapshot written, before it is linked to its name",
+        "as in 5; no reader treats the temporary file as a snapshot; old ones are deleted",
         (
             f"{_PUBLICATION}test_a_file_prepared_for_publication_is_no_snapshot_and_in_nobodys_way",
             f"{_SNAPSHOTS}test_strangers_in_the_snapshot_directory_are_no_snapshots",
@@ -88,7 +88,7 @@ _WRITING = (
     ),
     Row(
         "8",
-        "killed after publication, before LATEST",
+        "killed after publication, before the hint LATEST is written",
         "the snapshot is found; recovery does not repeat it",
         (
             f"{_APPEND}test_repeating_an_interrupted_run_publishes_every_commit_once",
@@ -104,8 +104,8 @@ _WRITING = (
     ),
     Row(
         "10",
-        "killed between the two snapshots of one commit",
-        "the append is in the table once; the inputs of its compaction are live for a later one",
+        "killed between the two snapshots of one commit, an append and its compaction",
+        "the append is in the table once; a later compaction can compact its files",
         (
             f"{_RECOVERY}test_a_commit_that_died_before_its_compaction_is_whole_and_can_be_compacted_later",
             f"{_RECOVERY}test_the_same_commit_repeated_after_it_died_half_way_is_finished",
@@ -114,7 +114,7 @@ _WRITING = (
     ),
     Row(
         "11",
-        "the hint cannot be written after publication",
+        "the hint LATEST cannot be written after publication",
         "the commit succeeds; readers need no hint",
         (f"{_PUBLICATION}test_hints_that_cannot_be_written_cost_no_commit_and_no_answer",),
     ),
@@ -136,13 +136,13 @@ _WRITING = (
     Row(
         "14",
         "an error in a callback after the commit",
-        "visible; the error reports it; a retry publishes nothing twice",
+        "the commit is visible; the error names it; a retry publishes nothing twice",
         later=_NO_CALLBACKS,
     ),
     Row(
         "15",
         "the disk is full while manifests or the snapshot are written",
-        "as 5; the metadata is deleted, data files are kept until they are discarded",
+        "as in 5; the metadata is deleted, data files are kept until they are discarded",
         (
             f"{_RECOVERY}test_a_snapshot_a_full_disk_has_no_room_for_is_certainly_not_published",
             f"{_RECOVERY}test_on_a_full_disk_the_prepared_files_stay_until_somebody_gives_them_up",
@@ -154,7 +154,7 @@ _WRITING = (
 _OUTCOMES = (
     Row(
         "16",
-        "2 to 32 writers publish the same number",
+        "2 to 32 writers publish the same snapshot number",
         "one writer gets each number; every commit is in the table once; no gaps",
         (
             f"{_PUBLICATION}test_of_many_writers_for_one_number_each_gets_one_of_its_own",
@@ -165,7 +165,7 @@ _OUTCOMES = (
     ),
     Row(
         "17",
-        "a conditional PUT succeeds, the client repeats it and is refused",
+        "a conditional PUT succeeds without an answer; its repetition is refused",
         "recognised as its own",
         (
             f"{_PUBLICATION}test_whatever_the_store_says_a_publication_is_made_once_with_the_same_body",
@@ -175,7 +175,7 @@ _OUTCOMES = (
     ),
     Row(
         "18",
-        "a conditional PUT times out and was not done",
+        "a conditional PUT times out and did not arrive",
         "the same body is sent again; one snapshot",
         (
             f"{_PUBLICATION}test_whatever_the_store_says_a_publication_is_made_once_with_the_same_body",
@@ -183,8 +183,8 @@ _OUTCOMES = (
     ),
     Row(
         "19",
-        "a conditional PUT times out and lands late",
-        "one body wins; the old one is recognised and its manifests exist",
+        "a conditional PUT times out and arrives late",
+        "one of the two bodies wins; the writer recognises either, and its manifests exist",
         (
             f"{_RACING}test_a_publication_that_arrives_late_is_recognised_as_ours",
             f"{_RACING}test_a_failure_after_a_doubtful_attempt_removes_no_file_that_may_be_published",
@@ -201,8 +201,8 @@ _OUTCOMES = (
     ),
     Row(
         "21",
-        "the store ignores the condition",
-        "detected before the first write, which is refused without a lock",
+        "the store ignores the condition of a PUT",
+        "detected before the first write; without a lock the write is refused",
         (
             f"{_ANSWERS}test_a_store_without_a_guarantee_is_refused_with_the_remedies",
             f"{_ANSWERS}test_under_a_lock_such_a_store_publishes",
@@ -210,8 +210,8 @@ _OUTCOMES = (
     ),
     Row(
         "22",
-        "two processes rename onto one name",
-        "cannot happen: a hard link never replaces",
+        "two processes publish a local file under one name",
+        "one wins, because a hard link never replaces a file",
         (
             f"{_PROCESSES}test_of_many_processes_one_creates_each_file",
             f"{_LOCAL}test_a_lost_race_is_noticed_at_the_link",
@@ -232,7 +232,7 @@ _OUTCOMES = (
     Row(
         "25",
         "a lock holder sleeps past its lease and publishes",
-        "refused by the store or by its own deadline",
+        "the publication is refused, by the store or by the deadline of the lease",
         (f"{_SQL_LOCK}test_a_process_that_slept_too_long_does_not_publish_and_frees_nothing",),
     ),
     Row(
@@ -261,7 +261,7 @@ _OUTCOMES = (
     ),
     Row(
         "29",
-        "an expired holder releases",
+        "a holder whose lock has expired releases it",
         "its successor keeps the lock",
         (
             f"{_SQL_LOCK}test_a_holder_who_was_taken_over_hears_of_it_and_leaves_the_successor_alone",
@@ -270,8 +270,8 @@ _OUTCOMES = (
     ),
     Row(
         "30",
-        "no answer, and no retries left",
-        "the error reports it; no file is deleted; a retry decides",
+        "a publication gets no answer, and no retries are left",
+        "the error names the unknown outcome; no file is deleted; a retry decides",
         (f"{_RACING}test_while_the_outcome_is_unknown_every_file_stays",),
     ),
 )
@@ -279,7 +279,7 @@ _OUTCOMES = (
 _TOGETHER = (
     Row(
         "31",
-        "two appends",
+        "two appends at once",
         "two snapshots with the rows of both",
         (
             f"{_RACING}test_a_rival_at_any_moment_costs_nobody_a_row",
@@ -297,7 +297,7 @@ _TOGETHER = (
     ),
     Row(
         "33",
-        "two compactions of other files into one level, keys overlap",
+        "two compactions of different files write overlapping keys to one level",
         "the second is refused",
         (
             f"{_CONFLICTS}test_two_compactions_of_other_files_must_not_share_keys_on_one_level",
@@ -306,7 +306,7 @@ _TOGETHER = (
     ),
     Row(
         "34",
-        "an append and a compaction",
+        "an append and a compaction at once",
         "both succeed in either order",
         (f"{_CONCURRENT}test_an_append_and_a_compaction_both_succeed_in_either_order",),
     ),
@@ -321,7 +321,7 @@ _TOGETHER = (
     ),
     Row(
         "36",
-        "an overwrite of rows that it has read, and an append",
+        "an append while an overwrite replaces rows that it has read",
         "the overwrite is refused and planned again; the append is kept",
         (
             f"{_CONCURRENT}test_an_overwrite_of_what_it_has_read_is_planned_again_and_keeps_what_came_in",
@@ -330,7 +330,7 @@ _TOGETHER = (
     ),
     Row(
         "37",
-        "dynamic overwrites of other partitions",
+        "two dynamic overwrites of different partitions",
         "both are in the table",
         (f"{_CONCURRENT}test_two_dynamic_overwrites_of_other_partitions_are_both_there",),
     ),
@@ -344,14 +344,14 @@ _TOGETHER = (
     ),
     Row(
         "39",
-        "an append with the bucket count before a rescale",
+        "an append with the bucket count from before a rescale",
         "refused with both counts",
         (f"{_CONFLICTS}TestBucketCounts::test_an_append_with_an_old_number_is_refused",),
     ),
     Row(
         "40",
-        "two delete rows of one data file",
-        "the second is refused; no mark is lost",
+        "two writers delete rows of one data file",
+        "the second is refused; no deletion is lost",
         (
             f"{_CONFLICTS}TestDeletionVectors::test_the_second_of_two_writers_on_one_file_is_refused",
         ),
@@ -377,7 +377,7 @@ _TOGETHER = (
     Row(
         "43",
         "the schema changes between write and commit",
-        "the snapshot has the newest schema, each file its own; the table can be read",
+        "the snapshot has the newest schema, each file that of its write; the table can be read",
         (
             f"{_CONCURRENT}test_a_schema_that_changes_at_any_moment_is_the_one_of_the_snapshot_or_the_one_before",
             "tests/unit/paimon/commit/test_commit.py::test_the_snapshot_names_the_schema_in_force_and_drops_statistics_of_an_older_one",
@@ -385,7 +385,7 @@ _TOGETHER = (
     ),
     Row(
         "44",
-        "appends with row ids race",
+        "appends to a table with row ids at once",
         "ids are unique and without gaps, computed again for each attempt",
         (f"{_CONCURRENT}test_racing_appends_number_their_rows_without_gap_and_overlap",),
     ),
@@ -394,7 +394,7 @@ _TOGETHER = (
 _RECOVERIES = (
     Row(
         "45",
-        "recovery while the user's last snapshot exists",
+        "recovery while the last snapshot of the commit user exists",
         "exactly the missing commits are published",
         (
             f"{_APPEND}test_repeating_an_interrupted_run_publishes_every_commit_once",
@@ -403,8 +403,8 @@ _RECOVERIES = (
     ),
     Row(
         "46",
-        "recovery after the user's snapshots expired and its files were compacted",
-        "refused or recognised, never added twice",
+        "recovery after the snapshots of the commit user have expired and its files were compacted",
+        "the commit is refused or recognised, never added twice",
         (
             f"{_RECOVERY}test_files_that_were_compacted_away_are_not_committed_again",
             f"{_MESSAGES}test_a_second_time_is_noticed_when_the_history_in_between_has_expired",
@@ -420,7 +420,7 @@ _RECOVERIES = (
     Row(
         "48",
         "a backfill of an older day",
-        "committed, as a user of its own",
+        "committed, under a commit user of its own",
         (
             f"{_RECOVERY}test_a_backfill_of_an_older_day_is_a_run_of_its_own_and_is_committed",
             "tests/unit/paimon/commit/test_commit.py::test_a_commit_out_of_order_is_refused_because_history_cannot_tell",
@@ -428,7 +428,7 @@ _RECOVERIES = (
     ),
     Row(
         "49",
-        "one identity for other content",
+        "one commit identity for different rows",
         "refused, with the differences",
         (f"{_MESSAGES}test_one_identity_for_other_rows_is_refused",),
     ),

@@ -35,14 +35,14 @@ ROWS = (
     Row(
         "51",
         "expiry killed between manifests and snapshots",
-        "as 50",
+        "as in 50",
         (
             f"{_EXPIRY}test_a_fault_at_any_call_leaves_what_stays_readable_and_the_next_run_finishes",
         ),
     ),
     Row(
         "52",
-        "expiry killed between snapshot files or before EARLIEST",
+        "expiry killed between snapshot files or before the hint EARLIEST is written",
         "no gap after the oldest snapshot; a retry finishes",
         (
             f"{_EXPIRY}test_a_fault_at_any_call_leaves_what_stays_readable_and_the_next_run_finishes",
@@ -51,7 +51,7 @@ ROWS = (
     Row(
         "53",
         "another program writes EARLIEST too early",
-        "hidden snapshots are found by a real listing",
+        "the hidden snapshots are found by a listing",
         (f"{_EXPIRE}test_a_hint_that_hides_old_snapshots_keeps_none_of_them",),
     ),
     Row(
@@ -62,7 +62,7 @@ ROWS = (
     ),
     Row(
         "55",
-        "an expiry and a new tag",
+        "an expiry while a tag is created",
         "the tag fails or is complete",
         (
             f"{_EXPIRY}test_a_tag_made_while_its_snapshot_expires_is_refused_or_complete",
@@ -73,8 +73,8 @@ ROWS = (
     ),
     Row(
         "56",
-        "an expiry and a new branch, consumer or lease",
-        "as 55",
+        "an expiry while a branch or consumer is created",
+        "as in 55",
         (
             f"{_EXPIRY}test_a_consumer_set_while_its_snapshot_expires_is_refused_or_finds_all_it_has_not_read",
             f"{_MEETINGS}test_whoever_comes_second_is_refused_or_has_all_of_it",
@@ -82,7 +82,7 @@ ROWS = (
     ),
     Row(
         "57",
-        "expiry under a long read",
+        "expiry during a long read",
         "the reader gets an error that advises a retry; no wrong rows",
         (
             f"{_INTERLEAVED}test_every_snapshot_of_a_keyed_table_holds_what_the_dict_holds",
@@ -91,8 +91,8 @@ ROWS = (
     ),
     Row(
         "58",
-        "expiry of the snapshot a compaction was planned on",
-        "checked against the head; published or refused",
+        "expiry of the snapshot on which a compaction was planned",
+        "the compaction is checked against the newest snapshot: published or refused",
         (
             "tests/crash/test_concurrent_commits.py::test_a_commit_overtaken_by_others_and_by_expiry_is_tried_again_and_succeeds",
             f"{_INTERLEAVED}test_a_compaction_planned_on_an_expired_snapshot_is_checked_against_the_head",
@@ -101,8 +101,8 @@ ROWS = (
     ),
     Row(
         "59",
-        "expiry over a missing snapshot",
-        "continues after it",
+        "expiry while a snapshot file is missing",
+        "the expiry continues after the gap",
         (f"{_EXPIRE}test_a_gap_in_the_numbers_is_passed_over",),
     ),
     Row(
@@ -116,7 +116,7 @@ ROWS = (
     ),
     Row(
         "61",
-        "a tag is deleted beside snapshots and other tags",
+        "a tag is deleted that shares files with snapshots and other tags",
         "exactly the unreferenced files are deleted",
         (
             f"{_TAGS}test_deleting_a_tag_removes_exactly_what_only_it_held",
@@ -143,8 +143,8 @@ ROWS = (
     ),
     Row(
         "64",
-        "changelogs that live longer, killed at each step",
-        "consumers can read everything within its retention",
+        "expiry with changelogs that outlive snapshots, killed at each step",
+        "consumers can read all changes within the retention",
         (f"{_EXPIRY}test_changelogs_that_live_longer_can_be_read_whatever_call_an_expiry_dies_at",),
     ),
     Row(
@@ -166,7 +166,7 @@ ROWS = (
     ),
     Row(
         "66b",
-        "another program adds a file twice, then an expiry",
+        "an expiry after another program has deleted a file and added it again",
         "the file is kept",
         (
             f"{_EXPIRE}test_a_file_that_was_added_again_after_its_deletion_stays_while_it_is_needed",
@@ -176,15 +176,15 @@ ROWS = (
     Row(
         "66",
         "clocks jump or differ",
-        "never more snapshots expire than the counts allow",
+        "never more snapshots expire than the minimum to keep allows",
         (
             "tests/unit/paimon/expire/test_expire_retention.py::test_whatever_clocks_say_the_numbers_hold",
         ),
     ),
     Row(
         "67",
-        "rollback under a commit",
-        "a fence: no gap, no deleted row reappears",
+        "rollback during a commit",
+        "no gap in the numbers; no deleted row reappears",
         (
             f"{_ROLLBACK}test_a_commit_whose_base_is_rolled_back_before_it_publishes_is_made_again_on_what_is_left",
             f"{_ROLLBACK}test_a_commit_that_was_published_on_what_is_rolled_back_goes_with_it_and_is_made_again",
@@ -207,8 +207,8 @@ ROWS = (
     ),
     Row(
         "69",
-        "numbers are reused after a rollback",
-        "caches use the uuid",
+        "snapshot numbers are reused after a rollback",
+        "caches distinguish the snapshots by uuid",
         (
             f"{_ROLLBACK}test_what_comes_after_a_rollback_uses_the_numbers_again",
             f"{_ROLLBACK}test_numbers_used_again_below_a_commit_under_way_bring_nothing_back",
@@ -228,7 +228,7 @@ ROWS = (
     Row(
         "71",
         "creation of a branch is killed",
-        "not listed, or completed",
+        "the branch is not listed, or a retry completes it",
         (
             f"{_REFERENCES}test_after_a_fault_at_any_storage_call_what_stays_reads_as_before_and_a_repeat_ends_it",
             f"{_BRANCHES}test_a_branch_that_is_being_made_is_not_there_yet",
@@ -247,18 +247,18 @@ ROWS = (
     Row(
         "73",
         "orphan removal during fast expiry",
-        "correct, or stopped",
+        "only orphans are deleted, or the removal stops",
         (f"{_ORPHANS}test_beside_a_fast_expiry_a_removal_is_right_or_gives_up",),
     ),
     Row(
         "74",
-        "orphan removal, and a listing fails",
+        "a listing fails during orphan removal",
         "nothing is deleted",
         (f"{_ORPHANS}test_nothing_goes_when_a_directory_cannot_be_listed_or_a_manifest_not_read",),
     ),
     Row(
         "75",
-        "orphan removal is killed and run later",
+        "orphan removal is killed and run again later",
         "the plan is checked again",
         (
             f"{_ORPHANS}test_a_removal_that_dies_at_any_call_harms_nobody_and_the_next_one_finishes",
@@ -283,13 +283,13 @@ ROWS = (
     Row(
         "78",
         "a partition is marked done twice or half",
-        "the mark is complete in the end, without harm",
+        "the next run completes the mark",
         (f"{_PARTITIONS}test_a_fault_at_any_call_of_a_mark_is_made_good_by_the_next",),
     ),
     Row(
         "79",
         "renaming a table on an object store is killed",
-        "refused without force; with it the source is kept until the copy is complete",
+        "renaming needs force there; the source is kept until the copy is complete",
         (
             "tests/conformance/test_catalogs.py::test_where_directories_cannot_be_renamed_somebody_has_to_insist",
             f"{_SQL}test_without_a_database_a_power_cut_leaves_the_old_table_or_the_whole_new_one",
@@ -297,8 +297,8 @@ ROWS = (
     ),
     Row(
         "80",
-        "killed between the files of a table and its rows in the database",
-        "repair makes both agree",
+        "killed between a change of a table's files and of its rows in the SQL database",
+        "`repair` makes both agree",
         (
             f"{_SQL}test_after_a_power_cut_at_any_storage_call_repair_leaves_all_or_nothing",
             f"{_SQL}test_killed_between_schema_file_and_row_the_table_is_listed_by_repair",
@@ -314,8 +314,8 @@ ROWS = (
     ),
     Row(
         "82",
-        "two schema changes",
-        "both in turn, or one is refused",
+        "two schema changes at once",
+        "both are made one after the other, or one is refused",
         (
             f"{_SCHEMAS}test_a_lost_race_is_checked_again_on_the_schema_of_the_winner",
             f"{_SCHEMAS}test_races_lost_without_end_are_a_conflict",
@@ -345,7 +345,7 @@ ROWS = (
     Row(
         "85",
         "a task is killed late and its retry runs beside it",
-        "as 41; neither deletes files of the other",
+        "as in 41; neither deletes files of the other",
         (
             f"{_RACING}test_a_twin_at_any_moment_publishes_nothing_twice",
             "tests/airflow/test_identity.py::test_a_retry_is_the_same_user",
@@ -354,7 +354,7 @@ ROWS = (
     Row(
         "86",
         "an old run is cleared and run again",
-        "another run is another user; the same run finds its commit",
+        "another run has another commit user; the same run finds its commit",
         (
             "tests/airflow/test_identity.py::test_other_work_is_another_user",
             f"{_MESSAGES}test_the_same_identity_makes_the_second_time_harmless",

@@ -156,7 +156,7 @@ class TableUpkeep(TableReads):
     ) -> CompactReport:
         """Merge files into fewer and larger ones; the rows of the table do not change.
 
-        ``full`` brings every bucket into its best shape, ``minor`` does what is due, repeatedly.
+        ``full`` compacts every bucket completely, ``minor`` does what is due, repeatedly.
         ``where`` and ``partitions`` choose partitions. ``idle`` chooses partitions without writes
         for that time (``"1 h"``) and compacts them in full. ``buckets`` chooses buckets. Writers
         are not blocked; units that conflict are planned again. ``executor`` is ``"threads"``, one
