@@ -77,8 +77,8 @@ def test_every_template_is_on_the_page():
     ("row", "package"),
     [
         ("Apache Airflow", "apache-airflow"),
-        ("its Spark provider", "apache-airflow-providers-apache-spark"),
-        ("its OpenLineage provider", "apache-airflow-providers-openlineage"),
+        ("Airflow's Spark provider", "apache-airflow-providers-apache-spark"),
+        ("Airflow's OpenLineage provider", "apache-airflow-providers-openlineage"),
         ("Spark", "pyspark"),
         ("pyarrow", "pyarrow"),
         ("numpy", "numpy"),
