@@ -48,7 +48,11 @@ JAVA = Group(
     "The released Java Paimon reads tables written here, and the reverse.",
     opt_in="needs a JDK 17 to 21 and Maven",
 )
-SITE = Group("site", "The pages of docs/ build as a site without a warning.")
+SITE = Group(
+    "site",
+    "The pages of docs/ build as a site without a warning.",
+    opt_in="installs MkDocs with its packages",
+)
 STACK = Group(
     "stack",
     "A whole Airflow: the image's installation, killed tasks, every template, bin/demo.",

@@ -47,9 +47,3 @@ def test_the_demo_prints_what_the_readme_says(tmp_path):
     shown = printed(demo, ROOT)
     said = next(block for block in blocks("console") if block.startswith("$ bin/demo --quick\n"))
     assert without_moments(shown) == without_moments(said.removeprefix("$ bin/demo --quick\n"))
-
-
-def test_links_inside_the_repository_lead_somewhere():
-    for name in ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"):
-        for target in re.findall(r"\]\((?!https?:)([^)#]+)\)", (ROOT / name).read_text()):
-            assert (ROOT / target).exists(), f"{name} links to {target}"

@@ -121,7 +121,7 @@ def test_a_failed_check_counts_as_one_failure_and_says_how_to_mend_it(summary):
     [
         (
             [],
-            ["gate", "unit", "conformance", "crash", "interop", "spark", "airflow", "site"],
+            ["gate", "unit", "conformance", "crash", "interop", "spark", "airflow"],
         ),
         (["crash", "unit"], ["unit", "crash"]),
         (["--", "tests/unit/test_a.py::test_b", "-x"], ["unit"]),
@@ -143,7 +143,12 @@ def test_a_named_test_is_run_instead_of_its_group(bin_module):
 
 @pytest.mark.parametrize(
     ("words", "left_out"),
-    [([], ["stack", "java"]), (["unit"], []), (["java"], []), (["--", "tests/unit/test_a.py"], [])],
+    [
+        ([], ["site", "stack", "java"]),
+        (["unit"], []),
+        (["java"], []),
+        (["--", "tests/unit/test_a.py"], []),
+    ],
 )
 def test_only_a_run_of_everything_says_which_groups_it_left_out(bin_module, words, left_out):
     request = bin_module("groups").parse_request(words)

@@ -264,7 +264,7 @@ def test_the_callers_spark_and_airflow_stay_outside(machine: Machine):
 @pytest.mark.parametrize(
     ("words", "made"),
     [
-        (["test"], [".venv-pypaimon", ".venv-site"]),
+        (["test"], [".venv-pypaimon"]),
         (["test", "interop"], [".venv-pypaimon"]),
         (["test", "site"], [".venv-site"]),
         (["test", "unit"], []),
