@@ -12,7 +12,13 @@ import typer
 from lakeformat.cli.app import app
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
-PAGES = ("maintenance.md", "partitions.md", "transfer.md", "procedures.md")
+PAGES = (
+    "maintenance.md",
+    "partitions.md",
+    "transfer.md",
+    "procedures.md",
+    "troubleshooting.md",
+)
 PROCEDURES = """
     compact compact_database compact_chain_table compact_manifest
     materialize_deletion_vectors rescale rewrite_file_index
