@@ -6,7 +6,7 @@ import hashlib
 import json
 import logging
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Protocol
@@ -22,6 +22,8 @@ __all__ = [
     "commit_user",
     "find_first_try",
     "first_try_millis",
+    "possible_names",
+    "without_suffix",
 ]
 
 _log = logging.getLogger(__name__)
@@ -31,6 +33,7 @@ ONLY_COMMIT = 1
 
 _READABLE = 80
 _DIGEST_BYTES = 16
+_USER = re.compile(rf"(airflow\.(.+)\.[0-9a-f]{{{2 * _DIGEST_BYTES}}})(\..*)?")
 
 
 class TaskIdentity(Protocol):
@@ -76,6 +79,24 @@ def commit_user(ti: TaskIdentity, table: str) -> str:
     digest = hashlib.blake2b(parts.encode(), digest_size=_DIGEST_BYTES).hexdigest()
     readable = re.sub(r"[^A-Za-z0-9_.-]+", "-", f"{ti.dag_id}.{ti.task_id}")[:_READABLE]
     return f"airflow.{readable}.{digest}"
+
+
+def possible_names(user: str) -> Iterator[tuple[str, str]]:
+    """Yield the DAG and the task that a commit user may name; both may contain dots.
+
+    A user of another program names none. A name of a task that was cut or changed to be safe in
+    file names is not found.
+    """
+    found = _USER.fullmatch(user)
+    parts = [] if found is None else found[2].split(".")
+    for count in range(1, len(parts)):
+        yield ".".join(parts[:count]), ".".join(parts[count:])
+
+
+def without_suffix(user: str) -> str:
+    """Return the commit user of a task without the suffix that a compaction adds."""
+    found = _USER.fullmatch(user)
+    return user if found is None else found[1]
 
 
 def first_try_millis(dag_run: RunOfDag) -> int | None:

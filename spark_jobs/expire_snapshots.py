@@ -46,7 +46,7 @@ def _act(wanted: ExpireSnapshotsRequest) -> Outcome:
     stalled = [f"{each.finding}: {each.advice(wanted.table)}" for each in report.stalled_consumers]
     done = bool(report.snapshots or report.changelogs or report.consumers or report.finished)
     return Outcome(
-        reason="; ".join([report.reason, *stalled]),
+        reason="; ".join([*report.lines, *stalled]),
         report=report.to_dict(),
         skipped=not done,
         newest_before=newest_snapshot(table),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import Annotated
 
@@ -17,6 +17,7 @@ from airflow.api_fastapi.auth.managers.models.base_user import BaseUser
 from airflow.api_fastapi.auth.managers.models.resource_details import (
     ConnectionDetails,
     DagAccessEntity,
+    DagDetails,
 )
 from airflow.api_fastapi.core_api.security import (
     get_user,
@@ -25,9 +26,10 @@ from airflow.api_fastapi.core_api.security import (
 )
 from fastapi import Depends
 
+from airflow_provider_lake.page.airflow_records import OneTask
 from airflow_provider_lake.page.team_lake import has_teams
 
-__all__ = ["User", "lake_connections", "may_read_connection", "may_see_task"]
+__all__ = ["User", "lake_connections", "may_read_connection", "may_see_task", "visible_tasks"]
 
 _VARIABLE = "AIRFLOW_CONN_"
 
@@ -37,11 +39,27 @@ User = Annotated[BaseUser, Depends(get_user)]
 may_read_connection = [Depends(requires_access_connection("GET"))]
 """For routes with ``connection_id`` in their path."""
 
-may_see_task = [
-    Depends(requires_access_dag("GET", DagAccessEntity.TASK_INSTANCE)),
-    Depends(requires_access_dag("GET", DagAccessEntity.XCOM)),
-]
+_OF_TASK = (DagAccessEntity.TASK_INSTANCE, DagAccessEntity.XCOM)
+
+may_see_task = [Depends(requires_access_dag("GET", entity)) for entity in _OF_TASK]
 """For routes with ``dag_id`` in their path."""
+
+
+def visible_tasks(user: BaseUser, tasks: Mapping[str, OneTask]) -> dict[str, OneTask]:
+    """Return the tasks whose page a user may open."""
+    from airflow.models.dag import DagModel
+
+    def may_see(dag_id: str) -> bool:
+        details = DagDetails(id=dag_id, team_name=DagModel.get_team_name(dag_id))
+        return all(
+            get_auth_manager().is_authorized_dag(
+                method="GET", access_entity=entity, details=details, user=user
+            )
+            for entity in _OF_TASK
+        )
+
+    allowed = {dag_id for dag_id in {task.dag_id for task in tasks.values()} if may_see(dag_id)}
+    return {key: task for key, task in tasks.items() if task.dag_id in allowed}
 
 
 def lake_connections(user: BaseUser) -> dict[str, str | None]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 from urllib.parse import quote, urlencode
 
-from fastapi import FastAPI, Request, Response
+from fastapi import FastAPI, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, RedirectResponse
@@ -18,10 +18,15 @@ from airflow_provider_lake.page.access import (
     lake_connections,
     may_read_connection,
     may_see_task,
+    visible_tasks,
 )
-from airflow_provider_lake.page.bounded import beside_the_loop
-from airflow_provider_lake.page.table_facts import look_at_table, names_of_tables
-from airflow_provider_lake.page.task import OneTask, changes_of_task
+from airflow_provider_lake.page.airflow_records import OneTask, tasks_of_users
+from airflow_provider_lake.page.bounded import SlowError, beside_the_loop
+from airflow_provider_lake.page.overview import Overview
+from airflow_provider_lake.page.snapshot_facts import look_at_snapshot
+from airflow_provider_lake.page.table_facts import look_at_table
+from airflow_provider_lake.page.task import changes_of_task
+from airflow_provider_lake.page.task_result import report_facts, table_lines
 from airflow_provider_lake.page.team_lake import has_teams
 from airflow_provider_lake.page.trouble import Trouble, of_access, trouble_of
 
@@ -68,21 +73,45 @@ async def open_by_name(
 
 
 @app.get("/tables/{connection_id:path}", dependencies=may_read_connection)
-async def tables(request: Request, connection_id: str) -> Response:
-    """Show the tables of a lake."""
-    where = f"connection {connection_id!r}"
-    found = await _asked(lambda: names_of_tables(connection_id), where)
+async def tables(request: Request, connection_id: str, first: str = "") -> Response:
+    """Show the tables of a lake with their health; ``first`` is the first table to read."""
+    found = Overview()
+    try:
+        await _asked(lambda: found.fill(connection_id, first), f"connection {connection_id!r}")
+    except _TroubleError as trouble:
+        if not (isinstance(trouble.error, SlowError) and found.health):
+            raise  # otherwise the page shows the tables that were read in time
     return _page(request, "tables.html", connection_id=connection_id, found=found)
 
 
 @app.get("/table/{connection_id:path}", dependencies=may_read_connection)
 async def table(
-    request: Request, connection_id: str, name: str = "", history: bool = False
+    request: Request, user: User, connection_id: str, name: str = "", history: bool = False
 ) -> Response:
-    """Show the health of a table."""
+    """Show the health of a table, its newest snapshots, columns and options."""
     where = f"table {name!r} of connection {connection_id!r}"
     facts = await _asked(lambda: look_at_table(connection_id, name, history=history), where)
-    return _page(request, "table.html", connection_id=connection_id, name=name, facts=facts)
+    tasks = await _tasks_of(user, name, [each.commit_user for each in facts.recent])
+    return _page(
+        request, "table.html", connection_id=connection_id, name=name, facts=facts, tasks=tasks
+    )
+
+
+@app.get("/snapshot/{connection_id:path}", dependencies=may_read_connection)
+async def snapshot(
+    request: Request,
+    user: User,
+    connection_id: str,
+    number: Annotated[int, Query(ge=1)],
+    name: str = "",
+) -> Response:
+    """Show the files that one commit added and deleted."""
+    where = f"snapshot {number} of table {name!r} of connection {connection_id!r}"
+    facts = await _asked(lambda: look_at_snapshot(connection_id, name, number), where)
+    tasks = await _tasks_of(user, name, [facts.change.snapshot.commit_user])
+    return _page(
+        request, "snapshot.html", connection_id=connection_id, name=name, facts=facts, tasks=tasks
+    )
 
 
 @app.get("/tasks/{dag_id}/{run_id}/{task_id}/{map_index}", dependencies=may_see_task)
@@ -96,7 +125,18 @@ async def task(
     number = int(map_index) if map_index.isdecimal() and map_index.isascii() else -1
     one = OneTask(dag_id, run_id, task_id, number)
     where = f"task {task_id!r} of run {run_id!r} of DAG {dag_id!r}"
-    return _page(request, "task.html", found=await _asked(lambda: changes_of_task(one), where))
+    found = await _asked(lambda: changes_of_task(one), where)
+    facts, lines = report_facts(found.result), table_lines(found.result)
+    return _page(request, "task.html", found=found, report=facts, lines=lines)
+
+
+async def _tasks_of(user: User, name: str, commit_users: list[str]) -> dict[str, OneTask]:
+    """Return the tasks behind commit users of a table, as far as the user may see them."""
+
+    def look() -> dict[str, OneTask]:
+        return visible_tasks(user, tasks_of_users({*commit_users}, name))
+
+    return await run_in_threadpool(look)
 
 
 async def _asked(work: Callable[[], T], where: str) -> T:

@@ -11,6 +11,7 @@ from urllib.parse import quote, urlencode
 from airflow.sdk.log import redact  # type: ignore[attr-defined]
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from airflow_provider_lake.page.airflow_records import OneTask
 from lakeformat.types.byte_size import size
 from lakeformat.types.count_text import counted
 from lakeformat.types.duration_text import duration
@@ -46,9 +47,20 @@ class _Links:
     def tables(self, connection_id: str) -> str:
         return f"{self._root}/tables/{quote(connection_id, '')}"
 
+    def tables_from(self, connection_id: str, first: str) -> str:
+        return f"{self.tables(connection_id)}?{urlencode({'first': first})}"
+
     def table(self, connection_id: str, name: str, **more: str) -> str:
         asked = urlencode({"name": name, **more})
         return f"{self._root}/table/{quote(connection_id, '')}?{asked}"
+
+    def snapshot(self, connection_id: str, name: str, number: int) -> str:
+        asked = urlencode({"name": name, "number": number})
+        return f"{self._root}/snapshot/{quote(connection_id, '')}?{asked}"
+
+    def task(self, task: OneTask) -> str:
+        parts = (task.dag_id, task.run_id, task.task_id, str(task.map_index))
+        return f"{self._root}/tasks/{'/'.join(quote(each, '') for each in parts)}"
 
 
 def _moment(millis: int | None) -> str:
@@ -65,18 +77,34 @@ def _ago(millis: int, now_millis: int) -> str:
     return f"{duration(max(now_millis - millis, 0))} ago"
 
 
+def _age(seconds: float | None) -> str:
+    """Return the time since a commit; clocks may differ, so it may be in the future."""
+    return "never" if seconds is None else f"{duration(max(int(seconds * 1000), 1000))} ago"
+
+
+def _sentence(text: str) -> str:
+    """Return a text that begins with a capital letter and ends with a full stop."""
+    return f"{text[:1].upper()}{text[1:].rstrip('.')}."
+
+
 def _number(value: int | None) -> str:
     return "–" if value is None else f"{value:,}"
 
 
 def _signed(value: int) -> str:
-    return f"{value:+,}" if value else "0"
+    return f"{value:+,}".replace("-", "−") if value else "0"
 
 
 _PAGES.filters.update(
-    size=size, moment=_moment, number=_number, signed=_signed, without_secrets=redact
+    age=_age,
+    size=size,
+    moment=_moment,
+    number=_number,
+    signed=_signed,
+    sentence=_sentence,
+    without_secrets=redact,
 )
-_PAGES.globals.update(ago=_ago, counted=counted)
+_PAGES.globals.update(ago=_ago, counted=counted, no_identifier=2**63 - 1)
 
 _STYLE = _PAGES.get_template("style.css").render()
 _STYLE_HASH = base64.b64encode(hashlib.sha256(_STYLE.encode()).digest()).decode()

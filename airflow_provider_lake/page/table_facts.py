@@ -2,60 +2,63 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from airflow_provider_lake.page.team_lake import lake_of_connection
 
 if TYPE_CHECKING:
     from lakeformat import HealthReport, Snapshot, Table
 
-__all__ = ["TableFacts", "TableNames", "look_at_table", "names_of_tables"]
+__all__ = ["Column", "TableFacts", "counts_rows", "look_at_table"]
 
 _RECENT = 20
 _LOOKED_BACK = 200
 """The most snapshots that are read to find the last compaction."""
-_MOST_NAMES = 1000
+_MOST_TAGS = 200
+"""More tags are not listed: each is a file of its own."""
+_MOST_COUNTED_FILES = 10_000
+"""In more files, the rows of a table with a primary key are not counted."""
 
 
 @dataclass(frozen=True, slots=True)
-class TableNames:
-    """The tables of a warehouse, database by database."""
+class Column:
+    """One column of a table."""
 
-    location: str
-    databases: dict[str, list[str]]
-    left_out: int
-    """The number of tables that are not listed, because a page has a limit."""
+    name: str
+    type: str
+    is_key: bool
+    is_partition: bool
+    default: str | None
+    comment: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableFacts:
-    """The health of a table, and its newest snapshots."""
+    """The health of a table, its newest snapshots, and what it is made of."""
 
     health: HealthReport
     counts_history: bool
     """True if the files for older snapshots were counted."""
+    comment: str | None
+    columns: tuple[Column, ...]
+    options: Mapping[str, str]
     primary_key: tuple[str, ...]
     partition_by: tuple[str, ...]
+    rows: int | None
+    """The number of rows that a scan returns; None if rows must be merged to count them."""
+    counts_rows: bool
+    """True if the records of a commit are rows: none of them replaces or hides another."""
+    tags: Sequence[Any] | None
+    """The tags; None if they are too many for a page."""
+    consumers: Sequence[Any]
     recent: list[Snapshot]
     """The newest snapshots, newest first."""
     last_compaction: Snapshot | None
     looked_back: int
     """The number of snapshots that were read to find the last compaction."""
     now_millis: int
-
-
-def names_of_tables(connection_id: str) -> TableNames:
-    """Return the tables of a warehouse, to choose from."""
-    catalog = lake_of_connection(connection_id).get_conn()
-    found: dict[str, list[str]] = {}
-    shown = left_out = 0
-    for database in catalog.list_databases():
-        tables = catalog.list_tables(database)
-        found[database] = tables[: max(_MOST_NAMES - shown, 0)]
-        shown += len(found[database])
-        left_out += len(tables) - len(found[database])
-    return TableNames(catalog.location, found, left_out)
 
 
 def look_at_table(connection_id: str, name: str, *, history: bool) -> TableFacts:
@@ -68,15 +71,71 @@ def look_at_table(connection_id: str, name: str, *, history: bool) -> TableFacts
     table = lake_of_connection(connection_id).table(name)
     read = _newest(table)
     compactions = (each for each in read if each.commit_kind is CommitKind.COMPACT)
+    health, schema = table.health(time_travel=history), table.schema
     return TableFacts(
-        health=table.health(time_travel=history),
+        health=health,
         counts_history=history,
-        primary_key=tuple(table.schema.primary_keys),
-        partition_by=tuple(table.schema.partition_keys),
+        comment=schema.comment,
+        columns=_columns(table),
+        options=dict(sorted(schema.options.items())),
+        primary_key=tuple(schema.primary_keys),
+        partition_by=tuple(schema.partition_keys),
+        rows=_rows_of_a_scan(table, health),
+        counts_rows=counts_rows(table),
+        tags=None if health.snapshots.tags > _MOST_TAGS else table.tags.list(),
+        consumers=table.consumers.list(),
         recent=read[:_RECENT],
         last_compaction=next(compactions, None),
         looked_back=len(read),
         now_millis=SYSTEM.now_millis(),
+    )
+
+
+def counts_rows(table: Table) -> bool:
+    """Return True if the records that a commit counts are rows, as a scan counts them.
+
+    With a primary key a record may replace an older one, a deletion vector hides records, and
+    files with some of the columns have a record for each row again.
+    """
+    options = table.options
+    return not (
+        table.schema.primary_keys
+        or options.deletion_vectors_enabled
+        or options.data_evolution_enabled
+    )
+
+
+def _rows_of_a_scan(table: Table, health: HealthReport) -> int | None:
+    """Return the number of rows from metadata; None if rows must be merged to count them."""
+    from lakeformat import LakeError
+
+    if not table.schema.primary_keys:
+        is_known = not health.deletes.uncounted_files
+        return health.files.rows - health.deletes.hidden_rows if is_known else None
+    if health.files.files > _MOST_COUNTED_FILES:
+        return None
+    try:
+        scan = table.scan(newest=True)
+        found = [scan.known_count(split) for split in scan.splits()]
+    except LakeError:  # the table cannot be read: its health has the reason
+        return None
+    return None if None in found else sum(each or 0 for each in found)
+
+
+def _columns(table: Table) -> tuple[Column, ...]:
+    from lakeformat.types.type_kinds import type_text
+
+    schema = table.schema
+    return tuple(
+        Column(
+            name=field.name,
+            type=type_text(field.type),
+            is_key=field.name in schema.primary_keys,
+            is_partition=field.name in schema.partition_keys,
+            default=field.default_value,
+            comment=field.description,
+        )
+        for field in schema.fields
     )
 
 

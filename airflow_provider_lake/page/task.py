@@ -1,98 +1,148 @@
-"""The snapshots that a task published, read from its table.
+"""The work of a task: its result, and the snapshots it published, read from their tables.
 
-The task's XComs name the table and the range of snapshots. A snapshot is shown only if it has the
-commit user of this task. So a changed XCom cannot make the page show commits of other tasks.
+The XComs of a task name its table and its snapshots, and people can change them. So of those
+snapshots only the ones with the commit user of this task are shown. Asset events are different:
+only the task sends them in its own name, so their snapshots are shown as they are.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from airflow_provider_lake.assets.uri import address_of
 from airflow_provider_lake.hooks.lake import LakeHook
-from airflow_provider_lake.identity import TaskIdentity, commit_user
+from airflow_provider_lake.identity import commit_user, without_suffix
 from airflow_provider_lake.links import TABLE_KEY
+from airflow_provider_lake.page.airflow_records import OneTask, events_of
+from airflow_provider_lake.page.table_facts import counts_rows
 from airflow_provider_lake.page.team_lake import lake_of_dag
 
 if TYPE_CHECKING:
-    from lakeformat import Position, SnapshotChange, Table
+    from lakeformat import Position, Snapshot, SnapshotChange, Table
 
-__all__ = ["OneTask", "TaskChanges", "changes_of_task"]
+__all__ = ["TableChanges", "TaskChanges", "changes_of_task"]
 
 _LOOKED_BACK = 100
 """The most snapshots that are checked for the task's commit user."""
 _RESULT_KEY = "return_value"
 
 
-@dataclass(frozen=True, slots=True)
-class OneTask:
-    """One instance of a task."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableChanges:
+    """The snapshots of a task in one table."""
 
-    dag_id: str
-    run_id: str
-    task_id: str
-    map_index: int
+    connection_id: str
+    table: str
+    commit_user: str
+    """The commit user of the task for this table."""
+    changes: tuple[SnapshotChange, ...]
+    is_by_event: bool
+    """True if only the task's asset events name the snapshots: they have another commit user."""
+    counts_rows: bool
+    """True if the records of the table are rows: none replaces or hides another."""
+    looked_at: int
+    """The number of snapshots that were checked."""
+    expired: int | None
+    """The snapshot that the task named, if it has expired."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskChanges:
-    """The snapshots of a task, and their changes."""
+    """The result of a task, and its snapshots by table."""
 
-    task: TaskIdentity
-    connection_id: str = LakeHook.default_conn_name
-    table: str | None = None
-    """None if the task has not named its table."""
-    database: str | None = None
+    task: OneTask
+    connection_id: str
+    database: str | None
     """The database, if the task works on all tables of a database."""
     result: Mapping[str, Any] = field(default_factory=dict)
     """The return value of the task."""
-    commit_user: str = ""
-    changes: tuple[SnapshotChange, ...] = ()
-    looked_at: int = 0
-    """The number of snapshots that were checked."""
-    has_expired: bool = False
-    """True if snapshots that the task named have expired."""
+    tables: Sequence[TableChanges] = ()
+    """Empty if the task has not named a table."""
 
 
 def changes_of_task(task: OneTask) -> TaskChanges:
-    """Read the task's XComs from the metadata database, and its snapshots from the table."""
+    """Read the task's XComs and asset events from the metadata database, and its snapshots from
+    the tables.
+    """
     subject = _xcom_of(task, TABLE_KEY)
     result = _xcom_of(task, _RESULT_KEY)
     connection_id = str(subject.get("lake_conn_id") or LakeHook.default_conn_name)
-    known = TaskChanges(task=task, result=result, connection_id=connection_id)
-    if "table" not in subject:
-        database = subject.get("database")
-        return replace(known, database=None if database is None else str(database))
-    name = str(subject["table"])
-    user = commit_user(task, name)
-    table = lake_of_dag(connection_id, task.dag_id).table(name)
-    positions = _candidates(table, result)
-    found = [table.snapshot(position) for position in positions]
-    mine = [each.id for each in found if each is not None and _is_of(each.commit_user, user)]
-    changes = [change for number in mine if (change := table.snapshot_change(number)) is not None]
-    return replace(
-        known,
-        table=name,
-        commit_user=user,
-        changes=tuple(changes),
-        looked_at=sum(each is not None for each in found),
-        has_expired=result.get("snapshot_id") in positions and found[-1] is None,
+    events = _events_by_table(task)
+    if "table" in subject:
+        named = (connection_id, str(subject["table"]))
+        events = {named: events.get(named, [])}
+    return TaskChanges(
+        task=task,
+        connection_id=connection_id,
+        database=str(subject["database"]) if "database" in subject else None,
+        result=result,
+        tables=[_changes_in(task, *table, payloads, result) for table, payloads in events.items()],
     )
 
 
-def _is_of(found: str, user: str) -> bool:
-    """Return True for a commit user of this task, also with the suffix that a compaction adds."""
-    return found == user or found.startswith(f"{user}.")
+def _events_by_table(task: OneTask) -> dict[tuple[str, str], list[Mapping[str, Any]]]:
+    """Return the payloads of the task's asset events by connection and table."""
+    found: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
+    for uri, payload in events_of(task):
+        with suppress(ValueError):  # a URI that was stored before its form was checked
+            address = address_of(uri)
+            if type(payload.get("snapshot_id")) is int:
+                found.setdefault((address.lake_conn_id, address.name), []).append(payload)
+    return found
 
 
-def _candidates(table: Table, result: Mapping[str, Any]) -> list[Position]:
-    """Yield numbers of snapshots that the task may have published: the range that it named, else
-    the newest.
+def _changes_in(
+    task: OneTask,
+    connection_id: str,
+    name: str,
+    payloads: Sequence[Mapping[str, Any]],
+    result: Mapping[str, Any],
+) -> TableChanges:
+    table = lake_of_dag(connection_id, task.dag_id).table(name)
+    user = commit_user(task, name)
+    ranges = [_positions(table, each) for each in payloads or [result]]
+    positions = {each.number: each for positions in ranges for each in positions}
+    found = {number: table.snapshot(each) for number, each in sorted(positions.items())}
+    kept = [each for each in found.values() if each is not None]
+    mine = [each for each in kept if without_suffix(each.commit_user) == user]
+    is_by_event = bool(payloads) and not mine
+    shown = kept if is_by_event else mine
+    return TableChanges(
+        connection_id=connection_id,
+        table=name,
+        commit_user=user,
+        changes=_changes(table, shown),
+        is_by_event=is_by_event,
+        counts_rows=counts_rows(table),
+        looked_at=len(kept),
+        expired=_expired(found, [*payloads, result]),
+    )
+
+
+def _changes(table: Table, snapshots: Sequence[Snapshot]) -> tuple[SnapshotChange, ...]:
+    found = (table.snapshot_change(each.id) for each in snapshots)
+    return tuple(change for change in found if change is not None)
+
+
+def _expired(
+    found: Mapping[int, Snapshot | None], named: Sequence[Mapping[str, Any]]
+) -> int | None:
+    for each in named:
+        number = each.get("snapshot_id")
+        if type(number) is int and number in found and found[number] is None:
+            return number
+    return None
+
+
+def _positions(table: Table, named: Mapping[str, Any]) -> list[Position]:
+    """Return the positions of snapshots that the task may have published: the range that it named,
+    else the newest.
     """
-    last, before = result.get("snapshot_id"), result.get("previous_snapshot_id")
+    last, before = named.get("snapshot_id"), named.get("previous_snapshot_id")
     if type(last) is not int:
         return table.positions(limit=_LOOKED_BACK)
     after = before if type(before) is int else None

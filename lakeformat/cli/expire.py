@@ -165,7 +165,7 @@ def _cells(report: ExpireReport) -> dict[str, Any]:
         "changelogs": len(report.changelogs),
         "files": report.deleted.total,
         "bytes": report.deleted.bytes,
-        "said": [*_lines(report)][-1],
+        "said": report.lines[-1],
     }
 
 
@@ -176,45 +176,10 @@ def _print(report: ExpireReport, shown: list[Removal], name: str) -> None:
         print_rows(_FILES, columns, empty="no file would be deleted")
         if left_out := report.deleted.total - len(shown):
             typer.echo(f"and {left_out:,} more; --save FILE writes all of them")
-    for line in _lines(report):
+    for line in report.lines:
         typer.echo(line)
     for each in report.stalled_consumers:
         typer.echo(f"{each.finding}: {each.advice(name)}")
-
-
-def _lines(report: ExpireReport) -> Iterator[str]:
-    verb = "would expire" if report.dry_run else "expired"
-    for noun, numbers in (("snapshot", report.snapshots), ("changelog", report.changelogs)):
-        if numbers:
-            yield f"{_numbers(noun, numbers)} {verb}"
-    if not report.snapshots:
-        yield f"no snapshot {verb}"
-    if report.finished:
-        yield f"finished {counted(report.finished, 'interrupted expiry', 'interrupted expiries')}"
-    if report.deleted.total:
-        counts = ", ".join(
-            f"{count} {kind}" for kind, count in sorted(report.deleted.files.items())
-        )
-        deleted = "would delete" if report.dry_run else "deleted"
-        files = counted(report.deleted.total, "file")
-        yield f"{deleted} {files} of {size(report.deleted.bytes)}: {counts}"
-    if report.directories:
-        yield f"deleted {counted(report.directories, 'empty directory', 'empty directories')}"
-    if report.spared:
-        yield f"kept {counted(report.spared, 'file')} for a tag, a branch or a later snapshot"
-    if report.consumers:
-        yield f"deleted consumers without progress: {', '.join(report.consumers)}"
-    if report.stale_consumers:
-        yield f"consumers whose next snapshot has expired: {', '.join(report.stale_consumers)}"
-    yield from report.notes
-    if report.earliest_snapshot is not None:
-        yield f"oldest kept: snapshot {report.earliest_snapshot}: {report.reason}"
-
-
-def _numbers(noun: str, numbers: tuple[int, ...]) -> str:
-    if len(numbers) == 1:
-        return f"{noun} {numbers[0]}"
-    return f"{len(numbers)} {noun}s, {numbers[0]} to {numbers[-1]},"
 
 
 @contextmanager

@@ -9,7 +9,9 @@ import pytest
 
 import lakeformat as lake
 from airflow_provider_lake.identity import commit_user
-from tests.airflow.conftest import DAGS
+from airflow_provider_lake.page.task_result import report_facts
+from spark_jobs import expire_snapshots
+from tests.airflow.conftest import DAGS, TEST_DAGS
 from tests.airflow.pages import TASK, TASK_PATH, words, write
 from tests.airflow.test_dags import load, run_for_january_31
 
@@ -67,7 +69,7 @@ def test_a_compaction_shows_what_went_by_partition(ask, catalog, said):
     found = words(ask(TASK_PATH))
 
     assert "Snapshot 7 COMPACT" in found
-    assert "Rows 0; total rows 12; a compaction rewrites the same rows" in found
+    assert "Rows unchanged: a compaction rewrites the same rows; total rows 12" in found
     assert "Files added 2 files with 12 rows" in found
     assert "Files deleted 12 files with 12 rows" in found
     assert re.search(r"dt=a 1 6 [\d.]+ \w+ 6 6 ", found)
@@ -98,7 +100,8 @@ def test_a_compaction_shows_what_went_by_partition(ask, catalog, said):
                 "lake_table": {"table": "shop.orders"},
                 "return_value": {"snapshot_id": None, "replayed": True},
             },
-            "An earlier attempt of this task had already published this commit. None of",
+            "An earlier attempt of this task had already published this commit. Table shop.orders "
+            "of connection lake_default. None of the 1 snapshot checked",
         ),
     ],
 )
@@ -122,3 +125,118 @@ def test_a_task_of_a_lost_connection_says_which(ask, orders, said):
     assert answer.status_code == 404
     assert "connection 'lost_lake' does not exist" in words(answer)
     assert "task 'g.tidy' of run 'manual__1+a'" in words(answer)
+
+
+def test_a_function_that_commits_its_rows_shows_its_snapshot(ask, warehouse, airflow_db):
+    run = load(TEST_DAGS)["functions"].test()
+
+    found = words(ask(f"/lake/tasks/functions/{quote(run.run_id)}/fill/1"))
+
+    assert "map index 1 Published as snapshot 1." in found
+    assert "Table shop.milk of connection lake_default" in found
+    assert "Rows +3; total rows 3" in found
+
+
+def test_a_task_that_replaces_a_partition_shows_its_snapshot(ask, warehouse, tmp_path, airflow_db):
+    """It writes under a name of its own; its asset event names the snapshot."""
+    day = tmp_path / "2024-01-31"
+    day.mkdir()
+    (day / "part-1.csv").write_text("id,item,price\n1,tea,3\n2,milk,4\n")
+    run = run_for_january_31(load(DAGS)["backfill_partitions"], tmp_path)
+    table = lake.open_catalog(warehouse).table("shop.daily_orders")
+    table.truncate()
+
+    found = words(ask(f"/lake/tasks/backfill_partitions/{quote(run.run_id)}/replace_day/-1"))
+
+    assert "Table shop.daily_orders of connection lake_default" in found
+    assert "Snapshot 1 OVERWRITE" in found
+    assert "dt=2024-01-31 1 2" in found
+    assert "Snapshot 2" not in found
+
+
+def test_an_xcom_does_not_replace_the_asset_event_of_a_task(ask, orders, said):
+    """Without an event of the task, no snapshot of another writer is shown."""
+    write(orders, 1, user="somebody")
+    said["return_value"] = {"table": "shop.orders", "snapshot_id": 1, "previous_snapshot_id": 0}
+
+    found = words(ask(TASK_PATH))
+
+    assert "has not named a table" in found
+    assert "Snapshot 1" not in found
+
+
+def test_an_expiry_shows_the_files_that_it_deleted(ask, orders, said):
+    for number in range(6):
+        write(orders, number)
+    orders.compact()
+    result = expire_snapshots.run(
+        {
+            "warehouse": orders.location.removesuffix("/shop.db/orders"),
+            "table": "shop.orders",
+            "retain_max": 1,
+            "retain_min": 1,
+            "older_than": "0 s",
+        }
+    )
+    said |= {"lake_table": {"table": "shop.orders"}, "return_value": result}
+
+    found = words(ask(TASK_PATH))
+
+    files = result["report"]["files"]
+    assert files["data"] == 6
+    assert "6 snapshots, 1 to 6, expired; deleted" in found
+    assert f"deleted {sum(files.values())} files of" in found
+    assert "The task has published no snapshot." in found
+    assert "Files 6 data," in found
+
+
+def test_a_task_on_a_database_shows_each_table(ask, orders, said):
+    said["lake_table"] = {"database": "shop"}
+    said["return_value"] = {
+        "reason": "1 of 2 tables compacted, 1 failed",
+        "report": {
+            "tables": [
+                {"table": "shop.orders", "report": {"reason": "6 compacted"}, "error": None},
+                {"table": "shop.tea", "report": None, "error": "a file is missing"},
+                "not a table",
+            ]
+        },
+    }
+
+    answer = ask(TASK_PATH)
+
+    assert "1 of 2 tables compacted, 1 failed." in words(answer)
+    assert "shop.orders 6 compacted shop.tea Failed: a file is missing" in words(answer)
+    assert "/lake/table/lake_default?name=shop.tea" in answer.text
+
+
+@pytest.mark.parametrize("report", [None, 7, "text", [], {"tables": 3}, {"tables": [3]}, {"n": {}}])
+def test_a_result_that_people_changed_breaks_no_page(ask, orders, said, report):
+    said["lake_table"] = {"table": "shop.orders"}
+    said["return_value"] = {"snapshot_id": "x", "reason": 5, "report": report}
+
+    assert ask(TASK_PATH).status_code == 200
+
+
+def test_the_numbers_of_a_report_are_named_and_zeros_left_out():
+    report = {
+        "table": "shop.orders",
+        "dry_run": True,
+        "limited": False,
+        "snapshots": [*range(100)],
+        "files": {"data": 40, "manifest": 1},
+        "freed_bytes": 2048,
+        "spared": 0,
+        "seconds": 1.25,
+        "note": "x" * 300,
+        "left_out": {"snapshots": 20},
+    }
+
+    assert report_facts({"report": report}) == [
+        ("Dry run", "yes"),
+        ("Snapshots", "120"),
+        ("Files", "40 data, 1 manifest"),
+        ("Freed bytes", "2.0 KiB"),
+        ("Seconds", "1.2"),
+        ("Note", "x" * 200 + "…"),
+    ]

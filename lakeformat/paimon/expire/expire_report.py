@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 from lakeformat.paimon.consumers import StalledConsumer
 from lakeformat.paimon.deletion import Deleted, Removal
 from lakeformat.tables.report import Report
+from lakeformat.types.byte_size import size
+from lakeformat.types.count_text import counted
 
 __all__ = ["ExpireReport"]
 
@@ -51,6 +54,11 @@ class ExpireReport(Report):
         """True if every planned file was removed; otherwise the next run tries again."""
         return not self.deleted.failures
 
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """One line for each thing that the expiry did or, in a dry run, would do."""
+        return tuple(_lines(self))
+
     def to_dict(self) -> dict[str, Any]:
         """Return the report as plain values, without the single files."""
         return {
@@ -70,3 +78,38 @@ class ExpireReport(Report):
             "spared": self.spared,
             "notes": [*self.notes],
         }
+
+
+def _lines(report: ExpireReport) -> Iterator[str]:
+    verb = "would expire" if report.dry_run else "expired"
+    for noun, numbers in (("snapshot", report.snapshots), ("changelog", report.changelogs)):
+        if numbers:
+            yield f"{_numbers(noun, numbers)} {verb}"
+    if not report.snapshots:
+        yield f"no snapshot {verb}"
+    if report.finished:
+        yield f"finished {counted(report.finished, 'interrupted expiry', 'interrupted expiries')}"
+    if report.deleted.total:
+        counts = ", ".join(
+            f"{count} {kind}" for kind, count in sorted(report.deleted.files.items())
+        )
+        deleted = "would delete" if report.dry_run else "deleted"
+        files = counted(report.deleted.total, "file")
+        yield f"{deleted} {files} of {size(report.deleted.bytes)}: {counts}"
+    if report.directories:
+        yield f"deleted {counted(report.directories, 'empty directory', 'empty directories')}"
+    if report.spared:
+        yield f"kept {counted(report.spared, 'file')} for a tag, a branch or a later snapshot"
+    if report.consumers:
+        yield f"deleted consumers without progress: {', '.join(report.consumers)}"
+    if report.stale_consumers:
+        yield f"consumers whose next snapshot has expired: {', '.join(report.stale_consumers)}"
+    yield from report.notes
+    if report.earliest_snapshot is not None:
+        yield f"oldest kept: snapshot {report.earliest_snapshot}: {report.reason}"
+
+
+def _numbers(noun: str, numbers: tuple[int, ...]) -> str:
+    if len(numbers) == 1:
+        return f"{noun} {numbers[0]}"
+    return f"{len(numbers)} {noun}s, {numbers[0]} to {numbers[-1]},"

@@ -1,0 +1,44 @@
+"""The facts on the page of a snapshot: the files that its commit added and deleted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from airflow_provider_lake.page.table_facts import counts_rows
+from airflow_provider_lake.page.team_lake import lake_of_connection
+
+if TYPE_CHECKING:
+    from lakeformat import SnapshotChange
+
+__all__ = ["SnapshotFacts", "look_at_snapshot"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SnapshotFacts:
+    """One snapshot of a table."""
+
+    change: SnapshotChange
+    counts_rows: bool
+    """True if its records are rows: none of them replaces or hides another."""
+    has_earlier: bool
+    has_later: bool
+
+
+def look_at_snapshot(connection_id: str, name: str, number: int) -> SnapshotFacts:
+    """Return the facts of a snapshot of a table by its number."""
+    from lakeformat import NotFoundError
+
+    table = lake_of_connection(connection_id).table(name)
+    change = table.snapshot_change(number)
+    if change is None:
+        raise NotFoundError(
+            f"table {name} has no snapshot {number}: it has expired, or was never published"
+        )
+    newest = table.latest_snapshot()
+    return SnapshotFacts(
+        change=change,
+        counts_rows=counts_rows(table),
+        has_earlier=table.snapshot(number - 1) is not None,
+        has_later=newest is not None and newest.id > number,
+    )

@@ -1,0 +1,74 @@
+"""The result of a task as lines for its page; every member comes from an XCom and may be odd."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from lakeformat.types.byte_size import size
+
+__all__ = ["TableLine", "report_facts", "table_lines"]
+
+_KNOWN = {"table", "reason", "location", "left_out", "tables"}
+"""Members of a report that the page shows in another place."""
+_LONGEST_TEXT = 200
+_MOST_TABLES = 200
+
+
+@dataclass(frozen=True, slots=True)
+class TableLine:
+    """The outcome for one table of a task on a whole database."""
+
+    name: str
+    outcome: str
+    is_error: bool
+
+
+def report_facts(result: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Return the numbers and texts of the task's report, each with its name; zeros are left out."""
+    report = _mapping(result.get("report"))
+    cut = _mapping(report.get("left_out"))
+    found = []
+    for key, value in report.items():
+        text = "" if key in _KNOWN else _text(str(key), value, cut.get(key, 0))
+        if text:
+            found.append((str(key).replace("_", " ").capitalize(), text))
+    return found
+
+
+def table_lines(result: Mapping[str, Any]) -> list[TableLine]:
+    """Return the outcomes of a task on a whole database, table by table."""
+    tables = _mapping(result.get("report")).get("tables")
+    lines = []
+    for each in tables[:_MOST_TABLES] if isinstance(tables, list) else ():
+        line = _mapping(each)
+        error = line.get("error")
+        reason = _mapping(line.get("report")).get("reason", "")
+        if "table" in line:
+            lines.append(TableLine(str(line["table"]), str(error or reason), error is not None))
+    return lines
+
+
+def _text(key: str, value: Any, cut: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else ""
+    if isinstance(value, int):
+        return _amount(key, value) if value else ""
+    if isinstance(value, float):
+        return f"{value:,.1f}"
+    if isinstance(value, str):
+        return value if len(value) <= _LONGEST_TEXT else f"{value[:_LONGEST_TEXT]}…"
+    if isinstance(value, Mapping) and value and all(type(n) is int for n in value.values()):
+        return ", ".join(f"{number:,} {name}" for name, number in value.items())
+    if isinstance(value, Sequence) and value:
+        return f"{len(value) + (cut if type(cut) is int else 0):,}"
+    return ""
+
+
+def _amount(key: str, number: int) -> str:
+    return size(number) if key.endswith("bytes") and number > 0 else f"{number:,}"
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
