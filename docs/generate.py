@@ -109,7 +109,7 @@ def spark_options_page() -> str:
     """The options of `format("lake")`."""
     lines = ['# Options of `format("lake")`', "", GENERATED, ""]
     lines += [
-        "Give them as `option(name, value)`. An option that is not listed, or has no effect where",
+        "Give each as `option(name, value)`. An option that is not listed, or has no effect where",
         "it is given, is refused. [Tables on Spark](../spark.md) has examples.",
         "",
         "| option | for | meaning |",

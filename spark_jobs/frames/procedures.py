@@ -304,7 +304,7 @@ def _repair(catalog: lake.Catalog, *, database_or_table: str | None = None) -> A
 
 
 def _repair_earliest_snapshot(table: lake.Table) -> Any:
-    """Correct the hints of the first and last snapshot."""
+    """Correct the files ``EARLIEST`` and ``LATEST``, which name the first and last snapshot."""
     return table.repair()
 
 

@@ -41,8 +41,8 @@ OPTIONS = (
     SourceOption(
         "columns",
         _READS,
-        "The columns to read, such as `id, note`. Without it all columns are read, also those that "
-        "the query does not use.",
+        "The columns to read, such as `id, note`. Without this option all columns are read, "
+        "also those that the query does not use.",
     ),
     SourceOption("where", _READS, "A SQL condition on rows; files without such rows are not read."),
     SourceOption(
