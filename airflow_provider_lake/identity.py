@@ -22,6 +22,7 @@ __all__ = [
     "commit_user",
     "find_first_try",
     "first_try_millis",
+    "now_millis",
     "possible_names",
     "without_suffix",
 ]
@@ -111,6 +112,11 @@ def first_try_millis(dag_run: RunOfDag) -> int | None:
     return int(dag_run.start_date.timestamp() * 1000)
 
 
+def now_millis() -> int:
+    """Return the time in epoch milliseconds."""
+    return int(datetime.now(UTC).timestamp() * 1000)
+
+
 @dataclass(frozen=True, slots=True)
 class FirstTry:
     """The state before a task published anything."""
@@ -137,8 +143,7 @@ def find_first_try(context: Context, subject: str, head: Callable[[], str | None
         return FirstTry(**kept)
     if context["ti"].try_number != 1:
         return FirstTry(began, None)
-    now = int(datetime.now(UTC).timestamp() * 1000)
-    seen = FirstTry(now if began is None else began, head())
+    seen = FirstTry(now_millis() if began is None else began, head())
     return seen if _keeps(store, key, seen) else FirstTry(began, None)
 
 

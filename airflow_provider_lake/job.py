@@ -196,6 +196,7 @@ class LakeJobMixin(CheckedArguments):
             "commit_identifier": commit.identifier,
             "commit_first_try_millis": commit.first_try_millis,
             "commit_first_try_head": commit.first_try_head,
+            "commit_replaces": commit.replaces,
         }
         return {key: value for key, value in keys.items() if value is not None}
 
@@ -232,4 +233,8 @@ class LakeJobMixin(CheckedArguments):
             raise AirflowSkipException(result["reason"])
         self.published = result
         announce(context, self.outlets, result, lake_conn_id=self.lake_conn_id)
+        self._record_success(result, context)
         return result
+
+    def _record_success(self, result: JobResult, context: Context) -> None:
+        """Record that the task has succeeded, as its last act; here nothing needs a record."""

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from airflow_provider_lake.job import LakeJobMixin
 from airflow_provider_lake.lineage import LakeLineageMixin
+from airflow_provider_lake.repeated import LakeRepeatedMixin
 from spark_jobs.job_requests.common import CommitKeys, JobRequest, PartitionsRequest
 from spark_jobs.job_requests.ingest import IngestRequest
 
 if TYPE_CHECKING:
-    from airflow.sdk import Context
-
-    from lakeformat import CommitId, Table
+    from lakeformat import Table
 
 __all__ = ["LakeTableJobMixin"]
 
 
-class LakeTableJobMixin(LakeLineageMixin, LakeJobMixin):
+class LakeTableJobMixin(LakeLineageMixin, LakeRepeatedMixin):
     """The part of a job operator that needs the table."""
 
     publishes_once: ClassVar[bool] = False
@@ -27,9 +25,6 @@ class LakeTableJobMixin(LakeLineageMixin, LakeJobMixin):
 
     def _subject(self) -> dict[str, str]:
         return {"table": self.table}
-
-    def _commit_id(self, context: Context) -> CommitId:
-        return self.lake_hook.commit_id(context, self.table)
 
     def _may_come(self) -> bool:
         from lakeformat import NotFoundError

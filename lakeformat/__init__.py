@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from lakeformat.paimon.health import HealthReport
     from lakeformat.paimon.maintain import MaintainProgress, MaintainReport
     from lakeformat.paimon.metadata.commit_message import CommitMessage
+    from lakeformat.paimon.metadata.run_record import RunRecord
     from lakeformat.paimon.metadata.snapshot import CommitKind, Snapshot
     from lakeformat.paimon.metadata.staged_result import StagedResult
     from lakeformat.paimon.options import TableOptions
@@ -149,6 +150,7 @@ __all__ = [
     "RescaleReport",
     "RollbackReport",
     "RowChangeReport",
+    "RunRecord",
     "Scan",
     "SchemaChange",
     "Snapshot",
@@ -225,6 +227,7 @@ _MODULE_OF = {
     "RescaleReport": "paimon.compact.rescaling.rescale_report",
     "RollbackReport": "paimon.rollback.rollback_report",
     "RowChangeReport": "paimon.row_changes.row_change_report",
+    "RunRecord": "paimon.metadata.run_record",
     "Scan": "paimon.read.scan",
     "SchemaChange": "paimon.schema_changes.changes",
     "Snapshot": "paimon.metadata.snapshot",

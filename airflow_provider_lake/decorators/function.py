@@ -13,15 +13,15 @@ from airflow.sdk.bases.decorator import DecoratedOperator, task_decorator_factor
 
 from airflow_provider_lake.arguments import LakeArgumentError, argument_types, checked_arguments
 from airflow_provider_lake.hooks.lake import LakeHook
-from airflow_provider_lake.job import LakeJobMixin
 from airflow_provider_lake.links import SPARK_KEY, LakeSnapshotLink, LakeSparkLink
+from airflow_provider_lake.repeated import LakeRepeatedMixin
 from airflow_provider_lake.task_arguments import DecoratedArguments
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
     from airflow.sdk.bases.decorator import Task
 
-    from lakeformat import CommitId, Table
+    from lakeformat import Table
 
 _Returned = TypeVar("_Returned")
 
@@ -40,7 +40,7 @@ class LakeDecorator(Protocol):
         """Make a function a task."""
 
 
-class LakeFunctionOperator(LakeJobMixin, DecoratedOperator):
+class LakeFunctionOperator(LakeRepeatedMixin, DecoratedOperator):
     """Runs a function as a task on a table, in this process.
 
     :param table: ``database.table``; a call with a table, ``count(table=...)``, overrides it. The
@@ -133,9 +133,6 @@ class LakeFunctionOperator(LakeJobMixin, DecoratedOperator):
 
     def _subject(self) -> dict[str, str]:
         return {"table": self.table}
-
-    def _commit_id(self, context: Context) -> CommitId:
-        return self.lake_hook.commit_id(context, self.table)
 
     def _may_come(self) -> bool:
         """Return True once the table is open: an object that is missing afterwards may exist in a

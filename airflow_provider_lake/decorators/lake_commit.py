@@ -13,6 +13,7 @@ from airflow_provider_lake.decorators.function import (
     lake_decorator,
 )
 from airflow_provider_lake.lineage import LakeLineageMixin
+from airflow_provider_lake.repeated import OnClear
 from airflow_provider_lake.task_arguments import FunctionArguments, FunctionTaskArguments
 from spark_jobs.job_requests.common import CommitRequest, JobRequest, Value
 from spark_jobs.job_requests.request import refusal
@@ -70,9 +71,10 @@ class LakeCommitDecoratedOperator(LakeLineageMixin, LakeFunctionOperator):
 
     The function returns a pyarrow Table, RecordBatch or RecordBatchReader, a pandas, polars or
     Spark DataFrame, a list of dicts, or yields such batches. It may have the arguments ``table``,
-    which is None while a table to create does not exist, and ``spark``. A retry or a cleared task
-    finds the snapshot of its run and does not call the function again. The result is that of
-    ``LakeIngestOperator``, and so are the events of its outlets.
+    which is None while a table to create does not exist, and ``spark``. A retry finds the
+    snapshot of its run and does not call the function again; a task that is cleared after a success
+    does (see ``on_clear``). The result is that of ``LakeIngestOperator``, and so are the events of
+    its outlets.
 
     :param kinds: the column with ``+I``, ``-U``, ``+U`` or ``-D`` for each row
     :param overwrite: replace rows: ``"table"`` all, ``"partitions"`` those of the partitions that
@@ -82,6 +84,9 @@ class LakeCommitDecoratedOperator(LakeLineageMixin, LakeFunctionOperator):
     :param primary_key: with ``create``: the primary key of the table
     :param partition_by: with ``create``: the partition columns of the table
     :param table_options: with ``create``: the options of the table, such as ``{"bucket": "4"}``
+    :param on_clear: for a task that is cleared after a success: ``redo`` does its work again, and
+        its first rows are replaced in the same commit; ``force`` does it again and keeps them;
+        ``skip`` does nothing. Default: ``redo``
     :param skip_if_noop: skip the task, and its downstream tasks, if no row was returned
     """
 
@@ -94,6 +99,7 @@ class LakeCommitDecoratedOperator(LakeLineageMixin, LakeFunctionOperator):
         "overwrite",
         "create",
         *_ONLY_TO_CREATE,
+        "on_clear",
         "skip_if_noop",
     )
 
@@ -106,6 +112,7 @@ class LakeCommitDecoratedOperator(LakeLineageMixin, LakeFunctionOperator):
         primary_key: Sequence[str] | None = None,
         partition_by: Sequence[str] | None = None,
         table_options: Mapping[str, str] | None = None,
+        on_clear: OnClear | None = None,
         skip_if_noop: bool = False,
         **kwargs: Unpack[FunctionTaskArguments],
     ) -> None:
@@ -116,8 +123,12 @@ class LakeCommitDecoratedOperator(LakeLineageMixin, LakeFunctionOperator):
         self.primary_key = primary_key
         self.partition_by = partition_by
         self.table_options = table_options
+        self.on_clear = on_clear
         self.skip_if_noop = skip_if_noop
         self._check_arguments()
+
+    def _adds_rows(self) -> bool:
+        return self.overwrite is None
 
     def _run(self, request: JobRequest, context: Context) -> JobResult:
         """Call the function, commit its rows, and return the result of a job."""
@@ -183,6 +194,7 @@ class CommitFunctionArguments(FunctionArguments, total=False):
     create: bool
     primary_key: Sequence[str] | None
     partition_by: Sequence[str] | None
+    on_clear: OnClear | None
     table_options: Mapping[str, str] | None
     skip_if_noop: bool
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Unpack
 
 from airflow_provider_lake.operators.job import LakeJobOperator
+from airflow_provider_lake.repeated import OnClear
 from airflow_provider_lake.task_arguments import TableJobArguments
 from spark_jobs.job_requests.commit import StagedCommitRequest
 
@@ -20,6 +21,9 @@ class LakeCommitOperator(LakeJobOperator):
 
     :param staged: addresses of staged results, as returned by the job that staged them. Without a
         commit pair the addresses identify the commit: the same list is published once
+    :param on_clear: for a task that is cleared after a success: ``redo`` does its work again, and
+        its first rows are replaced in the same commit; ``force`` does it again and keeps them;
+        ``skip`` does nothing. Default: ``redo``
     """
 
     job = "commit"
@@ -30,8 +34,17 @@ class LakeCommitOperator(LakeJobOperator):
         self,
         *,
         staged: Sequence[str],
+        on_clear: OnClear | None = None,
         **kwargs: Unpack[TableJobArguments],
     ) -> None:
         super().__init__(**kwargs)
         self.staged = staged
+        self.on_clear = on_clear
         self._check_arguments()
+
+    def _adds_rows(self) -> bool:
+        return True
+
+    def _input(self) -> str:
+        """Return the staged results: those that are published cannot be published again."""
+        return " ".join(sorted(self.staged))

@@ -11,6 +11,7 @@ from airflow.sdk.log import mask_secret
 
 from airflow_provider_lake.arguments import LakeArgumentError
 from airflow_provider_lake.operators.job import LakeJobOperator
+from airflow_provider_lake.repeated import OnClear
 from airflow_provider_lake.task_arguments import TableJobArguments
 from spark_jobs.job_requests.ingest import (
     Compression,
@@ -33,11 +34,9 @@ _SECRET_URL = re.compile(
 class LakeIngestOperator(LakeJobOperator):
     """Adds rows to a table, once per DAG run: from files, a SQL table or another lake table.
 
-    A retry or a cleared task finds the snapshot that its run has published and publishes nothing
-    twice. To add the same rows again, start another run. A retry fails if the snapshot that it must
-    check may have expired. The task's state store keeps what the first attempt found. Once Airflow
-    has deleted this state (``[state_store] default_retention_days``), a cleared task cannot notice
-    an expired snapshot.
+    A retry finds the snapshot that its run has published, and publishes nothing twice. It fails if
+    that snapshot may have expired. A task that is cleared after a success does its work again: see
+    ``on_clear``.
 
     :param source: path, address or glob of files. Files in a bucket or on HDFS are opened with the
         storage options of the catalog
@@ -88,6 +87,9 @@ class LakeIngestOperator(LakeJobOperator):
     :param table_options: with ``create``: the options of the table, such as ``{"bucket": "4"}``
     :param stage: write the files of the table, but let the job ``commit`` publish them: the result
         holds the address of the staged result under ``staged``
+    :param on_clear: for a task that is cleared after a success: ``redo`` does its work again, and
+        its first rows are replaced in the same commit; ``force`` does it again and keeps them;
+        ``skip`` does nothing. Default: ``redo``
     """
 
     job = "ingest"
@@ -126,6 +128,7 @@ class LakeIngestOperator(LakeJobOperator):
         partition_by: Sequence[str] | None = None,
         table_options: Mapping[str, str] | None = None,
         stage: bool = False,
+        on_clear: OnClear | None = None,
         **kwargs: Unpack[TableJobArguments],
     ) -> None:
         super().__init__(**kwargs)
@@ -155,6 +158,7 @@ class LakeIngestOperator(LakeJobOperator):
         self.partition_by = partition_by
         self.table_options = table_options
         self.stage = stage
+        self.on_clear = on_clear
         self._check_arguments()
 
     def _of_connections(self) -> dict[str, object]:
@@ -177,6 +181,18 @@ class LakeIngestOperator(LakeJobOperator):
             raise LakeArgumentError(
                 f"task {self.task_id!r}: argument 'jdbc_conn_id' needs argument 'jdbc_url'"
             )
+        if self.on_clear is not None and self.checkpoint is not None:
+            raise LakeArgumentError(
+                f"task {self.task_id!r}: leave out 'on_clear' with 'checkpoint': files that are in "
+                "the checkpoint are not ingested again, cleared or not"
+            )
+
+    def _adds_rows(self) -> bool:
+        return self.overwrite is None and self.source_table is None and not self.stage
+
+    def _is_repeated(self) -> bool:
+        """Return False with a checkpoint, which decides by itself which files are new."""
+        return self.checkpoint is None
 
     def _tables_read(self) -> list[str]:
         return [] if self.source_table is None else [self.source_table]

@@ -5,7 +5,7 @@
   snapshot/snapshot-<n>   EARLIEST   LATEST
   changelog/changelog-<n>   EARLIEST   LATEST
   tag/tag-<name>   consumer/consumer-<id>   staged/staged-<name>   claim-<name>
-  stream/stream-<name>
+  stream/stream-<name>   run/run-<user>
   branch/branch-<name>/   schema, snapshot, changelog, tag and consumer of a branch
   manifest/manifest-<uuid>-<n>   manifest-list-<uuid>-<n>   index-manifest-<uuid>-<n>
   statistics/stat-<uuid>-<n>
@@ -230,6 +230,10 @@ class TableLayout:
         return f"{self.metadata_root}/stream"
 
     @property
+    def run_directory(self) -> str:
+        return f"{self.metadata_root}/run"
+
+    @property
     def latest_hint(self) -> str:
         return f"{self.snapshot_directory}/LATEST"
 
@@ -280,6 +284,10 @@ class TableLayout:
     def stream(self, name: str) -> str:
         """Return the path of a stream's progress; other engines ignore it."""
         return f"{self.stream_directory}/stream-{plain_name(name)}"
+
+    def run(self, name: str) -> str:
+        """Return the path of the record of a run's success; other engines ignore it."""
+        return f"{self.run_directory}/run-{plain_name(name)}"
 
     def manifest(self, name: str) -> str:
         """Return the path of a manifest, manifest list or index manifest, in one directory."""

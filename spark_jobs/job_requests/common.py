@@ -88,11 +88,15 @@ class CommitKeys:
     """The identity of the newest snapshot when the first attempt began. While this snapshot exists,
     a retry does not fail because older snapshots have expired.
     """
+    commit_replaces: int | None = None
+    """The snapshot in which the same user published these rows before, with a lower identifier:
+    they are replaced in the same commit. If that is not possible, nothing is written.
+    """
 
     def __post_init__(self) -> None:
         if (self.commit_user is None) != (self.commit_identifier is None):
             raise refusal("give keys 'commit_user' and 'commit_identifier' together, or neither")
-        for key in ("commit_first_try_millis", "commit_first_try_head"):
+        for key in ("commit_first_try_millis", "commit_first_try_head", "commit_replaces"):
             if getattr(self, key) is not None and self.commit_user is None:
                 raise refusal(f"key {key!r} needs keys 'commit_user' and 'commit_identifier'")
         self.commit_id()  # refuses an invalid pair
@@ -108,6 +112,7 @@ class CommitKeys:
             self.commit_identifier,
             first_try_millis=self.commit_first_try_millis,
             first_try_head=self.commit_first_try_head,
+            replaces=self.commit_replaces,
         )
 
 

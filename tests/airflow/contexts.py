@@ -12,7 +12,8 @@ class TaskInstance(SimpleNamespace):
     """Keeps what is pushed, as the database would."""
 
     def __init__(self, **identity):
-        super().__init__(dag_id="shop", run_id="manual__1", map_index=-1, **identity)
+        named = {"dag_id": "shop", "run_id": "manual__1", "map_index": -1, "max_tries": 0}
+        super().__init__(**(named | identity))
         self.xcoms = {}
 
     def xcom_push(self, key, value):
@@ -36,6 +37,12 @@ class StateStore(dict):
         if self.is_over:
             raise AirflowRuntimeError(ErrorResponse(error=ErrorType.GENERIC_ERROR))
         self[key] = json.loads(json.dumps(value))
+
+
+def cleared(context):
+    """Airflow clears a task: its next tries count as more than the task may have."""
+    context["ti"].max_tries += 1
+    return context
 
 
 def task_context(task_id="work", *, try_number=1):

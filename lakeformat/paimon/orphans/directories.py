@@ -189,6 +189,7 @@ def find_directories(
                     branch.consumer_directory,
                     branch.staged_directory,
                     branch.stream_directory,
+                    branch.run_directory,
                 )
             ),
         ),

@@ -39,6 +39,7 @@ from lakeformat.types.type_rules import is_list
 if TYPE_CHECKING:
     from lakeformat.paimon.commit.commit_report import CommitReport
     from lakeformat.paimon.metadata.commit_message import CommitMessage
+    from lakeformat.paimon.metadata.run_record import RunRecord
     from lakeformat.paimon.read.scan import Scan
     from lakeformat.paimon.staged import TableStaged
     from lakeformat.paimon.system_tables import RowTable, SystemScan, SystemTableDeclaration
@@ -213,6 +214,18 @@ class Table(
         from lakeformat.paimon.staged import TableStaged
 
         return TableStaged(self._handle, self.commit)
+
+    def find_run(self, user: str) -> RunRecord | None:
+        """Return the record of the last success of a run, by its commit user."""
+        from lakeformat.paimon.metadata.run_record import read_run
+
+        return read_run(self._handle.storage, self._handle.layout, user)
+
+    def record_run(self, record: RunRecord) -> None:
+        """Record the success of a run beside the table; records are kept for 90 days."""
+        from lakeformat.paimon.metadata.run_record import write_run
+
+        write_run(self._handle.storage, self._handle.layout, record, self._handle.environment)
 
     def truncate(
         self, *, commit: CommitId | None = None, read_snapshot: AnyPosition | str | None = None

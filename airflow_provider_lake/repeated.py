@@ -1,0 +1,150 @@
+"""Cleared tasks: after a recorded success, another try does its work again.
+
+The last act of a task is a record of its success beside the table. A later try that finds it has
+been cleared, so it commits under the next identifier: the work is done again, and commits of the
+earlier run are refused. A retry after a failure finds no record and keeps its identifier, so its
+commit is published once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from airflow_provider_lake.identity import now_millis
+from airflow_provider_lake.job import LakeJobMixin
+from spark_jobs.job_requests.common import CommitKeys
+
+if TYPE_CHECKING:
+    from airflow.sdk import Context
+
+    from lakeformat import CommitId, RunRecord, Table
+    from spark_jobs.runtime.job import JobResult
+
+__all__ = ["LakeRepeatedMixin", "OnClear"]
+
+OnClear: TypeAlias = Literal["redo", "skip", "force"]
+"""After a success, a cleared task does its work again: in place of its first rows (``redo``), in
+addition to them (``force``), or not at all (``skip``).
+"""
+
+
+class LakeRepeatedMixin(LakeJobMixin):
+    """The part of an operator that distinguishes a cleared task from a retry."""
+
+    on_clear: OnClear | None = None
+    """What a cleared task does whose success is recorded; None is ``redo``."""
+    _own_commit: CommitId | None = None
+    """The identity of this try."""
+
+    if TYPE_CHECKING:
+        table: str
+
+    def _commit_id(self, context: Context) -> CommitId:
+        """Return the identity of this try: that of earlier tries, unless the task was cleared."""
+        self._own_commit = self._identity_of_try(context)
+        return self._own_commit
+
+    def _identity_of_try(self, context: Context) -> CommitId:
+        first = self.lake_hook.commit_id(context, self.table)
+        table = self._found_table() if self._is_repeated() else None
+        record = None if table is None else table.find_run(first.user)
+        if table is None or record is None:
+            return first
+        if (why := self._reason_not_to(record, context)) is not None:
+            self._tell(why)
+            return replace(first, identifier=record.identifier)
+        return self._again(table, first, record)
+
+    def _reason_not_to(self, record: RunRecord, context: Context) -> str | None:
+        """Return the reason if the recorded success stands; None if the work is done again.
+
+        Airflow raises ``max_tries`` of a task that is cleared, and only then.
+        """
+        mark = _mark_of(context)
+        if mark is not None and mark == record.mark:
+            return "an earlier attempt has succeeded: nothing is done again"
+        if self.on_clear == "skip":
+            return "the task was cleared after a success: on_clear='skip' keeps its result"
+        if record.input is not None and record.input == self._input():
+            return "the staged results are published already: clear the tasks that staged them, too"
+        return None
+
+    def _again(self, table: Table, first: CommitId, record: RunRecord) -> CommitId:
+        """Return the identity of the repetition, whose first attempt stores when it began."""
+        if record.again_millis is None:
+            head = table.latest_snapshot()
+            identity = None if head is None else head.identity
+            record = replace(record, again_millis=now_millis(), again_head=identity)
+            table.record_run(record)
+        kept = record.snapshot_id if self._adds_rows() else None
+        replaces = None if self.on_clear == "force" else kept
+        how = "" if kept is None else f", in place of snapshot {kept}"
+        if kept is not None and replaces is None:
+            how = f", and on_clear='force' keeps the rows of snapshot {kept}"
+        self._tell(f"the task was cleared after a success: its work is done again{how}")
+        return replace(
+            first,
+            identifier=record.identifier + 1,
+            first_try_millis=record.again_millis,
+            first_try_head=record.again_head,
+            replaces=replaces,
+        )
+
+    def _record_success(self, result: JobResult, context: Context) -> None:
+        """Record the success beside the table; without the record, a clear would do nothing."""
+        from lakeformat import LakeError, RunRecord
+
+        if not issubclass(self.request, CommitKeys) or not self._is_repeated():
+            return
+        stock: Any = self  # every operator has a log
+        commit = self._own_commit or self._commit_id(context)
+        try:
+            table = self._found_table()
+            found = None if table is None else table.find_run(commit.user)
+            if table is None or (found is not None and found.identifier > commit.identifier):
+                return  # a later try has succeeded before this one, which outlived its task
+            table.record_run(
+                RunRecord(
+                    user=commit.user,
+                    identifier=commit.identifier,
+                    snapshot_id=result["snapshot_id"],
+                    mark=_mark_of(context),
+                    input=self._input(),
+                )
+            )
+        except LakeError as reason:
+            stock.log.warning(
+                "%s: the success could not be recorded, so a clear of this task will do nothing: "
+                "%s",
+                self.table,
+                reason,
+            )
+
+    def _found_table(self) -> Table | None:
+        from lakeformat import NotFoundError
+
+        try:
+            return self.lake_hook.table(self.table)
+        except NotFoundError:
+            return None
+
+    def _is_repeated(self) -> bool:
+        """Return False if the work has an identity of its own."""
+        return True
+
+    def _adds_rows(self) -> bool:
+        """Return True if the work done again would double rows."""
+        return False
+
+    def _input(self) -> str | None:
+        """Return a text that identifies input that can be used only once; None for other input."""
+        return None
+
+    def _tell(self, sentence: str) -> None:
+        stock: Any = self  # every operator has a log
+        stock.log.info("%s: %s", self.table, sentence)
+
+
+def _mark_of(context: Context) -> int | None:
+    return getattr(context["ti"], "max_tries", None)

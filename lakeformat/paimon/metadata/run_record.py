@@ -1,0 +1,84 @@
+"""Run records: ``run/run-<user>``, the last success of a run, read if the run is repeated.
+
+No other engine uses the directory.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from urllib.parse import quote
+
+from lakeformat.environment import Environment
+from lakeformat.errors import NotFoundError
+from lakeformat.paimon.layout import TableLayout
+from lakeformat.paimon.metadata.json_file import (
+    Member,
+    Remedy,
+    decode_json_file,
+    read_members,
+    write_members,
+)
+from lakeformat.storage import Storage
+
+__all__ = ["KEPT_MILLIS", "RunRecord", "read_run", "write_run"]
+
+KEPT_MILLIS = 90 * 24 * 60 * 60 * 1000
+"""Age in milliseconds after which a record is deleted."""
+
+_MEMBERS = (
+    Member("user", "user", str, required=True),
+    Member("identifier", "identifier", int, required=True),
+    Member("snapshotId", "snapshot_id", int),
+    Member("mark", "mark", int),
+    Member("input", "input", str),
+    Member("againMillis", "again_millis", int),
+    Member("againHead", "again_head", str),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunRecord:
+    """The last success of a run, and the start of its repetition."""
+
+    user: str
+    """The commit user of the run."""
+    identifier: int
+    """The identifier of its last commit."""
+    snapshot_id: int | None = None
+    """The snapshot that the run has published; None if it published none."""
+    mark: int | None = None
+    """A number of the caller that is the same for all attempts until the run is repeated."""
+    input: str | None = None
+    """A text of the caller that identifies what was read, if a repetition must know it."""
+    again_millis: int | None = None
+    """A time before the first attempt of the repetition."""
+    again_head: str | None = None
+    """The identity of the newest snapshot when that attempt began."""
+
+
+def read_run(storage: Storage, layout: TableLayout, user: str) -> RunRecord | None:
+    """Return the record of a run; None if there is none, or a crash has left it empty."""
+    path = layout.run(quote(user, safe=""))
+    try:
+        content = storage.read(path)
+    except NotFoundError:
+        return None
+    if not content:
+        return None
+    uri = storage.uri(path)
+    return decode_json_file(
+        content, uri, lambda found: RunRecord(**read_members(_MEMBERS, found)), Remedy.RUN
+    )
+
+
+def write_run(
+    storage: Storage, layout: TableLayout, record: RunRecord, environment: Environment
+) -> None:
+    """Write the record of a run, and delete old records of other runs."""
+    path = layout.run(quote(record.user, safe=""))
+    storage.overwrite(path, json.dumps(write_members(_MEMBERS, record)).encode())
+    oldest = environment.now_millis() - KEPT_MILLIS
+    for info in storage.list(layout.run_directory):
+        if not info.is_directory and 0 < info.modified_millis < oldest:
+            storage.delete(info.path)

@@ -1,0 +1,258 @@
+"""A cleared task does its work again, once; a retry does not."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from unittest.mock import Mock
+
+import pyarrow as pa
+import pytest
+from airflow.sdk import BaseOperator
+from airflow.sdk.exceptions import AirflowFailException
+
+import lakeformat as lake
+from airflow_provider_lake.arguments import LakeArgumentError
+from airflow_provider_lake.decorators.lake_commit import LakeCommitDecoratedOperator
+from airflow_provider_lake.failures import LakeTaskKilled
+from airflow_provider_lake.operators.commit import LakeCommitOperator
+from airflow_provider_lake.operators.compact import LakeCompactOperator
+from airflow_provider_lake.operators.ingest import LakeIngestOperator
+from tests.airflow.contexts import cleared, task_context
+
+
+@pytest.fixture
+def context():
+    return task_context("land")
+
+
+@pytest.fixture
+def log(monkeypatch):
+    told = Mock()
+    monkeypatch.setattr(BaseOperator, "log", told)
+    return lambda: [each.args[0] % each.args[1:] for each in told.info.mock_calls]
+
+
+@pytest.fixture
+def source(tmp_path):
+    """Write the file of a day anew."""
+
+    def write(*ids):
+        (tmp_path / "day.csv").write_text("id\n" + "".join(f"{each}\n" for each in ids))
+        return str(tmp_path / "day.csv")
+
+    return write
+
+
+def land(source, **more):
+    return LakeIngestOperator(
+        task_id="land", table="shop.orders", source=source, create=True, **more
+    )
+
+
+@pytest.fixture
+def orders(warehouse):
+    return lambda: lake.open_catalog(warehouse).table("shop.orders")
+
+
+def ids(table):
+    return sorted(table.scan().to_arrow()["id"].to_pylist())
+
+
+def test_a_corrected_file_replaces_the_rows_of_the_first_run(source, orders, context, log):
+    land(source(1, 2)).execute(context)
+    orders().write(pa.table({"id": [9]}))
+
+    done = land(source(1, 3)).execute(cleared(context))
+
+    assert ids(orders()) == [1, 3, 9]
+    assert (done["snapshot_id"], done["replayed"]) == (3, False)
+    assert any("in place of snapshot 1" in each for each in log())
+
+
+def test_every_clear_does_the_work_again(source, orders, context):
+    for number in range(1, 5):
+        land(source(number)).execute(cleared(context))
+        assert ids(orders()) == [number]
+
+
+def test_a_retry_of_a_success_that_airflow_has_not_heard_of_changes_nothing(
+    source, orders, context, log
+):
+    land(source(1)).execute(context)
+    assert land(source(2)).execute(context)["replayed"]
+    assert ids(orders()) == [1]
+    assert any("an earlier attempt has succeeded" in each for each in log())
+
+
+@pytest.fixture
+def dies(monkeypatch):
+    """The task dies after its commit and before its success is recorded."""
+
+    def execute(task, context):
+        def die(*_, **__):
+            raise LakeTaskKilled
+
+        with monkeypatch.context() as dying:
+            dying.setattr("airflow_provider_lake.job.announce", die)
+            with pytest.raises(LakeTaskKilled):
+                task.execute(context)
+
+    return execute
+
+
+def test_a_retry_after_a_commit_without_a_record_publishes_once(source, orders, context, dies):
+    dies(land(source(1)), context)
+    assert land(source(2)).execute(context)["replayed"]
+    assert ids(orders()) == [1]
+
+
+def test_a_clear_after_a_failure_is_a_retry(source, orders, context, dies):
+    dies(land(source(1)), context)
+    assert land(source(2)).execute(cleared(context))["replayed"]
+    assert ids(orders()) == [1]
+
+
+def test_a_retry_of_a_clear_publishes_once(source, orders, context, dies):
+    land(source(1)).execute(context)
+    dies(land(source(2)), cleared(context))
+    assert land(source(3)).execute(context)["replayed"]
+    assert ids(orders()) == [2]
+
+
+def test_a_process_of_the_first_run_that_outlived_it_publishes_nothing(source, orders, context):
+    land(source(1)).execute(context)
+    user = orders().latest_snapshot().commit_user
+    land(source(2)).execute(cleared(context))
+    late = lake.CommitId(user, 1)
+    assert orders().write(pa.table({"id": [1]}), commit=late).replayed
+    assert ids(orders()) == [2]
+
+
+def test_rows_that_a_rollback_removed_come_back(source, orders, context):
+    orders_of_others = land(source(9))
+    orders_of_others.execute({**task_context("other"), "outlet_events": context["outlet_events"]})
+    land(source(1)).execute(context)
+    orders().rollback(snapshot=1)
+    land(source(1)).execute(cleared(context))
+    assert ids(orders()) == [1, 9]
+
+
+def test_skip_keeps_the_result_and_force_keeps_the_rows(source, orders, context, log):
+    land(source(1)).execute(context)
+    assert land(source(2), on_clear="skip").execute(cleared(context))["snapshot_id"] == 1
+    land(source(3), on_clear="force").execute(cleared(context))
+    assert ids(orders()) == [1, 3]
+    assert any("on_clear='skip' keeps its result" in each for each in log())
+    assert any("on_clear='force' keeps the rows of snapshot 1" in each for each in log())
+
+
+def test_rows_that_were_compacted_are_named_before_anything_is_written(source, orders, context):
+    land(source(1)).execute(context)
+    orders().write(pa.table({"id": [9]}))
+    orders().compact(strategy="full")
+    with pytest.raises(AirflowFailException, match=r"lake delete TABLE .*on_clear='force'"):
+        land(source(2)).execute(cleared(context))
+    assert ids(orders()) == [1, 9]
+
+
+def test_newer_rows_of_a_key_are_not_undone(source, orders, context):
+    keyed = {"primary_key": ["id"], "table_options": {"bucket": "1"}}
+    land(source(1, 2), **keyed).execute(context)
+    land(source(1), **keyed).execute(cleared(context))
+    assert ids(orders()) == [1, 2]
+    orders().write(pa.table({"id": [2]}))
+    with pytest.raises(AirflowFailException, match=r"'sequence\.field'"):
+        land(source(1), **keyed).execute(cleared(context))
+    land(source(1), **keyed, on_clear="force").execute(cleared(context))
+
+
+def test_an_overwrite_replaces_again(source, orders, context):
+    land(source(1), overwrite="table").execute(context)
+    land(source(2), overwrite="table").execute(cleared(context))
+    assert ids(orders()) == [2]
+
+
+def test_staged_rows_are_published_in_place_of_the_first_ones(source, orders, context):
+    publishing = task_context("publish")
+
+    def publish(staged):
+        task = LakeCommitOperator(task_id="publish", table="shop.orders", staged=[staged])
+        return task.execute(publishing)
+
+    first = land(source(1), stage=True).execute(context)
+    publish(first["staged"])
+    cleared(publishing)
+    assert publish(first["staged"])["replayed"]  # the task that staged them was not cleared
+    again = land(source(2), stage=True).execute(cleared(context))
+    cleared(publishing)
+    publish(again["staged"])
+    assert ids(orders()) == [2]
+
+
+def test_a_function_is_called_again_and_its_rows_replaced(orders, context):
+    calls = []
+
+    def load():
+        calls.append(1)
+        return [{"id": len(calls)}]
+
+    def run():
+        return LakeCommitDecoratedOperator(
+            task_id="land", table="shop.orders", create=True, python_callable=load
+        ).execute(context)
+
+    run()
+    run()
+    cleared(context)
+    run()
+    assert (len(calls), ids(orders())) == (2, [2])
+
+
+def test_a_cleared_compaction_compacts_again(source, orders, context):
+    for number in range(2):
+        land(source(number)).execute(task_context(f"land-{number}"))
+    compact = LakeCompactOperator(task_id="compact", table="shop.orders")
+    assert compact.execute(context)["snapshot_id"] == 3
+    for number in range(2):
+        orders().write(pa.table({"id": [number]}))
+    assert compact.execute(cleared(context))["snapshot_id"] == 6
+
+
+def test_a_success_that_cannot_be_recorded_is_still_one(
+    source, orders, context, warehouse, monkeypatch
+):
+    told = Mock()
+    monkeypatch.setattr(BaseOperator, "log", told)
+
+    def refuse(*_):
+        raise lake.UnavailableError("the disk is full")
+
+    monkeypatch.setattr(lake.Table, "record_run", refuse)
+    assert land(source(1)).execute(context)["snapshot_id"] == 1
+    [warning] = [each.args[0] % each.args[1:] for each in told.warning.mock_calls]
+    assert "a clear of this task will do nothing: the disk is full" in warning
+
+
+def test_with_a_checkpoint_the_files_decide(source, orders, context, tmp_path):
+    seen = {"checkpoint": str(tmp_path / "seen")}
+    land(source(1), **seen).execute(context)
+    assert land(source(1), **seen).execute(cleared(context))["skipped"]
+    with pytest.raises(LakeArgumentError, match="leave out 'on_clear' with 'checkpoint'"):
+        land(source(1), **seen, on_clear="force")
+
+
+def test_a_wrong_word_is_refused_when_the_dag_is_parsed(source):
+    with pytest.raises(LakeArgumentError, match="on_clear"):
+        land(source(1), on_clear="again")
+
+
+def test_the_record_lies_beside_the_table_and_is_no_orphan(source, orders, context, warehouse):
+    land(source(1)).execute(context)
+    [record] = (orders_directory(warehouse) / "run").iterdir()
+    assert json.loads(record.read_text())["snapshotId"] == 1
+    assert orders().remove_orphans("0 s", dry_run=True, allow_younger=True).removed_files == 0
+
+
+def orders_directory(warehouse):
+    return Path(warehouse.removeprefix("file://")) / "shop.db" / "orders"
