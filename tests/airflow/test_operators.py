@@ -31,6 +31,7 @@ from airflow_provider_lake.operators.remove_orphans import LakeRemoveOrphansOper
 from airflow_provider_lake.operators.rescale import LakeRescaleOperator
 from airflow_provider_lake.operators.rollback import LakeRollbackOperator
 from airflow_provider_lake.operators.tag import LakeTagOperator
+from airflow_provider_lake.repeated import OnClear
 from spark_jobs import compact_database
 from spark_jobs.runtime.registry import JOB_NAMES, find_job
 from tests.airflow.contexts import task_context
@@ -106,6 +107,8 @@ def test_the_arguments_of_an_operator_are_the_keys_of_its_request(operator):
 
     if operator is LakeIngestOperator:
         wanted["jdbc_conn_id"] = str | None  # a login is not an argument of a task
+    if operator in (LakeIngestOperator, LakeCommitOperator):
+        wanted["on_clear"] = OnClear | None  # what is done again is decided before the job
     assert {name: hint for name, hint in own.items() if name not in base} == wanted
 
 
