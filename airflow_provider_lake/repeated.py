@@ -33,7 +33,7 @@ class LakeRepeatedMixin(LakeJobMixin):
     """The part of an operator that distinguishes a cleared task from a retry."""
 
     on_clear: OnClear | None = None
-    """What a cleared task does whose success is recorded; None is ``redo``."""
+    """The choice for a task that is cleared after a success; None is ``redo``."""
     _own_commit: CommitId | None = None
     """The identity of this try."""
 
