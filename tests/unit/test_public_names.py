@@ -58,6 +58,7 @@ PROMISED = [
     "RescaleReport",
     "RollbackReport",
     "RowChangeReport",
+    "RunRecord",
     "Scan",
     "SchemaChange",
     "Snapshot",
