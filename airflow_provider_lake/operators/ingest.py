@@ -74,6 +74,10 @@ class LakeIngestOperator(LakeJobOperator):
     :param files_per_batch: with ``checkpoint``: the most files in one commit
     :param poll: with ``checkpoint`` or ``source_table``: run as a stream that looks for new
         files or changes at this interval, such as ``"10 s"``, until the process is ended
+    :param columns: for files and SQL tables: columns of the table whose name differs in the source,
+        as ``{"amount": "Amount (EUR)"}``. All other columns have the same name in both
+    :param casts: for files and SQL tables: columns of the table whose values are cast, as in SQL,
+        before they are written: ``{"amount": "DECIMAL(10, 2)"}``. A new column gets this type
     :param overwrite: replace rows in the same commit: ``partitions`` replaces all rows of the
         partitions that get rows, ``table`` all rows of the table, also by a source without rows.
         Default: add the rows
@@ -121,6 +125,8 @@ class LakeIngestOperator(LakeJobOperator):
         checkpoint: str | None = None,
         files_per_batch: int | None = None,
         poll: str | None = None,
+        columns: Mapping[str, str] | None = None,
+        casts: Mapping[str, str] | None = None,
         overwrite: Replaced | None = None,
         on_schema_change: OnSchemaChange = "fail",
         create: bool = False,
@@ -151,6 +157,8 @@ class LakeIngestOperator(LakeJobOperator):
         self.checkpoint = checkpoint
         self.files_per_batch = files_per_batch
         self.poll = poll
+        self.columns = columns
+        self.casts = casts
         self.overwrite = overwrite
         self.on_schema_change = on_schema_change
         self.create = create

@@ -10,7 +10,9 @@ import pyarrow as pa
 
 from lakeformat import TableSchema
 from lakeformat.errors import InvalidRequestError
+from lakeformat.files.foreign.column_mapping import BY_NAME, ColumnMapping
 from lakeformat.files.foreign.dialect import CSV_AND_PLAIN, SourceFormat, TextDialect, format_of
+from lakeformat.files.foreign.inferred_columns import with_shown_types
 from lakeformat.paimon.write.checked_rows import checked_rows
 
 __all__ = ["read_rows"]
@@ -22,6 +24,7 @@ def read_rows(
     kinds: str | None,
     form: str | None = None,
     dialect: TextDialect = CSV_AND_PLAIN,
+    mapping: ColumnMapping = BY_NAME,
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows of files, one after the other; values are read as the table's types."""
     forms = [_format(path, form) for path in inputs]  # before anything is read
@@ -29,7 +32,8 @@ def read_rows(
         _require_file(path)
         dialect.require_fits(path, each)
     for path, each in zip(inputs, forms, strict=True):
-        yield from checked_rows(path, each, schema, dialect, kinds)
+        shown = with_shown_types(mapping, [path], each, dialect)
+        yield from checked_rows(path, each, schema, dialect, kinds, mapping=shown)
 
 
 def _format(path: str, given: str | None) -> SourceFormat:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from lakeformat.cli.write_row_files import Form
+    from lakeformat.files.foreign.column_mapping import ColumnMapping
 
 __all__ = ["register"]
 
@@ -180,6 +181,20 @@ def write(
             "get rows) or a partition such as dt=2024-01-31.",
         ),
     ] = None,
+    columns: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=SOURCE",
+            help="A column of the table and its name in the files; repeat it.",
+        ),
+    ] = None,
+    casts: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=TYPE",
+            help="Cast a column as in SQL, such as 'amount=DECIMAL(10, 2)'; repeat it.",
+        ),
+    ] = None,
     form: Annotated[
         str | None,
         typer.Option(
@@ -231,7 +246,7 @@ def write(
         found = named_table(context, table)
     except NotFoundError as reason:
         raise NotFoundError(f"{reason}; {_made_first(context, table)}") from None
-    rows = read_rows(inputs, found.schema, kinds, form, dialect)
+    rows = read_rows(inputs, found.schema, kinds, form, dialect, _mapping(columns, casts))
     report = found.write(
         progressing(rows, "writing"),
         kinds,
@@ -305,10 +320,25 @@ def _window_end(text: str) -> int | str | datetime:
 def _what(overwrite: str) -> Any:
     if overwrite in ("all", "dynamic", "partitions", "table"):
         return {} if overwrite == "all" else overwrite
-    pairs = [part.partition("=") for part in overwrite.split(",")]
+    return _pairs(
+        overwrite.split(","),
+        f"--overwrite {overwrite!r} is unknown: use table, partitions or a partition such as "
+        "dt=2024-01-31",
+    )
+
+
+def _mapping(columns: list[str] | None, casts: list[str] | None) -> ColumnMapping:
+    from lakeformat.files.foreign.column_mapping import ColumnMapping
+    from lakeformat.types.type_text import parse_type
+
+    sources = _pairs(columns or [], "--columns must be NAME=SOURCE, such as amount='Amount (EUR)'")
+    types = _pairs(casts or [], "--casts must be NAME=TYPE, such as 'amount=DECIMAL(10, 2)'")
+    return ColumnMapping(sources, {name: parse_type(text) for name, text in types.items()})
+
+
+def _pairs(texts: list[str], refusal: str) -> dict[str, str]:
+    """Return the texts of the form name=value as a dict; raise the refusal for any other text."""
+    pairs = [text.partition("=") for text in texts]
     if not all(name and equals for name, equals, _ in pairs):
-        raise InvalidRequestError(
-            f"--overwrite {overwrite!r} is unknown: use table, partitions or a partition such as "
-            "dt=2024-01-31"
-        )
+        raise InvalidRequestError(refusal)
     return {name.strip(): value for name, _, value in pairs}

@@ -14,5 +14,6 @@ def closest(name: object, known: Iterable[str], *, inside: str = "") -> str:
     """
     from difflib import get_close_matches  # only for a message
 
-    close = get_close_matches(str(name), list(known), n=1)
-    return f"; did you mean '{inside}{close[0]}'?" if close else ""
+    folded = {each.casefold(): each for each in known}
+    close = get_close_matches(str(name).casefold(), folded, n=1)
+    return f"; did you mean '{inside}{folded[close[0]]}'?" if close else ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import TypeAlias
 
 import pyarrow as pa
@@ -25,7 +25,7 @@ from spark_jobs.cdc.columns import MessageColumn, MessageColumns
 from spark_jobs.cdc.declared import type_text
 from spark_jobs.ingestion.type_widening import INTEGERS, widest
 
-__all__ = ["changes_for", "declaration", "evolved", "parts_beside"]
+__all__ = ["changes_for", "column_list", "declaration", "evolved", "parts_beside"]
 
 T = TypeName
 _Path: TypeAlias = tuple[str, ...]
@@ -193,6 +193,13 @@ def _differs(column: MessageColumn, name: str, there: DataType, found: DataType)
 def declaration(type: DataType) -> str | pa.DataType:
     """Return a type in the form that schema changes take."""
     return type_text(type) if isinstance(type, AtomicType) else to_arrow_type(type)
+
+
+def column_list(found: Mapping[str, DataType]) -> list[tuple[str, str]] | pa.Schema:
+    """Return columns in the form that a new table takes."""
+    if all(isinstance(type, AtomicType) for type in found.values()):
+        return [(name, type_text(type)) for name, type in found.items()]
+    return pa.schema([(name, to_arrow_type(type)) for name, type in found.items()])
 
 
 def parts_beside(

@@ -18,13 +18,11 @@ from lakeformat.executor import Executor, in_order
 from lakeformat.files.foreign.dialect import CSV_AND_PLAIN, TextDialect
 from lakeformat.files.foreign.plain_copy import plain_copy
 from lakeformat.files.foreign.rows import naming
-from lakeformat.types.arrow_types import to_arrow_type
-from lakeformat.types.types import AtomicType
 from spark_jobs.cdc.canal import Canal
 from spark_jobs.cdc.changes import SourceTable, arranged
 from spark_jobs.cdc.columns import MessageColumns
 from spark_jobs.cdc.debezium import Debezium
-from spark_jobs.cdc.evolve import changes_for, declaration
+from spark_jobs.cdc.evolve import changes_for, column_list
 from spark_jobs.cdc.lines import blocks_of, lines_where, parse_block
 from spark_jobs.cdc.maxwell import Maxwell
 from spark_jobs.cdc.values import column_values, read_as
@@ -101,9 +99,7 @@ class MessageFiles:
             )
         for column in self.columns.by_name.values():
             column.require_exact([column.name])
-        if all(isinstance(type, AtomicType) for _, type in found):
-            return [(name, str(declaration(type))) for name, type in found if type is not None]
-        return pa.schema([(name, to_arrow_type(type)) for name, type in found if type is not None])
+        return column_list({name: type for name, type in found if type is not None})
 
     def changes_for(self, table: lake.Table) -> list[lake.SchemaChange]:
         """Return the schema changes that the messages need."""

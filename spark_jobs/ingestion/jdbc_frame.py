@@ -6,8 +6,9 @@ import re
 from typing import TYPE_CHECKING, Any
 
 import lakeformat as lake
+from lakeformat.files.foreign.column_mapping import ColumnMapping
 from lakeformat.tables.arguments import Overwritten
-from lakeformat.types.arrow_types import from_arrow_type
+from lakeformat.types.arrow_types import from_arrow_type, to_arrow_type
 from spark_jobs.frames.spark_write import write_rows
 from spark_jobs.ingestion.jdbc_table import find_jdbc_table
 from spark_jobs.ingestion.schema_change import changes_for_types
@@ -46,7 +47,7 @@ class JdbcFrame:
         self._on_change = wanted.on_schema_change
         self._asked = str(wanted.jdbc_table)
         self._source = find_jdbc_table(wanted)
-        self._frame = _loaded(started, wanted, options, self._source)
+        self._frame = _mapped(_loaded(started, wanted, options, self._source), wanted.mapping)
 
     def new_columns(self) -> Any:
         """Return the columns of a new table, the same as with engine ``python``."""
@@ -104,6 +105,27 @@ def _loaded(
     except Exception as reason:  # noqa: BLE001 - drivers have no common base of exceptions
         refused = _refusal(wanted.jdbc_table, reason)
     raise refused
+
+
+def _mapped(frame: DataFrame, mapping: ColumnMapping) -> DataFrame:
+    """Return a frame with the names of the table's columns, cast by Spark."""
+    if not mapping.sources and not mapping.casts:
+        return frame
+    from pyspark.sql.pandas.types import from_arrow_type as to_spark_type
+
+    names = mapping.names(frame.columns)
+    if mapping.casts and frame.sparkSession.conf.get("spark.sql.ansi.enabled") != "true":
+        raise lake.InvalidRequestError(
+            "key 'casts' needs Spark's setting spark.sql.ansi.enabled=true: otherwise Spark writes "
+            "NULL for a value that cannot be cast"
+        )
+    columns = [frame["`" + each.replace("`", "``") + "`"] for each in frame.columns]
+    for number, name in enumerate(names):
+        if name in mapping.casts:
+            columns[number] = columns[number].cast(
+                to_spark_type(to_arrow_type(mapping.casts[name]))
+            )
+    return frame.select([each.alias(name) for each, name in zip(columns, names, strict=True)])
 
 
 def _refusal(name: str, reason: Exception) -> lake.LakeError:

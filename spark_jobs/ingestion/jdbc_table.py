@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import lakeformat as lake
@@ -45,10 +44,8 @@ def find_jdbc_table(wanted: IngestRequest) -> SqlTable | None:
     Then the Python driver is missing, does not support the address, or gets no answer. The reason
     is logged, without the driver's message.
     """
-    assert wanted.jdbc_url is not None
-    assert wanted.jdbc_table is not None
     try:
-        return _reflected(wanted.jdbc_url, wanted.source_options or {}, wanted.jdbc_table)
+        return _reflected(wanted)
     except ModuleNotFoundError as missing:
         reason = f"Python's {missing.name} is missing: pip install 'airflow-provider-lake[jdbc]'"
     except (lake.InvalidRequestError, lake.UnsupportedError):
@@ -63,12 +60,15 @@ def find_jdbc_table(wanted: IngestRequest) -> SqlTable | None:
     return None
 
 
-def _reflected(url: str, options: Mapping[str, str], name: str) -> SqlTable:
+def _reflected(wanted: IngestRequest) -> SqlTable:
     import sqlalchemy as sql
 
     from lakeformat.storage.sql import parse_database_uri
 
+    assert wanted.jdbc_url is not None
+    assert wanted.jdbc_table is not None
+    options = wanted.source_options or {}
     of_driver = {key: value for key, value in options.items() if key.lower() not in _OF_SPARK}
-    address = parse_database_uri(url, of_driver)
+    address = parse_database_uri(wanted.jdbc_url, of_driver)
     engine = sql.create_engine(address.url, poolclass=sql.NullPool, hide_parameters=True)
-    return find_sql_table(engine, name)
+    return find_sql_table(engine, wanted.jdbc_table, wanted.mapping)

@@ -52,7 +52,7 @@ class FileRows:
         self._on_change = on_change
 
     def new_columns(self) -> Any:
-        return self.files.columns()
+        return self.files.new_columns()
 
     def changes_for(self, table: lake.Table) -> list[lake.SchemaChange]:
         if self._on_change == "fail":
@@ -119,7 +119,9 @@ def rows_of(
         return MessageRows(wanted, list(keys), paths, executor)
     assert wanted.source is not None
     options = wanted.catalog_options
-    files = find_source(wanted.source, wanted.file_format, paths, options, wanted.dialect)
+    files = find_source(
+        wanted.source, wanted.file_format, paths, options, wanted.dialect, wanted.mapping
+    )
     return FileRows(files, wanted.on_schema_change)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 
 import lakeformat as lake
@@ -17,7 +17,8 @@ __all__ = ["changes_for_types", "hinting_at_change"]
 _HINTS = {
     "the table has no column": (
         "fail",
-        "With on_schema_change='add' the job adds new columns to the table",
+        "With on_schema_change='add' the job adds new columns to the table; "
+        "columns={'of the table': 'of the source'} reads a column that has another name",
     ),
     "does not fit into": (
         "fail add",
@@ -43,6 +44,7 @@ def changes_for_types(
         if name in there:
             changes += _inside(name, type, there[name], widens=on_change == "widen")
         else:
+            _require_other_letters(name, there)
             changes.append(add_column(name, declaration(type)))
     return changes
 
@@ -58,6 +60,15 @@ def hinting_at_change(wanted: IngestRequest) -> Iterator[None]:
             if has_choice and words in str(reason) and wanted.on_schema_change in settings.split():
                 reason.args = (f"{reason}. {hint}",)
         raise
+
+
+def _require_other_letters(new: str, there: Collection[str]) -> None:
+    for name in there:
+        if name.casefold() == new.casefold():
+            raise lake.InvalidRequestError(
+                f"the source has a column {new!r} and the table {name!r}, which differ only in "
+                f"case: write columns={{{name!r}: {new!r}}}, or add {new!r} to the table first"
+            )
 
 
 def _inside(name: str, found: DataType, there: DataType, *, widens: bool) -> Iterator[SchemaChange]:

@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 import lakeformat as lake
+from lakeformat.files.foreign.column_mapping import BY_NAME, ColumnMapping
 from lakeformat.files.foreign.dialect import CSV_AND_PLAIN, SourceFormat, TextDialect, format_of
+from lakeformat.types.arrow_types import from_arrow_type
 from spark_jobs.ingestion.remote_files import is_remote, opener_of, remote_paths
 
 if TYPE_CHECKING:
@@ -36,46 +38,67 @@ class SourceFiles:
     """Options of the storage of remote files."""
     dialect: TextDialect = CSV_AND_PLAIN
 
-    def columns(self) -> pa.Schema:
-        """Return the columns of all files together, for a table that does not exist yet."""
-        from lakeformat.files.foreign.inferred_columns import infer_columns
+    mapping: ColumnMapping = BY_NAME
+    """Names and types of columns that differ from the table's."""
 
-        opener = partial(opener_of, options=self.options)
-        return infer_columns(self.paths, self.format, self.dialect, opener=opener)
+    def columns(self) -> pa.Schema:
+        """Return the columns of all files together, with the table's names but before the casts."""
+        found = self._inferred(pa.schema([]))
+        names = self.mapping.names(found.names)
+        return pa.schema([each.with_name(name) for each, name in zip(found, names, strict=True)])
+
+    def new_columns(self) -> pa.Schema | list[tuple[str, str]]:
+        """Return the columns of a table that does not exist yet."""
+        found, casts = self.columns(), self.mapping.casts
+        if not casts:
+            return found
+        from spark_jobs.cdc.evolve import column_list
+
+        return column_list({**{c.name: from_arrow_type(c.type) for c in found}, **casts})
 
     def types_for(self, schema: TableSchema, *, widens: bool) -> Mapping[str, DataType]:
         """Return the types of columns that the table may lack; with ``widens`` also the types that
         values of its own columns need.
         """
-        from lakeformat.files.foreign.inferred_columns import infer_columns
-        from lakeformat.types.arrow_types import from_arrow_type
-
+        mapping = self.mapping
         if self.format == "parquet":
-            return {field.name: from_arrow_type(field.type) for field in self.columns()}
-        known, found = schema.arrow_schema(), pa.schema([])
-        if self.dialect.header:
-            opener = partial(opener_of, options=self.options)
-            found = infer_columns(self.paths, self.format, self.dialect, opener=opener, known=known)
-        new = {field.name: from_arrow_type(field.type) for field in found}
-        return {**new, **self._needed_types(schema, found)} if widens else new
+            return {
+                c.name: mapping.casts.get(c.name, from_arrow_type(c.type)) for c in self.columns()
+            }
+        known = mapping.readable(schema.arrow_schema())
+        found = self._inferred(known) if self.dialect.header else pa.schema([])
+        new = {mapping.name_of(each.name): from_arrow_type(each.type) for each in found}
+        casts = {name: type for name, type in mapping.casts.items() if name in new or widens}
+        needed = self._needed_types(schema, found) if widens else {}
+        return {**new, **needed, **casts}
+
+    def _inferred(self, known: pa.Schema) -> pa.Schema:
+        from lakeformat.files.foreign.inferred_columns import infer_columns
+
+        return infer_columns(
+            self.paths,
+            self.format,
+            self.dialect,
+            opener=partial(opener_of, options=self.options),
+            known=known,
+            to_cast=self.mapping.cast_sources,
+        )
 
     def _needed_types(self, schema: TableSchema, new: pa.Schema) -> Mapping[str, DataType]:
         from lakeformat.files.foreign.rows import read_rows
         from spark_jobs.ingestion.needed_types import needed_types, readable_columns
 
-        columns = readable_columns(schema.arrow_schema(), schema.fields)
-        columns = pa.schema([*columns, *new])
+        mapping = self.mapping
+        fields = [field for field in schema.fields if field.name not in mapping.casts]
+        wide = readable_columns(schema.arrow_schema(), fields)
+        columns = pa.schema([*mapping.readable(wide), *new])
         batches = chain.from_iterable(
             read_rows(
-                path,
-                self.format,
-                columns,
-                self.dialect,
-                opener=opener_of(path, self.options),
+                path, self.format, columns, self.dialect, opener=opener_of(path, self.options)
             )
             for path in self.paths
         )
-        return needed_types(batches, schema.fields)
+        return needed_types(map(mapping.applied, batches), fields)
 
     def rows(
         self, schema: TableSchema, paths: Iterable[str], encoded: Collection[str] = ()
@@ -84,16 +107,30 @@ class SourceFiles:
 
         Columns ``encoded`` may be dictionary arrays.
         """
-        from lakeformat.files.foreign.rows import read_rows
         from lakeformat.paimon.write.checked_rows import checked_rows
 
-        columns = schema.arrow_schema()
         for path in paths:
             opener = opener_of(path, self.options)
             if self.format == "parquet":  # the writer checks the types of its values
-                yield from read_rows(path, self.format, columns, opener=opener, encoded=encoded)
+                yield from self._parquet_rows(schema, path, encoded)
             else:
-                yield from checked_rows(path, self.format, schema, self.dialect, opener=opener)
+                yield from checked_rows(
+                    path, self.format, schema, self.dialect, opener=opener, mapping=self.mapping
+                )
+
+    def _parquet_rows(
+        self, schema: TableSchema, path: str, encoded: Collection[str]
+    ) -> Iterator[pa.RecordBatch]:
+        from lakeformat.files.foreign.rows import naming, read_rows
+
+        opener, row = opener_of(path, self.options), 1
+        encoded = encoded if self.mapping == BY_NAME else ()
+        columns = schema.arrow_schema()
+        for batch in read_rows(path, self.format, columns, opener=opener, encoded=encoded):
+            with naming(path):
+                mapped = self.mapping.applied(batch, row)
+            yield mapped
+            row += batch.num_rows
 
 
 def find_source(
@@ -102,6 +139,7 @@ def find_source(
     paths: Sequence[str] | None = None,
     options: Mapping[str, str] | None = None,
     dialect: TextDialect = CSV_AND_PLAIN,
+    mapping: ColumnMapping = BY_NAME,
 ) -> SourceFiles:
     """Return the files of a path or glob, or only the given files, with their format."""
     paths = find_paths(pattern, options) if paths is None else paths
@@ -115,7 +153,12 @@ def find_source(
     for path in paths:
         dialect.require_fits(path, found)
         dialect.compression_of(path)
-    return SourceFiles(found, tuple(paths), options, dialect)
+    if mapping.casts:
+        from lakeformat.files.foreign.inferred_columns import with_shown_types
+
+        opener = partial(opener_of, options=options)
+        mapping = with_shown_types(mapping, paths, found, dialect, opener=opener)
+    return SourceFiles(found, tuple(paths), options, dialect, mapping)
 
 
 def find_paths(pattern: str, options: Mapping[str, str] | None = None) -> list[str]:

@@ -29,7 +29,8 @@ class SqlRows:
         assert wanted.jdbc_table is not None
         self._engine = _connect(wanted.jdbc_url, dict(wanted.source_options or {}))
         self._on_change = wanted.on_schema_change
-        self._source = find_sql_table(self._engine, wanted.jdbc_table)
+        self._mapping = wanted.mapping
+        self._source = find_sql_table(self._engine, wanted.jdbc_table, wanted.mapping)
 
     def new_columns(self) -> Any:
         return self._source.new_columns()
@@ -43,19 +44,24 @@ class SqlRows:
         import sqlalchemy as sql
         from sqlalchemy.exc import SQLAlchemyError
 
-        types = {field.name: field.type for field in table.schema.arrow_schema()}
         names = [column.name for column in self._source.columns]
+        types = dict.fromkeys(self._mapping.cast_sources, pa.string())
+        for field in table.schema.arrow_schema():
+            types.setdefault(self._mapping.sources.get(field.name, field.name), field.type)
         self._source.require_columns_of(table)
+        row = 1
         try:
             with self._engine.connect().execution_options(stream_results=True) as connection:
                 chosen = [_chosen(each, types[each.name]) for each in self._source.columns]
                 found = connection.execute(sql.select(*chosen))
                 for rows in found.partitions(_ROWS_AT_A_TIME):
                     columns = zip(names, zip(*rows, strict=True), strict=True)
-                    yield pa.RecordBatch.from_arrays(
+                    batch = pa.RecordBatch.from_arrays(
                         [_array(name, values, types[name]) for name, values in columns],
                         names=names,
                     )
+                    yield self._mapping.applied(batch, row)
+                    row += batch.num_rows
         except SQLAlchemyError as reason:
             raise unavailable(reason) from None
         except ValueError as reason:  # raised by SQLAlchemy: SQLite allows any text in a DATE

@@ -10,7 +10,9 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 import lakeformat as lake
+from lakeformat.files.foreign.column_mapping import ColumnMapping
 from lakeformat.types.type_text import parse_type
+from spark_jobs.cdc.declared import type_text
 
 if TYPE_CHECKING:
     from sqlalchemy import Engine, Table
@@ -41,12 +43,15 @@ _NAME = re.compile(rf"{_PART}(?:\.{_PART}){{0,2}}")
 
 
 class SqlTable:
-    """An existing table or view, and the name that the request gave."""
+    """An existing table or view, the name that the request gave, and the names of its columns in
+    the lake.
+    """
 
-    def __init__(self, asked: str, table: Table) -> None:
+    def __init__(self, asked: str, table: Table, mapping: ColumnMapping) -> None:
         self.asked = asked
         self.columns = list(table.columns)
-
+        self.names = mapping.names([each.name for each in self.columns])
+        self._mapping = mapping
         self._table = table
 
     @property
@@ -62,7 +67,15 @@ class SqlTable:
 
     def new_columns(self) -> list[tuple[str, str]]:
         """Return the columns of a new table for these rows."""
-        return [(column.name, _type_of(column)) for column in self.columns]
+        return [
+            (
+                name,
+                type_text(self._mapping.casts[name])
+                if name in self._mapping.casts
+                else _type_of(column),
+            )
+            for name, column in zip(self.names, self.columns, strict=True)
+        ]
 
     def types_for(self, table: lake.Table) -> dict[str, DataType]:
         """Return the types of the columns; of those that the table has only types with a default
@@ -70,15 +83,18 @@ class SqlTable:
         """
         there = {field.name for field in table.schema.fields}
         found: dict[str, DataType] = {}
-        for column in self.columns:
-            with suppress(lake.InvalidRequestError) if column.name in there else nullcontext():
-                found[column.name] = parse_type(_type_of(column))
+        for name, column in zip(self.names, self.columns, strict=True):
+            if name in self._mapping.casts:
+                found[name] = self._mapping.casts[name]
+                continue
+            with suppress(lake.InvalidRequestError) if name in there else nullcontext():
+                found[name] = parse_type(_type_of(column))
         return found
 
     def require_columns_of(self, table: lake.Table) -> None:
         """Refuse columns that the target table does not have."""
         known = {field.name for field in table.schema.fields}
-        if strange := [each.name for each in self.columns if each.name not in known]:
+        if strange := [name for name in self.names if name not in known]:
             raise lake.InvalidRequestError(
                 f"{self.asked} has columns that {table.location} does not have: "
                 f"{', '.join(strange)}. Add them to the table with on_schema_change='add', or read "
@@ -86,7 +102,7 @@ class SqlTable:
             )
 
 
-def find_sql_table(engine: Engine, name: str) -> SqlTable:
+def find_sql_table(engine: Engine, name: str, mapping: ColumnMapping) -> SqlTable:
     """Find a table or view by its name; names are only looked up, never executed.
 
     A part that is not quoted also matches a name that differs from it only by case, if there is
@@ -97,7 +113,7 @@ def find_sql_table(engine: Engine, name: str) -> SqlTable:
 
     schema, table = _schema_and_table(name, engine.url.database)
     try:
-        return _reflected(engine, name, schema.text if schema else None, table.text)
+        return _reflected(engine, name, schema.text if schema else None, table.text, mapping)
     except NoSuchTableError:
         failed = None
     except SQLAlchemyError as reason:
@@ -111,7 +127,7 @@ def find_sql_table(engine: Engine, name: str) -> SqlTable:
             if failed is not None and schema and inspector.has_schema(schema.text):
                 raise unavailable(failed)
             raise no_table(name, near.text if near else None)
-        return _reflected(engine, name, near.schema, near.table)
+        return _reflected(engine, name, near.schema, near.table, mapping)
     except SQLAlchemyError as reason:
         raise unavailable(reason) from None
 
@@ -182,11 +198,13 @@ def _part(text: str) -> _Part:
     return _Part(text[1:-1].replace(closing * 2, closing), is_quoted=True)
 
 
-def _reflected(engine: Engine, asked: str, schema: str | None, name: str) -> SqlTable:
+def _reflected(
+    engine: Engine, asked: str, schema: str | None, name: str, mapping: ColumnMapping
+) -> SqlTable:
     import sqlalchemy as sql
 
     table = sql.Table(name, sql.MetaData(), schema=schema, autoload_with=engine, resolve_fks=False)
-    return SqlTable(asked, table)
+    return SqlTable(asked, table, mapping)
 
 
 def _nearest(inspector: Inspector, schema: _Part | None, table: _Part) -> _Near | None:

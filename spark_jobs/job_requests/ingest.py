@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 from spark_jobs.job_requests.common import CommitRequest
 from spark_jobs.job_requests.request import refusal
 from spark_jobs.job_requests.values import (
+    ColumnCasts,
+    ColumnSources,
     ConsumerName,
     DialectCharacter,
     Duration,
@@ -22,6 +24,7 @@ from spark_jobs.job_requests.values import (
 )
 
 if TYPE_CHECKING:
+    from lakeformat.files.foreign.column_mapping import ColumnMapping
     from lakeformat.files.foreign.dialect import TextDialect
 
 __all__ = [
@@ -59,6 +62,8 @@ _ONLY_WITH = {
     "stage": ("source", "jdbc_url"),
     "overwrite": ("source", "jdbc_url"),
     "on_schema_change": ("source", "jdbc_url"),
+    "columns": ("source", "jdbc_url"),
+    "casts": ("source", "jdbc_url"),
     "checkpoint": ("source",),
     "files_per_batch": ("source",),
     "poll": ("source", "source_table"),
@@ -146,6 +151,14 @@ class IngestRequest(CommitRequest):
     """With ``checkpoint`` or ``source_table``: run as a stream that looks for new files or changes
     at this interval, such as ``"10 s"``, until the process is ended.
     """
+    columns: ColumnSources | None = None
+    """For files and SQL tables: columns of the table whose name differs in the source, as
+    ``{"amount": "Amount (EUR)"}``. All other columns have the same name in both.
+    """
+    casts: ColumnCasts | None = None
+    """For files and SQL tables: columns of the table whose values are cast, as in SQL, before they
+    are written: ``{"amount": "DECIMAL(10, 2)"}``. A new column gets this type.
+    """
     overwrite: Replaced | None = None
     """Replace rows in the same commit: ``partitions`` replaces all rows of the partitions that get
     rows, ``table`` all rows of the table, even if the source has no rows. Default: add the rows.
@@ -227,10 +240,25 @@ class IngestRequest(CommitRequest):
             raise refusal("keys 'stage' and 'checkpoint' exclude each other: leave one of them out")
         if self.overwrite is not None:
             self._require_all_rows()
+        self._require_plain_rows()
+
+    def _require_plain_rows(self) -> None:
+        """Refuse keys for the columns of files and SQL tables where they have no meaning."""
         if self.on_schema_change != "fail" and self.holds_messages:
             raise refusal(
                 f"key 'on_schema_change' cannot be used with format {self.format!r}: change "
                 "messages always add new columns and widen types"
+            )
+        for name in ("columns", "casts"):
+            if getattr(self, name) is not None and self.holds_messages:
+                raise refusal(
+                    f"key {name!r} cannot be used with format {self.format!r}: change messages "
+                    "have the names and types of their source table"
+                )
+        if self.columns is not None and self.header is False:
+            raise refusal(
+                "keys 'columns' and header=False exclude each other: files without a header have "
+                "the columns of the table, in their order"
             )
 
     def _require_all_rows(self) -> None:
@@ -257,6 +285,15 @@ class IngestRequest(CommitRequest):
         from lakeformat.files.foreign.dialect import TextDialect
 
         return TextDialect.of({name: getattr(self, name) for name in DIALECT_NAMES})
+
+    @property
+    def mapping(self) -> ColumnMapping:
+        """The names and types of columns that differ from the table's."""
+        from lakeformat.files.foreign.column_mapping import ColumnMapping
+        from lakeformat.types.type_text import parse_type
+
+        casts = {name: parse_type(text) for name, text in (self.casts or {}).items()}
+        return ColumnMapping(self.columns or {}, casts)
 
     @property
     def holds_messages(self) -> bool:

@@ -15,7 +15,9 @@ from spark_jobs.job_requests.request import Rule, check_millis
 
 __all__ = [
     "BucketNumbers",
+    "ColumnCasts",
     "ColumnNames",
+    "ColumnSources",
     "ConsumerName",
     "DialectCharacter",
     "Duration",
@@ -156,6 +158,17 @@ def _table_options(value: Mapping[str, str]) -> None:
     TableOptions({k: each for k, each in value.items() if k not in _KEY_OPTIONS}).validate()
 
 
+def _sources(value: Mapping[str, str]) -> None:
+    _key_columns([*value.values()])
+
+
+def _casts(value: Mapping[str, str]) -> None:
+    from lakeformat.types.type_text import parse_type
+
+    for text in value.values():
+        parse_type(text)
+
+
 def _expression(value: str) -> None:
     try:
         re.compile(value)
@@ -191,6 +204,12 @@ TimePattern: TypeAlias = Annotated[
 ]
 TableOptionTexts: TypeAlias = Annotated[
     Mapping[str, str], Rule("an object of table options", _table_options)
+]
+ColumnSources: TypeAlias = Annotated[
+    Mapping[str, str], Rule("an object of different source columns by table column", _sources)
+]
+ColumnCasts: TypeAlias = Annotated[
+    Mapping[str, str], Rule("an object of types by table column", _casts)
 ]
 MessageTable: TypeAlias = Annotated[str, Rule("a table as database.table", _message_table)]
 """A table of another system; its names may have any characters."""

@@ -25,7 +25,9 @@ from tests.airflow.contexts import task_context
 
 WRONG = {
     values.BucketNumbers: [0, -1],
+    values.ColumnCasts: {"id": "NUMBER"},
     values.ColumnNames: [],
+    values.ColumnSources: {"id": "ID", "no": "ID"},
     values.ConsumerName: "a/b",
     values.DialectCharacter: "ab",
     values.Duration: "soon",

@@ -295,3 +295,30 @@ def test_tasks_write_new_and_wider_columns(tmp_path, warehouse, request_for, spa
     run(request_for("new.*", engine="spark", on_schema_change="widen"), spark)
 
     assert rows_of(warehouse).equals(rows)
+
+
+@pytest.mark.parametrize("file_format", ["parquet", "csv", "json"])
+def test_tasks_rename_and_cast_columns_as_this_process_does(
+    tmp_path, warehouse, request_for, spark, file_format
+):
+    rows = [{"No": number, "Amount (EUR)": 1.235} for number in range(3)]
+    if file_format == "parquet":
+        pq.write_table(pa.Table.from_pylist(rows), tmp_path / "new.parquet")
+    elif file_format == "json":
+        (tmp_path / "new.json").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    else:
+        (tmp_path / "new.csv").write_text("No,Amount (EUR)\n0,1.235\n1,1.235\n2,1.235\n")
+    mapping = {
+        "columns": {"id": "No", "amount": "Amount (EUR)"},
+        "casts": {"amount": "DECIMAL(10, 2)"},
+        "primary_key": ["id"],
+        "table_options": {"bucket": "2"},
+    }
+    made = []
+    for engine in ("python", "spark"):
+        place = str(tmp_path / engine)
+        run(request_for("new.*", engine=engine, warehouse=place, **mapping), spark)
+        made.append(rows_of(place))
+
+    assert made[0].equals(made[1])
+    assert [str(value) for value in made[1]["amount"].to_pylist()] == ["1.24"] * 3

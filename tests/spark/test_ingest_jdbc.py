@@ -73,3 +73,32 @@ def test_new_columns_are_added_and_types_widened(warehouse, orders, spark):
     found = catalog.table("shop.orders").scan().to_arrow()
     assert [str(each) for each in found.schema.types] == ["int64", "string"]
     assert found.num_rows == 3
+
+
+def test_columns_are_renamed_and_cast(warehouse, orders, spark):
+    mapping = {"columns": {"order_id": "id"}, "casts": {"order_id": "INT"}}
+
+    run(request_for(warehouse, orders, **mapping), spark)
+
+    found = lake.open_catalog(warehouse).table("shop.orders").scan().to_arrow()
+    assert [f"{each.name} {each.type}" for each in found.schema] == [
+        "order_id int32",
+        "note string",
+    ]
+    assert sorted(found["order_id"].to_pylist()) == [1, 2, 3]
+
+
+def test_a_column_that_the_database_lacks_is_refused_with_the_nearest(warehouse, orders, spark):
+    with pytest.raises(lake.InvalidRequestError, match=r"does not have; .* did you mean 'note'"):
+        run(request_for(warehouse, orders, columns={"remark": "notes"}), spark)
+
+
+def test_casts_need_a_spark_that_refuses_what_it_cannot_cast(warehouse, orders, spark):
+    spark.conf.set("spark.sql.ansi.enabled", "false")
+    try:
+        with pytest.raises(
+            lake.InvalidRequestError, match=r"needs Spark's setting spark\.sql\.ansi"
+        ):
+            run(request_for(warehouse, orders, casts={"id": "INT"}), spark)
+    finally:
+        spark.conf.unset("spark.sql.ansi.enabled")

@@ -8,8 +8,9 @@ and an absolute value of 10^15 or more, which may be rounded, is refused.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -17,6 +18,7 @@ import pyarrow.parquet
 
 from lakeformat.errors import InvalidRequestError
 from lakeformat.files.foreign import text_checks
+from lakeformat.files.foreign.column_mapping import ColumnMapping
 from lakeformat.files.foreign.csv_rows import naming_rows, open_csv
 from lakeformat.files.foreign.dialect import CSV_AND_PLAIN, SourceFormat, TextDialect
 from lakeformat.files.foreign.json_rows import is_blank, open_json, read_json
@@ -30,7 +32,7 @@ from lakeformat.files.foreign.text_checks import (
     times_as_text,
 )
 
-__all__ = ["infer_columns", "rounded_numbers", "rounded_refusal"]
+__all__ = ["infer_columns", "rounded_numbers", "rounded_refusal", "with_shown_types"]
 
 # A DOUBLE keeps 15 digits of any number; a whole one from 10^15 on may have lost digits.
 _WHOLE = r"^(?:0|-?[1-9][0-9]*)$"
@@ -50,9 +52,12 @@ def infer_columns(
     *,
     opener: Callable[[str], Opener | None] = lambda path: None,
     known: pa.Schema = _NO_COLUMNS,
+    to_cast: Collection[str] = (),
 ) -> pa.Schema:
     """Return the columns of all files together, without the ``known`` ones; ``opener`` opens a file
     of another storage.
+
+    Columns ``to_cast`` may have any type that holds their values, a STRING in CSV files.
     """
     if source_format == "csv" and not dialect.header:
         raise InvalidRequestError(
@@ -68,7 +73,8 @@ def infer_columns(
             with naming(path):
                 columns = _columns_of(path, source_format, dialect)
                 columns.names  # noqa: B018 - decodes them: here it is known which file they are of
-                found.append(pa.schema([c for c in columns if c.name not in known.names]))
+                columns = pa.schema([c for c in columns if c.name not in known.names])
+                found.append(_texts_to_cast(columns, source_format, to_cast))
         try:
             merged = pa.unify_schemas(found, promote_options="permissive")
         except (pa.ArrowInvalid, pa.ArrowTypeError) as reason:
@@ -78,6 +84,7 @@ def infer_columns(
         for path in files if len(merged) else ():
             with naming(path):
                 merged = _EXACT[source_format](path, merged, dialect, known)
+    merged = pa.schema([_text_if_empty(each) if each.name in to_cast else each for each in merged])
     empty = [field.name for field in merged if pa.types.is_null(field.type)]
     if empty:
         raise InvalidRequestError(
@@ -86,6 +93,39 @@ def infer_columns(
             + ", then ingest"
         )
     return merged
+
+
+def with_shown_types(
+    mapping: ColumnMapping,
+    paths: Sequence[str],
+    source_format: SourceFormat,
+    dialect: TextDialect,
+    *,
+    opener: Callable[[str], Opener | None] = lambda path: None,
+) -> ColumnMapping:
+    """Return the mapping with the types that JSON values to cast have in these files."""
+    if source_format != "json" or not mapping.casts:
+        return mapping
+    names, found = mapping.cast_sources, []
+    for path in paths:
+        with plain_copy(path, "json", dialect, opener(path)) as file, naming(path):
+            columns = _columns_of(file, "json", dialect)
+            found.append(pa.schema([each for each in columns if each.name in names]))
+    merged = pa.unify_schemas(found, promote_options="permissive")
+    return replace(mapping, shown_types={c.name: _text_if_empty(c).type for c in merged})
+
+
+def _texts_to_cast(
+    columns: pa.Schema, source_format: SourceFormat, to_cast: Collection[str]
+) -> pa.Schema:
+    if source_format != "csv":
+        return columns
+    texts = [each.with_type(pa.string()) if each.name in to_cast else each for each in columns]
+    return pa.schema(texts)
+
+
+def _text_if_empty(column: pa.Field) -> pa.Field:
+    return column.with_type(pa.string()) if pa.types.is_null(column.type) else column
 
 
 def _columns_of(path: str, source_format: SourceFormat, dialect: TextDialect) -> pa.Schema:

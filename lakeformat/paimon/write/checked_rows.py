@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator
 
 import pyarrow as pa
 
+from lakeformat.files.foreign.column_mapping import BY_NAME, ColumnMapping
 from lakeformat.files.foreign.dialect import CSV_AND_PLAIN, SourceFormat, TextDialect
 from lakeformat.files.foreign.plain_copy import Opener
 from lakeformat.files.foreign.rows import naming, read_rows
@@ -59,6 +60,7 @@ def checked_rows(
     dialect: TextDialect = CSV_AND_PLAIN,
     kinds: str | None = None,
     opener: Opener | None = None,
+    mapping: ColumnMapping = BY_NAME,
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a file of another program, in the table's columns.
 
@@ -68,6 +70,8 @@ def checked_rows(
     if kinds is not None and kinds not in columns.names:
         columns = columns.append(pa.field(kinds, pa.string()))
     with naming(path):
-        checked = CheckedRows(schema, kinds, first_row=1)
+        checked, row = CheckedRows(schema, kinds, first_row=1), 1
+        columns = mapping.readable(columns)
         for batch in read_rows(path, source_format, columns, dialect, opener=opener):
-            yield checked.add(batch)
+            yield checked.add(mapping.applied(batch, row))
+            row += batch.num_rows

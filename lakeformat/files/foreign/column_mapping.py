@@ -1,0 +1,150 @@
+"""Columns of a source under the names and types of a table: renamed, and cast as SQL's CAST does.
+
+A cast rounds decimals, drops the fraction of a number that becomes an integer, and cuts a text that
+becomes shorter. A value beyond the range of its new type is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakeformat.errors import InvalidRequestError
+from lakeformat.files.foreign.text_checks import first_refused
+from lakeformat.types.arrow_types import from_arrow_type, to_arrow_type
+from lakeformat.types.casts import cast_array
+from lakeformat.types.closest import closest
+from lakeformat.types.type_text import type_to_json
+from lakeformat.types.types import AtomicType, DataType, TypeName
+
+__all__ = ["BY_NAME", "ColumnMapping"]
+
+_BITS = {TypeName.TINYINT: 7, TypeName.SMALLINT: 15, TypeName.INT: 31, TypeName.BIGINT: 63}
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnMapping:
+    """The columns of a source whose name or type differs from the table's."""
+
+    sources: Mapping[str, str] = field(default_factory=dict)
+    """The names in the source, by column of the table; other columns have one name in both."""
+    casts: Mapping[str, DataType] = field(default_factory=dict)
+    """The types to cast to, by column of the table."""
+    shown_types: Mapping[str, pa.DataType] = field(default_factory=dict)
+    """The types that JSON values to cast have, by column of the source; without one, text."""
+
+    @property
+    def cast_sources(self) -> list[str]:
+        """The names in the source of the columns to cast."""
+        return [self.sources.get(name, name) for name in self.casts]
+
+    def name_of(self, source: str) -> str:
+        """Return the name in the table of a column of the source."""
+        named = [name for name, each in self.sources.items() if each == source]
+        return named[0] if named else source
+
+    def readable(self, columns: pa.Schema) -> pa.Schema:
+        """Return columns of the table as columns to read from a text file."""
+        found = []
+        for column in columns:
+            source, kind = self.sources.get(column.name, column.name), column.type
+            if column.name in self.casts:
+                kind = self.shown_types.get(source, pa.string())
+            found.append(pa.field(source, kind))
+        return pa.schema(found)
+
+    def names(self, sources: Sequence[str]) -> list[str]:
+        """Return the names in the table of all columns of a source; refuse a missing or double
+        one.
+        """
+        for name, source in self.sources.items():
+            if source not in sources:
+                turned = f". Write columns={{{source!r}: {name!r}}}" if name in sources else ""
+                raise InvalidRequestError(
+                    f"columns={{{name!r}: {source!r}}} reads column {source!r}, which the source "
+                    f"does not have; its columns are {', '.join(sources)}"
+                    f"{turned or closest(source, sources)}"
+                )
+        names = [self.name_of(source) for source in sources]
+        for name, source in self.sources.items():
+            if names.count(name) > 1:
+                raise InvalidRequestError(
+                    f"columns={{{name!r}: {source!r}}} and the source's own column {name!r} are "
+                    f"both column {name!r} of the table: give {name!r} another name in columns, too"
+                )
+        for name in self.casts:
+            if name not in names:
+                raise InvalidRequestError(
+                    f"casts={{{name!r}: …}} needs a column {name!r}, but the rows have the columns "
+                    f"{', '.join(names)}{closest(name, names)}"
+                )
+        return names
+
+    def applied(self, batch: pa.RecordBatch, first_row: int = 1) -> pa.RecordBatch:
+        """Return rows of the source with the table's names and the types of the casts."""
+        if not self.sources and not self.casts:
+            return batch
+        names = self.names(batch.schema.names)
+        arrays = [
+            _cast(values, name, self.casts[name], first_row) if name in self.casts else values
+            for name, values in zip(names, batch.columns, strict=True)
+        ]
+        return pa.RecordBatch.from_arrays(arrays, names=names)
+
+
+BY_NAME = ColumnMapping()
+"""Every column has the same name in the source and in the table, and keeps its values."""
+
+
+def _cast(values: pa.Array, name: str, wanted: DataType, first_row: int) -> pa.Array:
+    if pa.types.is_null(values.type):
+        return pa.nulls(len(values), to_arrow_type(wanted))
+    if pa.types.is_dictionary(values.type):
+        values = values.dictionary_decode()
+    stored = from_arrow_type(values.type)
+
+    def attempt(values: pa.Array) -> pa.Array | None:
+        if not _is_within(values, wanted):
+            return None
+        try:
+            found = cast_array(values, stored, wanted)
+        except InvalidRequestError as reason:
+            if not len(values) or _has_no_cast(stored, wanted):
+                raise InvalidRequestError(f"casts: column {name!r}: {reason}") from None
+            return None
+        return found if found.null_count == values.null_count else None
+
+    found = attempt(values)
+    if found is not None:
+        return found
+    row = first_refused(len(values), lambda start, size: attempt(values.slice(start, size)) is None)
+    raise InvalidRequestError(
+        f"row {first_row + row}, column {name!r}: {values[row].as_py()!r} cannot become "
+        f"{type_to_json(wanted)}: correct it, or choose another type in casts"
+    )
+
+
+def _has_no_cast(stored: DataType, wanted: DataType) -> bool:
+    try:
+        cast_array(pa.array([], to_arrow_type(stored)), stored, wanted)
+    except InvalidRequestError:
+        return True
+    return False
+
+
+def _is_within(values: pa.Array, wanted: DataType) -> bool:
+    """Return False for numbers that an integer type would wrap, as Java does."""
+    if not isinstance(wanted, AtomicType) or wanted.name not in _BITS:
+        return True
+    kind = values.type
+    if pa.types.is_floating(kind):
+        if not pc.all(pc.is_finite(values), min_count=0).as_py():
+            return False
+    elif not (pa.types.is_integer(kind) or pa.types.is_decimal(kind)):
+        return True
+    least, most = pc.min_max(values).as_py().values()
+    end = 1 << _BITS[wanted.name]
+    return least is None or (-end - 1 < least and most < end)

@@ -1,0 +1,247 @@
+"""Columns that have another name or type in the source: ``columns`` and ``casts``."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from datetime import date
+from decimal import Decimal
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from typer.testing import CliRunner
+
+import lakeformat as lake
+from lakeformat.cli.app import app
+from lakeformat.types.type_text import type_to_json
+from spark_jobs import ingest
+
+COLUMNS = [("id", "BIGINT"), ("amount", "DECIMAL(10, 2)")]
+NAMES = {"columns": {"id": "Order No", "amount": "Amount (EUR)"}}
+
+
+@pytest.fixture
+def catalog(tmp_path):
+    catalog = lake.open_catalog(tmp_path / "warehouse")
+    catalog.create_database("shop")
+    return catalog
+
+
+@pytest.fixture
+def orders(catalog):
+    return catalog.create_table("shop.orders", COLUMNS)
+
+
+@pytest.fixture
+def land(tmp_path):
+    """Ingest a file of ``tmp_path`` into ``shop.orders``."""
+
+    def run(name: str, **more) -> dict:
+        request = {"warehouse": tmp_path / "warehouse", "table": "shop.orders"}
+        return ingest.run({**request, "source": tmp_path / name, **more})
+
+    return run
+
+
+@pytest.fixture(params=["csv", "json", "parquet"])
+def file_of(request, tmp_path):
+    """Write one row into a file of one format, and return its name."""
+
+    def write(row: dict) -> str:
+        path = tmp_path / f"rows.{request.param}"
+        if request.param == "parquet":
+            pq.write_table(pa.Table.from_pylist([row]), path)
+        elif request.param == "json":
+            path.write_text(json.dumps(row) + "\n")
+        else:
+            path.write_text(f"{','.join(row)}\n{','.join(map(str, row.values()))}\n")
+        return path.name
+
+    return write
+
+
+def types_of(catalog):
+    fields = catalog.table("shop.orders").schema.fields
+    return {field.name: type_to_json(field.type) for field in fields}
+
+
+def rows_of(catalog):
+    return catalog.table("shop.orders").scan().to_arrow().to_pylist()
+
+
+def test_a_column_is_read_under_another_name(orders, catalog, land, file_of):
+    land(file_of({"Order No": 1, "amount": 2}), columns={"id": "Order No"})
+
+    assert rows_of(catalog) == [{"id": 1, "amount": Decimal("2.00")}]
+
+
+def test_two_columns_may_swap_their_names(catalog, land, file_of):
+    catalog.create_table("shop.orders", [("a", "BIGINT"), ("b", "BIGINT")])
+
+    land(file_of({"a": 1, "b": 2}), columns={"a": "b", "b": "a"})
+
+    assert rows_of(catalog) == [{"a": 2, "b": 1}]
+
+
+def test_a_value_is_cast_as_in_sql(orders, catalog, land, file_of):
+    name = file_of({"Order No": 1, "Amount (EUR)": 1.235})
+    with pytest.raises(lake.InvalidRequestError):
+        land(name, **NAMES)
+
+    land(name, **NAMES, casts={"amount": "DECIMAL(10, 2)"})
+
+    assert rows_of(catalog) == [{"id": 1, "amount": Decimal("1.24")}]
+
+
+@pytest.mark.parametrize(
+    ("text", "type", "value"),
+    [
+        ("007", "INT", 7),
+        ("1.9", "BIGINT", 1),
+        ("2024-01-31", "DATE", date(2024, 1, 31)),
+        ("yes", "BOOLEAN", True),
+        ("abc", "VARCHAR(2)", "ab"),
+        ("", "INT", None),
+    ],
+)
+def test_a_text_of_a_csv_file_is_cast(catalog, land, tmp_path, text, type, value):
+    catalog.create_table("shop.orders", [("id", "BIGINT"), ("value", type)])
+    (tmp_path / "a.csv").write_text(f"id,value\n1,{text}\n")
+
+    land("a.csv", casts={"value": type})
+
+    assert rows_of(catalog) == [{"id": 1, "value": value}]
+
+
+@pytest.mark.parametrize(
+    ("value", "type"),
+    [
+        (3_000_000_000, "INT"),
+        (-129.5, "TINYINT"),
+        (123_456_789.5, "DECIMAL(5, 2)"),
+        ("many", "BIGINT"),
+        ("3000000000", "INT"),
+        ("123456789.5", "DECIMAL(5, 2)"),
+    ],
+)
+def test_a_value_beyond_its_type_is_refused_with_its_row(catalog, land, file_of, value, type):
+    catalog.create_table("shop.orders", [("value", type)])
+
+    with pytest.raises(lake.InvalidRequestError, match=r"row 1, column 'value': .* cannot become"):
+        land(file_of({"value": value}), casts={"value": type})
+    assert rows_of(catalog) == []
+
+
+def test_the_row_of_a_refused_value_is_counted_over_all_batches(catalog, land, tmp_path):
+    catalog.create_table("shop.orders", [("value", "INT")])
+    rows = pa.table({"value": [*map(str, range(70_000)), "many"]})
+    pq.write_table(rows, tmp_path / "a.parquet", row_group_size=30_000)
+
+    with pytest.raises(lake.InvalidRequestError, match=r"a\.parquet: row 70001, column 'value'"):
+        land("a.parquet", casts={"value": "INT"})
+
+
+def test_a_type_that_no_cast_leads_to_is_refused(catalog, land, file_of):
+    catalog.create_table("shop.orders", [("value", "DATE")])
+
+    with pytest.raises(lake.InvalidRequestError, match=r"column 'value': .* cannot become DATE"):
+        land(file_of({"value": True}), casts={"value": "DATE"})
+
+
+def test_a_new_table_has_the_names_and_types_of_the_request(catalog, land, file_of):
+    name = file_of({"Order No": 1, "Amount (EUR)": 1.235, "note": "a"})
+
+    land(name, create=True, **NAMES, casts={"amount": "DECIMAL(10, 2)", "note": "VARCHAR(9)"})
+
+    assert types_of(catalog) == {"id": "BIGINT", "amount": "DECIMAL(10, 2)", "note": "VARCHAR(9)"}
+    assert rows_of(catalog) == [{"id": 1, "amount": Decimal("1.24"), "note": "a"}]
+
+
+def test_an_added_column_has_the_name_and_type_of_the_request(catalog, land, file_of):
+    catalog.create_table("shop.orders", [("id", "BIGINT")])
+    name = file_of({"Order No": 1, "Amount (EUR)": 1.235})
+
+    land(name, on_schema_change="add", **NAMES, casts={"amount": "DECIMAL(10, 2)"})
+
+    assert types_of(catalog) == {"id": "BIGINT", "amount": "DECIMAL(10, 2)"}
+    assert rows_of(catalog) == [{"id": 1, "amount": Decimal("1.24")}]
+
+
+def test_a_cast_gives_a_column_without_values_its_type(catalog, land, tmp_path):
+    (tmp_path / "a.csv").write_text("id,later\n1,\n")
+
+    land("a.csv", create=True, casts={"later": "DATE"})
+
+    assert types_of(catalog) == {"id": "BIGINT", "later": "DATE"}
+
+
+def test_a_column_is_widened_under_its_own_name(catalog, land, file_of):
+    catalog.create_table("shop.orders", [("id", "INT")])
+
+    land(
+        file_of({"Order No": 3_000_000_000}), columns=dict(id="Order No"), on_schema_change="widen"
+    )
+
+    assert (types_of(catalog), rows_of(catalog)) == ({"id": "BIGINT"}, [{"id": 3_000_000_000}])
+
+
+def test_a_sql_table_has_its_names_and_types_mapped_too(catalog, tmp_path, land):
+    with sqlite3.connect(tmp_path / "shop.sqlite") as database:
+        database.execute("CREATE TABLE orders (no BIGINT, amount TEXT)")
+        database.executemany("INSERT INTO orders VALUES (?, ?)", [(1, "1.235"), (2, None)])
+    database.close()
+    sql = {"jdbc_url": f"sqlite:///{tmp_path}/shop.sqlite", "jdbc_table": "orders", "source": None}
+
+    with pytest.raises(lake.InvalidRequestError, match=r"column 'noo', .* did you mean 'no'"):
+        land("", create=True, **sql, columns={"id": "noo"})
+    land("", create=True, **sql, columns={"id": "no"}, casts={"amount": "DECIMAL(10, 2)"})
+
+    assert types_of(catalog) == {"id": "BIGINT", "amount": "DECIMAL(10, 2)"}
+    assert rows_of(catalog) == [{"id": 1, "amount": Decimal("1.24")}, {"id": 2, "amount": None}]
+
+
+@pytest.mark.parametrize(
+    ("more", "reason"),
+    [
+        ({"columns": {"id": "order"}}, r"'order', which the source does not have; .* 'Order'\?"),
+        ({"columns": {"Order": "id"}}, r"does not have; .*\. Write columns={'id': 'Order'}"),
+        ({"columns": {"total": "Order"}}, "no column 'total'"),
+        ({"columns": {"id": "Order"}, "casts": {"amont": "INT"}}, r"did you mean 'amount'\?"),
+        ({"columns": {"amount": "Order"}}, "are both column 'amount' of the table"),
+        ({"columns": {"id": "Order", "no": "Order"}}, "'Order' appears twice"),
+        ({"casts": {"id": "NUMBER"}}, "'casts' must be an object of types by table column"),
+        ({"columns": {"id": "Order"}, "header": False}, "'columns' and header=False exclude"),
+        ({"columns": {"id": "x"}, "format": "canal-json"}, "'columns' cannot be used with format"),
+    ],
+)
+def test_a_mapping_that_cannot_be_right_is_refused(orders, catalog, land, tmp_path, more, reason):
+    (tmp_path / "a.csv").write_text("Order,amount\n1,2\n")
+
+    with pytest.raises(lake.InvalidRequestError, match=reason):
+        land("a.csv", **more)
+    assert rows_of(catalog) == []
+
+
+def test_a_column_that_differs_only_in_case_is_not_added(orders, catalog, land, tmp_path):
+    (tmp_path / "a.csv").write_text("ID,amount\n1,2\n")
+
+    with pytest.raises(lake.InvalidRequestError, match=r"did you mean 'id'\?"):
+        land("a.csv")
+    with pytest.raises(lake.InvalidRequestError, match=r"write columns={'id': 'ID'}"):
+        land("a.csv", on_schema_change="add")
+    land("a.csv", columns={"id": "ID"})
+    assert rows_of(catalog) == [{"id": 1, "amount": Decimal("2.00")}]
+
+
+def test_the_command_line_takes_the_same_mapping(orders, catalog, file_of, tmp_path):
+    name = file_of({"Order No": 1, "Amount (EUR)": 1.235})
+    words = ["-w", str(tmp_path / "warehouse"), "write", "shop.orders", str(tmp_path / name)]
+    mapping = ["--columns", "id=Order No", "--columns", "amount=Amount (EUR)"]
+
+    shown = CliRunner().invoke(app, [*words, *mapping, "--casts", "amount=DECIMAL(10, 2)"])
+
+    assert shown.exit_code == 0, shown.output
+    assert rows_of(catalog) == [{"id": 1, "amount": Decimal("1.24")}]
+    wrong = CliRunner().invoke(app, [*words, "--casts", "amount"])
+    assert "--casts must be NAME=TYPE" in str(wrong.exception)
