@@ -4,7 +4,7 @@ absent.
 
 from __future__ import annotations
 
-from airflow.sdk.exceptions import AirflowNotFoundException
+from airflow_provider_lake.compat import AirflowNotFoundException, find_in_backend
 
 __all__ = ["refuse_unreadable"]
 
@@ -18,12 +18,11 @@ def refuse_unreadable(conn_id: str, team: str | None = None) -> None:
     default would open the wrong lake, or the wrong Spark. With a team, the backends are asked for
     the connection of that team.
     """
-    from airflow.sdk._shared.secrets_backend.base import call_secrets_backend_method
     from airflow.sdk.execution_time.supervisor import ensure_secrets_backend_loaded
 
     for backend in ensure_secrets_backend_loaded():
         try:
-            call_secrets_backend_method(backend.get_connection, team_name=team, conn_id=conn_id)
+            find_in_backend(backend, conn_id, team)
         except (AirflowNotFoundException, NotImplementedError):
             continue  # the backend has no such connection, or holds only variables
         except Exception as reason:  # noqa: BLE001 - each backend has errors of its own

@@ -27,11 +27,8 @@ from typing import (
     get_type_hints,
 )
 
-# The common class of a task's result, an argument of a mapped group and a DAG parameter.
-from airflow.sdk.definitions._internal.mixins import ResolveMixin
-from airflow.sdk.exceptions import AirflowFailException
-
 from airflow_provider_lake.assets.uri import refuse_shortened, refuse_watched, split_table_name
+from airflow_provider_lake.compat import AirflowFailException, is_resolved_later
 from spark_jobs.job_requests.request import alternatives, is_moment, plain_value, shown
 
 __all__ = [
@@ -292,7 +289,7 @@ def _may_become(hint: Any, value: Any) -> bool:
     """Return True if a value is valid, or contains a template or a value that is known at run
     time.
     """
-    if isinstance(value, ResolveMixin) or _is_template(value):
+    if is_resolved_later(value) or _is_template(value):
         return True
     if isinstance(value, list | tuple) and any(is_open(each) for each in value):
         return any(get_origin(part) is Sequence for part in alternatives(hint))
@@ -311,7 +308,7 @@ def is_open(value: Any) -> bool:
         return any(is_open(each) for each in value.values())
     if isinstance(value, list | tuple):
         return any(is_open(each) for each in value)
-    return isinstance(value, ResolveMixin) or _is_template(value)
+    return is_resolved_later(value) or _is_template(value)
 
 
 def _fits(hint: Any, value: Any) -> bool:

@@ -28,7 +28,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from airflow.sdk.exceptions import (
+from airflow_provider_lake.compat import (
     AirflowException,
     AirflowFailException,
     AirflowNotFoundException,

@@ -23,9 +23,8 @@ from dataclasses import fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, get_args
 
-from airflow.sdk.exceptions import AirflowSkipException
-
 from airflow_provider_lake.arguments import CheckedArguments, LakeArgumentError, is_open
+from airflow_provider_lake.compat import AirflowSkipException
 from airflow_provider_lake.failures import LakeTaskKilled, failing_for_good
 from airflow_provider_lake.hooks.lake import LakeHook
 from airflow_provider_lake.identity import commit_user

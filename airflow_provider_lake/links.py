@@ -9,13 +9,13 @@ from urllib.parse import quote
 import attrs
 from airflow.providers.common.compat.sdk import XCom
 from airflow.sdk import BaseOperatorLink
-from airflow.sdk.configuration import conf
 
+from airflow_provider_lake.compat import conf
 from airflow_provider_lake.page import TASK_PAGE
 
 if TYPE_CHECKING:
+    from airflow.providers.common.compat.sdk import TaskInstanceKey
     from airflow.sdk import BaseOperator
-    from airflow.sdk.types import TaskInstanceKey
 
 __all__ = ["SPARK_KEY", "TABLE_KEY", "LakeSnapshotLink", "LakeSparkLink"]
 

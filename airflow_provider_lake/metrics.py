@@ -6,16 +6,18 @@ Airflow's settings choose StatsD, Datadog or OpenTelemetry, as for Airflow's own
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from airflow.sdk.exceptions import AirflowSkipException
+from airflow_provider_lake.compat import AirflowSkipException, conf, metrics_sender
 
 __all__ = ["count_outcome", "counting_failures"]
 
 _log = logging.getLogger(__name__)
 
+_NOT_IN_NAMES = re.compile(r"[^a-zA-Z0-9_.-]")
 _WRITTEN = {"rows": "rows_out", "files": "files_out", "bytes": "bytes_out"}
 _REWRITTEN = {
     name: name for name in ("rows_in", "rows_out", "files_in", "files_out", "bytes_in", "bytes_out")
@@ -86,8 +88,6 @@ class _Metrics:
     """
 
     def __init__(self, job: str, subject: Mapping[str, str]) -> None:
-        from airflow.sdk.configuration import conf
-
         self._job = job
         self._subject = subject
         self._in_names = conf.getboolean("metrics", "legacy_names_on", fallback=True)
@@ -97,13 +97,11 @@ class _Metrics:
         return self if subject == self._subject else _Metrics(self._job, subject)
 
     def __call__(self, kind: str, name: str, value: float, **more: str) -> None:
-        from airflow.sdk.observability import stats
-
-        send: Callable[..., None] = getattr(stats, kind)
+        send: Callable[..., None] = getattr(metrics_sender(), kind)
         send(f"lake.{name}", value, tags={"job": self._job, **self._subject, **more})
         if self._in_names:
             whole = ".".join(["lake", self._job, *self._subject.values(), name])
-            send(stats.normalize_name_for_stats(whole, log_warning=False), value)
+            send(_NOT_IN_NAMES.sub("_", whole), value)
 
 
 def _subject_of(result: Mapping[str, Any]) -> dict[str, str]:

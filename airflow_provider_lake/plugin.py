@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from airflow.sdk.plugins_manager import AirflowPlugin
-
+from airflow_provider_lake.compat import AirflowPlugin
 from airflow_provider_lake.identity import commit_user
 from airflow_provider_lake.page import PAGES, TASK_PAGE
 

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, ClassVar
 from airflow_provider_lake.lineage import LakeLineageMixin
 from airflow_provider_lake.repeated import LakeRepeatedMixin
 from spark_jobs.job_requests.common import CommitKeys, JobRequest, PartitionsRequest
-from spark_jobs.job_requests.ingest import IngestRequest
 
 if TYPE_CHECKING:
     from lakeformat import Table
@@ -48,13 +47,13 @@ class LakeTableJobMixin(LakeLineageMixin, LakeRepeatedMixin):
         try:
             table = self.lake_hook.table(self.table)
         except NotFoundError:
-            if isinstance(request, IngestRequest) and request.create:
+            if getattr(request, "create", False):
                 return False
             raise
         if isinstance(request, PartitionsRequest):
             _check_partitions(table, request)
-        stages = isinstance(request, IngestRequest) and request.stage
-        if not self.publishes_once or stages or not isinstance(request, CommitKeys):
+        is_staged = getattr(request, "stage", False)
+        if not self.publishes_once or is_staged or not isinstance(request, CommitKeys):
             return False
         identity = request.commit_id()
         return identity is not None and table.find_commit(identity) is not None

@@ -19,9 +19,10 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
-from airflow.sdk import DAG, CronDataIntervalTimetable, Param, get_current_context, task
+from airflow.sdk import DAG, Param, get_current_context, task
 
 from airflow_provider_lake.assets.uri import lake_asset
+from airflow_provider_lake.compat import CronDataIntervalTimetable
 
 TABLE = "shop.daily_orders"
 

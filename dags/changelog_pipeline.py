@@ -43,9 +43,9 @@ with DAG(
         """Add the changes to the totals, once."""
         import pyarrow as pa
         import pyarrow.compute as pc
-        from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
         from airflow_provider_lake.assets.snapshot_range import snapshot_range
+        from airflow_provider_lake.compat import AirflowFailException, AirflowSkipException
         from airflow_provider_lake.hooks.lake import LakeHook
 
         context = get_current_context()

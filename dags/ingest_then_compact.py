@@ -14,9 +14,10 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from airflow.sdk import DAG, CronDataIntervalTimetable, Param
+from airflow.sdk import DAG, Param
 
 from airflow_provider_lake.assets.uri import lake_asset
+from airflow_provider_lake.compat import CronDataIntervalTimetable
 from airflow_provider_lake.operators.commit import LakeCommitOperator
 from airflow_provider_lake.operators.compact import LakeCompactOperator
 from airflow_provider_lake.operators.ingest import LakeIngestOperator

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import BaseHook
-from airflow.sdk.exceptions import AirflowNotFoundException
 
 from airflow_provider_lake.absent_connection import refuse_unreadable
+from airflow_provider_lake.compat import AirflowNotFoundException
 from airflow_provider_lake.connection import CONNECTION_TYPE, LakeConnection, read_connection
 from airflow_provider_lake.identity import ONLY_COMMIT, commit_user, find_first_try
 

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any, Unpack
 
 from airflow.sdk import DAG
-from airflow.sdk.exceptions import AirflowTimetableInvalid
 
+from airflow_provider_lake.compat import AirflowTimetableInvalid
 from airflow_provider_lake.maintenance.policy import PolicyError, TablePolicy, read_policy
 from airflow_provider_lake.maintenance.task_group import LakeMaintenanceTaskGroup
 from airflow_provider_lake.task_arguments import DagArguments

@@ -9,9 +9,8 @@ from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Unpack
 
-from airflow.sdk.exceptions import AirflowException, AirflowFailException
-
 from airflow_provider_lake.arguments import LakeArgumentError, argument_names, argument_types
+from airflow_provider_lake.compat import AirflowException, AirflowFailException
 from airflow_provider_lake.construction import RefusingConstruction
 from airflow_provider_lake.failures import raise_failure
 from airflow_provider_lake.hooks.lake import LakeHook

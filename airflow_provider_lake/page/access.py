@@ -26,8 +26,8 @@ from airflow.api_fastapi.core_api.security import (
 )
 from fastapi import Depends
 
+from airflow_provider_lake.compat import has_teams
 from airflow_provider_lake.page.airflow_records import OneTask
-from airflow_provider_lake.page.team_lake import has_teams
 
 __all__ = ["User", "lake_connections", "may_read_connection", "may_see_task", "visible_tasks"]
 

@@ -13,6 +13,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, RedirectResponse
 from starlette.exceptions import HTTPException
 
+from airflow_provider_lake.compat import has_teams
 from airflow_provider_lake.page.access import (
     User,
     lake_connections,
@@ -27,7 +28,6 @@ from airflow_provider_lake.page.snapshot_facts import look_at_snapshot
 from airflow_provider_lake.page.table_facts import look_at_table
 from airflow_provider_lake.page.task import changes_of_task
 from airflow_provider_lake.page.task_result import report_facts, table_lines
-from airflow_provider_lake.page.team_lake import has_teams
 from airflow_provider_lake.page.trouble import Trouble, of_access, trouble_of
 
 __all__ = ["app"]

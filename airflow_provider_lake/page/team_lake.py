@@ -8,22 +8,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from airflow.configuration import conf
-from airflow.sdk.exceptions import AirflowNotFoundException
 from airflow.sdk.log import mask_secret
 
 from airflow_provider_lake.absent_connection import refuse_unreadable
+from airflow_provider_lake.compat import AirflowNotFoundException, has_teams
 from airflow_provider_lake.hooks.lake import LakeHook
 
 if TYPE_CHECKING:
     from airflow.sdk import Connection
 
-__all__ = ["has_teams", "lake_of_connection", "lake_of_dag"]
-
-
-def has_teams() -> bool:
-    """Return True in Airflow's multi-team mode."""
-    return bool(conf.getboolean("core", "multi_team", fallback=False))
+__all__ = ["lake_of_connection", "lake_of_dag"]
 
 
 def lake_of_connection(connection_id: str) -> LakeHook:
@@ -34,14 +28,15 @@ def lake_of_connection(connection_id: str) -> LakeHook:
     """
     from airflow.models.connection import Connection
 
-    return _TeamLake(connection_id, Connection.get_team_name(connection_id))
+    team = Connection.get_team_name(connection_id) if has_teams() else None
+    return _TeamLake(connection_id, team)
 
 
 def lake_of_dag(connection_id: str, dag_id: str) -> LakeHook:
     """Return the lake that tasks of a DAG find by a connection id."""
     from airflow.models.dag import DagModel
 
-    return _TeamLake(connection_id, DagModel.get_team_name(dag_id))
+    return _TeamLake(connection_id, DagModel.get_team_name(dag_id) if has_teams() else None)
 
 
 class _TeamLake(LakeHook):
@@ -49,7 +44,7 @@ class _TeamLake(LakeHook):
 
     def __init__(self, lake_conn_id: str, team: str | None) -> None:
         super().__init__(lake_conn_id)
-        self._team = team if has_teams() else None
+        self._team = team
 
     def _found(self) -> Connection:
         if self._team is None:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from airflow.sdk.exceptions import AirflowNotFoundException
-
+from airflow_provider_lake.compat import AirflowNotFoundException, has_teams
 from airflow_provider_lake.page.bounded import AT_ONCE, PATIENCE_SECONDS, BusyError, SlowError
-from airflow_provider_lake.page.team_lake import has_teams
 
 __all__ = ["Trouble", "of_access", "trouble_of"]
 

@@ -8,8 +8,6 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Unpack
 
 from airflow.sdk import BaseSensorOperator, PokeReturnValue
-from airflow.sdk.configuration import conf
-from airflow.sdk.exceptions import AirflowFailException
 
 from airflow_provider_lake.arguments import (
     CheckedArguments,
@@ -17,6 +15,7 @@ from airflow_provider_lake.arguments import (
     argument_names,
     argument_types,
 )
+from airflow_provider_lake.compat import AirflowFailException, conf
 from airflow_provider_lake.conditions import Condition, write_condition
 from airflow_provider_lake.construction import RefusingConstruction
 from airflow_provider_lake.failures import failing_for_good

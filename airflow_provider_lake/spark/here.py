@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from airflow.sdk.exceptions import AirflowFailException
-
+from airflow_provider_lake.compat import AirflowFailException
 from airflow_provider_lake.spark.master import DEFAULT_SPARK_CONNECTION, spark_connection
 
 if TYPE_CHECKING:

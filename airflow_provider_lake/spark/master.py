@@ -11,9 +11,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from airflow.sdk import BaseHook
-from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowNotFoundException
 
 from airflow_provider_lake.absent_connection import refuse_unreadable
+from airflow_provider_lake.compat import (
+    AirflowException,
+    AirflowFailException,
+    AirflowNotFoundException,
+)
 
 if TYPE_CHECKING:
     from airflow.sdk import Connection

@@ -11,8 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from airflow.sdk.exceptions import AirflowFailException
-
+from airflow_provider_lake.compat import AirflowFailException
 from spark_jobs.job_requests.request import given_keys
 
 if TYPE_CHECKING:

@@ -15,8 +15,8 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
-from airflow.sdk.exceptions import AirflowFailException
 
+from airflow_provider_lake.compat import AirflowFailException
 from airflow_provider_lake.spark import launch
 from airflow_provider_lake.spark.markers import JobOutput
 from airflow_provider_lake.spark.master import find_spark_submit, is_on_this_machine

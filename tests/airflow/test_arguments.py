@@ -9,11 +9,11 @@ import pytest
 from airflow.sdk import DAG, XComArg, literal, task, task_group
 from airflow.sdk.bases.operator import BaseOperator
 from airflow.sdk.definitions._internal.expandinput import MappedArgument
-from airflow.sdk.definitions._internal.mixins import ResolveMixin
 from airflow.sdk.definitions.param import DagParam
 from airflow.sdk.exceptions import AirflowFailException
 
 from airflow_provider_lake.arguments import LakeArgumentError, is_open
+from airflow_provider_lake.compat import is_resolved_later
 from airflow_provider_lake.operators.commit import LakeCommitOperator
 from airflow_provider_lake.operators.compact import LakeCompactOperator
 from airflow_provider_lake.operators.compact_database import LakeCompactDatabaseOperator
@@ -188,8 +188,13 @@ def test_a_template_or_another_task_s_result_is_taken_as_it_is():
 
 
 @pytest.mark.parametrize("kind", [XComArg, MappedArgument, DagParam, type(literal(1))])
-def test_whatever_airflow_resolves_before_a_task_runs_is_of_one_kind(kind):
-    assert issubclass(kind, ResolveMixin)
+def test_a_value_that_airflow_resolves_before_a_task_runs_is_recognised(kind):
+    assert is_resolved_later(object.__new__(kind))
+
+
+@pytest.mark.parametrize("value", ["{{ ds }}", Path("in"), None, DAG, XComArg])
+def test_a_value_of_the_dag_file_is_not_resolved_later(value):
+    assert not is_resolved_later(value)
 
 
 @pytest.mark.parametrize("operator", [LakeHealthOperator, LakeSnapshotSensor])
