@@ -9,6 +9,7 @@ error of the library        the task
 ``CommitUndecidableError``  fails at once: the snapshots that would decide have expired
 ``AlreadyExistsError``      fails at once: the name remains taken
 ``UnhealthyTableError``     fails at once: a retry would find the same health
+``FailedChecksError``       fails at once: a retry would find the same rows
 ``NotFoundError``           fails at once, unless the table exists and the task names what may
                             still appear: files, a later snapshot
 ``SnapshotExpiredError``    fails, and is retried: a retry reads a newer snapshot, or finds that
@@ -59,6 +60,7 @@ def failing_for_good(*, may_come: Callable[[], bool] = lambda: True) -> Iterator
         NotFoundError,
         SnapshotExpiredError,
     )
+    from spark_jobs.check import FailedChecksError
     from spark_jobs.health import UnhealthyTableError
 
     try:
@@ -69,6 +71,7 @@ def failing_for_good(*, may_come: Callable[[], bool] = lambda: True) -> Iterator
         AlreadyExistsError,
         CommitUndecidableError,
         CorruptTableError,
+        FailedChecksError,
         InvalidRequestError,
         UnhealthyTableError,
     ) as reason:
@@ -82,13 +85,14 @@ def failing_for_good(*, may_come: Callable[[], bool] = lambda: True) -> Iterator
 def raise_failure(failed: Mapping[str, Any], otherwise: Exception) -> NoReturn:
     """Raise the failure that a job in another process reported, by the class it named."""
     import lakeformat
+    from spark_jobs.check import FailedChecksError
     from spark_jobs.health import UnhealthyTableError
     from spark_jobs.runtime.job import PartlyFailedError
 
     name = str(failed.get("error"))
     if name == PartlyFailedError.__name__ and "report" in failed:
         raise _partly(failed) from otherwise
-    of_jobs = {UnhealthyTableError.__name__: UnhealthyTableError}
+    of_jobs = {each.__name__: each for each in (FailedChecksError, UnhealthyTableError)}
     kind = of_jobs.get(name) or getattr(lakeformat, name, None)
     if isinstance(kind, type) and issubclass(kind, lakeformat.LakeError):
         error: Any = kind(failed.get("message"))

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from airflow_provider_lake.assets.openlineage import dataset_name, location_of
 from airflow_provider_lake.assets.uri import TableAddress, split_table_name
 
 if TYPE_CHECKING:
-    from airflow.providers.common.compat.openlineage.facet import OutputDataset
+    from airflow.providers.common.compat.openlineage.facet import InputDataset, OutputDataset
     from airflow.providers.openlineage.extractors import OperatorLineage
 
     from lakeformat import Table
@@ -33,6 +33,8 @@ class LakeLineageMixin:
 
     published: Mapping[str, Any] | None = None
     """The result of the job; None before the job has ended."""
+    reads_only: ClassVar[bool] = False
+    """True if the task only reads ``table``."""
 
     def get_openlineage_facets_on_start(self) -> OperatorLineage[Any, Any]:
         """Return the table that the task will change."""
@@ -43,32 +45,66 @@ class LakeLineageMixin:
         return self._lineage(self.published or {})
 
     def get_openlineage_facets_on_failure(self, task_instance: Any) -> OperatorLineage[Any, Any]:
-        """Return the table in its current state, because a failed task has published nothing."""
-        return self._lineage({})
+        """Return the table in its current state, because a failed task has published nothing, and
+        the checks that failed.
+        """
+        return self._lineage((self.published or {}) if self.reads_only else {})
 
     def _tables_read(self) -> list[str]:
         """Return the other lake tables whose rows are read."""
         return []
 
     def _lineage(self, result: Mapping[str, Any]) -> OperatorLineage[Any, Any]:
-        from airflow.providers.common.compat.openlineage.facet import InputDataset, OutputDataset
+        from airflow.providers.common.compat.openlineage.facet import OutputDataset
         from airflow.providers.openlineage.extractors import OperatorLineage
 
         if self.table is None:
             return OperatorLineage()
+        if self.reads_only:
+            checked = self._read_dataset(self.table)
+            checked.inputFacets = _assertions(result)
+            return OperatorLineage(inputs=[checked])
         address = TableAddress(*split_table_name(self.table), self.lake_conn_id)
         namespace, name = dataset_name(location_of(address))
         output = OutputDataset(namespace=namespace, name=name)
         if (table := _opened(address)) is not None:
             _describe(output, table, result)
-        inputs = []
-        for read in self._tables_read():
-            source = TableAddress(*split_table_name(read), self.lake_conn_id)
-            namespace, name = dataset_name(location_of(source))
-            inputs.append(InputDataset(namespace=namespace, name=name))
-            if (table := _opened(source)) is not None:
-                inputs[-1].facets = {"schema": _columns(table)}
+        inputs = [self._read_dataset(name) for name in self._tables_read()]
         return OperatorLineage(inputs=inputs, outputs=[output])
+
+    def _read_dataset(self, table_name: str) -> InputDataset:
+        from airflow.providers.common.compat.openlineage.facet import InputDataset
+
+        address = TableAddress(*split_table_name(table_name), self.lake_conn_id)
+        namespace, name = dataset_name(location_of(address))
+        read = InputDataset(namespace=namespace, name=name)
+        if (table := _opened(address)) is not None:
+            read.facets = {"schema": _columns(table)}
+        return read
+
+
+def _assertions(result: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the facet with the outcomes of checks; empty before they have run."""
+    from openlineage.client.generated.data_quality_assertions_dataset import (
+        Assertion,
+        DataQualityAssertionsDatasetFacet,
+    )
+
+    checks = (result.get("report") or {}).get("checks")
+    if checks is None:
+        return {}
+    found = []
+    for check in checks:
+        kind = check["name"].partition("(")[0]
+        is_on_column = check["name"] in [f"{kind}({name})" for name in check["columns"]]
+        found.append(
+            Assertion(
+                assertion=kind if is_on_column else check["name"],
+                success=check["outcome"] == "passed",
+                column=check["columns"][0] if is_on_column else None,
+            )
+        )
+    return {"dataQualityAssertions": DataQualityAssertionsDatasetFacet(assertions=found)}
 
 
 def _opened(address: TableAddress) -> Table | None:

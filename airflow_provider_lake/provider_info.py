@@ -9,6 +9,7 @@ __all__ = ["get_provider_info"]
 _INTEGRATION = "Lake tables"
 _OPERATORS = (
     "ingest",
+    "check",
     "commit",
     "maintain",
     "compact",

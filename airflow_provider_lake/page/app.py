@@ -27,7 +27,7 @@ from airflow_provider_lake.page.overview import Overview
 from airflow_provider_lake.page.snapshot_facts import look_at_snapshot
 from airflow_provider_lake.page.table_facts import look_at_table
 from airflow_provider_lake.page.task import changes_of_task
-from airflow_provider_lake.page.task_result import report_facts, table_lines
+from airflow_provider_lake.page.task_result import check_lines, report_facts, table_lines
 from airflow_provider_lake.page.trouble import Trouble, of_access, trouble_of
 
 __all__ = ["app"]
@@ -126,8 +126,14 @@ async def task(
     one = OneTask(dag_id, run_id, task_id, number)
     where = f"task {task_id!r} of run {run_id!r} of DAG {dag_id!r}"
     found = await _asked(lambda: changes_of_task(one), where)
-    facts, lines = report_facts(found.result), table_lines(found.result)
-    return _page(request, "task.html", found=found, report=facts, lines=lines)
+    return _page(
+        request,
+        "task.html",
+        found=found,
+        report=report_facts(found.result),
+        lines=table_lines(found.result),
+        checks=check_lines(found.result),
+    )
 
 
 async def _tasks_of(user: User, name: str, commit_users: list[str]) -> dict[str, OneTask]:

@@ -8,9 +8,9 @@ from typing import Any
 
 from lakeformat.types.byte_size import size
 
-__all__ = ["TableLine", "report_facts", "table_lines"]
+__all__ = ["CheckLine", "TableLine", "check_lines", "report_facts", "table_lines"]
 
-_KNOWN = {"table", "reason", "location", "left_out", "tables"}
+_KNOWN = {"table", "reason", "location", "left_out", "tables", "checks"}
 """Members of a report that the page shows in another place."""
 _LONGEST_TEXT = 200
 _MOST_TABLES = 200
@@ -23,6 +23,16 @@ class TableLine:
     name: str
     outcome: str
     is_error: bool
+
+
+@dataclass(frozen=True, slots=True)
+class CheckLine:
+    """The result of one check of rows."""
+
+    name: str
+    outcome: str
+    finding: str
+    advice: str
 
 
 def report_facts(result: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -48,6 +58,16 @@ def table_lines(result: Mapping[str, Any]) -> list[TableLine]:
         if "table" in line:
             lines.append(TableLine(str(line["table"]), str(error or reason), error is not None))
     return lines
+
+
+def check_lines(result: Mapping[str, Any]) -> list[CheckLine]:
+    """Return the results of a task that checks rows, check by check."""
+    checks = _mapping(result.get("report")).get("checks")
+    return [
+        CheckLine(*(str(each.get(name, "")) for name in ("name", "outcome", "finding", "advice")))
+        for each in map(_mapping, checks if isinstance(checks, list) else ())
+        if "name" in each
+    ]
 
 
 def _text(key: str, value: Any, cut: Any) -> str:

@@ -8,6 +8,7 @@ from dataclasses import field as declared
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from spark_jobs.job_requests.request import check_values, key_hints, plain_value, refusal
+from spark_jobs.job_requests.values import Value
 
 if TYPE_CHECKING:
     from lakeformat import CommitId
@@ -24,7 +25,6 @@ __all__ = [
 ]
 
 Engine: TypeAlias = Literal["python", "spark"]
-Value: TypeAlias = str | int | float | bool | None
 Partitions: TypeAlias = Mapping[str, Value] | Sequence[Mapping[str, Value]]
 """The values of some partition columns, or a list of such objects."""
 

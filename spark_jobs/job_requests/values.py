@@ -14,6 +14,8 @@ from typing import Annotated, TypeAlias
 from spark_jobs.job_requests.request import Rule, check_millis
 
 __all__ = [
+    "AcceptedValues",
+    "AgesByColumn",
     "BucketNumbers",
     "ColumnCasts",
     "ColumnNames",
@@ -30,12 +32,15 @@ __all__ = [
     "PastTime",
     "RegularExpression",
     "Retention",
+    "RowCount",
     "Share",
     "TableOptionTexts",
     "TagName",
     "TextEncoding",
     "TimeFormatter",
     "TimePattern",
+    "UniqueColumns",
+    "Value",
     "age_millis",
     "check_consumer_name",
 ]
@@ -100,6 +105,30 @@ def _columns(value: Sequence[str]) -> None:
 def _key_columns(value: Sequence[str]) -> None:
     if twice := [name for name in value if value.count(name) > 1]:
         raise ValueError(f"{twice[0]!r} appears twice")
+
+
+def _from_zero(value: int) -> None:
+    if value < 0:
+        raise ValueError
+
+
+def _unique_columns(value: Sequence[str | Sequence[str]]) -> None:
+    for columns in (value, *(each for each in value if not isinstance(each, str))):
+        if not columns:
+            raise ValueError("a list is empty")
+
+
+def _accepted_values(value: Mapping[str, Sequence[Value]]) -> None:
+    for column, accepted in value.items():
+        if not accepted:
+            raise ValueError(f"no value is accepted for {column!r}")
+
+
+def _ages(value: Mapping[str, str]) -> None:
+    from lakeformat.tables.checks import age_millis
+
+    for column, age in value.items():
+        age_millis(column, age)
 
 
 def _share(value: float) -> None:
@@ -176,6 +205,7 @@ def _expression(value: str) -> None:
         raise ValueError(str(reason)) from None
 
 
+Value: TypeAlias = str | int | float | bool | None
 Duration: TypeAlias = Annotated[str, Rule(_DURATION, _duration)]
 Retention: TypeAlias = Annotated[str, Rule(_DURATION, _some_time)]
 """The lifetime of a tag."""
@@ -193,6 +223,17 @@ BucketNumbers: TypeAlias = Annotated[Sequence[int], Rule("a list of bucket numbe
 ColumnNames: TypeAlias = Annotated[Sequence[str], Rule("a list of column names", _columns)]
 KeyColumns: TypeAlias = Annotated[Sequence[str], Rule("a list of column names", _key_columns)]
 """Names of columns; the list may be empty."""
+RowCount: TypeAlias = Annotated[int, Rule("a number of rows, 0 or more", _from_zero)]
+UniqueColumns: TypeAlias = Annotated[
+    Sequence[str | Sequence[str]],
+    Rule("a list of columns, or of lists of columns", _unique_columns),
+]
+AcceptedValues: TypeAlias = Annotated[
+    Mapping[str, Sequence[Value]], Rule("an object with a list for each column", _accepted_values)
+]
+AgesByColumn: TypeAlias = Annotated[
+    Mapping[str, str], Rule("an object with an age such as '1 d' for each column", _ages)
+]
 Share: TypeAlias = Annotated[float, Rule("a share above 0 and up to 1", _share)]
 TagName: TypeAlias = Annotated[str, Rule("the name of a tag", _tag_name)]
 ConsumerName: TypeAlias = Annotated[str, Rule("the name of a consumer", check_consumer_name)]

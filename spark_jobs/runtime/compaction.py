@@ -95,7 +95,7 @@ def compact_table(
 
 def warnings_of(result: JobResult) -> list[str]:
     """Return the warnings in a job's result: other programs that compact the same tables, the
-    obstacles that a maintenance found, and partitions that never expire.
+    obstacles that a maintenance found, checks that only warn, and partitions that never expire.
     """
     report = result.get("report") or {}
     reports = [report, *(each["report"] or {} for each in report.get("tables", ()))]
@@ -103,6 +103,11 @@ def warnings_of(result: JobResult) -> list[str]:
     warnings = [other["warning"] for other in others if other is not None]
     for each in reports:
         warnings += [f"{each['table']}: {found['warning']}" for found in each.get("obstacles", ())]
+        warnings += [
+            f"{result['table']}: {check['name']}: {check['finding']}: {check['advice']}"
+            for check in each.get("checks", ())
+            if check["outcome"] == "warned"
+        ]
     return warnings + [each["warning"] for each in reports if each.get("warning")]
 
 

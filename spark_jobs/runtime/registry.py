@@ -11,6 +11,7 @@ __all__ = ["JOB_NAMES", "find_job"]
 
 JOB_NAMES = (
     "ingest",
+    "check",
     "commit",
     "maintain",
     "compact",

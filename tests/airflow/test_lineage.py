@@ -2,10 +2,12 @@
 
 import pyarrow as pa
 import pytest
+from airflow.sdk.exceptions import AirflowFailException
 
 import lakeformat as lake
 from airflow_provider_lake.lineage import LakeLineageMixin
 from airflow_provider_lake.operators.analyze import LakeAnalyzeOperator
+from airflow_provider_lake.operators.check import LakeCheckOperator
 from airflow_provider_lake.operators.ingest import LakeIngestOperator
 from tests.airflow.contexts import task_context
 
@@ -110,3 +112,27 @@ def test_an_asset_is_the_same_dataset(warehouse):
 
     found = to_dataset(lake_asset("shop.orders"), None)
     assert (found.namespace, found.name) == ("file", f"{warehouse}/shop.db/orders")
+
+
+def test_the_outcomes_of_checks_are_assertions_on_the_table_that_was_read(warehouse):
+    catalog = lake.open_catalog(warehouse)
+    catalog.create_database("shop")
+    orders = catalog.create_table("shop.orders", [("id", "BIGINT"), ("note", "STRING")])
+    orders.write(pa.table({"id": [1, 1], "note": ["a", None]}))
+    task = LakeCheckOperator(
+        task_id="check", table="shop.orders", not_null=["note"], unique=["id"], min_rows=1
+    )
+    with pytest.raises(AirflowFailException):
+        task.execute(task_context())
+
+    lineage = task.get_openlineage_facets_on_failure(None)
+
+    [read] = lineage.inputs
+    assert lineage.outputs == []
+    assert [field.name for field in read.facets["schema"].fields] == ["id", "note"]
+    facet = read.inputFacets["dataQualityAssertions"]
+    assert [(each.assertion, each.column, each.success) for each in facet.assertions] == [
+        ("rows", None, True),
+        ("not_null", "note", False),
+        ("unique", "id", False),
+    ]

@@ -18,6 +18,7 @@ from airflow_provider_lake.failures import LakeTaskKilled, failing_for_good
 from airflow_provider_lake.job import attribute_of
 from airflow_provider_lake.operators.analyze import LakeAnalyzeOperator
 from airflow_provider_lake.operators.changelog import LakeChangelogOperator
+from airflow_provider_lake.operators.check import LakeCheckOperator
 from airflow_provider_lake.operators.commit import LakeCommitOperator
 from airflow_provider_lake.operators.compact import LakeCompactOperator
 from airflow_provider_lake.operators.compact_database import LakeCompactDatabaseOperator
@@ -40,6 +41,7 @@ from tests.crashed_writer import crashed_table
 OPERATORS = [
     LakeAnalyzeOperator,
     LakeChangelogOperator,
+    LakeCheckOperator,
     LakeCommitOperator,
     LakeCompactOperator,
     LakeExpirePartitionsOperator,
@@ -54,6 +56,7 @@ OPERATORS = [
 ]
 EVERY_OPERATOR = [*OPERATORS, LakeCompactDatabaseOperator]
 REQUIRED = {
+    LakeCheckOperator: {"min_rows": 1},
     LakeCommitOperator: {"staged": ["s"]},
     LakeIngestOperator: {"source": "*.csv"},
     LakeRollbackOperator: {"snapshot": 1},

@@ -16,6 +16,7 @@ from airflow.sdk.exceptions import AirflowException, AirflowFailException, Airfl
 import lakeformat as lake
 from airflow_provider_lake.identity import ONLY_COMMIT, commit_user
 from airflow_provider_lake.operators.analyze import LakeAnalyzeOperator
+from airflow_provider_lake.operators.check import LakeCheckOperator
 from airflow_provider_lake.operators.commit import LakeCommitOperator
 from airflow_provider_lake.operators.compact import LakeCompactOperator
 from airflow_provider_lake.operators.compact_database import LakeCompactDatabaseOperator
@@ -93,6 +94,23 @@ def test_a_table_that_is_too_bad_fails_for_good(orders, task):
 
     with pytest.raises(AirflowFailException, match=r"shop\.orders is degraded, score"):
         task(LakeHealthOperator, fail_when="degraded").execute(task_context())
+
+
+def test_failed_checks_fail_for_good_and_their_results_are_kept(orders, task):
+    context = task_context()
+    checks = {"max_rows": 0, "not_null": ["id"], "conditions": ["id > 1"]}
+    with pytest.raises(AirflowFailException, match=r"FailedChecksError: shop\.orders: of 3 checks"):
+        task(LakeCheckOperator, **checks, warn_only=["condition"]).execute(context)
+
+    found = context["ti"].xcoms["return_value"]["report"]["checks"]
+    assert [each["outcome"] for each in found] == ["failed", "passed", "warned"]
+
+
+def test_a_check_that_only_warns_is_a_warning_of_the_task(orders, task, capsys):
+    task(LakeCheckOperator, conditions=["id > 1"], warn_only=["condition"]).execute(task_context())
+
+    [warning] = [line for line in capsys.readouterr().out.splitlines() if "[warning" in line]
+    assert "shop.orders: condition(id > 1): 1 of 1 row does not meet the condition" in warning
 
 
 WITHOUT_A_MASTER = """

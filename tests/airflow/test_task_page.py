@@ -75,6 +75,20 @@ def test_a_compaction_shows_what_went_by_partition(ask, catalog, said):
     assert re.search(r"dt=a 1 6 [\d.]+ \w+ 6 6 ", found)
 
 
+def test_the_results_of_checks_are_shown_with_examples_and_advice(ask, orders, said):
+    orders.write(pa.table({"id": [1, 1], "item": ["a", None]}))
+    report = orders.check(not_null=["item"], unique=["id"], min_rows=1, warn_only=["unique"])
+    said["lake_table"] = {"table": "shop.orders"}
+    said["return_value"] = {"reason": report.reason, "report": report.to_dict()}
+
+    found = words(ask(TASK_PATH))
+
+    assert "Of 3 checks of 2 rows, 1 failed and 1 warned." in found
+    assert "rows passed 2 rows, expected at least 1" in found
+    assert "not_null(item) failed 1 of 2 rows has null, such as id=1, item=NULL correct" in found
+    assert "unique(id) warned 2 rows with values that another row has, too" in found
+
+
 @pytest.mark.parametrize(
     ("words_of_task", "expected"),
     [
@@ -210,7 +224,9 @@ def test_a_task_on_a_database_shows_each_table(ask, orders, said):
     assert "/lake/table/lake_default?name=shop.tea" in answer.text
 
 
-@pytest.mark.parametrize("report", [None, 7, "text", [], {"tables": 3}, {"tables": [3]}, {"n": {}}])
+@pytest.mark.parametrize(
+    "report", [None, 7, "text", [], {"tables": 3}, {"tables": [3]}, {"checks": [3]}, {"n": {}}]
+)
 def test_a_result_that_people_changed_breaks_no_page(ask, orders, said, report):
     said["lake_table"] = {"table": "shop.orders"}
     said["return_value"] = {"snapshot_id": "x", "reason": 5, "report": report}

@@ -63,6 +63,31 @@ def test_shops_are_staged_side_by_side_and_published_at_once(dags, catalog, tmp_
     assert orders.snapshots()[0].total_record_count == 2
 
 
+def checked_orders(dags, folder, *lines, day=0):
+    day_folder = folder / f"{MIDNIGHT + timedelta(days=day - 1):%Y-%m-%d}"
+    day_folder.mkdir(parents=True, exist_ok=True)
+    (day_folder / "part-1.csv").write_text("\n".join(["id,item,price", *lines]))
+    moment = MIDNIGHT + timedelta(days=day)
+    conf = {"incoming": str(folder)}
+    dag = dags["ingest_checked"]
+    return dag.test(logical_date=moment, run_after=moment, run_conf=conf)
+
+
+def test_rows_are_published_only_if_their_checks_pass(dags, catalog, tmp_path):
+    good = checked_orders(dags, tmp_path, "1,tea,5", "2,coffee,4")
+    orders = catalog.table("shop.checked_orders")
+    assert (good.state, orders.scan().count()) == ("success", 2), "coffee is only a warning"
+
+    bad = checked_orders(dags, tmp_path, "3,tea,-5", day=1)
+    assert states(bad) == {"stage": "success", "check": "failed", "publish": "upstream_failed"}
+    twice = checked_orders(dags, tmp_path, "1,tea,5", day=2)
+    assert states(twice)["check"] == "failed"
+    assert (orders.scan().count(), orders.staged.list()) == (2, [])
+
+    again = checked_orders(dags, tmp_path, "3,tea,5", day=1)
+    assert (again.state, orders.scan().count()) == ("success", 3)
+
+
 def test_only_tables_with_enough_to_do_are_compacted(dags, catalog):
     busy, idle = (catalog.create_table(f"shop.{name}", ORDERS) for name in ("busy", "idle"))
     for number in range(6):

@@ -24,6 +24,8 @@ from spark_jobs.job_requests.request import key_hints, read_request
 from tests.airflow.contexts import task_context
 
 WRONG = {
+    values.AcceptedValues: {"status": []},
+    values.AgesByColumn: {"day": "soon"},
     values.BucketNumbers: [0, -1],
     values.ColumnCasts: {"id": "NUMBER"},
     values.ColumnNames: [],
@@ -39,17 +41,21 @@ WRONG = {
     values.PastTime: "7 parsecs",
     values.RegularExpression: "(",
     values.Retention: "0 s",
+    values.RowCount: -1,
     values.Share: 3.0,
     values.TableOptionTexts: {"bucket": "many"},
     values.TagName: "a/b",
     values.TextEncoding: "utf-128",
     values.TimeFormatter: "yyyy-QQ",
     values.TimePattern: "dt",
+    values.UniqueColumns: [[]],
 }
 """For each rule a value of the right type that breaks it."""
 
 WITHOUT_RULE = {
     "where": "reading a condition loads Arrow: it is refused before anything is submitted",
+    "conditions": "as where",
+    "warn_only": "compared with the checks beside it",
     "partitions": "the table knows its partitions",
     "source": "any text is a path",
     "source_table": "checked as every name of a table",
@@ -63,6 +69,7 @@ WITHOUT_RULE = {
 
 NEEDED = {
     "ingest": {"source": "new.csv"},
+    "check": {"min_rows": 1},
     "commit": {"staged": ["file:/w/shop.db/orders/staged/staged-1"]},
     "compact_database": {"database": "shop"},
     "maintain": {"database": "shop"},
@@ -115,7 +122,7 @@ def words_of_the_job(kind, key, value):
 
 
 def test_all_operators_are_looked_at():
-    assert len(operators()) == 14
+    assert len(operators()) == 15
     assert {*WRONG, values.NullValues} == {
         rule for kind, key in KEYS for rule in rules_of(key_hints(kind.request)[key])
     }

@@ -98,6 +98,9 @@ def test_every_template_is_green(airflow, tmp_path):
     scheduled("ingest_orders")
     assert shop.orders.scan().count() == 1
 
+    scheduled("ingest_checked")
+    assert shop.catalog.table("shop.checked_orders").scan().count() == 1
+
     watchers = ("compact_on_commit", "changelog_pipeline")
     for dag_id in watchers:
         start(dag_id)

@@ -1,0 +1,100 @@
+"""Checks rows before or after they are published, as an Airflow task."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Unpack
+
+from airflow_provider_lake.arguments import is_open
+from airflow_provider_lake.operators.job import LakeJobOperator
+from airflow_provider_lake.task_arguments import TableJobArguments
+from spark_jobs.job_requests.check import CheckRequest
+from spark_jobs.job_requests.common import Value
+
+if TYPE_CHECKING:
+    from airflow.sdk import Context
+
+    from spark_jobs.job_requests.common import JobRequest
+    from spark_jobs.runtime.job import JobResult
+
+__all__ = ["LakeCheckOperator"]
+
+_LATER = "known when the task runs"
+
+
+class LakeCheckOperator(LakeJobOperator):
+    """Checks rows; if a check fails, the task fails at once, without retries.
+
+    Between ``LakeIngestOperator(stage=True)`` and ``LakeCommitOperator`` it checks the staged rows,
+    so that no reader sees bad rows. The result has them under ``staged`` for the commit. A failed
+    check is named with the number of bad rows, examples and advice. The result is in XCom also
+    if the task fails.
+
+    :param staged: addresses of staged results, as returned by the job that staged them. Default:
+        the published rows
+    :param where: only rows that meet this SQL condition
+    :param min_rows: the least number of rows
+    :param max_rows: the largest number of rows
+    :param not_null: columns without nulls
+    :param unique: columns, or lists of columns, whose values no two rows share, such as
+        ``["id", ["shop", "number"]]``. Staged rows are compared with the table as it will be after
+        the commit
+    :param accepted_values: the values that a column may have, such as
+        ``{"status": ["new", "paid"]}``
+    :param freshness: the highest age of the newest time in a column, such as
+        ``{"ordered_at": "1 d"}``
+    :param conditions: SQL conditions that each row must meet, such as ``["amount >= 0"]``
+    :param warn_only: checks that only warn, by their names, such as ``["not_null(note)"]``, or by
+        their kind, such as ``["unique"]``
+    :param discard_failed: if a check fails, delete the staged results with their files
+    """
+
+    job = "check"
+    request = CheckRequest
+    moves_rows = True
+    reads_only = True
+
+    def __init__(
+        self,
+        *,
+        staged: Sequence[str] | None = None,
+        where: str | None = None,
+        min_rows: int | None = None,
+        max_rows: int | None = None,
+        not_null: Sequence[str] | None = None,
+        unique: Sequence[str | Sequence[str]] | None = None,
+        accepted_values: Mapping[str, Sequence[Value]] | None = None,
+        freshness: Mapping[str, str] | None = None,
+        conditions: Sequence[str] | None = None,
+        warn_only: Sequence[str] | None = None,
+        discard_failed: bool = False,
+        **kwargs: Unpack[TableJobArguments],
+    ) -> None:
+        super().__init__(**kwargs)
+        self.staged = staged
+        self.where = where
+        self.min_rows = min_rows
+        self.max_rows = max_rows
+        self.not_null = not_null
+        self.unique = unique
+        self.accepted_values = accepted_values
+        self.freshness = freshness
+        self.conditions = conditions
+        self.warn_only = warn_only
+        self.discard_failed = discard_failed
+        self._check_arguments()
+
+    def _given(self) -> dict[str, Any]:
+        """Return the arguments; unknown addresses must not hide a mistake in the other ones."""
+        given = super()._given()
+        return {**given, "staged": [_LATER]} if is_open(given.get("staged")) else given
+
+    def _run(self, request: JobRequest, context: Context) -> JobResult:
+        from spark_jobs.check import FailedChecksError
+
+        try:
+            return super()._run(request, context)
+        except FailedChecksError as failed:
+            self.published = getattr(failed, "result", None)
+            context["ti"].xcom_push("return_value", self.published)
+            raise

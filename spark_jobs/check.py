@@ -1,0 +1,97 @@
+"""Checks rows: staged rows before they are published, or those of the table."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from typing import TYPE_CHECKING
+
+from lakeformat.errors import LakeError
+from spark_jobs.job_requests.check import CheckRequest
+from spark_jobs.job_requests.request import JsonObject
+from spark_jobs.runtime.command import run_command
+from spark_jobs.runtime.job import Job, JobResult, Outcome, attach_outcome, wanted_table
+from spark_jobs.runtime.tasks import executor_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from lakeformat import CheckReport, Table
+
+__all__ = ["JOB", "FailedChecksError", "main", "run"]
+
+_log = logging.getLogger(__name__)
+
+JOB = Job(
+    "check",
+    CheckRequest,
+    {
+        "warehouse": "warehouse",
+        "table": "shop.orders",
+        "min_rows": 1,
+        "not_null": ["id"],
+        "unique": ["id"],
+        "warn_only": ["unique"],
+    },
+)
+
+_AGAIN = "Nothing was published: correct the source, and clear the task that staged the rows"
+_KEPT = (
+    "The staged files are kept: discard_failed=True deletes them next time, and remove_orphans "
+    "with staged_older_than deletes old ones"
+)
+_DISCARDED = "The staged files were deleted"
+
+
+class FailedChecksError(LakeError):
+    """Checks have failed; the error lists them with examples and advice."""
+
+
+def run(request: CheckRequest | JsonObject, spark: SparkSession | None = None) -> JobResult:
+    """Run the job for a ``CheckRequest`` and return its result."""
+    return JOB.answer(request, lambda wanted: _act(wanted, spark))
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the command line and return the exit code."""
+    return run_command(JOB, run, arguments)
+
+
+def _act(wanted: CheckRequest, spark: SparkSession | None) -> Outcome:
+    table = wanted_table(wanted)
+    with executor_of(wanted.engine, spark, f"check {wanted.table}", unit="split") as executor:
+        report = table.check(
+            staged=wanted.staged, where=wanted.where, executor=executor, **wanted.given_checks()
+        )
+    for check in report.warned:
+        _log.warning("%s: %s", wanted.table, check)
+    outcome = Outcome(
+        reason=report.reason,
+        report=report.to_dict(),
+        newest_before=report.snapshot_id,
+        more={} if wanted.staged is None else {"staged": list(report.staged)},
+    )
+    if report.failed:
+        error = FailedChecksError(_failure(wanted, report, table))
+        attach_outcome(error, outcome)
+        raise error
+    return outcome
+
+
+def _failure(wanted: CheckRequest, report: CheckReport, table: Table) -> str:
+    """Return the message of failed checks; with ``discard_failed`` delete the staged results."""
+    found = "; ".join(map(str, report.failed))
+    words = f"{wanted.table}: {report.reason}. {found}"
+    if wanted.staged is None:
+        return words
+    if not wanted.discard_failed:
+        return f"{words}. {_AGAIN}. {_KEPT}"
+    discarded = table.staged.discard(wanted.staged, dry_run=False)
+    kept = [each for each in discarded if each.outcome != "discarded"]
+    if kept:
+        return f"{words}. {kept[0].staged} was not discarded: {kept[0].reason}"
+    return f"{words}. {_AGAIN}. {_DISCARDED}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,86 @@
+"""Keys of the job ``check``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from spark_jobs.job_requests.common import TableRequest
+from spark_jobs.job_requests.request import refusal
+from spark_jobs.job_requests.values import (
+    AcceptedValues,
+    AgesByColumn,
+    ColumnNames,
+    RowCount,
+    UniqueColumns,
+)
+
+if TYPE_CHECKING:
+    from lakeformat.tables.checks import Checks
+
+__all__ = ["CheckRequest"]
+
+_CHECKS = (
+    "min_rows",
+    "max_rows",
+    "not_null",
+    "unique",
+    "accepted_values",
+    "freshness",
+    "conditions",
+    "warn_only",
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckRequest(TableRequest):
+    """Check rows: staged rows before they are published, or those of the table."""
+
+    staged: Sequence[str] | None = None
+    """Addresses of staged results, as returned by the job that staged them. Default: the published
+    rows.
+    """
+    where: str | None = None
+    """Only rows that meet this SQL condition."""
+    min_rows: RowCount | None = None
+    """The least number of rows."""
+    max_rows: RowCount | None = None
+    """The largest number of rows."""
+    not_null: ColumnNames | None = None
+    """Columns without nulls."""
+    unique: UniqueColumns | None = None
+    """Columns, or lists of columns, whose values no two rows share, such as
+    ``["id", ["shop", "number"]]``. Staged rows are compared with the table as it will be after the
+    commit.
+    """
+    accepted_values: AcceptedValues | None = None
+    """The values that a column may have, such as ``{"status": ["new", "paid"]}``."""
+    freshness: AgesByColumn | None = None
+    """The highest age of the newest time in a column, such as ``{"ordered_at": "1 d"}``."""
+    conditions: Sequence[str] | None = None
+    """SQL conditions that each row must meet, such as ``["amount >= 0"]``."""
+    warn_only: Sequence[str] | None = None
+    """Checks that only warn, by their names, such as ``["not_null(note)"]``, or by their kind, such
+    as ``["unique"]``.
+    """
+    discard_failed: bool = False
+    """If a check fails, delete the staged results with their files."""
+
+    def __post_init__(self) -> None:
+        TableRequest.__post_init__(self)
+        if self.staged is not None and not self.staged:
+            raise refusal("key 'staged' is empty: give the addresses that the job ingest returned")
+        if self.discard_failed and self.staged is None:
+            raise refusal("key 'discard_failed' needs key 'staged'")
+        self.checks()  # refuses checks without a meaning
+
+    def checks(self) -> Checks:
+        """Return the checks."""
+        from lakeformat.tables.checks import Checks
+
+        return Checks(**self.given_checks())
+
+    def given_checks(self) -> dict[str, Any]:
+        """Return the checks that were given, by their key."""
+        return {key: each for key in _CHECKS if (each := getattr(self, key)) is not None}

@@ -1,0 +1,122 @@
+"""Rows are checked between staging and publication: bad rows are never seen by a reader."""
+
+from __future__ import annotations
+
+import json
+
+import pyarrow as pa
+import pytest
+from airflow.sdk.exceptions import AirflowFailException
+
+from airflow_provider_lake.arguments import LakeArgumentError
+from airflow_provider_lake.operators.check import LakeCheckOperator
+from airflow_provider_lake.operators.commit import LakeCommitOperator
+from airflow_provider_lake.operators.ingest import LakeIngestOperator
+from tests.airflow.contexts import task_context
+
+
+@pytest.fixture
+def orders(catalog):
+    return catalog.create_table("shop.orders", [("id", "BIGINT"), ("status", "STRING")])
+
+
+def stage(tmp_path, rows, run="land"):
+    (tmp_path / "a.csv").write_text(f"id,status\n{rows}")
+    source = str(tmp_path / "a.csv")
+    task = LakeIngestOperator(task_id=run, table="shop.orders", source=source, stage=True)
+    return task.execute(task_context(run))["staged"]
+
+
+def check(context=None, **checks):
+    task = LakeCheckOperator(task_id="check", table="shop.orders", **checks)
+    return task.execute(context or task_context("check"))
+
+
+def test_good_rows_go_on_to_the_commit(orders, tmp_path):
+    staged = stage(tmp_path, "1,new\n2,paid\n")
+
+    result = check(staged=[staged], min_rows=2, not_null=["id"], unique=["id"])
+
+    assert (result["staged"], result["snapshot_id"]) == ([staged], None)
+    assert result["reason"] == "3 checks of 2 staged rows passed"
+    commit = LakeCommitOperator(task_id="publish", table="shop.orders", staged=result["staged"])
+    assert commit.execute(task_context("publish"))["snapshot_id"] == 1
+
+
+def test_bad_rows_fail_the_task_for_good_with_examples_and_the_next_step(orders, tmp_path):
+    staged = stage(tmp_path, "1,new\n2,paied\n")
+
+    with pytest.raises(AirflowFailException) as failed:
+        check(staged=[staged], accepted_values={"status": ["new", "paid"]})
+
+    assert str(failed.value) == (
+        "FailedChecksError: shop.orders: of 1 check of 2 staged rows, 1 failed. "
+        "accepted_values(status): 1 of 2 rows has a value other than 'new', 'paid', such as id=2, "
+        "status='paied': correct these rows in the source, and write them again. Nothing was "
+        "published: correct the source, and clear the task that staged the rows. The staged files "
+        "are kept: discard_failed=True deletes them next time, and remove_orphans with "
+        "staged_older_than deletes old ones"
+    )
+    assert orders.latest_snapshot() is None
+    assert len(orders.staged.list()) == 1
+
+
+def test_discarded_rows_can_be_staged_again_by_a_cleared_task(orders, tmp_path):
+    checks = {"conditions": ["id > 0"], "discard_failed": True}
+    with pytest.raises(AirflowFailException, match="The staged files were deleted"):
+        check(staged=[stage(tmp_path, "-1,new\n")], **checks)
+    assert orders.staged.list() == []
+
+    corrected = stage(tmp_path, "1,new\n")
+
+    assert check(staged=[corrected], **checks)["report"]["rows"] == 1
+
+
+def test_the_results_of_a_failed_task_are_in_xcom_as_small_json(orders):
+    orders.write(pa.table({"id": [1] * 500, "status": ["new"] * 500}))
+    context = task_context("check")
+
+    with pytest.raises(AirflowFailException):
+        check(context, unique=["id"], max_rows=1000)
+
+    result = context["ti"].xcoms["return_value"]
+    rows, unique = result["report"]["checks"]
+    assert rows["outcome"] == "passed"
+    assert (unique["outcome"], unique["bad_rows"], unique["examples"]) == ("failed", 500, ["id=1"])
+    assert len(json.dumps(result)) < 2000
+
+
+def test_a_check_that_only_warns_is_logged_as_a_warning(orders, caplog):
+    orders.write(pa.table({"id": [1], "status": [None]}))
+
+    check(not_null=["status"], warn_only=["not_null"])
+
+    [warning] = [each for each in caplog.records if each.levelname == "WARNING"]
+    assert warning.getMessage() == (
+        "shop.orders: not_null(status): 1 of 1 row has null, such as id=1, status=NULL: "
+        "correct these rows in the source, and write them again"
+    )
+
+
+@pytest.mark.parametrize(
+    ("checks", "message"),
+    [
+        ({}, "no check was given"),
+        ({"not_null": "id"}, "'not_null' must be a list"),
+        ({"min_rows": 1, "warn_only": ["row"]}, "did you mean 'rows'"),
+        ({"freshness": {"day": "soon"}}, "an age such as '1 d'"),
+        ({"accepted_values": {"status": "new"}}, "accepted_values"),
+        ({"min_rows": 1, "discard_failed": True}, "needs key 'staged'"),
+    ],
+)
+def test_a_mistake_is_refused_when_the_dag_is_parsed(checks, message):
+    with pytest.raises(LakeArgumentError, match=message):
+        LakeCheckOperator(task_id="check", table="shop.orders", **checks)
+
+
+def test_a_mistake_is_found_although_the_staged_results_are_not_known_yet():
+    staged = "{{ ti.xcom_pull('land') }}"
+    with pytest.raises(LakeArgumentError, match="did you mean 'unique'"):
+        LakeCheckOperator(
+            task_id="check", table="shop.orders", staged=staged, unique=["id"], warn_only=["uniqe"]
+        )
