@@ -32,7 +32,9 @@ QUESTION = (
 - Snapshots that would expire: **{{ snapshots }}**
 - Files that would be deleted for good, because only those snapshots need them: \
 **{{ report["files"].values() | sum }}**, {{ report["bytes"] | filesizeformat(binary=True) }}
-- Oldest kept: snapshot {{ report["earliest_snapshot"] }}. Reason: {{ found["reason"] }}.
+- Oldest kept: snapshot {{ report["earliest_snapshot"] }}. Reason: {{ report["reason"] }}.
+{%- for each in report["stalled_consumers"] %}
+- Consumer {{ each["id"] }} keeps snapshots from expiring.{% endfor %}
 
 **Approve** deletes them. **Reject**, or no answer within a day, deletes nothing."""
 )
