@@ -25,8 +25,18 @@ OPTION_FIELDS: Mapping[str, str] = {
     "uri": "uri",
     "external_roots": "external-roots",
     "s3_endpoint": "s3.endpoint",
+    "s3_region": "s3.region",
     "s3_access_key": "s3.access-key",
     "s3_secret_key": "s3.secret-key",
+    "s3_session_token": "s3.session.token",
+    "gs_key_file": "gs.auth.service.account.json.keyfile",
+    "gs_access_token": "gs.auth.access-token",
+    "azure_account": "azure.account",
+    "azure_account_key": "azure.account-key",
+    "azure_sas_token": "azure.sas-token",
+    "azure_tenant_id": "azure.tenant-id",
+    "azure_client_id": "azure.client-id",
+    "azure_client_secret": "azure.client-secret",
 }
 """The fields of the form that are options of the catalog or its storage, with these options."""
 
@@ -36,7 +46,7 @@ ENGINES = ("auto", "python", "spark")
 _SECRET = re.compile(
     r"(?i)^uri$|keyfile|sslkey|access[-_.]key|account[-_.]key|password|secret|token|credential"
 )
-_UNUSED_FIELDS = ("host", "port", "login", "password", "schema")
+_UNUSED_FIELDS = ("port", "login", "password", "schema")
 _KNOWN = ("warehouse", "options", "secret_options", "engine", "spark_conn_id", *OPTION_FIELDS)
 
 
@@ -91,12 +101,17 @@ def _mask(value: str) -> None:
 
 def _fields(connection: Connection, name: str) -> dict[str, Any]:
     """Return all fields that are set, by their names in the form."""
-    fields = {field: getattr(connection, field) for field in _UNUSED_FIELDS}
-    given = {
-        key: value
-        for key, value in (fields | _extra(connection, name)).items()
-        if value not in (None, "", {})
-    }
+    unused = {field: getattr(connection, field) for field in _UNUSED_FIELDS}
+    extra = _extra(connection, name)
+    # The form shows the host as the warehouse, above its collapsed sections.
+    host = connection.host or extra.get("warehouse")
+    if extra.get("warehouse") not in (None, "", host):
+        raise _refusal(
+            f"{name} names two warehouses, {host!r} as host and {extra['warehouse']!r} in extra: "
+            "keep one"
+        )
+    fields = {**unused, **extra, "warehouse": host}
+    given = {key: value for key, value in fields.items() if value not in (None, "", {})}
     if unknown := [key for key in given if key not in _KNOWN]:
         shown = ", ".join(map(repr, unknown))
         raise _refusal(f"{name} sets {shown}: only {', '.join(map(repr, _KNOWN))} are known")

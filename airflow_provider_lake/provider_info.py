@@ -97,18 +97,18 @@ def _lake_connection() -> dict[str, Any]:
         "connection-type": "lake",
         "hook-name": "Lake",
         "hook-class-name": "airflow_provider_lake.hooks.lake.LakeHook",
+        # The host is the warehouse: the form shows fields of its own only in collapsed sections.
         "ui-field-behaviour": {
-            "hidden-fields": ["host", "port", "login", "password", "schema", "extra"],
+            "hidden-fields": ["port", "login", "password", "schema", "extra"],
+            "relabeling": {"host": "Warehouse"},
+            "placeholders": {"host": "/data/warehouse, s3://bucket/warehouse, gs://… or abfss://…"},
         },
         "conn-fields": {
-            "warehouse": {
-                "label": "Warehouse",
-                "description": "Directory of databases: a path or URI, such as /data/warehouse.",
-                "schema": {"type": "string", "minLength": 1},
-            },
-            **_catalog_fields(),
-            **_storage_fields(),
             **_engine_fields(),
+            **_catalog_fields(),
+            **_s3_fields(),
+            **_google_fields(),
+            **_azure_fields(),
         },
     }
 
@@ -124,48 +124,87 @@ def _catalog_fields() -> dict[str, Any]:
                 "values_display": {"null": "Default: filesystem"},
             },
         },
-        "uri": {
-            "label": "Address of the SQL database",
-            "description": "For the metastore jdbc, such as "
+        "uri": _secret(
+            "Address of the SQL database",
+            "For the metastore jdbc, such as "
             "postgresql+psycopg2://user:password@host/catalog. The value is hidden.",
-            "schema": {"type": ["string", "null"], "format": "password"},
-        },
-    }
-
-
-def _storage_fields() -> dict[str, Any]:
-    return {
-        "external_roots": {
-            "label": "External roots",
-            "description": "Directories outside of tables where their files may be, separated by "
-            "commas. Default: tables read and delete files only in their own directory.",
-            "schema": {"type": ["string", "null"]},
-        },
-        "s3_endpoint": {
-            "label": "S3 endpoint",
-            "description": "Address of the store, such as https://s3.example.org. Default: AWS.",
-            "schema": {"type": ["string", "null"]},
-        },
-        "s3_access_key": {
-            "label": "S3 access key",
-            "description": "Default: the credentials in the worker's environment.",
-            "schema": {"type": ["string", "null"]},
-        },
-        "s3_secret_key": {
-            "label": "S3 secret key",
-            "schema": {"type": ["string", "null"], "format": "password"},
-        },
+        ),
+        "external_roots": _text(
+            "External roots",
+            "Directories outside of tables where their files may be, separated by commas. "
+            "Default: tables read and delete files only in their own directory.",
+        ),
         "options": {
             "label": "Other options",
             "description": "Options of the catalog and its storage, as a JSON object of strings.",
             "schema": {"type": ["object", "null"]},
         },
-        "secret_options": {
-            "label": "Other secret options",
-            "description": "More options, as JSON text that is hidden.",
-            "schema": {"type": ["string", "null"], "format": "password"},
-        },
+        "secret_options": _secret(
+            "Other secret options", "More options, as JSON text that is hidden."
+        ),
     }
+
+
+def _s3_fields() -> dict[str, Any]:
+    section = "Amazon S3 and compatible stores"
+    return {
+        "s3_endpoint": _text(
+            "S3 endpoint",
+            "Address of the store, such as https://s3.example.org. Default: AWS.",
+            section,
+        ),
+        "s3_region": _text("S3 region", "Default: us-east-1.", section),
+        "s3_access_key": _text(
+            "S3 access key", "Default: the credentials in the worker's environment.", section
+        ),
+        "s3_secret_key": _secret("S3 secret key", "Belongs to the access key.", section),
+        "s3_session_token": _secret("S3 session token", "Only for a temporary key.", section),
+    }
+
+
+def _google_fields() -> dict[str, Any]:
+    section = "Google Cloud Storage"
+    return {
+        "gs_key_file": _text(
+            "Key file",
+            "Path of a service account's key file on every worker, not the key itself. Default: "
+            "the credentials in the worker's environment.",
+            section,
+        ),
+        "gs_access_token": _secret("Access token", "Instead of a key file.", section),
+    }
+
+
+def _azure_fields() -> dict[str, Any]:
+    section = "Azure Data Lake Storage"
+    return {
+        "azure_account": _text(
+            "Storage account", "Not needed if the address of the warehouse names it.", section
+        ),
+        "azure_account_key": _secret(
+            "Account key",
+            "One of: account key, SAS token, service principal. Default: the credentials in the "
+            "worker's environment.",
+            section,
+        ),
+        "azure_sas_token": _secret("SAS token", "A shared access signature.", section),
+        "azure_tenant_id": _text("Tenant id", "Of a service principal.", section),
+        "azure_client_id": _text("Client id", "Of a service principal.", section),
+        "azure_client_secret": _secret("Client secret", "Of a service principal.", section),
+    }
+
+
+def _text(label: str, description: str, section: str | None = None) -> dict[str, Any]:
+    schema: dict[str, Any] = {"type": ["string", "null"]}
+    if section is not None:
+        schema["section"] = section
+    return {"label": label, "description": description, "schema": schema}
+
+
+def _secret(label: str, description: str, section: str | None = None) -> dict[str, Any]:
+    field = _text(label, description, section)
+    field["schema"]["format"] = "password"
+    return field
 
 
 def _engine_fields() -> dict[str, Any]:

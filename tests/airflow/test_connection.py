@@ -1,6 +1,7 @@
 """The connection type ``lake``: its form, JSON and URI, and where its secrets never go."""
 
 import json
+from pathlib import Path
 from urllib.parse import quote, urlencode
 
 import jsonschema
@@ -16,6 +17,7 @@ from airflow_provider_lake.provider_info import get_provider_info
 from airflow_provider_lake.spark.run import CATALOG_VARIABLE, prepared_run
 from tests.airflow.contexts import task_context
 
+ROOT = Path(__file__).resolve().parents[2]
 [FORM] = get_provider_info()["connection-types"]
 SECRET = "hush-hush-42"
 
@@ -29,7 +31,6 @@ def test_every_field_of_the_form_is_read_and_every_other_refused():
     fields = set(FORM["conn-fields"])
 
     assert fields == {
-        "warehouse",
         "options",
         "secret_options",
         "engine",
@@ -47,7 +48,16 @@ def test_what_may_be_secret_is_not_shown_by_the_form():
         if field["schema"].get("format") == "password"
     ]
 
-    assert hidden == ["uri", "s3_secret_key", "secret_options"]
+    assert hidden == [
+        "uri",
+        "secret_options",
+        "s3_secret_key",
+        "s3_session_token",
+        "gs_access_token",
+        "azure_account_key",
+        "azure_sas_token",
+        "azure_client_secret",
+    ]
 
 
 def test_fields_become_options_of_the_catalog_and_its_storage():
@@ -81,6 +91,22 @@ def test_fields_become_options_of_the_catalog_and_its_storage():
         "s3.session.token": "t-t-t",
     }
     assert SECRET not in repr(found)
+
+
+@pytest.mark.parametrize("host", ["/data/warehouse", "s3://lake/warehouse", "gs://lake/warehouse"])
+def test_the_host_is_the_warehouse(host):
+    connection = Connection(conn_id="lake", conn_type="lake", host=host)
+
+    assert read_connection(connection).warehouse == host
+
+
+@pytest.mark.parametrize(("field", "option"), OPTION_FIELDS.items())
+def test_each_field_of_a_store_is_an_option_that_the_storage_knows(field, option):
+    known = ["uri", "metastore", "external-roots"]
+    stores = (ROOT / "docs" / "storage.md").read_text()
+
+    assert read(warehouse="/w", **{field: "x"}).options == {option: "x"}
+    assert option in known or f"`{option}`" in stores
 
 
 def test_empty_fields_of_a_form_say_nothing():

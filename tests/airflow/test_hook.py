@@ -76,7 +76,11 @@ def test_a_secrets_backend_that_fails_is_not_taken_for_one_that_knows_nothing(mo
             {"conn_type": "lake", "extra": {"warehouse": "/w", "options": {"a": 1}}},
             "not a JSON object of st",
         ),
-        ({"conn_type": "lake", "host": "h", "extra": {"warehouse": "/w"}}, "sets 'host': only"),
+        (
+            {"conn_type": "lake", "host": "/h", "extra": {"warehouse": "/w"}},
+            "names two warehouses, '/h' as host and '/w' in extra: keep one",
+        ),
+        ({"conn_type": "lake", "login": "me", "extra": {"warehouse": "/w"}}, "sets 'login': only"),
     ],
 )
 def test_what_a_connection_cannot_mean_is_refused(connect, fields, words):

@@ -39,8 +39,25 @@ def test_people_get_a_form_that_asks_for_the_warehouse():
 
     [form] = [hook for hook in HookMetaService.hook_meta_data() if hook.connection_type == "lake"]
 
-    assert next(iter(form.extra_fields)) == "warehouse"
-    assert form.standard_fields.host.hidden
+    host = form.standard_fields.host
+    assert (host.hidden, host.title) == (False, "Warehouse")
+    assert "s3://bucket/warehouse" in host.placeholder
+
+
+def test_the_form_has_a_section_for_each_cloud():
+    from airflow.api_fastapi.core_api.services.ui.connections import HookMetaService
+
+    [form] = [hook for hook in HookMetaService.hook_meta_data() if hook.connection_type == "lake"]
+    sections = {}
+    for name, field in form.extra_fields.items():
+        sections.setdefault(field["schema"].get("section"), []).append(name.partition("_")[0])
+
+    assert sections.pop(None)[:2] == ["engine", "spark"]
+    assert {section: {*names} for section, names in sections.items()} == {
+        "Amazon S3 and compatible stores": {"s3"},
+        "Google Cloud Storage": {"gs"},
+        "Azure Data Lake Storage": {"azure"},
+    }
 
 
 def test_a_choice_that_nobody_has_made_is_shown_as_what_it_means():

@@ -14,6 +14,8 @@ ROOT = Path(__file__).resolve().parents[2]
 PATIENCE = 300
 SECRET = "not-to-be-shown"
 FORM = "[role=dialog]"
+OTHERS = "Extra Fields"
+S3 = "Amazon S3 and compatible stores"
 
 pytestmark = pytest.mark.skipif(
     find_chromium() is None, reason="needs a browser: apt-get install chromium"
@@ -54,34 +56,44 @@ def values_of(browser):
     return {name.removeprefix("element_"): shown for name, shown in json.loads(said)}
 
 
-def open_fields(browser):
-    browser.click(shown(f"{FORM} button", "Extra Fields"))
-    time.sleep(1)  # they slide into their place
+def sections():
+    """Return the fields of each section of the form; opening one closes the one before."""
+    [kind] = get_provider_info()["connection-types"]
+    found = {}
+    for field in kind["conn-fields"].values():
+        found.setdefault(field["schema"].get("section", OTHERS), []).append(field)
+    return found
+
+
+def open_section(browser, name):
+    browser.click(shown(f"{FORM} button", name))
+    time.sleep(1)  # it slides into its place
 
 
 def test_a_connection_is_made_by_its_form_and_its_secrets_are_not_shown_again(
     airflow, browser, place
 ):
-    [kind] = get_provider_info()["connection-types"]
     browser.open(f"{airflow.url}/connections")
     browser.click(shown("button", "Add Connection"))
     browser.fill("input[name=connection_id]", "lake_eu")
     browser.fill(f"{FORM} input[role=combobox]", "lake")
     browser.click(shown("[role=option]", "Lake"))
-    open_fields(browser)
+    browser.fill("input[name=host]", "s3://bucket/warehouse")
+    assert "Warehouse" in browser.text()
     save = shown(f"{FORM} button", "Save")
 
-    form = browser.text()
-    for field in kind["conn-fields"].values():
-        assert field["label"] in form
-        assert field.get("description", "") in form
-    for hidden in ("Host", "Login", "Password", "Port", "Schema"):
+    for section, fields in sections().items():
+        open_section(browser, section)
+        form = browser.text()
+        for field in fields:
+            assert field["label"] in form
+            assert field.get("description", "") in form
+    for hidden in ("Login", "Password", "Port", "Schema"):
         assert browser.ask(f"document.querySelector('{FORM} [name={hidden.lower()}]')") is None
-    assert "This field is required" in form  # a warehouse is
-    assert browser.ask(f"({save}).disabled")
-    browser.fill("input[name=element_warehouse]", "s3://bucket/warehouse")
-    browser.fill("input[name=element_s3_secret_key]", SECRET)
+    open_section(browser, OTHERS)
     browser.fill("input[name=element_secret_options]", json.dumps({"token": SECRET}))
+    open_section(browser, S3)
+    browser.fill("input[name=element_s3_secret_key]", SECRET)
     assert values_of(browser)["s3_secret_key"] == ["password", SECRET]
     browser.screenshot(place / "form.png")
     browser.click(save)
@@ -90,15 +102,18 @@ def test_a_connection_is_made_by_its_form_and_its_secrets_are_not_shown_again(
     listed = airflow.ask("GET", "connections/lake_eu")
     assert listed["conn_type"] == "lake"
     extra = json.loads(listed["extra"])
-    assert (extra["warehouse"], extra["engine"]) == ("s3://bucket/warehouse", "auto")
+    assert (listed["host"], extra["engine"]) == ("s3://bucket/warehouse", "auto")
     assert extra["s3_secret_key"] == extra["secret_options"] == "***"
 
     browser.open(f"{airflow.url}/connections")
     browser.click("document.querySelector('button[aria-label=\"Edit Connection\"]')")
-    browser.wait_for(shown(f"{FORM} button", "Extra Fields"))
-    open_fields(browser)
+    browser.wait_for(shown(f"{FORM} button", OTHERS))
+    open_section(browser, S3)
     again = values_of(browser)
-    assert again["warehouse"] == ["text", "s3://bucket/warehouse"]
+    open_section(browser, OTHERS)
+    again |= values_of(browser)
+    host = browser.ask(f"document.querySelector('{FORM} input[name=host]').value")
+    assert host == "s3://bucket/warehouse"
     assert again["s3_secret_key"] == again["secret_options"] == ["password", "***"]
     assert SECRET not in browser.ask("document.documentElement.outerHTML")
     browser.screenshot(place / "edit.png")
