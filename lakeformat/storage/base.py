@@ -63,6 +63,8 @@ class FileInfo:
     """Bytes; 0 for a directory."""
     modified_millis: int
     """Last change in epoch milliseconds; 0 if unknown (directories of object stores)."""
+    etag: str | None = None
+    """The mark that an object store gives to the content of a file; None if it has none."""
 
 
 class Storage(Protocol):

@@ -206,7 +206,7 @@ class ObjectStorage:
 def _file_info(directory: str, item: Any) -> FileInfo:
     name = item["path"].rpartition("/")[2]
     modified = int(item["last_modified"].timestamp() * 1000)
-    return FileInfo(f"{directory}/{name}", name, False, item["size"], modified)
+    return FileInfo(f"{directory}/{name}", name, False, item["size"], modified, item["e_tag"])
 
 
 def _key(path: str) -> str:

@@ -1,9 +1,11 @@
 """The checkpoint of a stream of files: a directory that records which files were ingested.
 
-For each batch it holds the list of its files (``0.json``, ``1.json``, …), written before the batch
-starts, and a mark that it is committed (``0.done``). The identity of a batch's commit is the name
-of the checkpoint and the number of the batch, and the table records the newest batch
-(``Table.stream_batch``). So a batch that was committed but not marked is not published twice.
+For each batch it holds its files with their states (``0.json``, ``1.json``, …), written before the
+batch starts, and a mark that it is committed (``0.done``). An interrupted batch that is resumed
+gets a mark, too (``0.again``): its files may have been changed before they were ingested. The
+identity of a batch's commit is the name of the checkpoint and the number of the batch, and the
+table records the newest batch (``Table.stream_batch``). So a batch that was committed but not
+marked is not published twice.
 
 At an interval one file (``upto-99.json``) lists all ingested files and replaces those of the single
 batches. Afterwards these are deleted, and so is the previous file of this kind.
@@ -12,11 +14,13 @@ batches. Afterwards these are deleted, and so is the previous file of this kind.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import lakeformat as lake
 from lakeformat.environment import SYSTEM
+from spark_jobs.ingestion.source_files import FileState
 from spark_jobs.runtime.job_files import open_place
 
 if TYPE_CHECKING:
@@ -36,6 +40,8 @@ class Batch:
 
     number: int
     files: tuple[str, ...]
+    states: Mapping[str, FileState] = field(default_factory=dict)
+    """The states in which the files were found."""
     began_millis: int | None = None
     """The start of a batch that began before tables recorded batches, in epoch milliseconds."""
 
@@ -48,7 +54,8 @@ class Checkpoint:
     path: str
     name: str
     """The unique name of this checkpoint."""
-    taken: set[str] = field(default_factory=set)
+    taken: dict[str, FileState | None] = field(default_factory=dict)
+    """The state of each file when it was ingested; None if it is unknown."""
     number: int = -1
     """The number of the last batch."""
     begun: Batch | None = None
@@ -72,10 +79,11 @@ class Checkpoint:
         found._read()
         return found
 
-    def next(self, files: list[str]) -> Batch:
-        """Record the files of the next batch; they do not change any more."""
-        batch = Batch(self.number + 1, tuple(files))
-        is_first = self._create(f"{batch.number}.json", {"files": batch.files})
+    def next(self, states: Mapping[str, FileState]) -> Batch:
+        """Record the files of the next batch; the list does not change any more."""
+        batch = Batch(self.number + 1, tuple(states), states)
+        content = {"files": batch.files, "states": batch.states}
+        is_first = self._create(f"{batch.number}.json", content)
         # The file may be missing again because another process has already merged this batch.
         if not is_first or _upto(self._names()) >= batch.number:
             raise lake.CommitConflictError(
@@ -83,8 +91,15 @@ class Checkpoint:
                 f"{batch.number} exists already. Run only one process for each stream"
             )
         self.number, self.begun = batch.number, batch
-        self.taken.update(files)
+        self.taken.update(states)
         return batch
+
+    def resume(self) -> Batch | None:
+        """Return the batch that an earlier process began; None if there is none."""
+        if self.begun is not None:
+            self.storage.create(f"{self.path}/{self.begun.number}.again", b"")
+            self.taken.update(dict.fromkeys(self.begun.files))
+        return self.begun
 
     def commit(self, batch: Batch) -> lake.CommitId:
         """Return the identity of a batch's commit."""
@@ -96,19 +111,22 @@ class Checkpoint:
         self.storage.create(f"{self.path}/{batch.number}.done", b"")
         self.begun = None
         if (batch.number + 1) % BATCHES_APART == 0:
-            self._create(f"{_UPTO}{batch.number}.json", {"files": sorted(self.taken)})
+            self._create(f"{_UPTO}{batch.number}.json", self._all_files())
             self._clean()
 
     def _read(self) -> None:
         names = self._names()
         if (upto := _upto(names)) >= 0:
-            self.taken.update(self._content(f"{_UPTO}{upto}.json")["files"])
+            content = self._content(f"{_UPTO}{upto}.json")
+            self.taken.update(_states(content))
             self.number = upto
         while f"{self.number + 1}.json" in names:
             self.number += 1
             content = self._content(f"{self.number}.json")
-            batch = Batch(self.number, tuple(content["files"]), content.get("began_millis"))
-            self.taken.update(batch.files)
+            states = _states(content) if f"{self.number}.again" not in names else {}
+            self.taken.update(dict.fromkeys(content["files"]) | states)
+            began = content.get("began_millis")
+            batch = Batch(self.number, tuple(content["files"]), began_millis=began)
             self.begun = None if f"{self.number}.done" in names else batch
 
     def _clean(self) -> None:
@@ -117,9 +135,15 @@ class Checkpoint:
         upto = _upto(names)
         for name in names:
             stem, _, ending = name.rpartition(".")
-            is_batch = stem.isdecimal() and ending in ("json", "done") and int(stem) <= upto
+            is_batch = (
+                stem.isdecimal() and ending in ("again", "done", "json") and int(stem) <= upto
+            )
             if is_batch or 0 <= _upto({name}) < upto:
                 self.storage.delete(f"{self.path}/{name}")
+
+    def _all_files(self) -> dict[str, Any]:
+        known = {path: state for path, state in sorted(self.taken.items()) if state is not None}
+        return {"files": sorted(self.taken), "states": known}
 
     def _names(self) -> set[str]:
         return {info.name for info in self.storage.list(self.path)}
@@ -136,6 +160,13 @@ class Checkpoint:
 
     def _create(self, name: str, content: dict[str, Any]) -> bool:
         return self.storage.create(f"{self.path}/{name}", json.dumps(content).encode())
+
+
+def _states(content: Mapping[str, Any]) -> dict[str, FileState | None]:
+    """Return all files of a record; one that an older version has written has no states."""
+    states: Mapping[str, tuple[int, int | str]] = content.get("states", {})
+    unknown: dict[str, FileState | None] = dict.fromkeys(content["files"])
+    return unknown | {path: (size, mark) for path, (size, mark) in states.items()}
 
 
 def _upto(names: set[str]) -> int:

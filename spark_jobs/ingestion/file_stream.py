@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from itertools import islice
 from typing import TYPE_CHECKING
 
 import lakeformat as lake
 from lakeformat.types.amounts import parse_asked_duration
 from spark_jobs.ingestion.file_checkpoint import Batch, Checkpoint
-from spark_jobs.ingestion.source_files import find_paths
+from spark_jobs.ingestion.source_files import FileState, find_states
 from spark_jobs.runtime.job import Outcome
 from spark_jobs.runtime.progress import report_progress
 
@@ -63,17 +64,36 @@ def rounds(poll: str | None) -> Iterator[None]:
 
 def _batches(checkpoint: Checkpoint, wanted: IngestRequest) -> Iterator[Batch]:
     """Yield first the batch whose commit may be missing, then batches of new files."""
-    if checkpoint.begun is not None:
-        yield checkpoint.begun
+    if (begun := checkpoint.resume()) is not None:
+        yield begun
     for _ in rounds(wanted.poll):
         while new := _new_files(wanted, checkpoint.taken):
-            yield checkpoint.next(new[: wanted.files_per_batch])
+            yield checkpoint.next(dict(islice(new.items(), wanted.files_per_batch)))
 
 
-def _new_files(wanted: IngestRequest, taken: set[str]) -> list[str]:
+def _new_files(
+    wanted: IngestRequest, taken: Mapping[str, FileState | None]
+) -> dict[str, FileState]:
     assert wanted.source is not None
     try:
-        found = find_paths(wanted.source, wanted.catalog_options)
+        found = find_states(wanted.source, wanted.catalog_options)
     except lake.NotFoundError:
-        return []  # no file has arrived yet
-    return [path for path in found if path not in taken]
+        return {}  # no file has arrived yet
+    for path, state in found.items():
+        before = taken.get(path)
+        if before is not None and before != state:
+            raise _changed(path, before, state, wanted)
+    return {path: state for path, state in found.items() if path not in taken}
+
+
+def _changed(
+    path: str, before: FileState, now: FileState, wanted: IngestRequest
+) -> lake.InvalidRequestError:
+    difference = f"from {before[0]:,} to {now[0]:,} bytes"
+    if before[0] == now[0]:
+        difference = "its ETag" if isinstance(now[1], str) else "its time"
+    return lake.InvalidRequestError(
+        f"{path} has changed since it was ingested ({difference}). Checkpoint "
+        f"{wanted.checkpoint!r} ingests each file once, so new rows in it are not in the table: "
+        f"give the new content a new name, or move the file out of {wanted.source!r} if it has none"
+    )

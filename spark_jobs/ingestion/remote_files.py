@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from fnmatch import fnmatchcase
 from functools import partial
+from operator import itemgetter
 from typing import IO
 
 from lakeformat.files.foreign.plain_copy import Opener
+from lakeformat.storage import FileInfo
 from spark_jobs.runtime.job_files import open_place
 
-__all__ = ["is_remote", "opener_of", "remote_paths"]
+__all__ = ["is_remote", "opener_of", "remote_files"]
 
 _SCHEME = re.compile(r"(?!file:)([A-Za-z][A-Za-z0-9+.-]+:/+[^/*?\[]*)(.*)")
 
@@ -22,18 +24,20 @@ def is_remote(path: str) -> bool:
     return _SCHEME.fullmatch(path) is not None
 
 
-def remote_paths(pattern: str, options: Mapping[str, str] | None) -> list[str]:
-    """Return the addresses of files that match a pattern; ``*``, ``?`` and ``[…]`` stop at a
+def remote_files(pattern: str, options: Mapping[str, str] | None) -> dict[str, FileInfo]:
+    """Return the files that match a pattern, by address; ``*``, ``?`` and ``[…]`` stop at a
     slash.
     """
     match = _SCHEME.fullmatch(pattern)
     assert match is not None
     place, parts = match[1], [part for part in match[2].split("/") if part]
-    found = [place]
-    for number, part in enumerate(parts, 1):
-        is_last = number == len(parts)
-        found = [each for folder in found for each in _children(folder, part, options, is_last)]
-    return sorted(found)
+    folders, files = [place], parts.pop() if parts else ""
+    for part in parts:
+        folders = [each for folder in folders for each in _folders(folder, part, options)]
+    found = [each for folder in folders for each in _children(folder, files, options)]
+    return {
+        address: info for address, info in sorted(found, key=itemgetter(0)) if not info.is_directory
+    }
 
 
 def opener_of(path: str, options: Mapping[str, str] | None) -> Opener | None:
@@ -46,14 +50,18 @@ def _opened(options: Mapping[str, str] | None, path: str) -> AbstractContextMana
     return storage.open_input(inner)
 
 
-def _children(
-    folder: str, part: str, options: Mapping[str, str] | None, is_last: bool
-) -> Sequence[str]:
-    if not is_last and not re.search(r"[*?\[]", part):
+def _folders(folder: str, part: str, options: Mapping[str, str] | None) -> list[str]:
+    if not re.search(r"[*?\[]", part):
         return [f"{folder}/{part}"]
+    return [each for each, info in _children(folder, part, options) if info.is_directory]
+
+
+def _children(
+    folder: str, part: str, options: Mapping[str, str] | None
+) -> list[tuple[str, FileInfo]]:
     storage, inner = open_place(folder, options)
     return [
-        f"{folder}/{info.name}"
+        (f"{folder}/{info.name}", info)
         for info in storage.list(inner)
-        if info.is_directory is not is_last and fnmatchcase(info.name, part)
+        if fnmatchcase(info.name, part)
     ]

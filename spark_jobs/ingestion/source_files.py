@@ -6,10 +6,11 @@ import glob
 import os
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import pyarrow as pa
 
@@ -17,13 +18,16 @@ import lakeformat as lake
 from lakeformat.files.foreign.column_mapping import BY_NAME, ColumnMapping
 from lakeformat.files.foreign.dialect import CSV_AND_PLAIN, SourceFormat, TextDialect, format_of
 from lakeformat.types.arrow_types import from_arrow_type
-from spark_jobs.ingestion.remote_files import is_remote, opener_of, remote_paths
+from spark_jobs.ingestion.remote_files import is_remote, opener_of, remote_files
 
 if TYPE_CHECKING:
     from lakeformat import TableSchema
     from lakeformat.types.types import DataType
 
-__all__ = ["SourceFiles", "find_paths", "find_source"]
+__all__ = ["FileState", "SourceFiles", "find_paths", "find_source", "find_states"]
+
+FileState: TypeAlias = tuple[int, int | str]
+"""The size of a file, with its ETag or the time of its last change in epoch milliseconds."""
 
 _NO_FILE = "check the path, or let a sensor wait for the file before this task"
 
@@ -166,11 +170,27 @@ def find_paths(pattern: str, options: Mapping[str, str] | None = None) -> list[s
     ignored.
     """
     if is_remote(pattern):
-        return _data(remote_paths(pattern, options), pattern, _NO_FILE)
+        return _data([*remote_files(pattern, options)], pattern, _NO_FILE)
     local = os.path.expanduser(re.sub(r"^file:(//)?(?=/)", "", pattern))
     names = [local] if os.path.exists(local) else glob.glob(local, recursive=True)
     files = sorted(os.path.abspath(name) for name in names if os.path.isfile(name))
     return _data(files, pattern, _hint(local))
+
+
+def find_states(pattern: str, options: Mapping[str, str] | None = None) -> dict[str, FileState]:
+    """Return the size of each file of a path or glob with its ETag, or with its time."""
+    if is_remote(pattern):
+        infos = remote_files(pattern, options)
+        return {
+            path: (infos[path].size, infos[path].etag or infos[path].modified_millis)
+            for path in _data([*infos], pattern, _NO_FILE)
+        }
+    states: dict[str, FileState] = {}
+    for path in find_paths(pattern):
+        with suppress(FileNotFoundError):  # moved away meanwhile
+            found = os.stat(path)
+            states[path] = (found.st_size, found.st_mtime_ns // 1_000_000)
+    return states
 
 
 def _data(files: Sequence[str], pattern: str, hint: str) -> list[str]:

@@ -142,8 +142,9 @@ class IngestRequest(CommitRequest):
     """
     checkpoint: str | None = None
     """With ``source``: the path or URI of a directory that records which files have been ingested,
-    so that each file is ingested once and a later run ingests only new files. The checkpoint has
-    its own commit identity: a commit pair has no effect.
+    so that each file is ingested once and a later run ingests only new files. A file that has
+    changed since is refused. The checkpoint has its own commit identity: a commit pair has no
+    effect.
     """
     files_per_batch: Numbered | None = None
     """With ``checkpoint``: the largest number of files in one commit."""

@@ -9,11 +9,17 @@ import random
 import pytest
 
 from lakeformat.catalog import FileSystemCatalog
-from lakeformat.errors import AlreadyExistsError, NotFoundError, UnavailableError
+from lakeformat.errors import (
+    AlreadyExistsError,
+    InvalidRequestError,
+    NotFoundError,
+    UnavailableError,
+)
 from lakeformat.storage import LockedCreation, ProcessLock, open_storage, resolve
 from lakeformat.storage.base import LARGE_FILE
 from lakeformat.storage.object_output import PART_BYTES
 from lakeformat.testing.storage_suite import StorageSuite
+from spark_jobs import ingest
 from tests.conformance.processes import processes
 from tests.conformance.s3_server import ACCESS_KEY, SECRET_KEY
 from tests.sampling import count
@@ -186,6 +192,24 @@ def test_a_directory_of_many_files_is_listed_and_removed_whole(s3_bucket, s3_cli
 
 
 # Who asks, and where
+
+
+def test_an_ingested_object_is_recognised_by_its_etag(s3_bucket, s3_client, s3_options):
+    """Put again with the same content it is the same file; with other content it is refused."""
+    request = {
+        "warehouse": f"s3://{s3_bucket}/warehouse",
+        "table": "shop.orders",
+        "source": f"s3://{s3_bucket}/incoming/*.csv",
+        "checkpoint": f"s3://{s3_bucket}/checkpoint",
+        "catalog_options": s3_options,
+        "create": True,
+    }
+    for content, rows in ((b"id\n1\n", 1), (b"id\n1\n", 0)):
+        s3_client.put_object(Bucket=s3_bucket, Key="incoming/a.csv", Body=content)
+        assert ingest.run(request)["report"]["files_taken"] == rows
+    s3_client.put_object(Bucket=s3_bucket, Key="incoming/a.csv", Body=b"id\n2\n")
+    with pytest.raises(InvalidRequestError, match=r"a\.csv has changed .*its ETag"):
+        ingest.run(request)
 
 
 def test_a_bucket_that_is_missing_is_named(s3_options):

@@ -222,6 +222,76 @@ def test_a_file_that_goes_before_it_is_taken_is_named(wanted, drop, tmp_path, mo
     assert ids(wanted) == [2]
 
 
+@pytest.fixture
+def change(tmp_path):
+    """Give a file new content of the same or another size, and a later time."""
+
+    def act(number, text):
+        path = tmp_path / "incoming" / f"{number}.jsonl"
+        path.write_text(text + "\n")
+        later = path.stat().st_mtime + 10
+        os.utime(path, (later, later))
+
+    return act
+
+
+@pytest.mark.parametrize(
+    ("text", "difference"),
+    [
+        ('{"id": 1, "note": "xyz"}', r"from 23 to 25 bytes"),
+        ('{"id": 2, "note": "x"}', "its time"),
+    ],
+)
+def test_a_file_that_has_changed_since_it_was_ingested_is_refused_by_name(
+    wanted, drop, change, text, difference
+):
+    drop(1)
+    ingest.run(wanted)
+    change(1, text)
+    drop(2)
+
+    with pytest.raises(lake.InvalidRequestError, match=rf"1\.jsonl has changed .*{difference}"):
+        ingest.run(wanted)
+    assert ids(wanted) == [1]
+
+
+def test_a_changed_file_is_refused_also_after_its_record_was_merged(
+    wanted, drop, change, monkeypatch
+):
+    monkeypatch.setattr(file_checkpoint, "BATCHES_APART", 2)
+    run_one_by_one(wanted, drop, 0, 1, 2)
+    ingest.run(wanted)
+    change(0, '{"id": 9}')
+
+    with pytest.raises(lake.InvalidRequestError, match=r"0\.jsonl has changed"):
+        ingest.run(wanted)
+
+
+def test_a_file_that_was_corrected_before_it_was_ingested_is_not_refused(wanted, drop, change):
+    drop(1)
+    change(1, "no JSON at all")
+    with pytest.raises(lake.InvalidRequestError, match="each line must be one JSON object"):
+        ingest.run(wanted)
+    change(1, '{"id": 1, "note": "x"}')
+
+    for _ in range(2):
+        ingest.run(wanted)
+    assert ids(wanted) == [1]
+
+
+def test_files_of_a_checkpoint_without_states_are_not_compared(wanted, drop, change, tmp_path):
+    drop(1)
+    ingest.run(wanted)
+    record = tmp_path / "checkpoint" / "0.json"
+    record.write_text(json.dumps({"files": json.loads(record.read_text())["files"]}))
+    change(1, '{"id": 9}')
+    drop(2)
+
+    ingest.run(wanted)
+
+    assert ids(wanted) == [1, 2]
+
+
 def test_change_messages_widen_the_table_batch_by_batch(wanted, tmp_path):
     def message(number, **row):
         path = tmp_path / "incoming" / f"{number}.jsonl"
@@ -295,14 +365,14 @@ def test_a_checkpoint_is_of_one_stream(wanted, drop, tmp_path):
 
 def test_two_processes_of_one_stream_are_told_apart(wanted, drop, monkeypatch):
     drop(1)
-    find = file_stream.find_paths
+    find = file_stream.find_states
 
     def twin_is_faster(*asked):
-        monkeypatch.setattr(file_stream, "find_paths", find)
+        monkeypatch.setattr(file_stream, "find_states", find)
         ingest.run(wanted)
         return find(*asked)
 
-    monkeypatch.setattr(file_stream, "find_paths", twin_is_faster)
+    monkeypatch.setattr(file_stream, "find_states", twin_is_faster)
     with pytest.raises(lake.CommitConflictError, match="Run only one process for each stream"):
         ingest.run(wanted)
     assert ids(wanted) == [1]
@@ -360,14 +430,14 @@ def test_a_process_that_slept_while_its_checkpoint_was_cut_short_is_told(
 ):
     monkeypatch.setattr(file_checkpoint, "BATCHES_APART", 3)
     run_one_by_one(wanted, drop, 0)
-    find = file_stream.find_paths
+    find = file_stream.find_states
 
     def twin_goes_on(*asked):
-        monkeypatch.setattr(file_stream, "find_paths", find)
+        monkeypatch.setattr(file_stream, "find_states", find)
         run_one_by_one(wanted, drop, 1, 2, 3)
         return find(*asked)
 
-    monkeypatch.setattr(file_stream, "find_paths", twin_goes_on)
+    monkeypatch.setattr(file_stream, "find_states", twin_goes_on)
     with pytest.raises(lake.CommitConflictError, match="Run only one process for each stream"):
         ingest.run(wanted)
     run_one_by_one(wanted, drop, 4)
