@@ -12,7 +12,7 @@ import json
 import re
 import types
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from functools import cache
@@ -330,6 +330,8 @@ def _accepts(hint: Any, value: Any) -> bool:
         return any(_accepts(part, value) for part in get_args(hint))
     if origin is Literal:
         return isinstance(value, str) and value in get_args(hint)
+    if origin is Callable:
+        return callable(value)
     if origin is Mapping:
         inner = get_args(hint)[1]
         return isinstance(value, dict) and all(
@@ -375,6 +377,8 @@ def _in_words(hint: Any) -> str:
         return " or ".join(dict.fromkeys(_in_words(part) for part in parts))
     if origin is Literal:
         return " or ".join(map(repr, get_args(hint)))
+    if origin is Callable:
+        return "a function"
     if origin is Mapping:
         return "a dict" + (" of str" if get_args(hint)[1] is str else "")
     if origin is Sequence:

@@ -33,6 +33,7 @@ from airflow_provider_lake.metrics import count_outcome, counting_failures
 from airflow_provider_lake.outlet_events import announce
 from airflow_provider_lake.spark.markers import progress_as_sentences
 from airflow_provider_lake.spark.supervisor import ending_with_the_supervisor
+from airflow_provider_lake.task_arguments import OnReport
 from spark_jobs.job_requests.common import CommitKeys, CommitRequest, Engine, JobRequest
 from spark_jobs.job_requests.request import check_values, read_request
 
@@ -79,6 +80,8 @@ class LakeJobMixin(CheckedArguments):
 
     published: Mapping[str, Any] | None = None
     """The result of the job; None before the job has ended."""
+    on_report: OnReport | Sequence[OnReport] | None = None
+    """Functions that get the result."""
     _works_here = False
 
     def execute(self, context: Context) -> Any:
@@ -87,6 +90,7 @@ class LakeJobMixin(CheckedArguments):
             ending_with_the_supervisor(),
             failing_for_good(may_come=self._may_come),
             counting_failures(self.job, self._subject),
+            self._reporting_failures(),
         ):
             self._take_rendered()
             subject = {**self._subject(), "lake_conn_id": self.lake_conn_id}
@@ -229,11 +233,30 @@ class LakeJobMixin(CheckedArguments):
         stock: Any = self  # every operator has a log
         stock.log.info("%s: %s", *self._subject().values(), result["reason"])
         if result["skipped"] and self.skip_if_noop:
+            self._report(result)
             raise AirflowSkipException(result["reason"])
         self.published = result
         announce(context, self.outlets, result, lake_conn_id=self.lake_conn_id)
         self._record_success(result, context)
+        self._report(result)
         return result
+
+    def _report(self, result: Mapping[str, Any]) -> None:
+        """Call the functions of the argument ``on_report``."""
+        if self.on_report is not None:
+            from airflow_provider_lake.report_callbacks import call_back
+
+            call_back(self.on_report, result)
+
+    @contextmanager
+    def _reporting_failures(self) -> Iterator[None]:
+        """Report also the result that an error has, such as that of failed checks."""
+        try:
+            yield
+        except Exception as reason:
+            if (result := getattr(reason, "result", None)) is not None:
+                self._report(result)
+            raise
 
     def _record_success(self, result: JobResult, context: Context) -> None:
         """Record that the task has succeeded, as its last act; here nothing needs a record."""

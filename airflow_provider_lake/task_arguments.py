@@ -23,6 +23,7 @@ __all__ = [
     "Engine",
     "FunctionArguments",
     "FunctionTaskArguments",
+    "OnReport",
     "SparkArguments",
     "SparkTaskArguments",
     "TableJobArguments",
@@ -35,6 +36,8 @@ __all__ = [
 
 Engine: TypeAlias = Literal["auto", "python", "spark"]
 Callback: TypeAlias = Callable[["Context"], None]
+OnReport: TypeAlias = Callable[[dict[str, Any]], object]
+"""A function that gets the result of a task."""
 
 
 class AnyTaskArguments(TypedDict, total=False):
@@ -154,6 +157,7 @@ class _JobArguments(TypedDict, total=False):
     engine: Engine
     spark_conn_id: str | None
     skip_if_noop: bool
+    on_report: OnReport | Sequence[OnReport] | None
     result_folder: str | None
 
 

@@ -14,7 +14,7 @@ from airflow_provider_lake.decorators.function import (
 )
 from airflow_provider_lake.lineage import LakeLineageMixin
 from airflow_provider_lake.repeated import OnClear
-from airflow_provider_lake.task_arguments import FunctionArguments, FunctionTaskArguments
+from airflow_provider_lake.task_arguments import FunctionArguments, FunctionTaskArguments, OnReport
 from spark_jobs.job_requests.common import CommitRequest, JobRequest, Value
 from spark_jobs.job_requests.request import refusal
 from spark_jobs.job_requests.values import KeyColumns, TableOptionTexts
@@ -88,6 +88,9 @@ class LakeCommitDecoratedOperator(LakeLineageMixin, LakeFunctionOperator):
         its first rows are replaced in the same commit; ``force`` does it again and keeps them;
         ``skip`` does nothing. Default: ``redo``
     :param skip_if_noop: skip the task, and its downstream tasks, if no row was returned
+    :param on_report: a function, or a list of functions, that gets the result as a dict when the
+        work is done, in the task's process. An error of the function is logged as a warning and
+        fails nothing
     """
 
     job = "lake_commit"
@@ -114,6 +117,7 @@ class LakeCommitDecoratedOperator(LakeLineageMixin, LakeFunctionOperator):
         table_options: Mapping[str, str] | None = None,
         on_clear: OnClear | None = None,
         skip_if_noop: bool = False,
+        on_report: OnReport | Sequence[OnReport] | None = None,
         **kwargs: Unpack[FunctionTaskArguments],
     ) -> None:
         super().__init__(**kwargs)
@@ -125,6 +129,7 @@ class LakeCommitDecoratedOperator(LakeLineageMixin, LakeFunctionOperator):
         self.table_options = table_options
         self.on_clear = on_clear
         self.skip_if_noop = skip_if_noop
+        self.on_report = on_report
         self._check_arguments()
 
     def _adds_rows(self) -> bool:
@@ -197,6 +202,7 @@ class CommitFunctionArguments(FunctionArguments, total=False):
     on_clear: OnClear | None
     table_options: Mapping[str, str] | None
     skip_if_noop: bool
+    on_report: OnReport | Sequence[OnReport] | None
 
 
 def lake_commit_task(

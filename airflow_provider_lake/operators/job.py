@@ -23,6 +23,7 @@ from airflow_provider_lake.spark.run import prepared_run
 from airflow_provider_lake.table_job import LakeTableJobMixin
 from airflow_provider_lake.task_arguments import (
     Engine,
+    OnReport,
     SparkTaskArguments,
     WarehouseJobArguments,
 )
@@ -48,6 +49,9 @@ class LakeWarehouseJobOperator(LakeJobMixin, LakeSparkArguments, metaclass=Refus
     :param spark_conn_id: connection of type ``spark``. If ``spark_default`` does not exist, Spark
         runs on this machine, as ``local[*]``
     :param skip_if_noop: skip the task, and its downstream tasks, if there was nothing to do
+    :param on_report: a function, or a list of functions, that gets the result as a dict when the
+        work is done, in the task's process; also if it was skipped, or if checks or parts of the
+        work failed. An error of the function is logged as a warning and fails nothing
     :param result_folder: path or URI where the driver writes its result, for deploy mode
         ``cluster``; the driver and this worker must both reach it
 
@@ -82,6 +86,7 @@ class LakeWarehouseJobOperator(LakeJobMixin, LakeSparkArguments, metaclass=Refus
         engine: Engine = "auto",
         spark_conn_id: str | None = None,
         skip_if_noop: bool = False,
+        on_report: OnReport | Sequence[OnReport] | None = None,
         result_folder: str | None = None,
         **kwargs: Unpack[SparkTaskArguments],
     ) -> None:
@@ -95,6 +100,7 @@ class LakeWarehouseJobOperator(LakeJobMixin, LakeSparkArguments, metaclass=Refus
         self.engine: Engine = engine
         self.spark_conn_id = spark_conn_id
         self.skip_if_noop = skip_if_noop
+        self.on_report = on_report
         self.result_folder = result_folder
 
     def __init_subclass__(cls, **kwargs: Any) -> None:

@@ -48,9 +48,11 @@ def test_parsing_all_templates_loads_few_modules_and_no_data_stack():
         "environment",
         "errors",
         "tables",
+        "tables.checks",
         "tables.time_format",  # of partitions
         "types",
         "types.amounts",  # sizes and durations
+        "types.closest",
     }
     ours = [name for name in added if name.startswith("airflow_provider_lake")]
     assert 10 < len(ours) < BUDGET
