@@ -50,7 +50,8 @@ def visible_tasks(user: BaseUser, tasks: Mapping[str, OneTask]) -> dict[str, One
     from airflow.models.dag import DagModel
 
     def may_see(dag_id: str) -> bool:
-        details = DagDetails(id=dag_id, team_name=DagModel.get_team_name(dag_id))
+        of_team = {"team_name": DagModel.get_team_name(dag_id)} if has_teams() else {}
+        details = DagDetails(id=dag_id, **of_team)
         return all(
             get_auth_manager().is_authorized_dag(
                 method="GET", access_entity=entity, details=details, user=user

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lakeformat.types.byte_size import size
+from lakeformat.types.duration_text import duration
 
 __all__ = ["CheckLine", "TableLine", "check_lines", "report_facts", "table_lines"]
 
@@ -43,7 +44,7 @@ def report_facts(result: Mapping[str, Any]) -> list[tuple[str, str]]:
     for key, value in report.items():
         text = "" if key in _KNOWN else _text(str(key), value, cut.get(key, 0))
         if text:
-            found.append((str(key).replace("_", " ").capitalize(), text))
+            found.append((_label(str(key)), text))
     return found
 
 
@@ -70,6 +71,12 @@ def check_lines(result: Mapping[str, Any]) -> list[CheckLine]:
     ]
 
 
+def _label(key: str) -> str:
+    """Return a member's name without the unit that its text has."""
+    words = key.removesuffix("millis").replace("_", " ").strip()
+    return (words or "time").capitalize()
+
+
 def _text(key: str, value: Any, cut: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else ""
@@ -87,7 +94,9 @@ def _text(key: str, value: Any, cut: Any) -> str:
 
 
 def _amount(key: str, number: int) -> str:
-    return size(number) if key.endswith("bytes") and number > 0 else f"{number:,}"
+    if number > 0 and key.endswith("bytes"):
+        return size(number)
+    return duration(number) if key.endswith("millis") else f"{number:,}"
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:

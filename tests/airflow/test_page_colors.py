@@ -7,7 +7,7 @@ import pytest
 from airflow_provider_lake.page.rendering import render
 
 # Airflow's own backgrounds, which show through the pages.
-BACKGROUNDS = {"light": "#ffffff", "dark": "#111111"}
+BACKGROUNDS = {"light": "#ffffff", "dark": "#161d2d"}
 TEXT, EDGE = 4.5, 3.0
 
 

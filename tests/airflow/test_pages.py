@@ -257,6 +257,7 @@ def test_names_are_shown_and_do_nothing(ask, catalog, said):
     of_one, of_task = ask(link), ask(TASK_PATH)
     refused = ask(f"/lake/table/lake_default?name=shop.{quote(NASTY)}")
     strange = ask(f"/lake/tasks/{quote('<b>')}/{quote(chr(34))}/{quote('<x y=')}/0")
+    of_snapshots = [ask(link.replace("/table/", "/snapshot/") + f"&number={n}") for n in (1, 2)]
 
     assert [each.status_code for each in (of_one, of_task, refused, strange)] == [
         200,
@@ -264,8 +265,9 @@ def test_names_are_shown_and_do_nothing(ask, catalog, said):
         400,
         200,
     ]
-    for answer in (of_all, of_one, of_task, refused, strange):
+    for answer in (of_all, of_one, of_task, refused, strange, *of_snapshots):
         assert_tame(answer)
+    assert NASTY in words(of_snapshots[1])
     assert name in words(of_one)
     assert "<script>" in words(refused)
     assert NASTY in words(of_one)  # the commit user

@@ -230,7 +230,9 @@ def test_a_task_on_a_database_shows_each_table(ask, orders, said):
 def test_a_result_that_people_changed_breaks_no_page(ask, orders, said, report):
     said["lake_table"] = {"table": "shop.orders"}
     said["return_value"] = {"snapshot_id": "x", "reason": 5, "report": report}
+    assert ask(TASK_PATH).status_code == 200
 
+    said["return_value"] = {"snapshot_id": None, "report": report}
     assert ask(TASK_PATH).status_code == 200
 
 
@@ -244,6 +246,7 @@ def test_the_numbers_of_a_report_are_named_and_zeros_left_out():
         "freed_bytes": 2048,
         "spared": 0,
         "seconds": 1.25,
+        "plan_millis": 1600,
         "note": "x" * 300,
         "left_out": {"snapshots": 20},
     }
@@ -254,5 +257,6 @@ def test_the_numbers_of_a_report_are_named_and_zeros_left_out():
         ("Files", "40 data, 1 manifest"),
         ("Freed bytes", "2.0 KiB"),
         ("Seconds", "1.2"),
+        ("Plan", "1 s"),
         ("Note", "x" * 200 + "…"),
     ]

@@ -19,6 +19,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PATIENCE = 300
 PASSWORDS = {"olga": "olga-is-op", "vera": "vera-is-viewer"}
 TABLE_PAGE = "lake/table/lake_default?name=shop.orders"
+TEXT_COLORS = {"light": "rgb(27, 35, 48)", "dark": "rgb(230, 233, 238)"}
 
 pytestmark = pytest.mark.skipif(
     find_chromium() is None, reason="needs a browser: apt-get install chromium"
@@ -149,6 +150,26 @@ def test_the_pages_in_the_interface(airflow, landed, sign_in, place):
     form = "document.querySelector('iframe').contentDocument.querySelector('form')"
     browser.ask(f"{form}.elements.name.value = 'shop.orders'; {form}.requestSubmit()")
     browser.wait_for_text("Newest snapshots")
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_the_pages_have_the_theme_of_the_interface(airflow, landed, sign_in, place, theme):
+    """Airflow keeps the theme that a user has chosen in the browser; the system's is light."""
+    browser = sign_in("olga")
+    browser.ask(f"localStorage.setItem('theme', '{theme}')")
+    pages = {
+        "start": ("plugin/lake", "Connections of type lake"),
+        "tables": ("plugin/lake/lake/tables/lake_default", "Last commit"),
+        "table": (f"plugin/lake/{TABLE_PAGE}", "Newest snapshots"),
+        "snapshot": ("plugin/lake/lake/snapshot/lake_default?name=shop.orders&number=1", "+2"),
+        "task": (landed, "Changes by land_orders"),
+    }
+    for name, (address, words) in pages.items():
+        see(browser, f"{airflow.url}/{address}", words, place / f"{name}-{theme}.png")
+        body = "document.querySelector('iframe').contentDocument.body"
+        assert browser.ask("document.documentElement.className").split() == [theme]
+        assert browser.ask(f"getComputedStyle({body}).color") == TEXT_COLORS[theme]
+        assert browser.ask(f"getComputedStyle({body}).backgroundColor") == "rgba(0, 0, 0, 0)"
 
 
 def test_a_viewer_sees_tasks_and_no_other_table(airflow, landed, sign_in, place):
