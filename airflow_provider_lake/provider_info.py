@@ -35,7 +35,13 @@ def get_provider_info() -> dict[str, Any]:
         "package-name": "airflow-provider-lake",
         "name": "Lake",
         "description": "Keeps Apache Paimon tables healthy with nothing but Spark and Python.",
-        "integrations": [{"integration-name": _INTEGRATION, "tags": ["software"]}],
+        "integrations": [
+            {
+                "integration-name": _INTEGRATION,
+                "external-doc-url": "https://paimon.apache.org/",
+                "tags": ["software"],
+            }
+        ],
         "hooks": [_modules("airflow_provider_lake.hooks.lake")],
         "operators": [_modules(*(f"airflow_provider_lake.operators.{job}" for job in _OPERATORS))],
         "sensors": [_modules(*(f"airflow_provider_lake.sensors.{name}" for name in _SENSORS))],

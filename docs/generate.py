@@ -33,13 +33,14 @@ sys.path.insert(0, str(DOCS.parent))  # for the tests, which no package installs
 from docs.api_pages import api_pages  # noqa: E402 - found by the line above
 from docs.job_pages import jobs_page  # noqa: E402 - the same
 from docs.licences_page import licences_page  # noqa: E402 - the same
+from docs.provider_manifest import provider_manifest  # noqa: E402 - the same
 from tests.crash import fault_matrix  # noqa: E402 - the same
 
 GENERATED = "<!-- Written by docs/generate.py: change the code, then run it. -->"
 
 
 def pages() -> dict[str, str]:
-    """Every generated page by its path below docs."""
+    """Every generated page or file by its path from docs."""
     return {
         "reference/catalog-options.md": catalog_options_page(),
         "reference/options.md": options_page(),
@@ -50,6 +51,7 @@ def pages() -> dict[str, str]:
         "jobs.md": jobs_page(GENERATED),
         "licences.md": licences_page(GENERATED),
         **api_pages(GENERATED),
+        "../provider.yaml": provider_manifest(),
     }
 
 

@@ -3,10 +3,12 @@
 import json
 import subprocess
 import sys
+from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
 
 import jsonschema
+import yaml
 
 import airflow_provider_lake
 from airflow_provider_lake.provider_info import get_provider_info
@@ -17,6 +19,14 @@ def test_the_provider_info_keeps_airflows_schema():
 
     jsonschema.validate(get_provider_info(), schema)
     assert set(get_provider_info()) <= set(schema["properties"])
+
+
+def test_the_manifest_keeps_airflows_schema():
+    schema = json.loads(files("airflow").joinpath("provider.yaml.schema.json").read_text())
+    manifest = yaml.safe_load((Path(__file__).parents[2] / "provider.yaml").read_text())
+
+    jsonschema.validate(manifest, schema)
+    assert manifest["versions"] == [version("airflow-provider-lake")]
 
 
 def test_the_provider_is_discovered():

@@ -30,6 +30,7 @@ PAGES = (
     "reference/api.md",
     "reference/api-spark.md",
     "reference/api-airflow.md",
+    "../provider.yaml",
 )
 
 

@@ -95,7 +95,7 @@ def test_it_holds_the_packages_with_their_data_and_nothing_else(wheel):
         names = found.namelist()
     information = f"airflow_provider_lake-{version('airflow-provider-lake')}.dist-info"
     assert {name.partition("/")[0] for name in names} == {*PACKAGES, information}
-    assert {*DATA, f"{information}/licenses/LICENSE"} <= {*names}
+    assert {*DATA, f"{information}/licenses/LICENSE", f"{information}/licenses/NOTICE"} <= {*names}
 
 
 def test_every_job_a_cluster_runs_is_inside(wheel):
