@@ -199,6 +199,21 @@ CASES = {
     "an unknown column in JSON": Case(
         "a.json", '{"id": 1}\n{"sum": 1}\n', "row 2 has .*no column 'sum'; its columns are id, s"
     ),
+    "another delimiter": Case(
+        "a.csv", "id;s\n1;a\n", r"its header has one column, 'id;s': write delimiter=';' for its 2"
+    ),
+    "another delimiter before a comma": Case(
+        "a.csv", "id;s\n1;2,5\n", r"its header has one column, 'id;s': write delimiter=';'"
+    ),
+    "a tab as delimiter": Case("a.csv", "id\ts\n1\ta\n", r"write delimiter='\\t' for its 2"),
+    "a number that is too large": Case(
+        "a.csv",
+        "id,s\n1,a\n3000000000,b\n",
+        "row 2, column 'id': '3000000000' is beyond the range of INT: .* make the column a BIGINT",
+    ),
+    "a letter of latin-1 in a number": Case(
+        "a.csv", "id,s\né,a\n".encode("latin-1"), "it is not UTF-8 .*column 'id'"
+    ),
     "a column twice": Case("a.csv", "id,id\n1,2\n", "columns appear twice in the rows: id"),
     "too few values": Case(
         "a.csv", 'id,s\n1,"a\nb"\n\n2\n', "row 2 has 1 values, but there are 2 columns: quote"

@@ -14,16 +14,23 @@ from spark_jobs.job_requests.ingest import IngestRequest, OnSchemaChange
 
 __all__ = ["changes_for_types", "hinting_at_change"]
 
+_WIDEN = (
+    "With on_schema_change='widen' the job gives the column a wider type, if one holds all values"
+)
 _HINTS = {
     "the table has no column": (
         "fail",
         "With on_schema_change='add' the job adds new columns to the table; "
         "columns={'of the table': 'of the source'} reads a column that has another name",
     ),
+    "would cause data loss": (
+        "fail add widen",
+        "With casts={'amount': 'DECIMAL(10, 2)'} the job rounds the numbers of a column",
+    ),
+    "make the column a BIGINT": ("fail add", _WIDEN),
     "does not fit into": (
         "fail add",
-        "With on_schema_change='widen' the job gives the column a wider type, if one holds all "
-        "values",
+        _WIDEN,
     ),
 }
 
@@ -58,7 +65,8 @@ def hinting_at_change(wanted: IngestRequest) -> Iterator[None]:
         has_choice = wanted.source_table is None and not wanted.holds_messages
         for words, (settings, hint) in _HINTS.items():
             if has_choice and words in str(reason) and wanted.on_schema_change in settings.split():
-                reason.args = (f"{reason}. {hint}",)
+                end = "" if str(reason).endswith("?") else "."
+                reason.args = (f"{reason}{end} {hint}",)
         raise
 
 

@@ -18,6 +18,8 @@ import lakeformat as lake
 from lakeformat.files.foreign.column_mapping import BY_NAME, ColumnMapping
 from lakeformat.files.foreign.dialect import CSV_AND_PLAIN, SourceFormat, TextDialect, format_of
 from lakeformat.types.arrow_types import from_arrow_type
+from lakeformat.types.closest import closest
+from lakeformat.types.count_text import counted
 from spark_jobs.ingestion.remote_files import is_remote, opener_of, remote_files
 
 if TYPE_CHECKING:
@@ -29,7 +31,14 @@ __all__ = ["FileState", "SourceFiles", "find_paths", "find_source", "find_states
 FileState: TypeAlias = tuple[int, int | str]
 """The size of a file, with its ETag or the time of its last change in epoch milliseconds."""
 
-_NO_FILE = "check the path, or let a sensor wait for the file before this task"
+_NO_FILE = (
+    "Check the path, or let a sensor wait for the file before this task; with soft_fail=True the "
+    "sensor skips a run whose file does not arrive"
+)
+
+_NO_ADDRESS = f"no object has this address. {_NO_FILE}"
+_COMPARED = 1000
+"""At most so many names of a directory are compared with a wrong one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +179,7 @@ def find_paths(pattern: str, options: Mapping[str, str] | None = None) -> list[s
     ignored.
     """
     if is_remote(pattern):
-        return _data([*remote_files(pattern, options)], pattern, _NO_FILE)
+        return _data([*remote_files(pattern, options)], pattern, _NO_ADDRESS)
     local = os.path.expanduser(re.sub(r"^file:(//)?(?=/)", "", pattern))
     names = [local] if os.path.exists(local) else glob.glob(local, recursive=True)
     files = sorted(os.path.abspath(name) for name in names if os.path.isfile(name))
@@ -183,7 +192,7 @@ def find_states(pattern: str, options: Mapping[str, str] | None = None) -> dict[
         infos = remote_files(pattern, options)
         return {
             path: (infos[path].size, infos[path].etag or infos[path].modified_millis)
-            for path in _data([*infos], pattern, _NO_FILE)
+            for path in _data([*infos], pattern, _NO_ADDRESS)
         }
     states: dict[str, FileState] = {}
     for path in find_paths(pattern):
@@ -201,4 +210,16 @@ def _data(files: Sequence[str], pattern: str, hint: str) -> list[str]:
 
 
 def _hint(local: str) -> str:
-    return f"it is a directory, write {local.rstrip('/')}/*" if os.path.isdir(local) else _NO_FILE
+    """Return the reason why a local path or glob matches no file, and what to do."""
+    if os.path.isdir(local):
+        return f"it is a directory, write {local.rstrip('/')}/*"
+    parent = folder = os.path.dirname(os.path.abspath(local))
+    while re.search(r"[*?\[]", folder):
+        folder = os.path.dirname(folder)
+    start = "" if os.path.isabs(local) else ", and a relative path begins in the working directory"
+    if not os.path.isdir(folder):
+        return f"the directory {folder} does not exist{start}. {_NO_FILE}"
+    names = [entry.name for entry in os.scandir(folder) if entry.is_file()]
+    near = closest(os.path.basename(local), names[:_COMPARED]) if folder == parent else ""
+    state = f"the directory {folder} has {counted(len(names), 'other file')}{start}"
+    return f"{state}{near or '.'} {_NO_FILE}"

@@ -22,10 +22,11 @@ from lakeformat.files.foreign.text_checks import (
     type_name,
 )
 
-__all__ = ["naming_rows", "open_csv", "read_csv"]
+__all__ = ["naming_rows", "open_csv", "read_csv", "require_named_columns"]
 
 _BAD_COLUMN = re.compile(r"^In CSV column #(\d+): ")
 _BAD_VALUE = re.compile(r"'(.*)'", re.DOTALL)
+_WHOLE_NUMBER = re.compile(r"[+-]?\d+")
 _BAD_WIDTH = re.compile(r"Expected (\d+) columns, got (\d+)")
 
 
@@ -62,6 +63,34 @@ def naming_rows(path: str, columns: pa.Schema, dialect: TextDialect) -> Iterator
             ) from None
 
 
+def require_named_columns(path: str, names: Sequence[str], dialect: TextDialect) -> None:
+    """Refuse a header that cannot name the columns of a new table."""
+    for number, name in enumerate(names, 1):
+        if not name.strip():
+            raise InvalidRequestError(
+                f"cannot read {path}: column {number} has no name in the header: name it, or "
+                "remove it"
+            )
+        if names.count(name) > 1:
+            raise InvalidRequestError(
+                f"cannot read {path}: column {name!r} is in the header twice: rename or remove one"
+            )
+    if len(names) == 1 and (found := other_delimiter(names[0])) is not None:
+        raise InvalidRequestError(
+            f"cannot read {path}: its header has one column, {names[0]!r}: {found}, or create the "
+            "table first if this is its name"
+        )
+
+
+def other_delimiter(name: str) -> str | None:
+    """Return advice if the only name of a header is several names with another delimiter."""
+    for delimiter in ";\t|,":
+        parts = name.split(delimiter)
+        if len(parts) > 1 and all(part.strip() for part in parts):
+            return f"write delimiter={delimiter!r} for its {len(parts)} columns"
+    return None
+
+
 def open_csv(
     path: str,
     types: dict[str, pa.DataType],
@@ -91,6 +120,9 @@ def open_csv(
 
 
 def _require_readable(names: Sequence[str], columns: pa.Schema, dialect: TextDialect) -> None:
+    advice = other_delimiter(names[0]) if len(names) == 1 else None
+    if advice is not None and names[0] not in columns.names:
+        raise InvalidRequestError(f"its header has one column, {names[0]!r}: {advice}")
     for each in columns:
         if each.name not in names:
             continue
@@ -111,6 +143,11 @@ def _named(
 ) -> InvalidRequestError | None:
     """Return the error with row, column and value, if they can be found again."""
     if width := _BAD_WIDTH.search(said):
+        header = next(_records(path, dialect)) if dialect.header else []
+        if len(header) == 1 and (advice := other_delimiter(header[0])) is not None:
+            return InvalidRequestError(
+                f"cannot read {path}: its header has one column, {header[0]!r}: {advice}"
+            )
         row = _row_of_width(path, int(width[1]), dialect)
         where = "a row" if row is None else f"row {row}"
         return InvalidRequestError(
@@ -126,9 +163,15 @@ def _named(
     value = _BAD_VALUE.search(said)
     row, text = _found_again(path, names, name, value[1] if value else None, kind, dialect)
     where = f"column {name!r}" if row is None else f"row {row}, column {name!r}"
-    if "UTF8" in said:
+    if "UTF8" in said or "\ufffd" in (text or ""):
         return not_utf_8(path, where)
     shown = "a value" if text is None else repr(text)
+    if pa.types.is_integer(kind) and _WHOLE_NUMBER.fullmatch(text or ""):
+        wider = "DECIMAL(38, 0)" if kind == pa.int64() else "BIGINT"
+        return InvalidRequestError(
+            f"cannot read {path}: {where}: {shown} is beyond the range of {type_name(kind)}: "
+            f"correct it, or make the column a {wider}"
+        )
     return InvalidRequestError(
         f"cannot read {path}: {where}: {shown} is not a value of type {type_name(kind)} "
         f"({said[column.end() :]}): correct it, or add it to null_values if it stands for NULL"

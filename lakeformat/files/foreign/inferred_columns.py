@@ -19,7 +19,7 @@ import pyarrow.parquet
 from lakeformat.errors import InvalidRequestError
 from lakeformat.files.foreign import text_checks
 from lakeformat.files.foreign.column_mapping import ColumnMapping
-from lakeformat.files.foreign.csv_rows import naming_rows, open_csv
+from lakeformat.files.foreign.csv_rows import naming_rows, open_csv, require_named_columns
 from lakeformat.files.foreign.dialect import CSV_AND_PLAIN, SourceFormat, TextDialect
 from lakeformat.files.foreign.json_rows import is_blank, open_json, read_json
 from lakeformat.files.foreign.plain_copy import Opener, plain_copy
@@ -136,6 +136,7 @@ def _columns_of(path: str, source_format: SourceFormat, dialect: TextDialect) ->
             require_closed_quotes(path, dialect)
             with open_csv(path, {}, dialect, text_checks.BLOCK_BYTES) as reader:
                 columns = reader.schema
+        require_named_columns(path, columns.names, dialect)
         for field in columns:
             if pa.types.is_binary(field.type):  # Arrow's type for text that is not UTF-8
                 raise not_utf_8(path, f"column {field.name!r}")

@@ -113,6 +113,43 @@ def test_a_source_that_is_not_clear_is_refused(folder, pattern, error, words):
         find_source(f"{folder}/{pattern}", None)
 
 
+@pytest.mark.parametrize(
+    ("pattern", "words"),
+    [
+        (
+            "A.csv",
+            r"has 2 other files; did you mean 'a\.csv'\? Check the path, or let a sensor wait",
+        ),
+        ("2024-*/x.csv", r"has 2 other files\. Check the path"),
+        ("lost/a.csv", r"the directory .*/lost does not exist\. Check the path"),
+    ],
+)
+def test_a_missing_file_is_refused_with_the_nearest_name_and_what_to_do(folder, pattern, words):
+    with pytest.raises(lake.NotFoundError, match=words):
+        find_source(f"{folder}/{pattern}", None)
+
+
+def test_a_missing_relative_path_is_shown_from_its_root(folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    with pytest.raises(lake.NotFoundError) as refused:
+        find_source("incoming/a.csv", None)
+    assert f"{folder}/incoming does not exist, and a relative path begins" in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("header", "words"),
+    [
+        ("id;note", r"one column, 'id;note': write delimiter=';' for its 2 columns"),
+        ("id,id", "column 'id' is in the header twice"),
+        ("id,", "column 2 has no name in the header"),
+    ],
+)
+def test_a_header_that_cannot_name_new_columns_is_refused(tmp_path, header, words):
+    (tmp_path / "a.csv").write_text(f"{header}\n1,2\n")
+    with pytest.raises(lake.InvalidRequestError, match=rf"a\.csv: .*{words}"):
+        find_source(f"{tmp_path}/a.csv", None).columns()
+
+
 @pytest.fixture
 def remote():
     """The address of a folder in another storage, with files."""
