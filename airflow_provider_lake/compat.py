@@ -16,6 +16,7 @@ try:
         AirflowFailException,
         AirflowNotFoundException,
         AirflowSkipException,
+        AirflowTaskTimeout,
         AirflowTimetableInvalid,
     )
 except ImportError:  # Airflow 3.1
@@ -25,6 +26,7 @@ except ImportError:  # Airflow 3.1
         AirflowFailException,
         AirflowNotFoundException,
         AirflowSkipException,
+        AirflowTaskTimeout,
         AirflowTimetableInvalid,
     )
 
@@ -38,6 +40,7 @@ __all__ = [
     "AirflowNotFoundException",
     "AirflowPlugin",
     "AirflowSkipException",
+    "AirflowTaskTimeout",
     "AirflowTimetableInvalid",
     "CronDataIntervalTimetable",
     "conf",

@@ -86,17 +86,23 @@ class LakeJobMixin(CheckedArguments):
 
     def execute(self, context: Context) -> Any:
         """Run the job with the identity of this task and return its result."""
+        with self._guarded():
+            self._take_rendered()
+            subject = {**self._subject(), "lake_conn_id": self.lake_conn_id}
+            context["ti"].xcom_push(key=TABLE_KEY, value=subject)
+            result = self._run(self._request(context), context)
+        return self._finish(result, context)
+
+    @contextmanager
+    def _guarded(self) -> Iterator[None]:
+        """Handle the errors of a task's work, and the end of its supervisor."""
         with (
             ending_with_the_supervisor(),
             failing_for_good(may_come=self._may_come),
             counting_failures(self.job, self._subject),
             self._reporting_failures(),
         ):
-            self._take_rendered()
-            subject = {**self._subject(), "lake_conn_id": self.lake_conn_id}
-            context["ti"].xcom_push(key=TABLE_KEY, value=subject)
-            result = self._run(self._request(context), context)
-        return self._finish(result, context)
+            yield
 
     def on_kill(self) -> None:
         """Interrupt a job that runs in this process; Airflow itself would wait, then kill the

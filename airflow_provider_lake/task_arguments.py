@@ -159,6 +159,7 @@ class _JobArguments(TypedDict, total=False):
     skip_if_noop: bool
     on_report: OnReport | Sequence[OnReport] | None
     result_folder: str | None
+    deferrable: bool
 
 
 class WarehouseJobArguments(SparkTaskArguments, _JobArguments):

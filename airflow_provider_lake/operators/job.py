@@ -4,22 +4,23 @@ SparkSubmitOperator.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Unpack
 
 from airflow_provider_lake.arguments import LakeArgumentError, argument_names, argument_types
-from airflow_provider_lake.compat import AirflowException, AirflowFailException
+from airflow_provider_lake.compat import AirflowException, AirflowFailException, conf
 from airflow_provider_lake.construction import RefusingConstruction
+from airflow_provider_lake.deferring_job import DeferringJob
 from airflow_provider_lake.failures import raise_failure
 from airflow_provider_lake.hooks.lake import LakeHook
-from airflow_provider_lake.job import LakeJobMixin, attribute_of
+from airflow_provider_lake.job import attribute_of
 from airflow_provider_lake.links import SPARK_KEY, LakeSnapshotLink, LakeSparkLink
 from airflow_provider_lake.spark.arguments import SPARK_ARGUMENTS, LakeSparkArguments
 from airflow_provider_lake.spark.markers import JobOutput
 from airflow_provider_lake.spark.master import DEFAULT_SPARK_CONNECTION, spark_connection
-from airflow_provider_lake.spark.run import prepared_run
 from airflow_provider_lake.table_job import LakeTableJobMixin
 from airflow_provider_lake.task_arguments import (
     Engine,
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
 __all__ = ["Engine", "LakeJobOperator", "LakeWarehouseJobOperator"]
 
 
-class LakeWarehouseJobOperator(LakeJobMixin, LakeSparkArguments, metaclass=RefusingConstruction):
+class LakeWarehouseJobOperator(DeferringJob, metaclass=RefusingConstruction):
     """Runs a job of ``spark_jobs``, in this process or through spark-submit.
 
     :param lake_conn_id: connection of type ``lake``. If ``lake_default`` does not exist, the
@@ -54,6 +55,8 @@ class LakeWarehouseJobOperator(LakeJobMixin, LakeSparkArguments, metaclass=Refus
         work failed. An error of the function is logged as a warning and fails nothing
     :param result_folder: path or URI where the driver writes its result, for deploy mode
         ``cluster``; the driver and this worker must both reach it
+    :param deferrable: let a trigger wait for the work, so that it holds no slot. Default:
+        ``[operators] default_deferrable``
 
     With engine ``spark`` every argument of the stock ``SparkSubmitOperator`` may be given, too:
     ``conf``, ``packages``, ``driver_memory``, ``deploy_mode`` and so on; each may be a template.
@@ -66,6 +69,7 @@ class LakeWarehouseJobOperator(LakeJobMixin, LakeSparkArguments, metaclass=Refus
         "spark_conn_id",
         "skip_if_noop",
         "result_folder",
+        "deferrable",
         *(name for name in SPARK_ARGUMENTS if name != "yarn_rm_auth"),
     )
     template_fields_renderers = {"conf": "json", "env_vars": "json", "where": "sql"}  # noqa: RUF012
@@ -75,8 +79,6 @@ class LakeWarehouseJobOperator(LakeJobMixin, LakeSparkArguments, metaclass=Refus
     moves_rows: ClassVar[bool] = False
     """True if the job works on rows, so that Spark can help; metadata jobs run in the worker."""
 
-    is_on_spark = False
-    """True once this attempt has started Spark."""
     _submission: LakeSparkSubmission | None = None
 
     def __init__(
@@ -88,6 +90,7 @@ class LakeWarehouseJobOperator(LakeJobMixin, LakeSparkArguments, metaclass=Refus
         skip_if_noop: bool = False,
         on_report: OnReport | Sequence[OnReport] | None = None,
         result_folder: str | None = None,
+        deferrable: bool = conf.getboolean("operators", "default_deferrable", fallback=False),
         **kwargs: Unpack[SparkTaskArguments],
     ) -> None:
         own = {"spark_conn_id": spark_conn_id, "result_folder": result_folder}
@@ -102,6 +105,7 @@ class LakeWarehouseJobOperator(LakeJobMixin, LakeSparkArguments, metaclass=Refus
         self.skip_if_noop = skip_if_noop
         self.on_report = on_report
         self.result_folder = result_folder
+        self.deferrable = deferrable
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         """Make every argument of a job a template field."""
@@ -130,12 +134,20 @@ class LakeWarehouseJobOperator(LakeJobMixin, LakeSparkArguments, metaclass=Refus
         return argument_types(cls, LakeSparkArguments)
 
     def _run(self, request: JobRequest, context: Context) -> JobResult:
+        with self._naming_failed_tables():
+            if request.engine == "spark":
+                return self._run_on_spark(request, context)
+            if (deferral := self._deferral(request, context)) is not None:
+                self._defer_python(deferral, request, context)
+            return self._run_here(request)
+
+    @contextmanager
+    def _naming_failed_tables(self) -> Iterator[None]:
+        """Log the error of each table that failed, if only some did."""
         from spark_jobs.runtime.job import PartlyFailedError
 
         try:
-            if request.engine == "spark":
-                return self._run_on_spark(request, context)
-            return self._run_here(request)
+            yield
         except PartlyFailedError as error:
             for each in (error.result or {}).get("report", {}).get("tables", ()):
                 if each["error"] is not None:
@@ -170,36 +182,80 @@ class LakeWarehouseJobOperator(LakeJobMixin, LakeSparkArguments, metaclass=Refus
         if self._is_published(request):
             self.log.info("an earlier attempt has published this commit: Spark is not started")
             return self._run_here(request)
-        conn_id = self.spark_conn_id or self.lake_hook.lake.spark_conn_id
-        conn_id = conn_id or DEFAULT_SPARK_CONNECTION
-        spark = spark_connection(conn_id)
+        from airflow_provider_lake.spark.run import prepare_run
+
+        spark = spark_connection(self._spark_connection_id())
+        is_driver_elsewhere = self._is_driver_elsewhere(spark)
+        deferral = None if is_driver_elsewhere else self._deferral(request, context)
         self.is_on_spark = True
-        name = f"{self.job}.{self._commit_user(context)}"
         output = JobOutput(on_spark=partial(context["ti"].xcom_push, SPARK_KEY))
-        with prepared_run(
-            self.job,
-            request,
-            name=name,
-            result_folder=self.result_folder,
-            is_driver_elsewhere=self._is_driver_elsewhere(spark),
-        ) as work:
-            stock = {"application": work.script, "name": name, **self._spark_given()}
-            stock |= {"conn_id": conn_id, "application_args": work.words}
-            self._submission = _made(
-                task_id=self.task_id,
+        with self._work_folder(deferral) as folder:
+            work = prepare_run(
+                self.job,
+                request,
+                folder=folder,
+                name=self._run_name(context),
+                result_folder=self.result_folder,
+                is_driver_elsewhere=is_driver_elsewhere,
+            )
+            self._submission = self._made(
+                {"application": work.script, "name": self._run_name(context)},
                 connection=spark,
+                application_args=work.words,
                 process_env=work.environment,
                 output=output,
                 before_submit=work.forget_result,
-                **stock,
+                supervise=None if deferral is None else deferral.start,
             )
             failure = self._submit(self._submission, context)
             reported = output.result or work.result()
+        return self._result_on_spark(reported, failure, output, request)
+
+    def _spark_connection_id(self) -> str:
+        found = self.spark_conn_id or self.lake_hook.lake.spark_conn_id
+        return found or DEFAULT_SPARK_CONNECTION
+
+    def _made(self, defaults: Mapping[str, Any], **arguments: Any) -> LakeSparkSubmission:
+        """Return the stock operator; it is imported only here, because work without Spark does not
+        need it.
+        """
+        from airflow_provider_lake.spark.submission import LakeSparkSubmission
+
+        stock = {**defaults, **self._spark_given(), "conn_id": self._spark_connection_id()}
+        return LakeSparkSubmission(task_id=self.task_id, **arguments, **stock)
+
+    def _result_of_process(
+        self,
+        reported: JobResult | None,
+        failure: AirflowException | None,
+        output: JobOutput,
+        request: JobRequest,
+    ) -> JobResult:
+        with self._naming_failed_tables():
+            if request.engine != "spark":
+                return self._settled(reported, failure, request)
+            if self.post_submit_commands:
+                spark = spark_connection(self._spark_connection_id())
+                made = self._made(
+                    {}, connection=spark, process_env={}, output=output, before_submit=_nothing
+                )
+                made.run_post_submit_commands()
+            return self._result_on_spark(reported, failure, output, request)
+
+    def _result_on_spark(
+        self,
+        reported: JobResult | None,
+        failure: AirflowException | None,
+        output: JobOutput,
+        request: JobRequest,
+    ) -> JobResult:
+        """Return the result of Spark, or raise its failure."""
         if failure is not None and output.unanswered is not None:
             reported = None  # an error that only follows from the silence of the master
             failure = AirflowException(
-                f"Spark's master {output.unanswered} does not answer: check that it runs, and "
-                f"host and port of connection {conn_id!r}. The log has Spark's messages, folded"
+                f"Spark's master {output.unanswered} does not answer: check that it runs, and host "
+                f"and port of connection {self._spark_connection_id()!r}. The log has Spark's "
+                "messages, folded"
             )
         from spark_jobs.runtime.compaction import warnings_of
 
@@ -234,7 +290,8 @@ class LakeWarehouseJobOperator(LakeJobMixin, LakeSparkArguments, metaclass=Refus
         if result is not None and "error" not in result and (failure is None or result["skipped"]):
             return result  # Spark reports the exit code of a job without work as a failure
         if self._is_published(request):
-            self.log.warning("Spark failed, but the commit of this task is published")
+            who = "Spark" if request.engine == "spark" else "the process"
+            self.log.warning("%s failed, but the commit of this task is published", who)
             return self._run_here(request)
         if failure is None:
             failure = AirflowException(
@@ -267,11 +324,8 @@ class LakeJobOperator(LakeTableJobMixin, LakeWarehouseJobOperator):
         self.table = table
 
 
-def _made(**arguments: Any) -> LakeSparkSubmission:
-    """Import the stock operator only here, because work without Spark does not need it."""
-    from airflow_provider_lake.spark.submission import LakeSparkSubmission
-
-    return LakeSparkSubmission(**arguments)
+def _nothing() -> None:
+    """Do nothing before a submission that is not made."""
 
 
 def _refuse_what_means_nothing(given: Mapping[str, object], engine: str) -> None:

@@ -9,10 +9,11 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-__all__ = ["PROGRESS", "REPORT", "SPARK", "JobOutput", "progress_as_sentences"]
+__all__ = ["LOG", "PROGRESS", "REPORT", "SPARK", "JobOutput", "progress_as_sentences"]
 
 REPORT = "LAKE_REPORT "
 PROGRESS = "LAKE_PROGRESS "
+LOG = "LAKE_LOG "
 SPARK = "LAKE_SPARK "
 
 _UNANSWERED = re.compile(r"Failed to connect to master (\S+)")
@@ -31,24 +32,35 @@ class JobOutput:
         self.unanswered: str | None = None
         """The address of a master that does not answer, without which no application starts."""
         self._on_spark = on_spark
+        self._is_folded = False
+        self._level = logging.INFO
 
     def reading(self, lines: Iterator[str]) -> Iterator[str]:
-        """Yield the lines; read marked lines, and yield readable lines in their place.
+        """Yield the lines; read marked lines, and yield readable lines in their place."""
+        for line in lines:
+            yield from (text for _, text in self.readable(line))
+        yield from (text for _, text in self.rest())
+
+    def readable(self, line: str) -> Iterator[tuple[int, str]]:
+        """Read the next line; yield what the task's log shows of it, with the level.
 
         If a master does not answer, that is one line, and Spark's own messages are folded.
         """
-        is_folded = False
-        for line in lines:
-            readable = self._read(line)
-            if not is_folded and self.unanswered is not None:
-                yield f"Spark's master {self.unanswered} does not answer; Spark tries for a minute"
-                yield _FOLD
-            elif is_folded and self.unanswered is None:
-                yield _UNFOLD
-            is_folded = self.unanswered is not None
-            yield readable
-        if is_folded:
-            yield _UNFOLD
+        text = self._read(line)
+        if not self._is_folded and self.unanswered is not None:
+            silent = f"Spark's master {self.unanswered} does not answer; Spark tries for a minute"
+            yield logging.INFO, silent
+            yield logging.INFO, _FOLD
+        elif self._is_folded and self.unanswered is None:
+            yield logging.INFO, _UNFOLD
+        self._is_folded = self.unanswered is not None
+        yield self._level, text
+
+    def rest(self) -> Iterator[tuple[int, str]]:
+        """Yield what the log shows after the last line."""
+        if self._is_folded:
+            self._is_folded = False
+            yield logging.INFO, _UNFOLD
 
     def report_spark(self, application: dict[str, Any]) -> None:
         """Pass on the Spark application that the driver, or the hook, reports."""
@@ -56,6 +68,10 @@ class JobOutput:
             self._on_spark(application)
 
     def _read(self, line: str) -> str:
+        self._level = logging.INFO
+        if (found := _marked(LOG, line)) is not None:
+            self._level = logging.getLevelNamesMapping().get(str(found.get("level")), logging.INFO)
+            return str(found.get("text"))
         if (found := _marked(REPORT, line)) is not None:
             self.result = found
             return f"result: {found.get('reason') or found.get('message') or found}"

@@ -7,6 +7,7 @@ import subprocess
 import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from typing import Any
 
 import psutil
 
@@ -23,7 +24,7 @@ class ProcessTree:
     cannot be found any more.
     """
 
-    def __init__(self, root: subprocess.Popen[str] | None) -> None:
+    def __init__(self, root: subprocess.Popen[Any] | None) -> None:
         self._members = [] if root is None else _family(root.pid)
 
     @property

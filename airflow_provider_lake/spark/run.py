@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import tempfile
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
@@ -18,7 +16,14 @@ if TYPE_CHECKING:
     from lakeformat.storage import Storage
     from spark_jobs.job_requests.common import JobRequest
 
-__all__ = ["CATALOG_VARIABLE", "SOURCE_VARIABLE", "SparkRun", "job_file", "prepared_run"]
+__all__ = [
+    "CATALOG_VARIABLE",
+    "SOURCE_VARIABLE",
+    "SparkRun",
+    "job_file",
+    "open_text",
+    "prepare_run",
+]
 
 CATALOG_VARIABLE = "LAKE_CATALOG_OPTIONS"
 """The environment variable with the connection's options for a driver; arguments never hold
@@ -71,16 +76,16 @@ class SparkRun:
         return open_place(self.result_uri, self.options)
 
 
-@contextmanager
-def prepared_run(
+def prepare_run(
     job: str,
     request: JobRequest,
     *,
+    folder: str,
     name: str,
-    result_folder: str | None,
-    is_driver_elsewhere: bool,
-) -> Iterator[SparkRun]:
-    """Yield a run; its private files are deleted afterwards.
+    result_folder: str | None = None,
+    is_driver_elsewhere: bool = False,
+) -> SparkRun:
+    """Return a run whose private files are in ``folder``, which only its owner can read.
 
     ``name`` is the same for every attempt of a task, because a retry may find the driver of the
     first attempt still at work.
@@ -92,17 +97,21 @@ def prepared_run(
             f"{' and '.join(private)} can be passed to a driver only in its environment: in "
             "deploy mode 'cluster' configure them on the cluster, or use deploy_mode='client'"
         )
-    with tempfile.TemporaryDirectory(prefix="lake-task-") as folder:  # readable only by its owner
-        result_uri = f"{(result_folder or folder).rstrip('/')}/{name}.json"
-        text = json.dumps({k: v for k, v in given.items() if k not in _TRAVELS})
-        if len(text.encode()) > _LONGEST_ARGUMENT:
-            text = _written(text, Path(folder, "request.json"), is_driver_elsewhere)
-        words = ["--request", text, "--result-uri", result_uri]
-        for key in private:
-            words += _TRAVELS[key]
-        environment = {_TRAVELS[key][1]: json.dumps(each) for key, each in private.items()}
-        options = dict(request.catalog_options or {})
-        yield SparkRun(str(job_file(f"{job}.py")), words, environment, result_uri, options)
+    result_uri = f"{(result_folder or folder).rstrip('/')}/{name}.json"
+    text = open_text(request)
+    if len(text.encode()) > _LONGEST_ARGUMENT:
+        text = _written(text, Path(folder, "request.json"), is_driver_elsewhere)
+    words = ["--request", text, "--result-uri", result_uri]
+    for key in private:
+        words += _TRAVELS[key]
+    environment = {_TRAVELS[key][1]: json.dumps(each) for key, each in private.items()}
+    options = dict(request.catalog_options or {})
+    return SparkRun(str(job_file(f"{job}.py")), words, environment, result_uri, options)
+
+
+def open_text(request: JobRequest) -> str:
+    """Return a request as JSON, without the options that may hold secrets."""
+    return json.dumps({k: v for k, v in given_keys(request).items() if k not in _TRAVELS})
 
 
 def _written(text: str, place: Path, is_driver_elsewhere: bool) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 
-from airflow_provider_lake.spark.submit import LakeSparkSubmitHook
+from airflow_provider_lake.spark.submit import LakeSparkSubmitHook, Supervise
 
 if TYPE_CHECKING:
     from airflow.sdk import Connection, Context
@@ -35,6 +35,7 @@ class LakeSparkSubmission(SparkSubmitOperator):
         process_env: Mapping[str, str],
         output: JobOutput,
         before_submit: Callable[[], None],
+        supervise: Supervise | None = None,
         **stock: Any,
     ) -> None:
         super().__init__(**stock)
@@ -42,6 +43,7 @@ class LakeSparkSubmission(SparkSubmitOperator):
         self._process_env = process_env
         self._output = output
         self._before_submit = before_submit
+        self._supervise = supervise
 
     @property
     def was_begun(self) -> bool:
@@ -57,6 +59,10 @@ class LakeSparkSubmission(SparkSubmitOperator):
         """Run the stock operator without Airflow's warning about a task within a task."""
         inspect.unwrap(SparkSubmitOperator.execute)(self, context)
 
+    def run_post_submit_commands(self) -> None:
+        """Run the commands for the end of a driver that this process did not wait for."""
+        self._get_hook()._run_post_submit_commands()
+
     def _get_hook(self) -> LakeSparkSubmitHook:
         """Return the hook of this provider with the stock operator's arguments."""
         return LakeSparkSubmitHook(
@@ -64,6 +70,7 @@ class LakeSparkSubmission(SparkSubmitOperator):
             process_env=self._process_env,
             output=self._output,
             before_submit=self._before_submit,
+            supervise=self._supervise,
             conf=self.conf,
             conn_id=self._conn_id,
             files=self.files,

@@ -12,7 +12,7 @@ import re
 import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
 
@@ -26,7 +26,10 @@ from airflow_provider_lake.spark.run import job_file
 if TYPE_CHECKING:
     from airflow.sdk import Connection
 
-__all__ = ["LakeSparkSubmitHook"]
+__all__ = ["LakeSparkSubmitHook", "Supervise"]
+
+Supervise: TypeAlias = Callable[[list[str], Mapping[str, str]], NoReturn]
+"""Starts a command in an environment, and defers the task."""
 
 # Airflow kills a task five seconds after it has asked the task to end.
 _GRACE_SECONDS = 3.0
@@ -44,9 +47,11 @@ class LakeSparkSubmitHook(SparkSubmitHook):
         process_env: Mapping[str, str],
         output: JobOutput,
         before_submit: Callable[[], None],
+        supervise: Supervise | None = None,
         **stock: Any,
     ) -> None:
         self._output = output
+        self._supervise = supervise
         self._before_submit = before_submit
         self.was_killed = False
         self._reported: str | None = None
@@ -84,8 +89,14 @@ class LakeSparkSubmitHook(SparkSubmitHook):
         return bool(self._connection["deploy_mode"] == "cluster")
 
     def submit(self, application: str = "", **kwargs: Any) -> str | None:
-        """Delete the result of an earlier submission, then submit."""
+        """Delete the result of an earlier submission, then submit.
+
+        A task that may be deferred starts a driver on this machine under a supervisor.
+        """
         self._before_submit()
+        if self._supervise is not None and not self.is_driver_elsewhere:
+            command = self._command(application)
+            self._supervise(command, self._env or {})
         try:
             return super().submit(application, **kwargs)
         finally:
@@ -120,10 +131,14 @@ class LakeSparkSubmitHook(SparkSubmitHook):
         return found or find_spark_submit()
 
     def _build_spark_submit_command(self, application: str) -> list[str]:
-        command = super()._build_spark_submit_command(application)
+        command = self._command(application)
+        return [sys.executable, "-I", "-S", launch.__file__, str(os.getpid()), *command]
+
+    def _command(self, application: str) -> list[str]:
+        command: list[str] = super()._build_spark_submit_command(application)
         # Set only now, because the stock code may turn env_vars into arguments.
         self._env = {**_driver_env(self.master), **self._process_env, **(self._env or {})}
-        return [sys.executable, "-I", "-S", launch.__file__, str(os.getpid()), *command]
+        return command
 
     def _build_spark_common_args(self) -> list[str]:
         return [str(word) for word in super()._build_spark_common_args()]

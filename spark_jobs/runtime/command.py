@@ -28,6 +28,7 @@ from spark_jobs.job_requests.request import JsonObject, read_request, refusal
 from spark_jobs.runtime.failure_text import failure_text
 from spark_jobs.runtime.job import Job, JobResult
 from spark_jobs.runtime.job_files import read_request_text, write_result
+from spark_jobs.runtime.log_lines import log_lines
 from spark_jobs.runtime.progress import progress_lines
 from spark_jobs.runtime.watchdog import ENDED, ending_cleanly, is_ending, watch_parent
 
@@ -55,7 +56,7 @@ def run_command(job: Job[_Request], run: _Run[_Request], arguments: list[str] | 
     if words.watch_parent or os.environ.get("LAKE_WATCH_PARENT") == "1":
         watch_parent()
     keep_freed_memory()
-    with ending_cleanly(), progress_lines():
+    with ending_cleanly(), log_lines(), progress_lines():
         return _run_request(job, run, words)
 
 

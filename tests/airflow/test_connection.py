@@ -14,7 +14,7 @@ from airflow_provider_lake.hooks.lake import LakeHook
 from airflow_provider_lake.operators.compact import LakeCompactOperator
 from airflow_provider_lake.operators.ingest import LakeIngestOperator
 from airflow_provider_lake.provider_info import get_provider_info
-from airflow_provider_lake.spark.run import CATALOG_VARIABLE, prepared_run
+from airflow_provider_lake.spark.run import CATALOG_VARIABLE, prepare_run
 from tests.airflow.contexts import task_context
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -182,13 +182,11 @@ def test_no_argument_and_no_file_of_a_driver_holds_a_secret(with_secret, tmp_pat
     request = task._request(task_context())
     assert request.catalog_options["s3.secret-key"] == SECRET
 
-    with prepared_run(
-        "compact", request, name="n", result_folder=None, is_driver_elsewhere=False
-    ) as work:
-        assert SECRET not in json.dumps(work.words)
-        assert json.loads(work.environment[CATALOG_VARIABLE])["s3.secret-key"] == SECRET
-        assert work.words[-2:] == ["--catalog-options-env", CATALOG_VARIABLE]
-        assert SECRET not in repr(work)
+    work = prepare_run("compact", request, folder=str(tmp_path), name="n")
+    assert SECRET not in json.dumps(work.words)
+    assert json.loads(work.environment[CATALOG_VARIABLE])["s3.secret-key"] == SECRET
+    assert work.words[-2:] == ["--catalog-options-env", CATALOG_VARIABLE]
+    assert SECRET not in repr(work)
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from airflow.sdk.exceptions import AirflowFailException
 import lakeformat as lake
 from airflow_provider_lake.arguments import LakeArgumentError
 from airflow_provider_lake.operators.ingest import LakeIngestOperator
-from airflow_provider_lake.spark.run import SOURCE_VARIABLE, prepared_run
+from airflow_provider_lake.spark.run import SOURCE_VARIABLE, prepare_run
 from tests.airflow.contexts import task_context
 
 
@@ -115,7 +115,7 @@ def shop_database(tmp_path):
 
 
 def test_a_login_comes_from_a_connection_and_nothing_of_it_is_shown(
-    shop_database, warehouse, connect, context
+    shop_database, warehouse, connect, context, tmp_path
 ):
     connect("shop_db", conn_type="postgres", login="reader", password="hush-hush")
     task = land(jdbc_url=shop_database, jdbc_table="orders", jdbc_conn_id="shop_db", create=True)
@@ -124,12 +124,10 @@ def test_a_login_comes_from_a_connection_and_nothing_of_it_is_shown(
 
     assert request.source_options == {"user": "reader", "password": "hush-hush"}
     assert "hush-hush" not in repr({name: getattr(task, name) for name in task.template_fields})
-    with prepared_run(
-        "ingest", request, name="n", result_folder=None, is_driver_elsewhere=False
-    ) as work:
-        assert "hush-hush" not in json.dumps(work.words)
-        assert json.loads(work.environment[SOURCE_VARIABLE])["password"] == "hush-hush"
-        assert work.words[-2:] == ["--source-options-env", SOURCE_VARIABLE]
+    work = prepare_run("ingest", request, folder=str(tmp_path), name="n")
+    assert "hush-hush" not in json.dumps(work.words)
+    assert json.loads(work.environment[SOURCE_VARIABLE])["password"] == "hush-hush"
+    assert work.words[-2:] == ["--source-options-env", SOURCE_VARIABLE]
 
 
 SHOWN = pytest.mark.parametrize(

@@ -26,13 +26,7 @@ from airflow_provider_lake.operators.ingest import LakeIngestOperator
 from airflow_provider_lake.operators.tag import LakeTagOperator
 from spark_jobs.runtime.job import PartlyFailedError
 from tests.airflow.contexts import task_context
-
-AS_SPARK_DOES = """
-import os, sys
-words = sys.argv[1:]
-script = next(i for i, word in enumerate(words) if word.endswith(".py"))
-os.execv(sys.executable, [sys.executable, *words[script:]])
-"""
+from tests.airflow.deferred import AS_SPARK_DOES
 
 
 @pytest.fixture

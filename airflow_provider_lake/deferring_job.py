@@ -1,0 +1,200 @@
+"""The part of job operators that defers them: the work runs in a process that needs no worker."""
+
+from __future__ import annotations
+
+import json
+import logging
+import signal
+import sys
+import time
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from airflow_provider_lake.compat import AirflowException, AirflowTaskTimeout
+from airflow_provider_lake.job import LakeJobMixin
+from airflow_provider_lake.links import SPARK_KEY
+from airflow_provider_lake.spark.arguments import LakeSparkArguments
+from airflow_provider_lake.spark.markers import JobOutput
+
+if TYPE_CHECKING:
+    from airflow.sdk import Context
+
+    from airflow_provider_lake.supervised.deferral import Deferral
+    from airflow_provider_lake.supervised.run_folder import Ending, RunFolder
+    from spark_jobs.job_requests.common import JobRequest
+    from spark_jobs.runtime.job import JobResult
+
+__all__ = ["DeferringJob"]
+
+_LOOK_SECONDS = 1.0
+_log = logging.getLogger(__name__)
+
+
+class DeferringJob(LakeJobMixin, LakeSparkArguments):
+    """Runs the work of a deferrable task in a supervised process, and returns its result later."""
+
+    if TYPE_CHECKING:
+        deferrable: bool
+        result_folder: str | None
+
+    is_on_spark = False
+    """True once this attempt has started Spark."""
+    _supervised: RunFolder | None = None
+    """The folder of the process that this attempt has started, or waits for."""
+    _keeps_slot = False
+
+    def execute_complete(self, context: Context, event: Mapping[str, Any]) -> Any:
+        """Return the result of the process that the trigger has waited for."""
+        with self._guarded():
+            self._take_rendered()
+            result = self._resumed(self._request(context), context, event["status"])
+        return self._finish(result, context)
+
+    def on_kill(self) -> None:
+        """End the process of this task, also between its start and the deferral."""
+        if self._supervised is not None:
+            from airflow_provider_lake.supervised.start import PATIENCE_SECONDS
+
+            self._supervised.end(PATIENCE_SECONDS)
+        super().on_kill()
+
+    @abstractmethod
+    def _result_of_process(
+        self,
+        reported: JobResult | None,
+        failure: AirflowException | None,
+        output: JobOutput,
+        request: JobRequest,
+    ) -> JobResult:
+        """Return the result of a process that has ended, or raise its failure."""
+
+    def _run_name(self, context: Context) -> str:
+        """Return the name of the work, the same for every attempt of the task."""
+        return f"{self.job}.{self._commit_user(context)}"
+
+    def _deferral(self, request: JobRequest, context: Context) -> Deferral | None:
+        """Return the process to wait for; None, with a reason in the log, if no trigger can wait.
+
+        Defers at once if an earlier attempt has started the process for the same request. A cleared
+        task is another request.
+        """
+        if not self.deferrable or self._keeps_slot:
+            return None
+        from airflow_provider_lake.spark.run import open_text
+        from airflow_provider_lake.supervised.deferral import Deferral, reason_to_keep_the_slot
+
+        reason = reason_to_keep_the_slot()
+        if reason is None:
+            asked = json.dumps([open_text(request), context["dag_run"].clear_number])
+            try:
+                deferral = Deferral(self, self._run_name(context), asked)
+            except PermissionError as refused:
+                reason = str(refused)
+            else:
+                if self.durable is not False:
+                    deferral.rejoin()
+                return deferral
+        _log.info("the task keeps its slot: %s", reason)
+        return None
+
+    @contextmanager
+    def _work_folder(self, deferral: Deferral | None) -> Iterator[str]:
+        """Yield a private directory, which is deleted afterwards unless the task is deferred."""
+        if deferral is None:
+            with TemporaryDirectory(prefix="lake-task-") as folder:
+                yield folder
+            return
+        deferral.make_room()
+        self._supervised = deferral.folder
+        yield str(deferral.folder.path)
+
+    def _defer_python(self, deferral: Deferral, request: JobRequest, context: Context) -> NoReturn:
+        """Run the job in a Python process of its own, and defer."""
+        from airflow_provider_lake.spark.run import prepare_run
+        from spark_jobs.runtime.log_lines import LOG_LEVEL_VARIABLE
+
+        with self._work_folder(deferral) as folder:
+            work = prepare_run(self.job, request, folder=folder, name=self._run_name(context))
+            level = logging.getLevelName(logging.getLogger().getEffectiveLevel())
+            own = {"LAKE_WATCH_PARENT": "1", LOG_LEVEL_VARIABLE: level}
+            deferral.start([*self._program(), *work.words], {**work.environment, **own})
+
+    def _program(self) -> list[str]:
+        """Return the words that start the job in Python."""
+        return [sys.executable, "-P", "-m", f"spark_jobs.{self.job}"]
+
+    def _resumed(self, request: JobRequest, context: Context, status: str) -> JobResult:
+        from airflow_provider_lake.supervised.run_folder import RunFolder
+        from airflow_provider_lake.triggers.process import ELSEWHERE, TIMED_OUT
+
+        folder = RunFolder.named(self._run_name(context))
+        if folder.process is None:
+            _log.warning(
+                "this machine does not know the process of this task: it was restarted, or is "
+                "another one. The task works in its slot; it commits nothing a second time"
+            )
+            self._keeps_slot = True
+            return self._run(request, context)
+        self._supervised = folder
+        if status == ELSEWHERE:
+            _log.info("the task keeps its slot: the triggerer cannot see its process")
+            self._wait_for(folder)
+        elif status == TIMED_OUT:
+            folder.remove()
+            raise AirflowTaskTimeout(
+                f"the process of task {self.task_id!r} was ended after execution_timeout "
+                f"({self.execution_timeout})"
+            )
+        return self._concluded(folder, request, context)
+
+    def _wait_for(self, folder: RunFolder) -> None:
+        from airflow_provider_lake.supervised.output import OutputLog
+
+        output = OutputLog(folder, JobOutput())
+        with self._working_here():
+            while folder.is_running:
+                folder.renew()
+                output.log_new()
+                time.sleep(_LOOK_SECONDS)
+
+    def _concluded(self, folder: RunFolder, request: JobRequest, context: Context) -> JobResult:
+        """Return the result of a process that has ended, and delete its folder."""
+        from airflow_provider_lake.spark.run import prepare_run
+        from airflow_provider_lake.supervised.output import OutputLog
+
+        self.is_on_spark = request.engine == "spark"
+        output = JobOutput(on_spark=partial(context["ti"].xcom_push, SPARK_KEY))
+        log = OutputLog(folder, output)
+        log.log_new(is_over=True)
+        work = prepare_run(
+            self.job,
+            request,
+            folder=str(folder.path),
+            name=self._run_name(context),
+            result_folder=self.result_folder,
+        )
+        how = _unsuccessful(folder.ending)
+        failure = how and AirflowException(f"the process of job {self.job!r} {how}{log.tail}")
+        try:
+            return self._result_of_process(
+                output.result or work.result(), failure or None, output, request
+            )
+        finally:
+            folder.remove()
+
+
+def _unsuccessful(ending: Ending | None) -> str | None:
+    """Return how a process has ended; None if it has succeeded."""
+    if ending is None:
+        return "was killed together with its supervisor"
+    if ending.why == "lease":
+        return "was ended because no triggerer has asked for it: check that a triggerer runs"
+    if ending.why == "asked":
+        return "was ended by a request that did not come from this attempt"
+    if ending.exit_code < 0:
+        return f"was killed by {signal.Signals(-ending.exit_code).name}"
+    return f"ended with exit code {ending.exit_code}" if ending.exit_code else None

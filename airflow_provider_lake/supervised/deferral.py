@@ -1,0 +1,75 @@
+"""Defers a task while its work runs in a supervised process on this machine."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import time
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, NoReturn
+
+from airflow_provider_lake.supervised.host import this_host, triggerer_is_here
+from airflow_provider_lake.supervised.run_folder import RunFolder
+from airflow_provider_lake.supervised.start import is_rejoinable, make_room, start_supervised
+
+if TYPE_CHECKING:
+    from airflow.sdk import BaseOperator
+
+__all__ = ["Deferral", "reason_to_keep_the_slot"]
+
+_COMPLETE = "execute_complete"
+_log = logging.getLogger(__name__)
+
+
+def reason_to_keep_the_slot() -> str | None:
+    """Return the reason why no trigger can wait for a process of this machine; None if one can."""
+    if this_host() is None:
+        return "this system has no /proc, so a trigger could confuse two processes"
+    if not triggerer_is_here():
+        return "no triggerer runs on this machine, so no trigger could see its process"
+    return None
+
+
+class Deferral:
+    """The one process of a task, found by a name that all attempts share."""
+
+    def __init__(self, task: BaseOperator, name: str, asked: str) -> None:
+        self.folder = RunFolder.named(name)
+        self._task = task
+        self._asked = hashlib.sha256(asked.encode()).hexdigest()
+
+    def rejoin(self) -> None:
+        """Defer the task again if its process runs for the same request, or has succeeded."""
+        if not is_rejoinable(self.folder, self._asked):
+            return
+        _log.info(
+            "process %s of an earlier attempt is at this work: the task waits for it",
+            self.folder.process and self.folder.process.pid,
+        )
+        self._defer()
+
+    def make_room(self) -> None:
+        """Create the folder of a new process; end the process of an earlier attempt."""
+        make_room(self.folder, self._asked)
+
+    def start(self, command: Sequence[str], environment: Mapping[str, str]) -> NoReturn:
+        """Start the process and defer the task."""
+        start_supervised(self.folder, command, environment)
+        self._defer()
+
+    def _defer(self) -> NoReturn:
+        from airflow_provider_lake.triggers.process import LakeProcessTrigger
+
+        process, host, limit = self.folder.process, this_host(), self._task.execution_timeout
+        if process is None or host is None:
+            raise FileNotFoundError(f"the record of the process in {self.folder.path} is missing")
+        trigger = LakeProcessTrigger(
+            folder=str(self.folder.path),
+            pid=process.pid,
+            started=process.started,
+            host=host,
+            ends_at=None if limit is None else time.time() + limit.total_seconds(),
+        )
+        _log.info("the task waits for process %s without a worker", process.pid)
+        self._task.defer(trigger=trigger, method_name=_COMPLETE)
+        raise AssertionError("defer() always raises")

@@ -1,0 +1,38 @@
+"""The machine of a process, and the triggerer that could wait for it."""
+
+from __future__ import annotations
+
+import os
+import socket
+from pathlib import Path
+
+__all__ = ["this_host", "triggerer_is_here"]
+
+_BOOT = Path("/proc/sys/kernel/random/boot_id")
+
+
+def this_host() -> str | None:
+    """Return a name for all processes that see each other: host, boot and container.
+
+    It is None on a system without ``/proc``, where two processes can be confused.
+    """
+    try:
+        return " ".join(
+            (socket.gethostname(), _BOOT.read_text().strip(), os.readlink("/proc/self/ns/pid"))
+        )
+    except OSError:
+        return None
+
+
+def triggerer_is_here() -> bool:
+    """Return True if a process of ``airflow triggerer`` runs on this machine."""
+    import psutil
+
+    return any(_is_triggerer(each.info["cmdline"]) for each in psutil.process_iter(["cmdline"]))
+
+
+def _is_triggerer(words: list[str] | None) -> bool:
+    return any(
+        word == "triggerer" and before.rpartition("/")[2] == "airflow"
+        for before, word in zip(words or (), (words or ())[1:], strict=False)
+    )

@@ -1,0 +1,49 @@
+"""The id of a process that no later process can have: its number, and when it started."""
+
+from __future__ import annotations
+
+import os
+import signal
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+__all__ = ["ProcessId"]
+
+# Positions in /proc/<pid>/stat, counted behind the name of the program.
+_STATE, _STARTED = 0, 19
+_OVER = ("Z", "X")
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessId:
+    """One process of this machine, also after Linux has reused its number."""
+
+    pid: int
+    started: int
+    """The start, in ticks since the boot of the machine."""
+
+    @classmethod
+    def of(cls, pid: int) -> ProcessId:
+        """Return the id of a running process."""
+        return cls(pid, int(_stat(pid)[_STARTED]))
+
+    @property
+    def is_running(self) -> bool:
+        """True while the process runs; a process that waits to be reaped does not."""
+        try:
+            found = _stat(self.pid)
+        except (FileNotFoundError, ProcessLookupError):
+            return False
+        return int(found[_STARTED]) == self.started and found[_STATE] not in _OVER
+
+    def ask_to_end(self) -> None:
+        """Send SIGTERM, unless the process has ended."""
+        if self.is_running:
+            with suppress(ProcessLookupError):
+                os.kill(self.pid, signal.SIGTERM)
+
+
+def _stat(pid: int) -> list[str]:
+    # The name of a program may hold spaces and brackets.
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()

@@ -1,0 +1,180 @@
+"""The directory of a supervised process: everything that its task needs to find it again.
+
+==================  ========================================================================
+file                content
+==================  ========================================================================
+``asked``           the digest of the request; a task rejoins only a process with its own
+``process``         the id of the supervisor, and its host
+``lease``           empty; its time is the last time that a task or a trigger asked
+``output``          the output of the command
+``logged``          the number of bytes of the output that are in the task's log
+``<name>.json``     the result of the job
+``ended``           the exit code of the command, and why the supervisor has ended it
+==================  ========================================================================
+
+Only the standard library is used, because the supervisor imports this module.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import stat
+import tempfile
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+from airflow_provider_lake.supervised.host import this_host
+from airflow_provider_lake.supervised.process_id import ProcessId
+
+__all__ = ["Ending", "RunFolder", "Why"]
+
+Why: TypeAlias = Literal["asked", "lease"]
+
+_ABANDONED_SECONDS = 24 * 3600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """The end of a command."""
+
+    exit_code: int
+    why: Why | None = None
+    """The reason of the supervisor to end the command; None if it ended by itself."""
+
+
+class RunFolder:
+    """The directory of one process; only its user can read it."""
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        self.output = self.path / "output"
+        self._lease = self.path / "lease"
+
+    @classmethod
+    def named(cls, name: str) -> RunFolder:
+        """Return the directory of a task on this machine, by the name that all its attempts share.
+
+        Raises ``PermissionError`` if another user may write to the directory above it.
+        """
+        return cls(_root() / name)
+
+    @property
+    def exists(self) -> bool:
+        """True if this process can see the directory."""
+        return self._lease.exists()
+
+    def create(self, asked: str) -> None:
+        """Create the directory for a new process; remove those that were abandoned long ago."""
+        _remove_abandoned(self.path.parent)
+        self.path.mkdir(mode=0o700)
+        self._write("asked", asked)
+        self.renew()
+
+    def remove(self) -> None:
+        """Delete the directory."""
+        shutil.rmtree(self.path, ignore_errors=True)
+
+    @property
+    def asked(self) -> str | None:
+        """The digest of the request of the process."""
+        found: str | None = self._read("asked")
+        return found
+
+    @property
+    def process(self) -> ProcessId | None:
+        """The supervisor; None if none was started, or not on this host since it was booted."""
+        found = self._read("process")
+        if found is None or found["host"] != this_host():
+            return None
+        return ProcessId(found["pid"], found["started"])
+
+    def record_process(self, process: ProcessId) -> None:
+        """Record the supervisor."""
+        known = {"pid": process.pid, "started": process.started, "host": this_host()}
+        self._write("process", known)
+
+    @property
+    def is_running(self) -> bool:
+        """True while the supervisor runs."""
+        process = self.process
+        return process is not None and process.is_running
+
+    @property
+    def ending(self) -> Ending | None:
+        """The end of the command; None if it still runs, or its supervisor was killed."""
+        found = self._read("ended")
+        return None if found is None else Ending(found["exit_code"], found["why"])
+
+    def record_ending(self, ending: Ending) -> None:
+        """Record the end of the command."""
+        self._write("ended", {"exit_code": ending.exit_code, "why": ending.why})
+
+    @property
+    def logged(self) -> int:
+        """The number of bytes of the output that are in the task's log."""
+        return self._read("logged") or 0
+
+    def record_logged(self, count: int) -> None:
+        """Record the bytes that were logged."""
+        self._write("logged", count)
+
+    def renew(self) -> None:
+        """Ask for the process for another while."""
+        with suppress(FileNotFoundError):  # the task was killed, and its folder deleted
+            self._lease.touch()
+
+    @property
+    def renewed(self) -> int | None:
+        """The last time that a task or a trigger asked; None if the directory was deleted."""
+        try:
+            return self._lease.stat().st_mtime_ns
+        except FileNotFoundError:
+            return None
+
+    def end(self, patience_seconds: float) -> bool:
+        """Ask the supervisor to end its command, and wait; return False if it still runs."""
+        process = self.process
+        if process is None:
+            return True
+        process.ask_to_end()
+        end = time.monotonic() + patience_seconds
+        while process.is_running:
+            if time.monotonic() >= end:
+                return False
+            time.sleep(0.05)
+        return True
+
+    def _read(self, name: str) -> Any:
+        try:
+            return json.loads((self.path / name).read_text("utf-8"))
+        except FileNotFoundError:
+            return None
+
+    def _write(self, name: str, value: Any) -> None:
+        """Write a file as a whole, because other processes read it at any time."""
+        fresh = self.path / f"{name}.new"
+        fresh.write_text(json.dumps(value), "utf-8")
+        fresh.rename(self.path / name)
+
+
+def _root() -> Path:
+    root = Path(tempfile.gettempdir(), f"lake-tasks-{os.getuid()}")
+    root.mkdir(mode=0o700, exist_ok=True)
+    found = root.lstat()
+    is_ours = stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid()
+    if not is_ours or found.st_mode & 0o022:
+        raise PermissionError(f"another user may write to {root}: delete it")
+    return root
+
+
+def _remove_abandoned(root: Path) -> None:
+    for each in map(RunFolder, root.iterdir()):
+        with suppress(OSError, ValueError):
+            age = time.time() - each.path.stat().st_mtime
+            if age > _ABANDONED_SECONDS and not each.is_running:
+                each.remove()

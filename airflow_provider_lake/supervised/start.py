@@ -1,0 +1,61 @@
+"""Starts a supervised process, or rejoins the one that an earlier attempt has started."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+
+from airflow_provider_lake.compat import AirflowException
+from airflow_provider_lake.supervised import supervise
+from airflow_provider_lake.supervised.run_folder import RunFolder
+
+__all__ = ["LEASE_SECONDS", "PATIENCE_SECONDS", "is_rejoinable", "make_room", "start_supervised"]
+
+LEASE_SECONDS = 300.0
+"""The seconds after which a process ends that no trigger and no task asks for.
+
+A triggerer that is restarted should be back within this time.
+"""
+PATIENCE_SECONDS = supervise.GRACE_SECONDS + 5.0
+"""The seconds within which a process should end that was asked to."""
+
+_DONE, _NOTHING_TO_DO = 0, 10
+
+
+def is_rejoinable(folder: RunFolder, asked: str) -> bool:
+    """Return True if a process for the same request runs, or has succeeded."""
+    if folder.asked != asked:
+        return False
+    ending = folder.ending
+    return folder.is_running if ending is None else ending.exit_code in (_DONE, _NOTHING_TO_DO)
+
+
+def make_room(folder: RunFolder, asked: str) -> None:
+    """Create the folder for a new process; end and forget the process of an earlier attempt."""
+    if not folder.end(PATIENCE_SECONDS):
+        raise AirflowException(
+            f"process {folder.process} of an earlier attempt still runs, although it was asked to "
+            "end: a retry looks again"
+        )
+    folder.remove()
+    folder.create(asked)
+
+
+def start_supervised(
+    folder: RunFolder, command: Sequence[str], environment: Mapping[str, str]
+) -> None:
+    """Start a command that outlives this process, for as long as the lease is renewed."""
+    words = [sys.executable, "-P", "-m", supervise.__name__, str(folder.path), str(LEASE_SECONDS)]
+    started = subprocess.run(
+        [*words, *command],
+        env={**os.environ, **environment},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if started.returncode != 0:
+        said = started.stderr or folder.output.read_text("utf-8", "replace")
+        raise AirflowException(f"the supervised process could not be started: {said.strip()}")

@@ -1,0 +1,119 @@
+"""Waits for a supervised process on this machine, and ends it when its task is killed."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import AsyncIterator
+from typing import Any
+
+from airflow.triggers.base import BaseTrigger, TriggerEvent
+
+from airflow_provider_lake.spark.markers import JobOutput
+from airflow_provider_lake.supervised.host import this_host
+from airflow_provider_lake.supervised.output import OutputLog
+from airflow_provider_lake.supervised.process_id import ProcessId
+from airflow_provider_lake.supervised.run_folder import RunFolder
+from airflow_provider_lake.supervised.start import PATIENCE_SECONDS
+
+__all__ = ["ELSEWHERE", "ENDED", "TIMED_OUT", "LakeProcessTrigger"]
+
+ENDED = "ended"
+ELSEWHERE = "elsewhere"
+TIMED_OUT = "timed_out"
+
+_log = logging.getLogger(__name__)
+
+
+class LakeProcessTrigger(BaseTrigger):
+    """Fires once, when a process has ended; its result is in the folder.
+
+    The payload is ``{"status": …}``: ``ended``, ``timed_out`` if the trigger has ended the process
+    at ``ends_at``, or ``elsewhere`` if the triggerer cannot see the process: it runs on another
+    machine, in another container, or as another user.
+    """
+
+    def __init__(
+        self,
+        *,
+        folder: str,
+        pid: int,
+        started: int,
+        host: str,
+        ends_at: float | None = None,
+        poll_interval: float = 1.0,
+    ) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.folder = folder
+        self.pid = pid
+        self.started = started
+        self.host = host
+        self.ends_at = ends_at
+        self.poll_interval = poll_interval
+
+    def serialize(self) -> tuple[str, dict[str, Any]]:
+        """Return the class path, and the arguments with which the triggerer builds this trigger."""
+        return f"{type(self).__module__}.{type(self).__qualname__}", {
+            "folder": self.folder,
+            "pid": self.pid,
+            "started": self.started,
+            "host": self.host,
+            "ends_at": self.ends_at,
+            "poll_interval": self.poll_interval,
+        }
+
+    async def run(self) -> AsyncIterator[TriggerEvent]:
+        """Look at the process at each interval; every call that blocks runs in a thread."""
+        run = _Run(RunFolder(self.folder), ProcessId(self.pid, self.started), self.ends_at)
+        status = ELSEWHERE
+        if await asyncio.to_thread(self._sees, run.folder):
+            while (found := await asyncio.to_thread(run.look)) is None:
+                await asyncio.sleep(self.poll_interval)
+            status = found
+        yield TriggerEvent({"status": status})  # type: ignore[no-untyped-call]
+
+    async def on_kill(self) -> None:
+        """End the process of a task that a user has cleared or marked; from Airflow 3.3 on."""
+        folder = RunFolder(self.folder)
+        if not await asyncio.to_thread(self._sees, folder):
+            _log.warning(
+                "process %s was started on another machine or by another user: it ends by itself "
+                "once its lease is over, within five minutes",
+                self.pid,
+            )
+            return
+        is_over = await asyncio.to_thread(folder.end, PATIENCE_SECONDS)
+        if is_over:
+            await asyncio.to_thread(folder.remove)
+            _log.info("ended process %s, because its task was cleared or marked", self.pid)
+        else:
+            _log.warning("process %s still runs although it was asked to end", self.pid)
+
+    def _sees(self, folder: RunFolder) -> bool:
+        if self.host != this_host():
+            return False
+        try:
+            return folder.process == ProcessId(self.pid, self.started)
+        except PermissionError:
+            return False
+
+
+class _Run:
+    """The watch over one process."""
+
+    def __init__(self, folder: RunFolder, process: ProcessId, ends_at: float | None) -> None:
+        self.folder, self._process, self._ends_at = folder, process, ends_at
+        self._output = OutputLog(folder, JobOutput())
+
+    def look(self) -> str | None:
+        """Renew the lease and log the new output; return the status once the process has ended."""
+        is_over = not self._process.is_running
+        self._output.log_new()
+        if is_over:
+            return ENDED
+        if self._ends_at is not None and time.time() >= self._ends_at:
+            self.folder.end(PATIENCE_SECONDS)
+            return TIMED_OUT
+        self.folder.renew()
+        return None
