@@ -73,25 +73,33 @@ def changes_of_task(task: OneTask) -> TaskChanges:
     connection_id = str(subject.get("lake_conn_id") or LakeHook.default_conn_name)
     events = _events_by_table(task)
     if "table" in subject:
-        named = (connection_id, str(subject["table"]))
-        events = {named: events.get(named, [])}
+        own = (connection_id, str(subject["table"]))
+        tables = [_changes_in(task, *own, events.get(own, []), result)]
+    else:
+        tables = [_changes_in(task, *table, events[table], None) for table in events]
     return TaskChanges(
         task=task,
         connection_id=connection_id,
         database=str(subject["database"]) if "database" in subject else None,
         result=result,
-        tables=[_changes_in(task, *table, payloads, result) for table, payloads in events.items()],
+        tables=tables,
     )
 
 
 def _events_by_table(task: OneTask) -> dict[tuple[str, str], list[Mapping[str, Any]]]:
-    """Return the payloads of the task's asset events by connection and table."""
+    """Return the snapshots that the task's asset events name, by connection and table."""
     found: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
     for uri, payload in events_of(task):
+        last, before = payload.get("snapshot_id"), payload.get("previous_snapshot_id")
+        if type(last) is not int:
+            continue
         with suppress(ValueError):  # a URI that was stored before its form was checked
             address = address_of(uri)
-            if type(payload.get("snapshot_id")) is int:
-                found.setdefault((address.lake_conn_id, address.name), []).append(payload)
+            named = {
+                "snapshot_id": last,
+                "previous_snapshot_id": before if type(before) is int else last - 1,
+            }
+            found.setdefault((address.lake_conn_id, address.name), []).append(named)
     return found
 
 
@@ -100,17 +108,21 @@ def _changes_in(
     connection_id: str,
     name: str,
     payloads: Sequence[Mapping[str, Any]],
-    result: Mapping[str, Any],
+    result: Mapping[str, Any] | None,
 ) -> TableChanges:
+    """Return the snapshots that asset events and the result name; ``result`` is None if it is of
+    no table.
+    """
+    named = [*payloads, *([] if result is None else [result])]
     table = lake_of_dag(connection_id, task.dag_id).table(name)
     user = commit_user(task, name)
-    ranges = [_positions(table, each) for each in payloads or [result]]
-    positions = {each.number: each for positions in ranges for each in positions}
-    found = {number: table.snapshot(each) for number, each in sorted(positions.items())}
+    positions = {each.number: each for one in named for each in _positions(table, one)}
+    newest = sorted(positions.items())[-_LOOKED_BACK:]
+    found = {number: table.snapshot(each) for number, each in newest}
     kept = [each for each in found.values() if each is not None]
     mine = [each for each in kept if without_suffix(each.commit_user) == user]
     is_by_event = bool(payloads) and not mine
-    shown = kept if is_by_event else mine
+    shown = _announced(kept, payloads) if is_by_event else mine
     return TableChanges(
         connection_id=connection_id,
         table=name,
@@ -119,8 +131,20 @@ def _changes_in(
         is_by_event=is_by_event,
         counts_rows=counts_rows(table),
         looked_at=len(kept),
-        expired=_expired(found, [*payloads, result]),
+        expired=_expired(found, named),
     )
+
+
+def _announced(
+    snapshots: Sequence[Snapshot], payloads: Sequence[Mapping[str, Any]]
+) -> list[Snapshot]:
+    """Return the snapshots in the ranges that asset events name."""
+
+    return [
+        each
+        for each in snapshots
+        if any(one["previous_snapshot_id"] < each.id <= one["snapshot_id"] for one in payloads)
+    ]
 
 
 def _changes(table: Table, snapshots: Sequence[Snapshot]) -> tuple[SnapshotChange, ...]:

@@ -9,6 +9,7 @@ import pytest
 
 import lakeformat as lake
 from airflow_provider_lake.identity import commit_user
+from airflow_provider_lake.page import task as page_of_task
 from airflow_provider_lake.page.task_result import report_facts
 from spark_jobs import expire_snapshots
 from tests.airflow.conftest import DAGS, TEST_DAGS
@@ -166,6 +167,41 @@ def test_a_task_that_replaces_a_partition_shows_its_snapshot(ask, warehouse, tmp
     assert "Snapshot 1 OVERWRITE" in found
     assert "dt=2024-01-31 1 2" in found
     assert "Snapshot 2" not in found
+
+
+def test_a_cleared_task_that_failed_shows_its_first_commit_and_the_one_before_the_failure(
+    ask, orders, said, monkeypatch
+):
+    """A clear removes XComs and keeps asset events; the failed try has sent none."""
+    user = commit_user(TASK, "shop.orders")
+    for identifier, writer in enumerate((user, "somebody", user), start=1):
+        rows = pa.table({"id": [identifier], "item": ["tea"]})
+        orders.write(rows, commit=lake.CommitId(writer, identifier))
+    said["lake_table"] = {"table": "shop.orders"}
+    first = {"snapshot_id": 1, "previous_snapshot_id": 0}
+    monkeypatch.setattr(page_of_task, "events_of", lambda task: [("lake://shop/orders", first)])
+
+    found = words(ask(TASK_PATH))
+
+    assert "Snapshot 1 APPEND" in found
+    assert "Snapshot 3 APPEND" in found
+    assert "Snapshot 2" not in found
+
+
+def test_an_asset_event_shows_no_snapshot_beside_its_own(ask, orders, said, monkeypatch):
+    """The newest snapshots are searched as well, because the task has no result yet."""
+    for number in range(3):
+        write(orders, number, user=f"writer-{number}")
+    said["lake_table"] = {"table": "shop.orders"}
+    sent = {"snapshot_id": 2, "previous_snapshot_id": "odd"}
+    monkeypatch.setattr(page_of_task, "events_of", lambda task: [("lake://shop/orders", sent)])
+
+    found = words(ask(TASK_PATH))
+
+    assert "Snapshot 2 APPEND" in found
+    assert "The task sent an asset event for 1 snapshot." in found
+    assert "Snapshot 1 " not in found
+    assert "Snapshot 3 " not in found
 
 
 def test_an_xcom_does_not_replace_the_asset_event_of_a_task(ask, orders, said):
