@@ -3,14 +3,14 @@
 In the first part a table is created, written twice, inspected and read back, in a few seconds. Then
 Airflow starts on this machine (SQLite, no network but loopback). It ingests the changes of a shop,
 compacts and expires, and the asset event of one DAG starts another. Everything ends with the
-command.
+command. All tables are in one warehouse.
 """
 
 from __future__ import annotations
 
-import argparse
 import fcntl
 import os
+import shlex
 import shutil
 import signal
 import subprocess
@@ -23,6 +23,7 @@ from types import FrameType
 
 import demo_airflow
 import pyarrow as pa
+from demo_arguments import DemoRequest, parse_demo
 from local_airflow import AirflowTroubleError
 
 import lakeformat as lake
@@ -33,7 +34,7 @@ DEFAULT_WAREHOUSE = Path(__file__).resolve().parent.parent / ".demo" / "warehous
 
 def main() -> int:
     """Run the demo; return 2 with one line if this machine cannot run it."""
-    asked = _arguments()
+    asked = parse_demo(sys.argv[1:])
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _leave)
     try:
@@ -41,7 +42,8 @@ def main() -> int:
             _tell(asked.warehouse or (asked.folder and asked.folder / "warehouse"))
             sys.stdout.flush()
             if asked.warehouse is None and not asked.quick:
-                demo_airflow.tell(_fresh_place(asked.folder), keep=asked.keep, engine=asked.engine)
+                place = _fresh_folder(asked.folder)
+                demo_airflow.tell(place, keep=asked.keep, engine=asked.engine)
     except KeyboardInterrupt:
         return _complain("interrupted: run the same command to start again", code=130)
     except BrokenPipeError:
@@ -81,39 +83,14 @@ def _tell(chosen: Path | None) -> None:
     _say("3. Write day 2 again, as a retried task would: nothing happens twice")
     again = orders.write(_days()[2], commit=lake.CommitId("demo", 2))
     print(f"   {again.reason}")
-    _say(f"4. The snapshots now (lake snapshots {TABLE})")
-    _run_lake("snapshots", TABLE, "--warehouse", str(warehouse))
+    _say("4. The snapshots now")
+    _run(demo_airflow.lake_command(warehouse, "snapshots", TABLE))
     _say("5. Read it back")
     print(orders.scan().to_pandas().to_string(index=False))
 
 
-def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="bin/demo", description=__doc__)
-    parser.add_argument(
-        "--warehouse",
-        type=Path,
-        help="a new or empty directory for the table of the first part (default: .demo/)",
-    )
-    parser.add_argument(
-        "--folder",
-        type=Path,
-        help="a new or empty directory for all files of the demo (default: .demo/)",
-    )
-    parser.add_argument("--quick", action="store_true", help="only the first part, without Airflow")
-    parser.add_argument(
-        "--keep", action="store_true", help="keep Airflow and its pages running until Ctrl-C"
-    )
-    parser.add_argument(
-        "--engine",
-        choices=("spark", "python"),
-        default="spark",
-        help="the engine that compacts in Airflow (default: spark, as local[2])",
-    )
-    return parser.parse_args()
-
-
 @contextmanager
-def _alone(asked: argparse.Namespace) -> Iterator[None]:
+def _alone(asked: DemoRequest) -> Iterator[None]:
     """Lock the demo's folder: a demo deletes what an earlier demo made, but not while that one
     runs.
     """
@@ -130,12 +107,13 @@ def _alone(asked: argparse.Namespace) -> Iterator[None]:
         yield
 
 
-def _fresh_place(chosen: Path | None) -> Path:
-    """Return an empty folder for Airflow and its tables; delete only what an earlier demo made."""
-    place = (chosen or DEFAULT_WAREHOUSE.parent).resolve() / "shop"
-    if chosen is None and place.exists():
-        _remove(place)
-    return place
+def _fresh_folder(chosen: Path | None) -> Path:
+    """Return the folder of the demo, without the Airflow and the files of an earlier demo."""
+    folder = (chosen or DEFAULT_WAREHOUSE.parent).resolve()
+    for made in (folder / "airflow", folder / "incoming"):
+        if chosen is None and made.exists():
+            _remove(made)
+    return folder
 
 
 def _fresh_warehouse(chosen: Path | None) -> Path:
@@ -174,8 +152,10 @@ def _rows(rows: list[tuple[int, str | None, str]]) -> pa.Table:
     return pa.table({"id": ids, "item": items, "price": exact})
 
 
-def _run_lake(*arguments: str) -> None:
-    subprocess.run([Path(sys.executable).with_name("lake"), *arguments], check=True)
+def _run(command: str) -> None:
+    """Run a command that the reader can type, too."""
+    print(f"   $ {command}", flush=True)
+    subprocess.run(shlex.split(command), check=True)
 
 
 def _say(sentence: str) -> None:

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
+import shlex
 import shutil
 import signal
+import sys
 import time
+import urllib.parse
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +20,7 @@ from lakeformat.types.count_text import counted
 
 HERE = Path(__file__).resolve().parent
 DAGS = HERE / "demo_dags"
-ORDERS, REVENUE = "shop.orders", "shop.revenue"
+ORDERS, REVENUE = "shop.web_orders", "shop.revenue"
 _PATIENCE_SECONDS = 600
 
 # The changes of the shop, file by file: op, id, item, price. Each file is one commit.
@@ -34,9 +38,9 @@ ROUNDS: tuple[tuple[str, ...], ...] = (
 
 
 def tell(place: Path, *, keep: bool, engine: str) -> None:
-    """Run the second part in ``place``, a directory of its own; with ``keep``, until Ctrl-C."""
-    warehouse = place / "warehouse"
-    shutil.rmtree(place / "airflow", ignore_errors=True)
+    """Run the second part in ``place``, the folder of the demo; with ``keep``, until Ctrl-C."""
+    warehouse, dags = place / "warehouse", place / "dags"
+    shutil.copytree(DAGS, dags, dirs_exist_ok=True)  # beside DAGs of the reader
     connection = {"conn_type": "lake", "extra": {"warehouse": str(warehouse)}}
     spark = {"conn_type": "spark", "host": "local[2]"}
     settings = {
@@ -44,20 +48,53 @@ def tell(place: Path, *, keep: bool, engine: str) -> None:
         "AIRFLOW_CONN_SPARK_DEFAULT": json.dumps(spark),
     }
     began = time.monotonic()
-    with LocalAirflow(place / "airflow", DAGS, settings=settings) as airflow:
-        _say(f"6. Start Airflow at {airflow.url}, only for this machine; this takes half a minute")
+    with LocalAirflow(place / "airflow", dags, settings=settings) as airflow:
+        _say(
+            f"6. Start Airflow at {airflow.url}, only for this machine; this takes a minute or two"
+        )
         airflow.wait_for_dags("demo_orders", "demo_revenue", seconds=_PATIENCE_SECONDS)
         print(f"   ready after {time.monotonic() - began:.0f} s")
         for number, files in enumerate(ROUNDS, start=1):
             _say(f"{number + 6}. Round {number}: {len(files)} files with changes of the shop")
-            _round(airflow, place, warehouse, number, engine)
-        _say(f"That took {time.monotonic() - began:.0f} s.")
+            run = _round(airflow, place, warehouse, number, engine)
+        _say(f"That took {time.monotonic() - began:.0f} s. Look at the tables:")
+        for table in (ORDERS, REVENUE):
+            print(f"   $ {lake_command(warehouse, 'snapshots', table)}")
         if keep:
-            _say(f"Airflow keeps running at {airflow.url} until Ctrl-C; tables: {warehouse}")
+            _say("Open these pages:")
+            for name, path in _pages(run).items():
+                print(f"   {name}: {airflow.url}/{path}")
+            print(f"\nAirflow reads DAGs from {dags}: put your own there.")
+            print(f"Airflow keeps running at {airflow.url} until Ctrl-C.", flush=True)
             _sleep_until_interrupted()
+        else:
+            _say("To look at Airflow's pages, and to try a DAG of your own: bin/demo --keep")
 
 
-def _round(airflow: LocalAirflow, place: Path, warehouse: Path, number: int, engine: str) -> None:
+def lake_command(warehouse: Path, *words: str) -> str:
+    """Return a command about the warehouse that works when it is typed in this folder."""
+    program = Path(sys.executable).with_name("lake")
+    return shlex.join([_from_here(program), "--warehouse", _from_here(warehouse), *words])
+
+
+def _from_here(path: Path) -> str:
+    """Return a path as short as it works in the working directory."""
+    beside = os.path.relpath(path)
+    return str(path) if beside.startswith("..") else beside
+
+
+def _pages(run: str) -> dict[str, str]:
+    """Return the pages worth a look, by what they show."""
+    task = f"dags/demo_orders/runs/{urllib.parse.quote(run)}/tasks/compact"
+    return {
+        "the health of the orders": f"plugin/lake/lake/table/lake_default?name={ORDERS}",
+        "the DAG": "dags/demo_orders",
+        "what a compaction changed, on the tab Lake snapshots": task,
+    }
+
+
+def _round(airflow: LocalAirflow, place: Path, warehouse: Path, number: int, engine: str) -> str:
+    """Run one round, and return its run of demo_orders."""
     incoming = place / "incoming" / f"round-{number}"
     incoming.mkdir(parents=True, exist_ok=True)
     for position, rows in enumerate(ROUNDS[number - 1]):
@@ -66,17 +103,26 @@ def _round(airflow: LocalAirflow, place: Path, warehouse: Path, number: int, eng
     print(f"   run demo_orders: land, compact (engine {engine}), expire", flush=True)
     run = airflow.run("demo_orders", conf, seconds=_PATIENCE_SECONDS)
     airflow.wait_for_runs("demo_revenue", number, seconds=_PATIENCE_SECONDS)
-    for moment in ("before", "after"):
-        found = airflow.result("demo_orders", run, f"health_{moment}")
-        print(f"   {moment:>6}: {_described(found['report'])}", flush=True)
+    for task in ("health_before", "compact", "expire", "health_after"):
+        done = _described(task, airflow.result("demo_orders", run, task))
+        print(f"   {task}: {done}", flush=True)
     catalog = lake.open_catalog(str(warehouse))
     print("   the orders now:")
     print(_table(catalog.table(ORDERS), "id"))
     print("   the revenue, updated by the DAG that the asset event started:")
     print(_table(catalog.table(REVENUE), "item"))
+    return run
 
 
-def _described(report: dict[str, Any]) -> str:
+def _described(task: str, result: dict[str, Any]) -> str:
+    """Return what a task did or found, in one sentence or two."""
+    report = result["report"]
+    if task == "expire":
+        return f"{counted(len(report['snapshots']), 'snapshot')} deleted: {result['reason']}"
+    return _health(report) if task.startswith("health") else str(result["reason"])
+
+
+def _health(report: dict[str, Any]) -> str:
     files = counted(report["files"]["files"], "file")
     snapshots = counted(report["snapshots"]["count"], "snapshot")
     why = f"\n           {report['reasons'][0]['finding']}" if report["reasons"] else ""

@@ -17,6 +17,7 @@ from typing import NoReturn
 
 import java
 import packages
+from demo_arguments import parse_demo
 from groups import INTEROP, SITE, Group, has_tests, parse_request
 from trouble import SetupError, explain_os_error
 
@@ -41,8 +42,10 @@ def main(arguments: Sequence[str]) -> int:
     """Run ``demo``, ``test`` or ``bench``; return 2 if the environment cannot be set up."""
     command, *rest = arguments
     signal.signal(signal.SIGTERM, stop)
-    # Refuse arguments that bin/test does not know, before a set-up that takes minutes.
+    # Refuse unknown arguments, and print the help, before a set-up that takes minutes.
     request = parse_request(rest) if command == "test" else None
+    if command == "demo":
+        parse_demo(rest)
     ours = packages.Environment(ROOT, ".venv", "requirements/tested.txt", True, gigabytes=3)
     try:
         if wants_help(rest) and not packages.is_ready(ours):

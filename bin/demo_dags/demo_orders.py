@@ -14,7 +14,7 @@ from airflow_provider_lake.operators.compact import LakeCompactOperator
 from airflow_provider_lake.operators.expire_snapshots import LakeExpireSnapshotsOperator
 from airflow_provider_lake.operators.health import LakeHealthOperator
 
-TABLE = "shop.orders"
+TABLE = "shop.web_orders"
 
 with DAG(
     "demo_orders",

@@ -1,6 +1,6 @@
 """Keeps the revenue per item up to date from changes of the orders.
 
-The event of the asset ``lake://shop/orders`` starts it.
+The event of the asset ``lake://shop/web_orders`` starts it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from airflow.sdk import DAG, get_current_context, task
 
 from airflow_provider_lake.assets.uri import lake_asset
 
-ORDERS, REVENUE = "shop.orders", "shop.revenue"
+ORDERS, REVENUE = "shop.web_orders", "shop.revenue"
 
 with DAG(
     "demo_revenue",

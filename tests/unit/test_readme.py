@@ -22,6 +22,7 @@ def without_moments(text: str) -> list[str]:
     """Lines without what differs from run to run: instants and the warehouse's directory."""
     text = re.sub(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3}Z", "<time>", text)
     text = re.sub(r"file://\S*/shop\.db", "<warehouse>/shop.db", text)
+    text = re.sub(r"\$ \S*lake --warehouse \S+", "$ lake --warehouse <warehouse>", text)
     return [line.rstrip() for line in text.strip().splitlines()]
 
 

@@ -16,6 +16,7 @@ from tests.unit.bootstrap.machine import FAKE_DEMO, FAKE_UV, ROOT, SYSTEM_PYTHON
 
 BIN_MODULES = (
     "demo",
+    "demo_arguments",
     "environment",
     "groups",
     "java",

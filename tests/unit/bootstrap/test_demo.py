@@ -33,6 +33,14 @@ def test_a_demo_that_cannot_write_says_so_in_one_line(tmp_path, name):
     assert "--warehouse" in line
 
 
+def test_a_command_that_the_demo_prints_can_be_typed(tmp_path):
+    shown = run_demo("--warehouse", str(tmp_path / "new"), stdout=subprocess.PIPE, cwd=ROOT)
+    _, _, after = shown.stdout.partition("   $ ")
+    command, *table = after.partition("\n\n")[0].splitlines()
+    typed = subprocess.run(command, shell=True, cwd=ROOT, capture_output=True, text=True)
+    assert typed.stdout.splitlines() == table
+
+
 def test_a_demo_that_nobody_reads_ends_with_one_line(tmp_path):
     read, write = os.pipe()
     os.close(read)
