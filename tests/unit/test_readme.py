@@ -1,4 +1,4 @@
-"""The README is true: its example runs, and its outputs are what the programs print."""
+"""The README and the guide of the library are true: examples run, and print the shown output."""
 
 from __future__ import annotations
 
@@ -8,14 +8,16 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parents[2]
-README = (ROOT / "README.md").read_text()
 LAKE = "from lakeformat.cli import main; main()"
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "120"}
 
 
-def blocks(kind: str) -> list[str]:
-    return re.findall(rf"^```{kind}\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
+def blocks(kind: str, page: str = "README.md") -> list[str]:
+    text = (ROOT / page).read_text()
+    return re.findall(rf"^```{kind}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
 
 
 def without_moments(text: str) -> list[str]:
@@ -26,12 +28,13 @@ def without_moments(text: str) -> list[str]:
     return [line.rstrip() for line in text.strip().splitlines()]
 
 
-def test_the_examples_print_what_the_readme_says(tmp_path):
+@pytest.mark.parametrize("page", ["README.md", "docs/library.md"])
+def test_the_examples_print_what_the_page_shows(page, tmp_path):
     """All of them in one go, and the commands after them, on the warehouse they have made."""
-    examples = [block for block in blocks("python") if "airflow" not in block]
+    examples = [block for block in blocks("python", page) if "airflow" not in block]
     shown = printed([sys.executable, "-c", "\n".join(examples)], tmp_path)
-    assert shown == "".join(blocks("text"))
-    for block in blocks("console"):
+    assert shown == "".join(blocks("text", page))
+    for block in blocks("console", page):
         for command, said in re.findall(r"^\$ (lake .*)\n((?:[^$].*\n)*)", block, re.MULTILINE):
             shown = printed([sys.executable, "-c", LAKE, *command.split()[1:]], tmp_path)
             assert without_moments(shown) == without_moments(said), command
