@@ -50,6 +50,7 @@ def get_provider_info() -> dict[str, Any]:
             {"name": name, "class-name": f"airflow_provider_lake.decorators.{name}.{name}_task"}
             for name in _DECORATORS
         ],
+        "notifications": ["airflow_provider_lake.notifications.health.LakeHealthNotifier"],
         "asset-uris": [_lake_assets()],
         "connection-types": [_lake_connection()],
         "extra-links": [

@@ -48,6 +48,7 @@ def _of_provider() -> Iterator[str]:
                 yield from (f"{module}.{name}" for name in _promised(module))
     for decorator in info["task-decorators"]:
         yield decorator["class-name"]
+    yield from info["notifications"]
 
 
 def _promised(module: str) -> list[str]:

@@ -42,6 +42,12 @@ def test_each_decorator_it_names_exists():
         assert callable(getattr(importlib.import_module(module), name))
 
 
+def test_each_notifier_it_names_exists():
+    for path in get_provider_info()["notifications"]:
+        module, _, name = path.rpartition(".")
+        assert callable(getattr(importlib.import_module(module), name))
+
+
 def test_it_is_found_through_the_package_metadata():
     [found] = [
         point

@@ -1,0 +1,1 @@
+"""Notifiers, for callbacks of tasks and DAGs, and for deadline alerts."""

@@ -1,0 +1,111 @@
+"""Sends the health of a table to people, through any notifier of Airflow."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from copy import copy
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from airflow.sdk import BaseNotifier
+
+from airflow_provider_lake.arguments import LakeArgumentError
+from airflow_provider_lake.notifications.sentence import occasion_of, table_health
+
+if TYPE_CHECKING:
+    from airflow.sdk import Context
+
+__all__ = ["LakeHealthNotifier"]
+
+_VARIABLE = "lake_health"
+_NO_TABLE = "its table is unknown: give LakeHealthNotifier the argument table"
+
+
+class LakeHealthNotifier(BaseNotifier):
+    """Reads the health of a table, and sends it through another notifier.
+
+    Templates of the other notifier may use ``{{ lake_health.sentence }}``: the task or the missed
+    deadline, the table, its verdict, score, and reasons with advice. ``lake_health`` also has the
+    members ``occasion``, ``table``, ``verdict``, ``score`` and ``reasons``. If the health cannot be
+    read, the sentence has the reason, and is sent all the same.
+
+    :param notifier: a notifier, such as
+        ``SmtpNotifier(to=..., subject="{{ lake_health.sentence }}")``. For a deadline alert, whose
+        arguments Airflow stores as JSON: the path of its class
+    :param notifier_args: with the path of a class: the arguments of that notifier
+    :param table: ``database.table``. Default: the table of the task whose callback this is
+    :param lake_conn_id: connection of type ``lake``. Default: that of the task, else
+        ``lake_default``
+    """
+
+    template_fields: Sequence[str] = ("table", "lake_conn_id")
+
+    def __init__(
+        self,
+        *,
+        notifier: BaseNotifier | str,
+        notifier_args: Mapping[str, Any] | None = None,
+        table: str | None = None,
+        lake_conn_id: str | None = None,
+        context: Context | None = None,
+    ) -> None:
+        super().__init__(context)
+        _refuse_no_notifier(notifier, notifier_args)
+        self.notifier = notifier
+        self.notifier_args = notifier_args
+        self.table = table
+        self.lake_conn_id = lake_conn_id
+
+    def notify(self, context: Context) -> None:
+        """Read the health, and send it; callbacks of tasks and DAGs call this."""
+        self._behind()(self._with_health(context))
+
+    async def async_notify(self, context: Context) -> None:
+        """Read the health, and send it; deadline alerts in the triggerer call this."""
+        context = await asyncio.to_thread(self._with_health, context)
+        behind = self._behind()
+        if type(behind).async_notify is BaseNotifier.async_notify:
+            await asyncio.to_thread(behind, context)
+        else:
+            behind.context = context
+            await behind
+
+    def _with_health(self, context: Context) -> Context:
+        task = context.get("task")
+        table = self.table or getattr(task, "table", None)
+        lake_conn_id = self.lake_conn_id or getattr(task, "lake_conn_id", None)
+        occasion = occasion_of(context)
+        if isinstance(table, str):
+            health = table_health(table, lake_conn_id)
+        else:
+            health = {"finding": _NO_TABLE}
+        found = {"table": table, **health, "occasion": occasion}
+        found["sentence"] = f"{occasion}: {health['finding']}."
+        self.log.info("%s", found["sentence"])
+        known: Any = context
+        return known | {_VARIABLE: found}  # type: ignore[no-any-return]
+
+    def _behind(self) -> BaseNotifier:
+        """Return the other notifier, as a copy: rendering its templates changes it."""
+        if isinstance(self.notifier, BaseNotifier):
+            return copy(self.notifier)
+        module, _, name = self.notifier.rpartition(".")
+        made: BaseNotifier = getattr(import_module(module), name)(**(self.notifier_args or {}))
+        return made
+
+
+def _refuse_no_notifier(notifier: object, arguments: Mapping[str, Any] | None) -> None:
+    """Refuse a value that is no notifier, when the DAG is parsed."""
+    if isinstance(notifier, BaseNotifier):
+        if arguments is not None:
+            raise LakeArgumentError(
+                "LakeHealthNotifier: argument 'notifier_args' needs the path of a class as "
+                "'notifier'; a notifier has its arguments already"
+            )
+        return
+    if not isinstance(notifier, str) or "." not in notifier:
+        raise LakeArgumentError(
+            "LakeHealthNotifier: argument 'notifier' must be a notifier such as "
+            f"SmtpNotifier(to=...), or the path of its class with 'notifier_args', got {notifier!r}"
+        )

@@ -1,0 +1,62 @@
+"""The words of a notification: what it is about, and the health of the table."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+from airflow_provider_lake.compat import AirflowException
+from airflow_provider_lake.hooks.lake import LakeHook
+
+__all__ = ["occasion_of", "table_health"]
+
+_log = logging.getLogger(__name__)
+
+
+def occasion_of(context: Mapping[str, Any]) -> str:
+    """Return the task, the missed deadline or the DAG run that a context is about."""
+    run = context.get("dag_run")
+    dag_id, run_id = (_member(run, name) for name in ("dag_id", "run_id"))
+    if (deadline := context.get("deadline")) is not None:
+        missed = _member(deadline, "deadline_time")
+        return f"DAG {dag_id}, run {run_id}, missed its deadline {missed}"
+    if (ti := context.get("ti")) is not None:
+        mapped = f", map index {ti.map_index}" if getattr(ti, "map_index", -1) >= 0 else ""
+        return f"Task {ti.task_id} of DAG {ti.dag_id}, run {ti.run_id}{mapped}"
+    return f"DAG {dag_id}, run {run_id}"
+
+
+def table_health(table: str, lake_conn_id: str | None) -> dict[str, Any]:
+    """Return verdict, score, reasons, and a finding of one sentence; or the reason why they are
+    unknown.
+    """
+    try:
+        report = LakeHook(lake_conn_id or LakeHook.default_conn_name).health(
+            table, time_travel=False
+        )
+    except Exception as reason:  # noqa: BLE001 - people must be notified in any case
+        _log.exception("the health of table %s cannot be read", table)
+        return {"finding": f"the health of table {table} is unknown: {_safe_text(reason)}"}
+    reasons = [str(each) for each in report.reasons]
+    why = "; ".join(reasons) or "no problems found"
+    verdict = str(report.verdict)
+    return {
+        "verdict": verdict,
+        "score": report.score,
+        "reasons": reasons,
+        "finding": f"table {table} is {verdict}, score {report.score} of 100: {why}",
+    }
+
+
+def _safe_text(reason: Exception) -> str:
+    """Return the class of an error, and its message if it certainly has no secrets."""
+    from lakeformat import LakeError
+
+    is_safe = isinstance(reason, LakeError | AirflowException)
+    return f"{type(reason).__name__}: {reason}" if is_safe else type(reason).__name__
+
+
+def _member(value: object, name: str) -> Any:
+    """Return a member of a run, which a deadline alert has as JSON."""
+    return value.get(name) if isinstance(value, Mapping) else getattr(value, name, None)
