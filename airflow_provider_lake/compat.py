@@ -32,6 +32,7 @@ except ImportError:  # Airflow 3.1
 
 if TYPE_CHECKING:
     from airflow.sdk import CronDataIntervalTimetable
+    from airflow.sdk.bases.decorator import determine_kwargs
     from airflow.sdk.plugins_manager import AirflowPlugin
 
 __all__ = [
@@ -44,6 +45,7 @@ __all__ = [
     "AirflowTimetableInvalid",
     "CronDataIntervalTimetable",
     "conf",
+    "determine_kwargs",
     "find_in_backend",
     "has_teams",
     "is_resolved_later",
@@ -55,6 +57,7 @@ __all__ = [
 _MOVED = {
     "AirflowPlugin": ("airflow.sdk.plugins_manager", "airflow.plugins_manager"),
     "CronDataIntervalTimetable": ("airflow.sdk", "airflow.timetables.interval"),
+    "determine_kwargs": ("airflow.sdk.bases.decorator", "airflow.utils.operator_helpers"),
 }
 
 
@@ -106,4 +109,4 @@ def metrics_sender() -> Any:
         from airflow.stats import Stats
 
         return Stats
-    return stats
+    return stats if hasattr(stats, "incr") else stats.Stats  # Airflow 3.2 has only the class

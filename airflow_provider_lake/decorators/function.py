@@ -170,7 +170,10 @@ class LakeFunctionOperator(LakeRepeatedMixin, DecoratedOperator):
         """Return all arguments of the call by name: those given, the table and Spark, and context
         values.
         """
-        return dict(self.determine_kwargs({**context, **self.op_kwargs, **ours}))
+        from airflow_provider_lake.compat import determine_kwargs
+
+        known = {**context, **self.op_kwargs, **ours}
+        return dict(determine_kwargs(self.python_callable, self.op_args, known))
 
 
 def lake_decorator(

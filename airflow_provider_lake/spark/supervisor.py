@@ -6,12 +6,10 @@ only when it sends something to the supervisor, which may take a job hours.
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-
-from airflow.sdk.execution_time import task_runner
-from airflow.sdk.execution_time.comms import CommsDecoder
 
 from spark_jobs.runtime.watchdog import watch_parent
 
@@ -38,5 +36,14 @@ def ending_with_the_supervisor() -> Iterator[None]:
 
 
 def _has_supervisor() -> bool:
-    """Return True if the task has a supervisor; a task of ``dag.test()`` has none."""
-    return isinstance(getattr(task_runner, "SUPERVISOR_COMMS", None), CommsDecoder)
+    """Return True if the task has a supervisor; a task of ``dag.test()`` has none.
+
+    Only the process of a task has loaded Airflow's task runner. Since Airflow 3.4 the runner loads
+    a hundred modules, which a DAG file must not pay for.
+    """
+    runner = sys.modules.get("airflow.sdk.execution_time.task_runner")
+    if runner is None:
+        return False
+    from airflow.sdk.execution_time.comms import CommsDecoder
+
+    return isinstance(getattr(runner, "SUPERVISOR_COMMS", None), CommsDecoder)

@@ -102,10 +102,13 @@ def ask(server):
     from airflow.api_fastapi.app import get_auth_manager
     from airflow.api_fastapi.auth.managers.simple.user import SimpleAuthManagerUser
 
+    from tests.airflow.versions import AIRFLOW
+
     def get(address, role="op", teams=()):
         headers = {}
         if role is not None:
-            someone = SimpleAuthManagerUser(username="someone", role=role or None, teams=[*teams])
+            of_teams = {"teams": [*teams]} if AIRFLOW.release >= (3, 2) else {}
+            someone = SimpleAuthManagerUser(username="someone", role=role or None, **of_teams)
             headers["Authorization"] = f"Bearer {get_auth_manager().generate_jwt(someone)}"
         return server.get(address, headers=headers)
 
@@ -125,12 +128,9 @@ def said(monkeypatch):
 @pytest.fixture
 def told():
     """Return the metrics sent to the backend of this process."""
-    from airflow.sdk._shared.observability.metrics.base_stats_logger import NoStatsLogger
-    from airflow.sdk.observability import stats
-
     from tests.airflow.kept_metrics import Kept, backend
 
     kept = Kept()
     backend(kept)
     yield kept
-    stats.initialize(factory=NoStatsLogger, export_legacy_names=True)
+    backend(None)

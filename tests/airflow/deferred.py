@@ -9,10 +9,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from airflow.sdk.exceptions import TaskDeferred
 
 from airflow_provider_lake.operators.ingest import LakeIngestOperator
 from airflow_provider_lake.triggers.process import LakeProcessTrigger
+from tests.airflow.versions import TaskDeferred
 
 HELD_DRIVER = Path(__file__).parents[1] / "stack" / "held_dags" / "held_driver.py"
 

@@ -1,6 +1,14 @@
 """A backend of metrics that tests can read."""
 
-from airflow.sdk.observability import stats
+from airflow_provider_lake.compat import metrics_sender
+from tests.airflow.versions import AIRFLOW
+
+
+class Nowhere:
+    """The backend of a process that sends no metrics."""
+
+    def __getattr__(self, name):
+        return lambda *given, **named: None
 
 
 class Kept(list):
@@ -23,4 +31,10 @@ class Kept(list):
 
 
 def backend(kept):
-    stats.initialize(factory=lambda: kept, export_legacy_names=True)
+    """Send the metrics of this process to ``kept``, or nowhere if it is None."""
+    backend = Nowhere() if kept is None else kept
+    stats = metrics_sender()
+    if AIRFLOW.release >= (3, 3):
+        stats.initialize(factory=lambda: backend, export_legacy_names=True)
+    else:
+        stats.factory, stats.instance = staticmethod(lambda: backend), None

@@ -10,7 +10,6 @@ from airflow.sdk import DAG, XComArg, literal, task, task_group
 from airflow.sdk.bases.operator import BaseOperator
 from airflow.sdk.definitions._internal.expandinput import MappedArgument
 from airflow.sdk.definitions.param import DagParam
-from airflow.sdk.exceptions import AirflowFailException
 
 from airflow_provider_lake.arguments import LakeArgumentError, is_open
 from airflow_provider_lake.compat import is_resolved_later
@@ -25,6 +24,7 @@ from airflow_provider_lake.operators.rollback import LakeRollbackOperator
 from airflow_provider_lake.operators.tag import LakeTagOperator
 from airflow_provider_lake.sensors.snapshot import LakeSnapshotSensor
 from tests.airflow.contexts import task_context
+from tests.airflow.versions import AirflowFailException
 
 
 def compact(**arguments):

@@ -6,13 +6,13 @@ import json
 
 import pyarrow as pa
 import pytest
-from airflow.sdk.exceptions import AirflowFailException
 
 from airflow_provider_lake.arguments import LakeArgumentError
 from airflow_provider_lake.operators.check import LakeCheckOperator
 from airflow_provider_lake.operators.commit import LakeCommitOperator
 from airflow_provider_lake.operators.ingest import LakeIngestOperator
 from tests.airflow.contexts import task_context
+from tests.airflow.versions import AirflowFailException
 
 
 @pytest.fixture

@@ -9,7 +9,6 @@ from unittest.mock import Mock
 import pyarrow as pa
 import pytest
 from airflow.sdk import BaseOperator
-from airflow.sdk.exceptions import AirflowFailException
 
 import lakeformat as lake
 from airflow_provider_lake.arguments import LakeArgumentError
@@ -19,6 +18,7 @@ from airflow_provider_lake.operators.commit import LakeCommitOperator
 from airflow_provider_lake.operators.compact import LakeCompactOperator
 from airflow_provider_lake.operators.ingest import LakeIngestOperator
 from tests.airflow.contexts import cleared, task_context
+from tests.airflow.versions import AirflowFailException
 
 
 @pytest.fixture

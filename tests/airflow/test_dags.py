@@ -13,7 +13,7 @@ MIDNIGHT = datetime(2024, 2, 1, tzinfo=UTC)
 
 
 def load(folder):
-    from airflow.dag_processing.dagbag import DagBag
+    from tests.airflow.versions import DagBag
 
     bag = DagBag(str(folder))
     assert bag.import_errors == {}

@@ -8,7 +8,6 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 from airflow.sdk import DAG, Asset, Metadata, task
-from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
 import lakeformat as lake
 from airflow_provider_lake.arguments import LakeArgumentError
@@ -19,6 +18,7 @@ from airflow_provider_lake.job import own_keys
 from airflow_provider_lake.provider_info import get_provider_info
 from tests.airflow.conftest import TEST_DAGS
 from tests.airflow.contexts import task_context
+from tests.airflow.versions import AirflowFailException, AirflowSkipException
 
 ORDERS = [("id", "BIGINT"), ("item", "STRING")]
 ROWS = [{"id": 1, "item": "apple"}, {"id": 2, "item": "pear"}]
@@ -464,7 +464,7 @@ def test_lineage_tells_of_the_commit_and_claims_nothing_of_a_job(orders):
 
 @pytest.fixture(scope="module")
 def dags(airflow_db):
-    from airflow.dag_processing.dagbag import DagBag
+    from tests.airflow.versions import DagBag
 
     bag = DagBag(str(TEST_DAGS))
     assert bag.import_errors == {}

@@ -11,16 +11,16 @@ import psutil
 import pyarrow as pa
 import pytest
 from airflow.sdk import task
-from airflow.sdk.exceptions import AirflowFailException
 
 import lakeformat as lake
 from tests.airflow.conftest import TEST_DAGS
 from tests.airflow.contexts import task_context
+from tests.airflow.versions import AirflowFailException
 
 PATIENCE_SECONDS = 300
 
 RUN = f"""
-from airflow.dag_processing.dagbag import DagBag
+from tests.airflow.versions import DagBag
 run = DagBag({str(TEST_DAGS)!r}).dags["prices_on_spark"].test()
 print(run.state)
 """

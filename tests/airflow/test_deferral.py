@@ -15,7 +15,6 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowTaskTimeout
 
 import lakeformat as lake
 from airflow_provider_lake.assets.uri import lake_asset
@@ -35,6 +34,7 @@ from tests.airflow.deferred import (
     finish,
     of_triggerer,
 )
+from tests.airflow.versions import AirflowException, AirflowFailException, AirflowTaskTimeout
 
 APPLICATION = {"application_id": "local-1", "ui": "http://here:4040"}
 ROOT = Path(__file__).parents[2]

@@ -19,7 +19,7 @@ def blocks(page, kind):
 
 @pytest.mark.parametrize("page", ["sensors.md", "assets.md", "templates.md", "recipes.md"])
 def test_each_example_is_a_dag_that_imports(airflow_db, page, tmp_path):
-    from airflow.dag_processing.dagbag import DagBag
+    from tests.airflow.versions import DagBag
 
     examples = blocks(page, "python")
     for number, text in enumerate(examples):
@@ -33,7 +33,7 @@ def test_each_example_is_a_dag_that_imports(airflow_db, page, tmp_path):
 
 def test_the_first_example_about_assets_runs_by_hand(airflow_db, orders):
     """A manual run before any event of the watcher reads up to the head."""
-    from airflow.dag_processing.dagbag import DagBag
+    from tests.airflow.versions import DagBag
 
     dag = DagBag(str(TEST_DAGS / "assets_page.py")).dags["count_orders"]
     orders.write(pa.table({"id": [1, 2], "item": ["apple", "pear"]}))

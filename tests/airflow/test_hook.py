@@ -2,12 +2,12 @@
 
 import pyarrow as pa
 import pytest
-from airflow.sdk.exceptions import AirflowNotFoundException
 from airflow.secrets.base_secrets import BaseSecretsBackend
 
 import lakeformat as lake
 from airflow_provider_lake.hooks.lake import LakeHook
 from airflow_provider_lake.spark.master import spark_connection
+from tests.airflow.versions import AirflowNotFoundException
 
 
 def test_the_connection_names_the_warehouse(warehouse):

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 from airflow.sdk import DAG
-from airflow.sdk.exceptions import AirflowFailException
 
 import lakeformat as lake
 from airflow_provider_lake.arguments import LakeArgumentError
 from airflow_provider_lake.operators.ingest import LakeIngestOperator
 from airflow_provider_lake.spark.run import SOURCE_VARIABLE, prepare_run
 from tests.airflow.contexts import task_context
+from tests.airflow.versions import AirflowFailException
 
 
 @pytest.fixture

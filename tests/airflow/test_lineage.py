@@ -2,7 +2,6 @@
 
 import pyarrow as pa
 import pytest
-from airflow.sdk.exceptions import AirflowFailException
 
 import lakeformat as lake
 from airflow_provider_lake.lineage import LakeLineageMixin
@@ -10,6 +9,7 @@ from airflow_provider_lake.operators.analyze import LakeAnalyzeOperator
 from airflow_provider_lake.operators.check import LakeCheckOperator
 from airflow_provider_lake.operators.ingest import LakeIngestOperator
 from tests.airflow.contexts import task_context
+from tests.airflow.versions import AirflowFailException
 
 pytest.importorskip(
     "airflow.providers.openlineage",

@@ -19,7 +19,7 @@ from tests.golden.foreign import unpack_foreign
 
 def run_of(name):
     """A run of one of the DAGs in ``dags/care.py``."""
-    from airflow.dag_processing.dagbag import DagBag
+    from tests.airflow.versions import DagBag
 
     return DagBag(str(TEST_DAGS / "care.py")).dags[f"care_{name}"].test()
 

@@ -7,7 +7,6 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from airflow.sdk import task
-from airflow.sdk.exceptions import AirflowFailException
 
 import lakeformat as lake
 from airflow_provider_lake.metrics import count_outcome, counting_failures
@@ -21,6 +20,7 @@ from airflow_provider_lake.operators.remove_orphans import LakeRemoveOrphansOper
 from airflow_provider_lake.operators.rescale import LakeRescaleOperator
 from tests.airflow.contexts import task_context
 from tests.airflow.kept_metrics import backend
+from tests.airflow.versions import AirflowFailException
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "metrics.md"
 SUBJECT = {"job": "compact", "table": "shop.orders"}

@@ -10,7 +10,6 @@ import pyarrow as pa
 import pytest
 from airflow.sdk import Asset
 from airflow.sdk.bases.operator import BaseOperator
-from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
 import lakeformat as lake
 from airflow_provider_lake.arguments import argument_types
@@ -36,6 +35,7 @@ from airflow_provider_lake.repeated import OnClear
 from spark_jobs import compact_database
 from spark_jobs.runtime.registry import JOB_NAMES, find_job
 from tests.airflow.contexts import task_context
+from tests.airflow.versions import AirflowFailException, AirflowSkipException
 from tests.crashed_writer import crashed_table
 
 OPERATORS = [

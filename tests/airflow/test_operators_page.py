@@ -6,7 +6,7 @@ from tests.airflow.conftest import TEST_DAGS
 
 
 def test_every_operator_of_the_page_does_its_work(airflow_db, tmp_path, warehouse, monkeypatch):
-    from airflow.dag_processing.dagbag import DagBag
+    from tests.airflow.versions import DagBag
 
     folder = tmp_path / "incoming" / "orders"
     folder.mkdir(parents=True)

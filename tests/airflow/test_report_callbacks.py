@@ -5,7 +5,6 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 from airflow.sdk import DAG
-from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
 from airflow_provider_lake.arguments import LakeArgumentError
 from airflow_provider_lake.operators.check import LakeCheckOperator
@@ -13,6 +12,7 @@ from airflow_provider_lake.operators.compact import LakeCompactOperator
 from airflow_provider_lake.operators.health import LakeHealthOperator
 from airflow_provider_lake.operators.ingest import LakeIngestOperator
 from tests.airflow.contexts import task_context
+from tests.airflow.versions import AirflowFailException, AirflowSkipException
 
 
 @pytest.fixture

@@ -6,9 +6,9 @@ from decimal import Decimal
 
 import pyarrow as pa
 import pytest
-from airflow.sdk.exceptions import AirflowFailException
 
 from tests.airflow.test_decorators import ORDERS, committed, do
+from tests.airflow.versions import AirflowFailException
 
 PLUS_TWO = timezone(timedelta(hours=2))
 NOON = datetime(2024, 1, 31, 12)

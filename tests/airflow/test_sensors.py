@@ -8,7 +8,6 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from airflow.sdk import DAG
-from airflow.sdk.exceptions import AirflowFailException, TaskDeferred
 
 from airflow_provider_lake.arguments import LakeArgumentError, argument_types
 from airflow_provider_lake.sensors.compaction import LakeCompactionNeededSensor
@@ -17,6 +16,7 @@ from airflow_provider_lake.sensors.partition import LakePartitionSensor
 from airflow_provider_lake.sensors.snapshot import LakeSnapshotSensor
 from airflow_provider_lake.sensors.table import LakeTableSensor
 from airflow_provider_lake.sensors.watermark import LakeWatermarkSensor
+from tests.airflow.versions import AirflowFailException, TaskDeferred
 
 
 @pytest.fixture

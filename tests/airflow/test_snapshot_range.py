@@ -6,11 +6,11 @@ from types import SimpleNamespace
 
 import pyarrow as pa
 import pytest
-from airflow.sdk.exceptions import AirflowFailException
 
 from airflow_provider_lake.arguments import LakeArgumentError
 from airflow_provider_lake.assets.snapshot_range import SnapshotRange, snapshot_range
 from airflow_provider_lake.assets.uri import lake_asset
+from tests.airflow.versions import AirflowFailException
 
 
 @pytest.fixture

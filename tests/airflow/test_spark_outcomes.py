@@ -11,7 +11,6 @@ from urllib.parse import urlsplit
 
 import pyarrow as pa
 import pytest
-from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException
 
 import lakeformat as lake
 from airflow_provider_lake.identity import ONLY_COMMIT, commit_user
@@ -27,6 +26,7 @@ from airflow_provider_lake.operators.tag import LakeTagOperator
 from spark_jobs.runtime.job import PartlyFailedError
 from tests.airflow.contexts import task_context
 from tests.airflow.deferred import AS_SPARK_DOES
+from tests.airflow.versions import AirflowException, AirflowFailException, AirflowSkipException
 
 
 @pytest.fixture

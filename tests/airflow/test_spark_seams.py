@@ -13,7 +13,6 @@ import pytest
 from airflow.providers.apache.spark.hooks import spark_submit as stock_hook
 from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
 from airflow.providers.apache.spark.operators import spark_submit as stock
-from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
 from airflow_provider_lake.operators.compact import LakeCompactOperator
 from airflow_provider_lake.spark import markers
@@ -24,6 +23,7 @@ from airflow_provider_lake.spark.run import job_file
 from airflow_provider_lake.spark.submission import LakeSparkSubmission
 from airflow_provider_lake.spark.submit import LakeSparkSubmitHook
 from spark_jobs.runtime import command, progress, spark_session
+from tests.airflow.versions import AirflowException, AirflowFailException
 
 
 @pytest.fixture

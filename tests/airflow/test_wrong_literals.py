@@ -10,7 +10,6 @@ from typing import Annotated, Literal, Union, get_args, get_origin
 
 import pytest
 from airflow.sdk import DAG
-from airflow.sdk.exceptions import AirflowFailException
 
 import lakeformat as lake
 from airflow_provider_lake.arguments import LakeArgumentError
@@ -22,6 +21,7 @@ from airflow_provider_lake.provider_info import get_provider_info
 from spark_jobs.job_requests import values
 from spark_jobs.job_requests.request import key_hints, read_request
 from tests.airflow.contexts import task_context
+from tests.airflow.versions import AirflowFailException
 
 WRONG = {
     values.AcceptedValues: {"status": []},

@@ -9,10 +9,10 @@ import signal
 import sys
 from importlib import import_module
 
-from airflow.sdk.exceptions import AirflowTaskTimeout
 from airflow.sdk.execution_time.timeout import timeout
 
 from tests.airflow.contexts import task_context
+from tests.airflow.versions import AirflowTaskTimeout
 
 NEVER_SECONDS = 3600
 
