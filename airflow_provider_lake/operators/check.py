@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Unpack
 
 from airflow_provider_lake.arguments import is_open
@@ -14,12 +15,10 @@ from spark_jobs.job_requests.common import Value
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
-    from spark_jobs.job_requests.common import JobRequest
-    from spark_jobs.runtime.job import JobResult
-
 __all__ = ["LakeCheckOperator"]
 
 _LATER = "known when the task runs"
+_RESULT_KEY = "return_value"
 
 
 class LakeCheckOperator(LakeJobOperator):
@@ -89,12 +88,25 @@ class LakeCheckOperator(LakeJobOperator):
         given = super()._given()
         return {**given, "staged": [_LATER]} if is_open(given.get("staged")) else given
 
-    def _run(self, request: JobRequest, context: Context) -> JobResult:
-        from spark_jobs.check import FailedChecksError
+    def execute(self, context: Context) -> Any:
+        """Check the rows, and keep the results also if a check fails."""
+        with self._keeping_results(context):
+            return super().execute(context)
 
+    def execute_complete(self, context: Context, event: Mapping[str, Any]) -> Any:
+        """Return the results of the process that the trigger has waited for."""
+        with self._keeping_results(context):
+            return super().execute_complete(context, event)
+
+    def _report(self, result: Mapping[str, Any]) -> None:
+        self.published = result
+        super()._report(result)
+
+    @contextmanager
+    def _keeping_results(self, context: Context) -> Iterator[None]:
         try:
-            return super()._run(request, context)
-        except FailedChecksError as failed:
-            self.published = getattr(failed, "result", None)
-            context["ti"].xcom_push("return_value", self.published)
+            yield
+        except Exception:
+            if self.published is not None:
+                context["ti"].xcom_push(_RESULT_KEY, self.published)
             raise

@@ -18,6 +18,7 @@ import pytest
 
 import lakeformat as lake
 from airflow_provider_lake.assets.uri import lake_asset
+from airflow_provider_lake.operators.check import LakeCheckOperator
 from airflow_provider_lake.operators.compact import LakeCompactOperator
 from airflow_provider_lake.operators.health import LakeHealthOperator
 from airflow_provider_lake.supervised import deferral
@@ -470,3 +471,24 @@ def test_the_default_of_every_operator_is_a_setting_of_airflow():
     ]
 
     assert found == ["True", "False"]
+
+
+def test_failed_checks_of_a_process_keep_their_results(catalog):
+    orders = catalog.create_table("shop.orders", [("id", "BIGINT")])
+    orders.write(pa.table({"id": [1, 1]}))
+    reports, context = [], task_context()
+    task = LakeCheckOperator(
+        task_id="work",
+        table="shop.orders",
+        unique=["id"],
+        engine="python",
+        deferrable=True,
+        on_report=reports.append,
+    )
+
+    with pytest.raises(AirflowFailException, match=r"unique\(id\): 2 rows with values that"):
+        finish(task, context)
+
+    [result] = reports
+    assert context["ti"].xcoms["return_value"] == result == task.published
+    assert result["report"]["failed"] == 1
