@@ -66,6 +66,11 @@ def _ingest(wanted: IngestRequest, spark: SparkSession | None) -> Outcome:
                 wanted,
                 started if wanted.engine == "spark" else None,
             )
+        if wanted.dry_run:
+            from spark_jobs.ingestion.dry_run import planned
+
+            table = _existing_table(catalog, wanted)
+            return planned(table, wanted, _columns_of(wanted, started, table, None))
         if wanted.checkpoint is None:
             return _ingest_rows(catalog, wanted, started, wanted.commit_id())
         from spark_jobs.ingestion.file_stream import ingest_stream
@@ -90,7 +95,7 @@ def _ingest_batch(
 
     existing = table = _existing_table(catalog, wanted)
     if table is None:
-        table = target_table(catalog, None, wanted, _columns_of(wanted, started, paths))
+        table = target_table(catalog, None, wanted, _columns_of(wanted, started, None, paths))
     with dropping_if_empty(catalog, wanted.table, existing), table.stream_batch(commit) as noted:
         if noted is not None:
             return _ingest_rows(catalog, wanted, started, noted, paths)
@@ -105,15 +110,17 @@ def _ingest_batch(
         )
 
 
-def _columns_of(wanted: IngestRequest, started: Sessions, paths: Sequence[str]) -> Columns:
-    """Return the rows that determine the columns of a new table."""
+def _columns_of(
+    wanted: IngestRequest, started: Sessions, table: Table | None, paths: Sequence[str] | None
+) -> Columns:
+    """Return the rows that determine the columns of a table."""
     if wanted.engine == "spark":
         from spark_jobs.ingestion.spark_rows import spark_rows
 
-        return spark_rows(started, wanted, None, paths)
+        return spark_rows(started, wanted, table, paths)
     from spark_jobs.ingestion.row_sources import rows_of
 
-    return rows_of(wanted, None, paths)
+    return rows_of(wanted, table, paths)
 
 
 def _ingest_rows(

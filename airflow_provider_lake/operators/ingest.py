@@ -90,6 +90,8 @@ class LakeIngestOperator(LakeJobOperator):
     :param primary_key: with ``create``: the primary key of the table
     :param partition_by: with ``create``: the partition columns of the table
     :param table_options: with ``create``: the options of the table, such as ``{"bucket": "4"}``
+    :param dry_run: only show the files, the columns of a new table, and the changes of an existing
+        one that ``on_schema_change`` allows. Values are not checked
     :param stage: write the files of the table, but let the job ``commit`` publish them: the result
         holds the address of the staged result under ``staged``
     :param on_clear: for a task that is cleared after a success: ``redo`` does its work again, and
@@ -134,6 +136,7 @@ class LakeIngestOperator(LakeJobOperator):
         primary_key: Sequence[str] | None = None,
         partition_by: Sequence[str] | None = None,
         table_options: Mapping[str, str] | None = None,
+        dry_run: bool = False,
         stage: bool = False,
         on_clear: OnClear | None = None,
         **kwargs: Unpack[TableJobArguments],
@@ -166,6 +169,7 @@ class LakeIngestOperator(LakeJobOperator):
         self.primary_key = primary_key
         self.partition_by = partition_by
         self.table_options = table_options
+        self.is_dry_run = dry_run
         self.stage = stage
         self.on_clear = on_clear
         self._check_arguments()
@@ -200,8 +204,10 @@ class LakeIngestOperator(LakeJobOperator):
         return self.overwrite is None and self.source_table is None and not self.stage
 
     def _is_repeated(self) -> bool:
-        """Return False with a checkpoint, which decides by itself which files are new."""
-        return self.checkpoint is None
+        """Return False with a checkpoint, which decides by itself which files are new, and for a
+        dry run.
+        """
+        return self.checkpoint is None and not self.is_dry_run
 
     def _tables_read(self) -> list[str]:
         return [] if self.source_table is None else [self.source_table]

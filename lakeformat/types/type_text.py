@@ -28,7 +28,14 @@ from lakeformat.types.types import (
     with_nullability,
 )
 
-__all__ = ["field_from_json", "field_to_json", "parse_type", "type_from_json", "type_to_json"]
+__all__ = [
+    "field_from_json",
+    "field_to_json",
+    "parse_type",
+    "type_from_json",
+    "type_to_json",
+    "type_to_sql",
+]
 
 
 class _UnknownTypeError(InvalidRequestError):
@@ -75,6 +82,20 @@ def type_to_json(data_type: DataType) -> Any:
             return {"type": "MAP" + suffix, **parts}
         case RowType(fields=fields):
             return {"type": "ROW" + suffix, "fields": [field_to_json(f) for f in fields]}
+
+
+def type_to_sql(data_type: DataType) -> str:
+    """Return a type as people read it: ``ARRAY<ROW<id BIGINT, note STRING>>``."""
+    end = "" if data_type.nullable else " NOT NULL"
+    if isinstance(data_type, RowType):
+        parts = ", ".join(f"{each.name} {type_to_sql(each.type)}" for each in data_type.fields)
+        return f"ROW<{parts}>{end}"
+    if isinstance(data_type, MapType):
+        return f"MAP<{type_to_sql(data_type.key)}, {type_to_sql(data_type.value)}>{end}"
+    if isinstance(data_type, ArrayType):
+        return f"ARRAY<{type_to_sql(data_type.element)}>{end}"
+    found = type_to_json(data_type)
+    return found if isinstance(found, str) else f"{found['type']}"
 
 
 def type_from_json(value: Any) -> DataType:

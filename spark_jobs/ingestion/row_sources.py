@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
 
 import lakeformat as lake
+from spark_jobs.ingestion.new_column_texts import column_texts
 from spark_jobs.ingestion.schema_change import changes_for_types
 from spark_jobs.ingestion.source_files import SourceFiles, find_paths, find_source
 from spark_jobs.runtime.progress import report_progress
@@ -15,6 +17,8 @@ from spark_jobs.runtime.progress import report_progress
 if TYPE_CHECKING:
     from lakeformat.executor import Executor
     from spark_jobs.job_requests.ingest import IngestRequest, OnSchemaChange
+
+_log = logging.getLogger(__name__)
 
 __all__ = ["FileRows", "MessageRows", "RowSource", "rows_of", "target_table"]
 
@@ -131,6 +135,8 @@ def target_table(
     """Return the table for the rows; create or change it, unless another run has done so."""
     if table is None:
         columns = rows.new_columns()
+        shown = ", ".join(column_texts(columns))
+        _log.info("%s: creating the table with the columns %s", wanted.table, shown)
         catalog.create_database(wanted.table.partition(".")[0], exist_ok=True)
         table = catalog.create_table(
             wanted.table,
@@ -143,5 +149,11 @@ def target_table(
     if wanted.holds_messages or wanted.on_schema_change != "fail":
         from spark_jobs.cdc.evolve import evolved
 
-        return evolved(catalog, wanted.table, rows.changes_for)
+        def changes_of(found: lake.Table) -> list[lake.SchemaChange]:
+            changes = rows.changes_for(found)
+            for each in changes:
+                _log.info("%s: %s", wanted.table, each)
+            return changes
+
+        return evolved(catalog, wanted.table, changes_of)
     return table

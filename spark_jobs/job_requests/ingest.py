@@ -64,6 +64,7 @@ _ONLY_WITH = {
     "on_schema_change": ("source", "jdbc_url"),
     "columns": ("source", "jdbc_url"),
     "casts": ("source", "jdbc_url"),
+    "dry_run": ("source", "jdbc_url"),
     "checkpoint": ("source",),
     "files_per_batch": ("source",),
     "poll": ("source", "source_table"),
@@ -177,6 +178,10 @@ class IngestRequest(CommitRequest):
     """With ``create``: the partition columns of the table."""
     table_options: TableOptionTexts | None = None
     """With ``create``: the options of the table, such as ``{"bucket": "4"}``."""
+    dry_run: bool = False
+    """Only show the files, the columns of a new table, and the changes of an existing one that
+    ``on_schema_change`` allows. Values are not checked.
+    """
     stage: bool = False
     """Write the files of the table, but let the job ``commit`` publish them: ``staged`` in the
     result is the address of the staged result.
@@ -239,6 +244,11 @@ class IngestRequest(CommitRequest):
                 raise refusal(f"key {name!r} needs key 'checkpoint'")
         if self.stage and self.checkpoint is not None:
             raise refusal("keys 'stage' and 'checkpoint' exclude each other: leave one of them out")
+        if self.dry_run and self.checkpoint is not None:
+            raise refusal(
+                "keys 'dry_run' and 'checkpoint' exclude each other: leave out 'checkpoint' to see "
+                "the columns of all files"
+            )
         if self.overwrite is not None:
             self._require_all_rows()
         self._require_plain_rows()

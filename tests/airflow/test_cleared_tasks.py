@@ -70,6 +70,14 @@ def test_a_corrected_file_replaces_the_rows_of_the_first_run(source, orders, con
     assert any("in place of snapshot 1" in each for each in log())
 
 
+def test_a_dry_run_between_a_run_and_its_redo_changes_nothing(source, orders, context):
+    land(source(1)).execute(context)
+    shown = land(source(2), dry_run=True).execute(cleared(context))
+    assert shown["reason"] == "dry run: 1 file would be added to shop.orders"
+    land(source(3)).execute(cleared(context))
+    assert ids(orders()) == [3]
+
+
 def test_every_clear_does_the_work_again(source, orders, context):
     for number in range(1, 5):
         land(source(number)).execute(cleared(context))
@@ -236,10 +244,13 @@ def test_a_success_that_cannot_be_recorded_is_still_one(
 
 def test_with_a_checkpoint_the_files_decide(source, orders, context, tmp_path):
     seen = {"checkpoint": str(tmp_path / "seen")}
-    land(source(1), **seen).execute(context)
-    assert land(source(1), **seen).execute(cleared(context))["skipped"]
+    day = source(1)
+    land(day, **seen).execute(context)
+    assert land(day, **seen).execute(cleared(context))["skipped"]
     with pytest.raises(LakeArgumentError, match="leave out 'on_clear' with 'checkpoint'"):
-        land(source(1), **seen, on_clear="force")
+        land(day, **seen, on_clear="force")
+    with pytest.raises(AirflowFailException, match=r"day\.csv has changed since it was ingested"):
+        land(source(2, 3), **seen).execute(cleared(context))
 
 
 def test_a_wrong_word_is_refused_when_the_dag_is_parsed(source):

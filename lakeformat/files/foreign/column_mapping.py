@@ -47,9 +47,15 @@ class ColumnMapping:
         return named[0] if named else source
 
     def readable(self, columns: pa.Schema) -> pa.Schema:
-        """Return columns of the table as columns to read from a text file."""
+        """Return columns of the table as columns to read from a text file.
+
+        A column of the table gets no values if another one reads the source's column of its name.
+        """
         found = []
+        elsewhere = {*self.sources.values()} - self.sources.keys()
         for column in columns:
+            if column.name in elsewhere:
+                continue
             source, kind = self.sources.get(column.name, column.name), column.type
             if column.name in self.casts:
                 kind = self.shown_types.get(source, pa.string())

@@ -18,6 +18,7 @@ from lakeformat.errors import InvalidRequestError
 from lakeformat.paimon.schema import new_schema
 from lakeformat.types.amounts import Setting, setting_text
 from lakeformat.types.type_rules import is_text, require_text
+from lakeformat.types.type_text import type_to_sql
 from lakeformat.types.types import DataField, DataType
 
 __all__ = [
@@ -81,6 +82,9 @@ class AddColumn:
     """Numbered as the only column of a table, with its nested fields after it."""
     position: ColumnPosition | None
 
+    def __str__(self) -> str:
+        return f"add column {'.'.join(self.path)} {type_to_sql(self.field.type)}"
+
 
 @dataclass(frozen=True, slots=True)
 class DropColumn:
@@ -103,6 +107,9 @@ class UpdateColumnType:
 
     path: Path
     type: DataType
+
+    def __str__(self) -> str:
+        return f"change column {'.'.join(self.path)} to {type_to_sql(self.type)}"
 
 
 @dataclass(frozen=True, slots=True)

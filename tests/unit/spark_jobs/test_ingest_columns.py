@@ -84,6 +84,14 @@ def test_two_columns_may_swap_their_names(catalog, land, file_of):
     assert rows_of(catalog) == [{"a": 2, "b": 1}]
 
 
+def test_a_column_whose_values_go_elsewhere_gets_none(catalog, land, file_of):
+    catalog.create_table("shop.orders", [("price", "BIGINT"), ("amount", "BIGINT")])
+
+    land(file_of({"price": 1}), columns={"amount": "price"})
+
+    assert rows_of(catalog) == [{"price": None, "amount": 1}]
+
+
 def test_a_value_is_cast_as_in_sql(orders, catalog, land, file_of):
     name = file_of({"Order No": 1, "Amount (EUR)": 1.235})
     with pytest.raises(lake.InvalidRequestError):

@@ -1,0 +1,42 @@
+"""Shows what an ingestion would do."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from lakeformat.types.count_text import counted
+from spark_jobs.ingestion.new_column_texts import column_texts
+from spark_jobs.ingestion.source_files import find_paths
+from spark_jobs.runtime.job import Outcome
+
+if TYPE_CHECKING:
+    import lakeformat as lake
+    from spark_jobs.ingestion.row_sources import Columns
+    from spark_jobs.job_requests.ingest import IngestRequest
+
+__all__ = ["planned"]
+
+_EFFECTS = {
+    None: "would be added to",
+    "partitions": "would replace the partitions that get rows of",
+    "table": "would replace all rows of",
+}
+
+
+def planned(table: lake.Table | None, wanted: IngestRequest, rows: Columns) -> Outcome:
+    """Return what an ingestion would do; nothing is changed, and values are not checked."""
+    files = [] if wanted.source is None else find_paths(wanted.source, wanted.catalog_options)
+    what = wanted.jdbc_table if wanted.source is None else counted(len(files), "file")
+    columns = column_texts(rows.new_columns()) if table is None else []
+    changes = [] if table is None else [str(each) for each in rows.changes_for(table)]
+    how = f", which would be created with the columns {', '.join(columns)}" if columns else ""
+    how = f"; it would {', '.join(changes)}" if changes else how
+    return Outcome(
+        reason=f"dry run: {what} {_EFFECTS[wanted.overwrite]} {wanted.table}{how}",
+        report={
+            "dry_run": True,
+            "files": files,
+            "new_columns": columns,
+            "schema_changes": changes,
+        },
+    )
