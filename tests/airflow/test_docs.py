@@ -17,7 +17,9 @@ def blocks(page, kind):
     return re.findall(rf"^```{kind}\n(.*?)^```$", (DOCS / page).read_text(), re.M | re.S)
 
 
-@pytest.mark.parametrize("page", ["sensors.md", "assets.md", "templates.md", "recipes.md"])
+@pytest.mark.parametrize(
+    "page", ["sensors.md", "assets.md", "templates.md", "recipes.md", "kubernetes.md"]
+)
 def test_each_example_is_a_dag_that_imports(airflow_db, page, tmp_path):
     from tests.airflow.versions import DagBag
 
