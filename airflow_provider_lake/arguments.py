@@ -8,53 +8,39 @@ submitted.
 from __future__ import annotations
 
 import inspect
-import json
-import re
-import types
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
-from datetime import datetime
-from functools import cache
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache, partial
+from types import MappingProxyType
 from typing import (
     TYPE_CHECKING,
     Any,
     ClassVar,
-    Literal,
-    Union,
-    get_args,
     get_origin,
     get_type_hints,
 )
 
+from airflow_provider_lake.argument_values import fits, readings
 from airflow_provider_lake.assets.uri import refuse_shortened, refuse_watched, split_table_name
 from airflow_provider_lake.compat import AirflowFailException, is_resolved_later
-from spark_jobs.job_requests.request import alternatives, is_moment, plain_value, shown
+from airflow_provider_lake.open_values import faults_of, is_open, is_template
+from spark_jobs.job_requests.request import alternatives, is_moment, plain_value
 
 __all__ = [
     "CheckedArguments",
     "LakeArgumentError",
+    "all_arguments",
     "argument_names",
     "argument_types",
+    "check_table_name",
     "checked_arguments",
     "is_open",
     "named_arguments",
+    "refuse_unknown",
     "rendered_argument",
 ]
 
-_TEMPLATE_MARKS = ("{{", "{%", "{#")
-_AGE = re.compile(r"\d+\s*[A-Za-zµ]+")
-# Up to the year 2286: a number with more digits is in microseconds, or a date and time.
-_MILLIS = re.compile(r"\d{11,13}")
 _NONE = str(None)
-_TIME = "a time such as '2024-01-31 10:00', {}or epoch milliseconds"
-_WORDS = {
-    str: "a non-empty str",
-    bool: "True or False",
-    int: "a whole number",
-    float: "a number",
-    datetime: "a datetime",
-}
 
 
 class LakeArgumentError(AirflowFailException, TypeError):
@@ -77,6 +63,29 @@ def argument_names(constructor: Any) -> list[str]:
     return [*named_arguments(constructor)]
 
 
+def all_arguments(operator: type[Any]) -> dict[str, inspect.Parameter]:
+    """Return all arguments of an operator by name, those of its own class first."""
+    known: dict[str, inspect.Parameter] = {}
+    for each in operator.__mro__:
+        if "__init__" in vars(each):
+            for name, parameter in named_arguments(vars(each)["__init__"]).items():
+                known.setdefault(name, parameter)
+    return known
+
+
+def refuse_unknown(operator: type[Any], task_id: object, given: Iterable[str]) -> None:
+    """Refuse the first argument that no constructor of an operator has; name the nearest one."""
+    known = all_arguments(operator)
+    for name in given:
+        if name not in known:
+            from lakeformat.types.closest import closest  # only for a message
+
+            raise LakeArgumentError(
+                f"task {task_id!r}: {operator.__name__} has no argument {name!r}"
+                f"{closest(name, known)}"
+            )
+
+
 class CheckedArguments:
     """For an operator or a sensor whose arguments have types; templates are checked after
     rendering.
@@ -95,7 +104,7 @@ class CheckedArguments:
 
     _tables_named: ClassVar[tuple[str, ...]] = ("table",)
     """The arguments that name a table of the lake."""
-    _were_open: frozenset[str] = frozenset()
+    _before: Mapping[str, object] = MappingProxyType({})
     """The arguments that were templates, or results of tasks, before this attempt."""
 
     @classmethod
@@ -103,19 +112,34 @@ class CheckedArguments:
         """Check the shared arguments of mapped tasks when the DAG is parsed; overrides Airflow's
         method.
         """
-        wanted = {name: hint for name, hint in cls._argument_types().items() if name in given}
-        values = checked_arguments(str(given.get("task_id")), wanted, given)
-        cls._check_values(str(given.get("task_id")), values)
-        _check_assets(str(given.get("task_id")), given.get("inlets"), given.get("outlets"))
+        from airflow_provider_lake.expansion import CheckedExpansion  # only for mapped tasks
+
+        task_id = str(given.get("task_id"))
+        values = cls._checked(task_id, given)
+        _check_assets(task_id, given.get("inlets"), given.get("outlets"))
         stock: Any = super()
-        return stock.partial(**{**given, **values})
+        mapped = stock.partial(**{**given, **values})
+        return CheckedExpansion(mapped, partial(cls._checked, task_id))
+
+    @classmethod
+    def _checked(cls, task_id: str, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Check some arguments of a task, and return their values."""
+        refuse_unknown(cls, task_id, given)
+        wanted = {name: hint for name, hint in cls._argument_types().items() if name in given}
+        values = checked_arguments(task_id, wanted, given)
+        cls._check_values(task_id, values)
+        for name in cls._tables_named:
+            check_table_name(task_id, name, values.get(name))
+        return values
 
     def _do_render_template_fields(self, *given: Any, **named: Any) -> None:
         """Render templates; a failure is not retried, because a retry would fail the same way."""
         from jinja2 import TemplateError
 
         stock: Any = super()
-        self._were_open = frozenset(self._open_arguments())
+        self._before = {
+            name: getattr(self, self._attribute_of(name)) for name in self._open_arguments()
+        }
         try:
             stock._do_render_template_fields(*given, **named)
         except TemplateError as reason:
@@ -180,9 +204,10 @@ class CheckedArguments:
         taken = {}
         for name, hint in self._argument_types().items():
             attribute = self._attribute_of(name)
-            if name in self._were_open:
-                self._refuse_none(name, hint, getattr(self, attribute))
-            taken[name] = rendered_argument(self.task_id, name, hint, getattr(self, attribute))
+            value, before = getattr(self, attribute), self._before.get(name)
+            if before is not None:
+                self._refuse_none(name, hint, value)
+            taken[name] = rendered_argument(self.task_id, name, hint, value, before=before)
             setattr(self, attribute, taken[name])
         self._check_values(self.task_id, taken)
         self._check_subject()
@@ -195,8 +220,8 @@ class CheckedArguments:
         """
         if str not in alternatives(hint) or is_moment(hint) or not isinstance(value, str):
             return
-        parts = value.split(".")[:2] if name in self._tables_named else ["", value]
-        if len(parts) == 2 and _NONE in parts:
+        parts = value.split(".")[:2] if name in self._tables_named else [value]
+        if _NONE in parts:
             raise LakeArgumentError(
                 f"task {self.task_id!r}: argument {name!r} renders to {value!r}: the value that "
                 "its template uses is missing in this run"
@@ -205,26 +230,52 @@ class CheckedArguments:
     def _check_subject(self) -> None:
         """Refuse an invalid table name as soon as it is known."""
         for argument in self._tables_named:
-            name = getattr(self, argument, None)
-            if name is None or is_open(name):
-                continue
-            try:
-                split_table_name(name)
-            except ValueError as reason:
-                why = f": {reason}" if name.count(".") == 1 else ""
-                raise LakeArgumentError(
-                    f"task {self.task_id!r}: argument {argument!r} must be database.table, got "
-                    f"{name!r}{why}"
-                ) from None
+            check_table_name(self.task_id, argument, getattr(self, argument, None))
+
+
+def check_table_name(task_id: str, argument: str, name: Any) -> None:
+    """Refuse an invalid name of a table, unless it is not known yet."""
+    if name is None or is_open(name):
+        return
+    try:
+        split_table_name(name)
+    except ValueError as reason:
+        advice = {0: "", 1: f": {reason}"}.get(name.count("."), _without_catalog(name))
+        raise LakeArgumentError(
+            f"task {task_id!r}: argument {argument!r} must be database.table, got {name!r}{advice}"
+        ) from None
+
+
+def _without_catalog(name: str) -> str:
+    return f": write {'.'.join(name.split('.')[-2:])!r}, because the connection names the lake"
 
 
 def _check_assets(task_id: str, inlets: Any, outlets: Any) -> None:
-    """Refuse an asset whose URI Airflow has shortened, and an outlet that has watchers."""
+    """Refuse an asset whose URI Airflow has shortened, and an outlet that has watchers or is
+    ignored.
+    """
     try:
         refuse_shortened([*_listed(inlets), *_listed(outlets)])
         refuse_watched(_listed(outlets))
     except ValueError as reason:
         raise LakeArgumentError(f"task {task_id!r}: the asset {reason}") from None
+    _check_outlets(task_id, _listed(outlets))
+
+
+def _check_outlets(task_id: str, outlets: Sequence[Any]) -> None:
+    """Refuse a text, which Airflow ignores, and two assets of one table: Airflow keeps one."""
+    if any(isinstance(outlet, str) for outlet in outlets):
+        raise LakeArgumentError(
+            f"task {task_id!r}: argument 'outlets' must be a list of assets, and Airflow ignores a "
+            "str: write [lake_asset('database.table')]"
+        )
+    found: dict[str, Any] = {}
+    for outlet in outlets:
+        uri = getattr(outlet, "uri", None)
+        if uri is not None and found.setdefault(uri, outlet) is not outlet:
+            raise LakeArgumentError(
+                f"task {task_id!r}: argument 'outlets' has two assets of {uri!r}: keep one of them"
+            )
 
 
 def _listed(assets: Any) -> Sequence[Any]:
@@ -258,129 +309,41 @@ def checked_arguments(
     """
     values = {name: plain_value(hint, given[name]) for name, hint in wanted.items()}
     for name, hint in wanted.items():
+        for fault in faults_of(values[name]):
+            raise LakeArgumentError(f"task {task_id!r}: argument {name!r} {fault}")
         if not _may_become(hint, values[name]):
-            raise LakeArgumentError(_refusal(task_id, name, hint, values[name]))
+            raise _refusal(task_id, name, hint, values[name])
     return values
 
 
-def rendered_argument(task_id: str, name: str, hint: Any, value: Any) -> Any:
+def rendered_argument(
+    task_id: str, name: str, hint: Any, value: Any, *, before: object = None
+) -> Any:
     """Return the value of an argument after rendering; text is converted to the type of the
-    argument.
+    argument. ``before`` is the template, or the result of a task, that it was.
     """
-    for candidate in _readings(hint, value):
-        if _fits(hint, candidate):
+    for candidate in readings(hint, value):
+        if fits(hint, candidate):
             return candidate
-    raise LakeArgumentError(_refusal(task_id, name, hint, value))
+    raise _refusal(task_id, name, hint, value, before)
 
 
-def _refusal(task_id: str, name: str, hint: Any, value: Any) -> str:
-    got = _members(hint, value) if isinstance(value, dict) else shown(hint, value)
-    return f"task {task_id!r}: argument {name!r} must be {_in_words(hint)}, got {got}"
+def _refusal(
+    task_id: str, name: str, hint: Any, value: Any, before: object = None
+) -> LakeArgumentError:
+    from airflow_provider_lake.refusal import refusal_of  # only for a message
 
-
-def _members(hint: Any, value: Mapping[Any, Any]) -> str:
-    """Return the names of the wrong members of a dict; its values may be secrets."""
-    wrong = {key: each for key, each in value.items() if not _fits(hint, {key: each})} or value
-    words = [f"{key!r}{' empty' if each == '' else ''}" for key, each in wrong.items()]
-    return f"a dict with {', '.join(words)}"
+    return LakeArgumentError(f"task {task_id!r}: {refusal_of(name, hint, value, before=before)}")
 
 
 def _may_become(hint: Any, value: Any) -> bool:
     """Return True if a value is valid, or contains a template or a value that is known at run
     time.
     """
-    if is_resolved_later(value) or _is_template(value):
+    if is_resolved_later(value) or is_template(value):
         return True
     if isinstance(value, list | tuple) and any(is_open(each) for each in value):
         return any(get_origin(part) is Sequence for part in alternatives(hint))
     if isinstance(value, dict) and any(is_open(each) for each in value.values()):
         return any(get_origin(part) in (Mapping, Sequence) for part in alternatives(hint))
-    return _fits(hint, value)
-
-
-def _is_template(value: Any) -> bool:
-    return isinstance(value, str) and any(mark in value for mark in _TEMPLATE_MARKS)
-
-
-def is_open(value: Any) -> bool:
-    """Return True if a value, or a value inside it, is only known when the task runs."""
-    if isinstance(value, dict):
-        return any(is_open(each) for each in value.values())
-    if isinstance(value, list | tuple):
-        return any(is_open(each) for each in value)
-    return is_resolved_later(value) or _is_template(value)
-
-
-def _fits(hint: Any, value: Any) -> bool:
-    """Return True if a value is valid; a text for a time must be a valid time."""
-    if not _accepts(hint, value):
-        return False
-    if not (is_moment(hint) and isinstance(value, str)):
-        return True
-    if _AGE.fullmatch(value.strip()):
-        return datetime not in alternatives(hint)
-    with suppress(ValueError):
-        return bool(datetime.fromisoformat(value.strip()))
-    return False
-
-
-def _accepts(hint: Any, value: Any) -> bool:
-    origin = get_origin(hint)
-    if origin in (Union, types.UnionType):
-        return any(_accepts(part, value) for part in get_args(hint))
-    if origin is Literal:
-        return isinstance(value, str) and value in get_args(hint)
-    if origin is Callable:
-        return callable(value)
-    if origin is Mapping:
-        inner = get_args(hint)[1]
-        return isinstance(value, dict) and all(
-            isinstance(key, str) and _accepts(inner, each) for key, each in value.items()
-        )
-    if origin is Sequence:
-        inner = get_args(hint)[0]
-        return isinstance(value, list | tuple) and all(_accepts(inner, each) for each in value)
-    if hint is str:
-        return isinstance(value, str) and bool(value.strip())
-    if hint is float:
-        return type(value) in (int, float)
-    if hint is datetime:
-        return isinstance(value, datetime)
-    return type(value) is hint or hint is Any  # compares exactly, because True is an int
-
-
-def _readings(hint: Any, value: Any) -> Sequence[Any]:
-    """Return the possible values: the value itself, and the values that a rendered text may
-    mean.
-    """
-    value = plain_value(hint, value)
-    if not isinstance(value, str):
-        return (value,)
-    wanted = alternatives(hint)
-    if is_moment(hint):  # "7" is not converted, so that the library refuses it and asks for a unit
-        return (int(value) if _MILLIS.fullmatch(value.strip()) else value,)
-    readings: list[Any] = [value]
-    if bool in wanted and value.strip().lower() in ("true", "false"):
-        readings.append(value.strip().lower() == "true")
-    if any(each in (int, float) or get_origin(each) in (Mapping, Sequence) for each in wanted):
-        with suppress(ValueError):
-            readings.append(json.loads(value))
-    return readings
-
-
-def _in_words(hint: Any) -> str:
-    origin = get_origin(hint)
-    if is_moment(hint):
-        return _TIME.format("" if datetime in alternatives(hint) else "an age such as '7 d', ")
-    if origin in (Union, types.UnionType):
-        parts = [part for part in get_args(hint) if part is not type(None)]
-        return " or ".join(dict.fromkeys(_in_words(part) for part in parts))
-    if origin is Literal:
-        return " or ".join(map(repr, get_args(hint)))
-    if origin is Callable:
-        return "a function"
-    if origin is Mapping:
-        return "a dict" + (" of str" if get_args(hint)[1] is str else "")
-    if origin is Sequence:
-        return f"a list, each {_in_words(get_args(hint)[0])}"
-    return _WORDS.get(hint, str(hint))
+    return fits(hint, value)

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from airflow.sdk.bases.operator import BaseOperatorMeta
 
-from airflow_provider_lake.arguments import LakeArgumentError, named_arguments
+from airflow_provider_lake.arguments import LakeArgumentError, all_arguments, refuse_unknown
 
 __all__ = ["RefusingConstruction"]
 
@@ -25,12 +25,7 @@ class RefusingConstruction(BaseOperatorMeta):
     @property
     def __signature__(cls) -> inspect.Signature:
         """All arguments of an operator, those of its own class first."""
-        known: dict[str, inspect.Parameter] = {}
-        for each in cls.__mro__:
-            if "__init__" in vars(each):
-                for name, parameter in named_arguments(vars(each)["__init__"]).items():
-                    known.setdefault(name, parameter)
-        return inspect.Signature([*known.values()])
+        return inspect.Signature([*all_arguments(cls).values()])
 
     def __call__(cls: type[_Made], *args: Any, **given: Any) -> _Made:
         """Construct an operator; an error names the task, and the task is not retried."""
@@ -40,19 +35,16 @@ class RefusingConstruction(BaseOperatorMeta):
         except LakeArgumentError:
             raise
         except (TypeError, ValueError) as reason:
-            why = _unknown_argument(kind, given, str(reason)) or reason
-            raise LakeArgumentError(f"task {given.get('task_id')!r}: {why}") from reason
+            _refuse_named_in(str(reason), kind, given)
+            raise LakeArgumentError(f"{_whose(kind, given)}: {reason}") from reason
         return made
 
 
-def _unknown_argument(
-    operator: RefusingConstruction, given: Mapping[str, Any], reason: str
-) -> str | None:
-    """Return a sentence about the first argument that no constructor of an operator has."""
-    from lakeformat.types.closest import closest
+def _refuse_named_in(reason: str, operator: type[Any], given: Mapping[str, Any]) -> None:
+    """Refuse an unknown argument that Airflow's message names."""
+    refuse_unknown(operator, given.get("task_id"), [name for name in given if repr(name) in reason])
 
-    known = operator.__signature__.parameters
-    unknown = [name for name in given if name not in known and repr(name) in reason]
-    if not unknown:
-        return None
-    return f"{operator.__name__} has no argument {unknown[0]!r}{closest(unknown[0], known)}"
+
+def _whose(operator: type[Any], given: Mapping[str, Any]) -> str:
+    task_id = given.get("task_id")
+    return operator.__name__ if task_id is None else f"task {task_id!r}"

@@ -140,7 +140,7 @@ class LakeJobMixin(CheckedArguments):
         try:
             check_values(cls.request, {k: v for k, v in known.items() if not is_open(v)})
         except InvalidRequestError as reason:
-            raise LakeArgumentError(f"task {task_id!r}: {reason}") from None
+            raise _as_argument(task_id, reason) from None
 
     def _asked_together(self) -> Mapping[str, Any]:
         return self._given()
@@ -159,7 +159,7 @@ class LakeJobMixin(CheckedArguments):
                 refused.append(reason)
             else:
                 return
-        raise LakeArgumentError(f"task {self.task_id!r}: {refused[0]}")
+        raise _as_argument(self.task_id, refused[0])
 
     def _engines(self) -> Sequence[str]:
         """Return the engines that may do the work; the connections, which may choose, are not read
@@ -266,3 +266,10 @@ class LakeJobMixin(CheckedArguments):
 
     def _record_success(self, result: JobResult, context: Context) -> None:
         """Record that the task has succeeded, as its last act; here nothing needs a record."""
+
+
+def _as_argument(task_id: str, reason: Exception) -> LakeArgumentError:
+    """Return the refusal of a request as that of an argument."""
+    from airflow_provider_lake.refusal import in_words_of_a_dag  # only for a message
+
+    return LakeArgumentError(f"task {task_id!r}: {in_words_of_a_dag(reason)}")

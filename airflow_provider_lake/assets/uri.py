@@ -239,5 +239,11 @@ def _is_branch(text: str) -> bool:
 
 
 def _check(what: str, text: str, whole: str) -> None:
-    if not _NAME.fullmatch(text):
-        raise ValueError(f"the {what} name {text!r} of {whole!r} is not allowed")
+    if _NAME.fullmatch(text):
+        return
+    found = re.search(rf"^$|^\s|[{_FORBIDDEN}]", text)
+    assert found is not None
+    why = f"it has {found[0]!r}" if found[0].strip() else "it is empty"
+    if found[0].isspace():
+        why = "it begins with a space" if found.start() == 0 else f"it has {found[0]!r}"
+    raise ValueError(f"the {what} name {text!r} of {whole!r} is not allowed: {why}")

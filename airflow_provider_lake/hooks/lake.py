@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import BaseHook
 
-from airflow_provider_lake.absent_connection import refuse_unreadable
 from airflow_provider_lake.compat import AirflowNotFoundException
 from airflow_provider_lake.connection import CONNECTION_TYPE, LakeConnection, read_connection
 from airflow_provider_lake.identity import ONLY_COMMIT, commit_user, find_first_try
@@ -73,6 +72,8 @@ class LakeHook(BaseHook):
         try:
             return self.get_connection(self.lake_conn_id)
         except AirflowNotFoundException:
+            from airflow_provider_lake.absent_connection import refuse_unreadable  # only then
+
             refuse_unreadable(self.lake_conn_id)
             raise
 

@@ -50,6 +50,10 @@ class LakeCheckOperator(LakeJobOperator):
 
     job = "check"
     request = CheckRequest
+    result_members = (
+        *LakeJobOperator.result_members,
+        "staged",
+    )
     moves_rows = True
     reads_only = True
 

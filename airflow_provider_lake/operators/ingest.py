@@ -101,6 +101,7 @@ class LakeIngestOperator(LakeJobOperator):
 
     job = "ingest"
     request = IngestRequest
+    result_members = (*LakeJobOperator.result_members, "staged", "next_snapshot")
     publishes_once = True
     moves_rows = True
     waits_for = ("source",)

@@ -79,6 +79,12 @@ class LakeWarehouseJobOperator(DeferringJob, metaclass=RefusingConstruction):
     moves_rows: ClassVar[bool] = False
     """True if the job works on rows, so that Spark can help; metadata jobs run in the worker."""
 
+    result_members: ClassVar[Sequence[str]] = (
+        *("job", "table", "database", "skipped", "reason", "snapshot_id", "previous_snapshot_id"),
+        *("replayed", "seconds", "report"),
+    )
+    """The names that another task may ask for: ``task.output["snapshot_id"]``."""
+
     _submission: LakeSparkSubmission | None = None
 
     def __init__(
@@ -334,7 +340,10 @@ def _refuse_what_means_nothing(given: Mapping[str, object], engine: str) -> None
     """
     task = f"task {given.get('task_id')!r}"
     if "conn_id" in given:
-        raise LakeArgumentError(f"{task}: write spark_conn_id instead of conn_id")
+        raise LakeArgumentError(
+            f"{task}: write lake_conn_id for the lake, or spark_conn_id for Spark, instead of "
+            "conn_id"
+        )
     if "application_args" in given:
         raise LakeArgumentError(
             f"{task}: leave out application_args, which are built from the other arguments"

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 from airflow.sdk import BaseHook
 
-from airflow_provider_lake.absent_connection import refuse_unreadable
 from airflow_provider_lake.compat import (
     AirflowException,
     AirflowFailException,
@@ -44,6 +43,8 @@ def spark_connection(conn_id: str) -> Connection:
     try:
         connection = BaseHook.get_connection(conn_id)
     except AirflowNotFoundException:
+        from airflow_provider_lake.absent_connection import refuse_unreadable  # only then
+
         refuse_unreadable(conn_id)
         if conn_id != DEFAULT_SPARK_CONNECTION:
             raise AirflowFailException(

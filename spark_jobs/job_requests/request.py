@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import types
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
@@ -224,6 +223,8 @@ def _unknown_keys(kind: type[Any], given: JsonObject) -> Iterator[str]:
     known = [field.name for field in declared_keys(kind)]
     for key in given:
         if key not in known:
+            import difflib  # only for a message
+
             close = difflib.get_close_matches(str(key), known, n=1)
             meant = f"did you mean {close[0]!r}?" if close else f"known are {', '.join(known)}"
             yield f"unknown key {key!r}: {meant}"

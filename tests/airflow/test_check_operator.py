@@ -106,7 +106,7 @@ def test_a_check_that_only_warns_is_logged_as_a_warning(orders, caplog):
         ({"min_rows": 1, "warn_only": ["row"]}, "did you mean 'rows'"),
         ({"freshness": {"day": "soon"}}, "an age such as '1 d'"),
         ({"accepted_values": {"status": "new"}}, "accepted_values"),
-        ({"min_rows": 1, "discard_failed": True}, "needs key 'staged'"),
+        ({"min_rows": 1, "discard_failed": True}, "needs argument 'staged'"),
     ],
 )
 def test_a_mistake_is_refused_when_the_dag_is_parsed(checks, message):

@@ -330,7 +330,7 @@ class TestMaintain:
     def test_one_of_table_and_database_is_named(self):
         for subject in ({}, {"table": "shop.orders", "database": "shop"}):
             with pytest.raises(
-                AirflowFailException, match="one of the keys 'table' and 'database'"
+                AirflowFailException, match="one of the arguments 'table' and 'database'"
             ):
                 LakeMaintainOperator(task_id="work", **subject)
 

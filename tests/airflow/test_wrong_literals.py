@@ -18,6 +18,7 @@ from airflow_provider_lake.operators.compact import LakeCompactOperator
 from airflow_provider_lake.operators.ingest import LakeIngestOperator
 from airflow_provider_lake.operators.job import LakeJobOperator, LakeWarehouseJobOperator
 from airflow_provider_lake.provider_info import get_provider_info
+from airflow_provider_lake.refusal import in_words_of_a_dag
 from spark_jobs.job_requests import values
 from spark_jobs.job_requests.request import key_hints, read_request
 from tests.airflow.contexts import task_context
@@ -118,7 +119,7 @@ def asked(kind, **given):
 def words_of_the_job(kind, key, value):
     with pytest.raises(lake.InvalidRequestError) as refused:
         read_request(kind.request, asked(kind, **{"warehouse": "w", key: value}))
-    return str(refused.value)
+    return in_words_of_a_dag(refused.value)
 
 
 def test_all_operators_are_looked_at():
@@ -144,7 +145,7 @@ def test_a_literal_of_a_wrong_type_is_refused_by_name(kind, key):
 @pytest.mark.parametrize(("kind", "key", "value"), RULED)
 def test_a_wrong_literal_is_refused_in_the_words_of_the_job(kind, key, value):
     words = words_of_the_job(kind, key, value)
-    assert f"key '{key}' must be" in words
+    assert f"argument '{key}' must be" in words
 
     with pytest.raises(LakeArgumentError) as refused:
         kind(task_id="t", **asked(kind, **{key: value}))

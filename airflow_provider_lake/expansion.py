@@ -1,0 +1,42 @@
+"""Mapped tasks: the arguments of each of them are checked when the DAG is parsed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+__all__ = ["CheckedExpansion"]
+
+
+class CheckedExpansion:
+    """The operator that ``partial`` returns: checks the values that are written in the DAG.
+
+    Without this check they would be refused task by task when they run.
+    """
+
+    def __init__(self, stock: Any, check: Callable[[Mapping[str, Any]], object]) -> None:
+        self._stock = stock
+        self._check = check
+
+    def expand(self, **mapped: Any) -> Any:
+        """Map over lists of values."""
+        for name, values in mapped.items():
+            if isinstance(values, str):
+                raise TypeError(
+                    f"task {self._stock.kwargs.get('task_id')!r}: expand({name}=…) takes a list, "
+                    f"one value for each task, got {values!r}: write [{values!r}]"
+                )
+            for value in values if isinstance(values, list | tuple) else ():
+                self._check({name: value})
+        return self._stock.expand(**mapped)
+
+    def expand_kwargs(self, kwargs: Any, *, strict: bool = True) -> Any:
+        """Map over dicts of arguments."""
+        for given in kwargs if isinstance(kwargs, list | tuple) else ():
+            if isinstance(given, Mapping):
+                self._check(given)
+        return self._stock.expand_kwargs(kwargs, strict=strict)
+
+    def __getattr__(self, name: str) -> Any:
+        """Return everything else from Airflow's own class."""
+        return getattr(self._stock, name)

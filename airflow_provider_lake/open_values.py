@@ -1,0 +1,85 @@
+"""Values that are only known when the task runs: templates, and results of other tasks."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from airflow_provider_lake.compat import is_resolved_later
+
+__all__ = ["faults_of", "has_template", "is_open", "is_template", "sources_of"]
+
+_TEMPLATE_MARKS = ("{{", "{%", "{#")
+# The whole result, and what a task tells the web pages.
+_FURTHER_KEYS = ("return_value", "lake_table", "lake_spark")
+# What an f-string leaves of a template.
+_SINGLE_BRACES = re.compile(
+    r"(?<!\{)\{\s*(?:ds|ts|run_id|logical_date|dag_run|params|ti|task_instance|var|conn|macros"
+    r"|(?:ds|ts)_\w+|(?:data_interval|prev)_\w+)\b[^{}]*\}(?!\})"
+)
+
+
+def is_template(value: Any) -> bool:
+    """Return True for a text with the marks of a template."""
+    return isinstance(value, str) and any(mark in value for mark in _TEMPLATE_MARKS)
+
+
+def is_open(value: Any) -> bool:
+    """Return True if a value, or a value inside it, is only known when the task runs."""
+    return any(is_resolved_later(each) or is_template(each) for each in _leaves(value))
+
+
+def has_template(value: Any) -> bool:
+    """Return True if a value is, or contains, a template."""
+    return any(map(is_template, _leaves(value)))
+
+
+def faults_of(value: Any) -> Iterator[str]:
+    """Yield what makes a value wrong in every run: a template that cannot be one, and a result
+    that no task of this provider has.
+    """
+    for each in _leaves(value):
+        if isinstance(each, str):
+            yield from _faults_of_text(each)
+        elif is_resolved_later(each):
+            yield from _faults_of_result(each)
+
+
+def sources_of(value: Any) -> list[tuple[str, str]]:
+    """Return the results of tasks in a value, each with the id of its task and its key."""
+    return [
+        (task.task_id, key)
+        for each in _leaves(value)
+        if is_resolved_later(each)
+        for task, key in each.iter_references()
+    ]
+
+
+def _leaves(value: Any) -> Iterator[Any]:
+    if isinstance(value, dict | list | tuple):
+        for each in value.values() if isinstance(value, dict) else value:
+            yield from _leaves(each)
+    else:
+        yield value
+
+
+def _faults_of_text(text: str) -> Iterator[str]:
+    if (found := _SINGLE_BRACES.search(text)) is not None:
+        template = f"{{{found[0]}}}"
+        yield (
+            f"has {found[0]!r}, which is no template: write {template!r}, and in an f-string "
+            f"{template.replace('{', '{{').replace('}', '}}')!r}"
+        )
+    elif "{%" not in text and text.count("{{") > text.count("}}"):
+        yield f"is {text!r}, which opens a template and does not close it: write }}}} after it"
+
+
+def _faults_of_result(value: Any) -> Iterator[str]:
+    for task, key in value.iter_references():
+        known = getattr(task, "result_members", ())
+        if known and key not in (*known, *_FURTHER_KEYS):
+            from lakeformat.types.closest import closest  # only for a message
+
+            meant = closest(key, known) or f": they are {', '.join(known)}"
+            yield f"asks task {task.task_id!r} for {key!r}, which is none of its results{meant}"

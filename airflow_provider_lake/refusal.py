@@ -1,0 +1,157 @@
+"""The sentence that refuses an argument: what is wanted, what was given, and what to write instead.
+
+Imported only when there is something to refuse.
+"""
+
+from __future__ import annotations
+
+import re
+import types
+from collections.abc import Callable, Mapping, Sequence
+from datetime import date, datetime, timedelta
+from typing import Any, Literal, Union, get_args, get_origin
+
+from airflow_provider_lake.argument_values import fits, readings
+from airflow_provider_lake.open_values import has_template, sources_of
+from lakeformat.types.closest import closest
+from spark_jobs.job_requests.request import alternatives, is_moment, shown
+
+__all__ = ["in_words_of_a_dag", "refusal_of"]
+
+_TIME = "a time such as '2024-01-31 10:00', {}or epoch milliseconds"
+_WORDS = {
+    str: "a non-empty str",
+    bool: "True or False",
+    int: "a whole number",
+    float: "a number",
+    datetime: "a datetime",
+}
+_KEY = re.compile(r"\bkey(s?)(?= ')|(?<=of the )key(s)\b")
+_JSON_WORDS = {
+    "an object of": "a dict of",
+    "argument 'executor'": "argument 'bucket_executor'",
+    " to false": " to False",
+}
+_PLAIN = (str, int, float, date, timedelta, type(None))
+_FRAMES = ("DataFrame", "Table", "RecordBatch", "Series")
+_WHOLE_RESULT = "return_value"
+
+
+def refusal_of(name: str, hint: Any, value: Any, *, before: object = None) -> str:
+    """Return the sentence; ``before`` is the template, or the result of a task, that the value
+    was.
+    """
+    return f"argument {name!r} must be {_in_words(hint)}, {_given(hint, value, before)}" + (
+        _next_step(name, hint, value, before)
+    )
+
+
+def in_words_of_a_dag(reason: object) -> str:
+    """Return the reason why a job refuses a request, in the words of an operator's arguments."""
+    text = _KEY.sub(lambda found: f"argument{found[1] or found[2] or ''}", str(reason))
+    for word, meant in _JSON_WORDS.items():
+        text = text.replace(word, meant)
+    return text
+
+
+def _given(hint: Any, value: Any, before: object) -> str:
+    found = _shown(hint, value)
+    if sources := sources_of(before):
+        return f"but task {sources[0][0]!r} returned {found}"
+    return f"but its template renders to {found}" if has_template(before) else f"got {found}"
+
+
+def _shown(hint: Any, value: Any) -> str:
+    """Return a refused value in one line, without possible secrets."""
+    if _is_task(value):
+        return f"task {value.task_id!r}"
+    if isinstance(value, dict):
+        return _members(hint, value)
+    if isinstance(value, list | tuple) and not all(isinstance(each, _PLAIN) for each in value):
+        return "a list"
+    if isinstance(value, (list, tuple, bytes, *_PLAIN)):
+        return shown(hint, value)
+    return f"a {type(value).__name__}"
+
+
+def _members(hint: Any, value: Mapping[Any, Any]) -> str:
+    """Return the names of the wrong members of a dict; its values may be secrets."""
+    wrong = {key: each for key, each in value.items() if not fits(hint, {key: each})} or value
+    words = [f"{key!r}{_kind_of_member(each)}" for key, each in wrong.items()]
+    return f"a dict with {', '.join(words) or 'nothing in it'}"
+
+
+def _kind_of_member(value: Any) -> str:
+    if value == "":
+        return " empty"
+    return "" if isinstance(value, str) else f" as {type(value).__name__}"
+
+
+def _next_step(name: str, hint: Any, value: Any, before: object) -> str:
+    """Return the end of the sentence: what to write instead; empty if that is not known."""
+    if sources := sources_of(before):
+        return _about_result(*sources[0], value)
+    if _is_task(value):
+        return f": write {value.task_id}.output for its result, or one member of it"
+    if isinstance(value, str):
+        return _about_text(hint, value) if before is None else ""
+    if isinstance(value, list | tuple):
+        return _about_list(name, hint, value)
+    if type(value).__name__ in _FRAMES:
+        return ": rows are written by a function with @task.lake_commit that returns them"
+    if isinstance(value, int | float | date) and fits(hint, str(value)):
+        return f": write {str(value)!r}"
+    return ""
+
+
+def _about_result(task_id: str, key: str, value: Any) -> str:
+    if value is None or value == [None]:
+        return ": it was skipped, or has no such result"
+    if isinstance(value, dict) and key == _WHOLE_RESULT:
+        return f": name one member, such as {task_id}.output[{next(iter(value), 'name')!r}]"
+    return ""
+
+
+def _about_text(hint: Any, value: str) -> str:
+    """Return advice on a text where something else is wanted."""
+    kinds = alternatives(hint)
+    choices = [each for kind in kinds if get_origin(kind) is Literal for each in get_args(kind)]
+    if near := closest(value, choices):
+        return near
+    if any(fits(hint, each) for each in readings(hint, value)):
+        return ": leave out the quotes"
+    if value.strip() and fits(hint, [value]):
+        return f": write {[value]!r}"
+    return ""
+
+
+def _about_list(name: str, hint: Any, value: Sequence[Any]) -> str:
+    if len(value) == 1 and fits(hint, value[0]):
+        return ": leave out the brackets"
+    if len(value) > 1 and all(fits(hint, each) for each in value):
+        return f": for one task each, write .partial(…).expand({name}=[…])"
+    if any(map(_is_task, value)):
+        return ": write the results of tasks, such as first.output['staged']"
+    return ""
+
+
+def _is_task(value: Any) -> bool:
+    return hasattr(value, "task_id") and hasattr(value, "output")
+
+
+def _in_words(hint: Any) -> str:
+    origin = get_origin(hint)
+    if is_moment(hint):
+        return _TIME.format("" if datetime in alternatives(hint) else "an age such as '7 d', ")
+    if origin in (Union, types.UnionType):
+        parts = [part for part in get_args(hint) if part is not type(None)]
+        return " or ".join(dict.fromkeys(_in_words(part) for part in parts))
+    if origin is Literal:
+        return " or ".join(map(repr, get_args(hint)))
+    if origin is Callable:
+        return "a function"
+    if origin is Mapping:
+        return "a dict" + (" of str" if get_args(hint)[1] is str else "")
+    if origin is Sequence:
+        return f"a list, each {_in_words(get_args(hint)[0])}"
+    return _WORDS.get(hint, str(hint))

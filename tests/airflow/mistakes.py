@@ -1,0 +1,806 @@
+"""Mistakes in DAGs, with the answer to each; ``test_mistakes.py`` makes them all."""
+
+# ruff: noqa: E501
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+__all__ = ["MISTAKES", "Mistake"]
+
+
+@dataclass(frozen=True, slots=True)
+class Mistake:
+    """A part of a DAG file with a mistake in it."""
+
+    what: str
+    where: Literal["parse", "run", "retry", "warning"]
+    code: str
+    line: str
+    """The message that is shown; ``HERE`` is the directory of the worker."""
+    connections: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+
+MISTAKES = [
+    Mistake(
+        "a table with a typo",
+        "run",
+        'LakeCompactOperator(task_id="t", table="shop.ordrs")',
+        "NotFoundError: table 'shop.ordrs' does not exist in file://HERE/warehouse: list_tables('shop') returns the names of the existing ones; did you mean 'shop.orders'?",
+    ),
+    Mistake(
+        "create=True forgotten",
+        "run",
+        'LakeIngestOperator(task_id="t", table="shop.new", source="in/a.csv")',
+        "NotFoundError: table 'shop.new' does not exist in file://HERE/warehouse: list_tables('shop') returns the names of the existing ones; with create=True the job creates it from the columns of the source",
+    ),
+    Mistake(
+        "an argument with a typo",
+        "parse",
+        'LakeCompactOperator(task_id="t", table="shop.orders", stratgy="full")',
+        "task 't': LakeCompactOperator has no argument 'stratgy'; did you mean 'strategy'?",
+    ),
+    Mistake(
+        "a day without its file",
+        "retry",
+        'LakeIngestOperator(task_id="t", table="shop.orders", source="in/{{ ds }}.csv")',
+        "NotFoundError: source 'in/2024-02-02.csv' matches no file: the directory HERE/in has 2 other files, and a relative path begins in the working directory. Check the path, or let a sensor wait for the file before this task; with soft_fail=True the sensor skips a run whose file does not arrive",
+    ),
+    Mistake(
+        "the executor of a job's request",
+        "parse",
+        'LakeCompactOperator(task_id="t", table="shop.orders", executor="threads")',
+        "task 't': argument 'executor' names the Airflow executor that runs the task; for the buckets of a table write bucket_executor='threads'",
+    ),
+    Mistake(
+        "a connection that does not exist",
+        "run",
+        'LakeHealthOperator(task_id="t", table="shop.orders", lake_conn_id="lake_eu")',
+        "connection 'lake_eu' does not exist: create it with type 'lake' and a warehouse, or leave out lake_conn_id to use lake_default",
+    ),
+    Mistake(
+        "a connection of another type",
+        "run",
+        'LakeHealthOperator(task_id="t", table="shop.orders", lake_conn_id="aws")',
+        "InvalidRequestError: connection 'aws' has type 'aws': change it to 'lake'",
+        {"aws": {"conn_type": "aws"}},
+    ),
+    Mistake(
+        "a Spark connection that does not exist",
+        "run",
+        'LakeCompactOperator(task_id="t", table="shop.orders", spark_conn_id="spark_eu")',
+        "Spark connection 'spark_eu' does not exist: create it, or leave out spark_conn_id to run Spark on this machine (local[*])",
+    ),
+    Mistake(
+        "a column that is no partition column",
+        "run",
+        'LakeCompactOperator(task_id="t", table="shop.orders", partitions={"day": "2024-01-31"})',
+        "InvalidRequestError: 'day' is not a partition column: the table is partitioned by dt",
+    ),
+    Mistake(
+        "a condition on another column",
+        "run",
+        'LakeCompactOperator(task_id="t", table="shop.orders", where="item = \'apple\'")',
+        "InvalidRequestError: a compaction takes whole buckets: choose by partition columns only, not by 'item'; the table is partitioned by dt",
+    ),
+    Mistake(
+        "a key column that the source does not have",
+        "run",
+        'LakeIngestOperator(task_id="t", table="shop.new", source="in/a.csv", create=True, primary_key=["order_id"])',
+        "InvalidRequestError: primary_key names 'order_id', which is not a column; the columns are id, item",
+    ),
+    Mistake(
+        "a snapshot that does not exist",
+        "run",
+        'LakeRollbackOperator(task_id="t", table="shop.orders", snapshot=99)',
+        "NotFoundError: snapshot 99 of file://HERE/warehouse/shop.db/orders does not exist or has expired; snapshots 1 to 3 exist",
+    ),
+    Mistake(
+        "a tag that exists",
+        "run",
+        'LakeTagOperator(task_id="t", table="shop.orders", action="create", tag="v1")',
+        "AlreadyExistsError: file://HERE/warehouse/shop.db/orders already has a tag 'v1' of snapshot 3: choose another name, or replace the tag to move it",
+    ),
+    Mistake(
+        "deploy mode cluster without a folder for the result",
+        "run",
+        'LakeCompactOperator(task_id="t", table="shop.orders", engine="spark", deploy_mode="cluster")',
+        "task 't': deploy mode 'cluster' needs argument 'result_folder', a path or URI that the driver and this worker both reach",
+    ),
+    Mistake(
+        "create=True with another key than the table's",
+        "run",
+        'LakeIngestOperator(task_id="t", table="shop.plain", source="in/a.csv", create=True, primary_key=["id"])',
+        "InvalidRequestError: table 'shop.plain' exists and contradicts the request: primary_key is [] in the table and ['id'] in the request. Nothing was written: correct the request, leave out what describes a new table, or drop the table (lake drop-table shop.plain)",
+    ),
+    Mistake(
+        "a retention that never expires anything",
+        "warning",
+        'LakeExpirePartitionsOperator(task_id="t", table="shop.orders", expiration_time="7 d", timestamp_formatter="yyyyMMdd")',
+        "shop.orders: 3 of 3 partitions never expire because their age is unknown, such as dt=2024-01-30: '2024-01-30' does not match the option 'partition.timestamp-formatter'; set that option to the format of the values, such as 'yyyyMMdd' for 20240131",
+    ),
+    Mistake(
+        "a table without its database",
+        "parse",
+        'LakeCompactOperator(task_id="t", table="orders", )',
+        "task 't': argument 'table' must be database.table, got 'orders'",
+    ),
+    Mistake(
+        "a table with its catalog",
+        "parse",
+        'LakeCompactOperator(task_id="t", table="lake.shop.orders", )',
+        "task 't': argument 'table' must be database.table, got 'lake.shop.orders': write 'shop.orders', because the connection names the lake",
+    ),
+    Mistake(
+        "a table with a slash",
+        "parse",
+        'LakeCompactOperator(task_id="t", table="shop/orders", )',
+        "task 't': argument 'table' must be database.table, got 'shop/orders'",
+    ),
+    Mistake(
+        "a table with a space inside",
+        "parse",
+        'LakeCompactOperator(task_id="t", table="shop. orders", )',
+        "task 't': argument 'table' must be database.table, got 'shop. orders': the table name ' orders' of 'shop. orders' is not allowed: it begins with a space",
+    ),
+    Mistake(
+        "a table with a space at its end",
+        "run",
+        'LakeCompactOperator(task_id="t", table="shop.orders ", )',
+        "NotFoundError: table 'shop.orders ' does not exist in file://HERE/warehouse: list_tables('shop') returns the names of the existing ones; did you mean 'shop.orders'?",
+    ),
+    Mistake(
+        "a table in wrong case",
+        "run",
+        'LakeCompactOperator(task_id="t", table="shop.Orders", )',
+        "NotFoundError: table 'shop.Orders' does not exist in file://HERE/warehouse: list_tables('shop') returns the names of the existing ones; did you mean 'shop.orders'?",
+    ),
+    Mistake(
+        "a list of tables",
+        "parse",
+        'LakeCompactOperator(task_id="t", table=["shop.orders", "shop.plain"])',
+        "task 't': argument 'table' must be a non-empty str, got a list: for one task each, write .partial(…).expand(table=[…])",
+    ),
+    Mistake(
+        "a tag with a slash",
+        "parse",
+        'LakeTagOperator(task_id="t", table="shop.orders", action="create", tag="release/1")',
+        "task 't': argument 'tag' must be the name of a tag, got 'release/1': tag name 'release/1' is not allowed: it becomes part of a file name, so it must not be blank, . or .., or hold a slash",
+    ),
+    Mistake(
+        "a tag that does not exist",
+        "run",
+        'LakeRollbackOperator(task_id="t", table="shop.orders", tag="v2")',
+        "NotFoundError: file://HERE/warehouse/shop.db/orders has no tag 'v2'; its tags are 'v1'",
+    ),
+    Mistake(
+        "a number as a tag",
+        "parse",
+        'LakeTagOperator(task_id="t", table="shop.orders", action="create", tag=20240131)',
+        "task 't': argument 'tag' must be a non-empty str, got 20240131: write '20240131'",
+    ),
+    Mistake(
+        "an unknown action",
+        "parse",
+        'LakeTagOperator(task_id="t", table="shop.orders", action="creat", tag="v2")',
+        "task 't': argument 'action' must be 'create' or 'delete' or 'replace' or 'rename', got 'creat'; did you mean 'create'?",
+    ),
+    Mistake(
+        "a column to sort by with a typo",
+        "run",
+        'LakeCompactOperator(task_id="t", table="shop.plain", order_by=["itm"])',
+        "InvalidRequestError: order_by names 'itm', which is not a column; the columns are id, item; did you mean 'item'?",
+    ),
+    Mistake(
+        "a database that no table matches",
+        "run",
+        'LakeCompactDatabaseOperator(task_id="t", database="shopp")',
+        "NotFoundError: no table of a database 'shopp' matches including='.*', excluding=None: each key is a regular expression for the whole name, such as 'shop' or 'shop.*' for 'database', 'shop\\..*_daily' for 'including'",
+    ),
+    Mistake(
+        "conn_id, as other providers have it",
+        "parse",
+        'LakeHealthOperator(task_id="t", table="shop.orders", conn_id="lake_eu")',
+        "task 't': write lake_conn_id for the lake, or spark_conn_id for Spark, instead of conn_id",
+    ),
+    Mistake(
+        "positional arguments",
+        "parse",
+        'LakeCompactOperator("t", "shop.orders")',
+        "LakeCompactOperator: Use keyword arguments when initializing operators",
+    ),
+    Mistake(
+        "a boolean as text",
+        "parse",
+        'LakeIngestOperator(task_id="t", table="shop.new", source="in/a.csv", create="True")',
+        "task 't': argument 'create' must be True or False, got 'True': leave out the quotes",
+    ),
+    Mistake(
+        "yes instead of True",
+        "parse",
+        'LakeExpireSnapshotsOperator(task_id="t", table="shop.orders", dry_run="yes")',
+        "task 't': argument 'dry_run' must be True or False, got 'yes'",
+    ),
+    Mistake(
+        "a number as text",
+        "parse",
+        'LakeExpireSnapshotsOperator(task_id="t", table="shop.orders", retain_max="5")',
+        "task 't': argument 'retain_max' must be a whole number, got '5': leave out the quotes",
+    ),
+    Mistake(
+        "a text where a list is wanted",
+        "parse",
+        'LakeIngestOperator(task_id="t", table="shop.new", source="in/a.csv", create=True, primary_key="id")',
+        "task 't': argument 'primary_key' must be a list, each a non-empty str, got 'id': write ['id']",
+    ),
+    Mistake(
+        "a list where a text is wanted",
+        "parse",
+        'LakeIngestOperator(task_id="t", table="shop.orders", source=["in/a.csv"])',
+        "task 't': argument 'source' must be a non-empty str, got a list: leave out the brackets",
+    ),
+    Mistake(
+        "a DataFrame as a source",
+        "parse",
+        'LakeIngestOperator(task_id="t", table="shop.orders", source=pa.table({"id": [1]}))',
+        "task 't': argument 'source' must be a non-empty str, got a Table: rows are written by a function with @task.lake_commit that returns them",
+    ),
+    Mistake(
+        "a dict as a source",
+        "parse",
+        'LakeIngestOperator(task_id="t", table="shop.orders", source={"id": 1})',
+        "task 't': argument 'source' must be a non-empty str, got a dict with 'id' as int",
+    ),
+    Mistake(
+        "a list where a dict is wanted",
+        "parse",
+        'LakeIngestOperator(task_id="t", table="shop.orders", source="in/a.csv", columns=["id"])',
+        "task 't': argument 'columns' must be a dict of str, got a list",
+    ),
+    Mistake(
+        "a partition as text",
+        "parse",
+        'LakeCompactOperator(task_id="t", table="shop.orders", partitions="dt=2024-01-31")',
+        "task 't': argument 'partitions' must be a dict or a list, each a dict, got a str",
+    ),
+    Mistake(
+        "a list of days as partitions",
+        "parse",
+        'LakeCompactOperator(task_id="t", table="shop.orders", partitions=["2024-01-30", "2024-01-31"])',
+        "task 't': argument 'partitions' must be a dict or a list, each a dict, got ['2024-01-30', '2024-01-31']",
+    ),
+    Mistake(
+        "a datetime as the value of a partition",
+        "parse",
+        'LakePartitionSensor(task_id="t", table="shop.orders", partition={"dt": datetime(2024, 1, 31)})',
+        "task 't': argument 'partition' must be a dict, got a dict with 'dt' as datetime",
+    ),
+    Mistake(
+        "the engine in wrong case",
+        "parse",
+        'LakeCompactOperator(task_id="t", table="shop.orders", engine="Spark")',
+        "task 't': argument 'engine' must be 'auto' or 'python' or 'spark', got 'Spark'; did you mean 'spark'?",
+    ),
+    Mistake(
+        "settings of Spark as text",
+        "parse",
+        'LakeCompactOperator(task_id="t", table="shop.orders", conf="spark.cores.max=2")',
+        "task 't': argument 'conf' must be a dict, got a str",
+    ),
+    Mistake(
+        "settings of Spark for the Python engine",
+        "parse",
+        'LakeCompactOperator(task_id="t", table="shop.orders", engine="python", driver_memory="4g")',
+        "task 't': engine 'python' starts no Spark: leave out driver_memory, or choose engine 'spark'",
+    ),
+    Mistake(
+        "a bare number of days",
+        "parse",
+        'LakeExpireSnapshotsOperator(task_id="t", table="shop.orders", older_than=7)',
+        "task 't': argument 'older_than' must be a time such as '2024-01-31 10:00', an age such as '7 d', or epoch milliseconds, got 7: it is too small, and may be seconds or a count of days: write '90 d' for an age",
+    ),
+    Mistake(
+        "a bare number of days as text",
+        "parse",
+        'LakeExpireSnapshotsOperator(task_id="t", table="shop.orders", older_than="7")',
+        "task 't': argument 'older_than' must be a time such as '2024-01-31 10:00', an age such as '7 d', or epoch milliseconds, got '7'",
+    ),
+    Mistake(
+        "a negative age",
+        "parse",
+        'LakeExpireSnapshotsOperator(task_id="t", table="shop.orders", older_than=timedelta(days=-7))',
+        "task 't': argument 'older_than' must be a time such as '2024-01-31 10:00', an age such as '7 d', or epoch milliseconds, got '-7 d'",
+    ),
+    Mistake(
+        "epoch seconds",
+        "parse",
+        'LakeSnapshotSensor(task_id="t", table="shop.orders", since=1700000000)',
+        "task 't': argument 'since' must be a time in epoch milliseconds, got 1700000000: it is too small, and may be seconds or a count of days",
+    ),
+    Mistake(
+        "a day before the table",
+        "run",
+        'LakeRollbackOperator(task_id="t", table="shop.orders", as_of="2020-01-01")',
+        "NotFoundError: file://HERE/warehouse/shop.db/orders has no snapshot of 2020-01-01 00:00:00.000Z or before: the table was empty then, or those snapshots have expired. A tag may keep one: pass tag=",
+    ),
+    Mistake(
+        "a format of Python for a time",
+        "parse",
+        'LakeExpirePartitionsOperator(task_id="t", table="shop.orders", expiration_time="7 d", timestamp_formatter="%Y-%m-%d")',
+        "task 't': argument 'timestamp_formatter' must be the format of a time, such as 'yyyyMMdd', got '%Y-%m-%d': option 'partition.timestamp-formatter' is '%Y-%m-%d': the letter 'Y' is not supported, only y, u, M, d, H, m, s, S are; write something like 'yyyy-MM-dd HH:mm:ss', 'yyyyMMdd' or \"yyyy-MM-dd'T'HH\"",
+    ),
+    Mistake(
+        "orphans younger than a day",
+        "parse",
+        'LakeRemoveOrphansOperator(task_id="t", table="shop.orders", older_than="1 h")',
+        "task 't': argument 'older_than' is '1 h', but files of the last day may belong to running writes: give at least one day; or stop every writer and set 'allow_younger'",
+    ),
+    Mistake(
+        "a percentage as a share",
+        "parse",
+        'LakeRemoveOrphansOperator(task_id="t", table="shop.orders", max_share=50)',
+        "task 't': argument 'max_share' must be a share above 0 and up to 1, got 50",
+    ),
+    Mistake(
+        "a directory as a source",
+        "retry",
+        'LakeIngestOperator(task_id="t", table="shop.orders", source="in")',
+        "NotFoundError: source 'in' matches no file: it is a directory, write in/*",
+    ),
+    Mistake(
+        "a source of unknown format",
+        "run",
+        'LakeIngestOperator(task_id="t", table="shop.orders", source="in/a.xlsx")',
+        "InvalidRequestError: the format of 'HERE/in/a.xlsx' is unknown: use a name that ends in .parquet, .csv, .json, .jsonl, .ndjson, alone or before .gz, .bz2, .zst, or give format",
+    ),
+    Mistake(
+        "a source on the web",
+        "run",
+        'LakeIngestOperator(task_id="t", table="shop.orders", source="https://example.org/a.csv")',
+        "UnsupportedError: Cannot open https://example.org: no storage for the scheme 'https'. Supported: a local path, file://, memory://, s3://, gs://, abfss:// and hdfs://.",
+    ),
+    Mistake(
+        "an address without a bucket",
+        "run",
+        'LakeIngestOperator(task_id="t", table="shop.orders", source="s3:/bucket/a.csv")',
+        "InvalidRequestError: s3:/bucket has no bucket: write s3://bucket/path.",
+    ),
+    Mistake(
+        "no source",
+        "parse",
+        'LakeIngestOperator(task_id="t", table="shop.orders", create=True)',
+        "task 't': give exactly one of the arguments source, source_table, jdbc_url: got none",
+    ),
+    Mistake(
+        "two sources",
+        "parse",
+        'LakeIngestOperator(task_id="t", table="shop.orders", source="in/a.csv", source_table="shop.plain")',
+        "task 't': give exactly one of the arguments source, source_table, jdbc_url: got source and source_table",
+    ),
+    Mistake(
+        "a source table without a consumer",
+        "parse",
+        'LakeIngestOperator(task_id="t", table="shop.orders", source_table="shop.plain")',
+        "task 't': argument 'source_table' needs argument 'consumer'",
+    ),
+    Mistake(
+        "a source table with a typo",
+        "run",
+        'LakeIngestOperator(task_id="t", table="shop.orders", source_table="shop.plan", consumer="orders")',
+        "NotFoundError: table 'shop.plan' does not exist in file://HERE/warehouse: list_tables('shop') returns the names of the existing ones; did you mean 'shop.plain'?",
+    ),
+    Mistake(
+        "a key without create=True",
+        "parse",
+        'LakeIngestOperator(task_id="t", table="shop.orders", source="in/a.csv", primary_key=["id"])',
+        "task 't': argument 'primary_key' needs create=True, because it describes a new table",
+    ),
+    Mistake(
+        "an option with an underscore",
+        "parse",
+        'LakeIngestOperator(task_id="t", table="shop.new", source="in/a.csv", create=True, table_options={"merge_engine": "first-row"})',
+        "task 't': argument 'table_options' must be a dict of table options, got a dict with 'merge_engine': there is no option 'merge_engine'; did you mean 'merge-engine'? A key of your own is kept if it differs from every option by more than a few letters",
+    ),
+    Mistake(
+        "the value of an option with an underscore",
+        "parse",
+        'LakeIngestOperator(task_id="t", table="shop.new", source="in/a.csv", create=True, table_options={"merge-engine": "first_row"})',
+        "task 't': argument 'table_options' must be a dict of table options, got a dict with 'merge-engine': option 'merge-engine' is 'first_row', but must be deduplicate or partial-update or aggregation or first-row: this version supports no other",
+    ),
+    Mistake(
+        "a password in the address of a database",
+        "parse",
+        'LakeIngestOperator(task_id="t", table="shop.orders", jdbc_url="postgresql://me:secret@host/shop", jdbc_table="orders")',
+        "task 't': jdbc_url would show a password in the web interface: put login and password into a connection, and name it with jdbc_conn_id",
+    ),
+    Mistake(
+        "an address of JDBC for the Python engine",
+        "parse",
+        'LakeIngestOperator(task_id="t", table="shop.orders", engine="python", jdbc_url="jdbc:postgresql://host/shop", jdbc_table="orders")',
+        "task 't': argument 'jdbc_url' is a JDBC address, which needs engine 'spark': for engine 'python' write a SQLAlchemy address, such as postgresql+psycopg2://host/database",
+    ),
+    Mistake(
+        "a mode, as Spark has it",
+        "parse",
+        'LakeIngestOperator(task_id="t", table="shop.orders", source="in/a.csv", mode="overwrite")',
+        "task 't': LakeIngestOperator has no argument 'mode'",
+    ),
+    Mistake(
+        "True where overwrite wants a word",
+        "parse",
+        'LakeIngestOperator(task_id="t", table="shop.orders", source="in/a.csv", overwrite=True)',
+        "task 't': argument 'overwrite' must be 'partitions' or 'table', got True",
+    ),
+    Mistake(
+        "a type with a typo",
+        "parse",
+        'LakeIngestOperator(task_id="t", table="shop.orders", source="in/a.csv", casts={"id": "INTEGR"})',
+        "task 't': argument 'casts' must be a dict of types by table column, got a dict with 'id': not a type: 'INTEGR': unknown type 'INTEGR'; the types are ARRAY, BIGINT, BINARY, BLOB, BOOLEAN, BYTES, CHAR, DATE, DEC, DECIMAL, DOUBLE, FLOAT, GEOGRAPHY, GEOMETRY, INT, INTEGER, MAP, MULTISET, NUMERIC, ROW, SMALLINT, STRING, TIME, TIMESTAMP, TIMESTAMP_LTZ, TINYINT, VARBINARY, VARCHAR, VARIANT, VECTOR",
+    ),
+    Mistake(
+        "a template in single braces",
+        "parse",
+        'LakeCompactOperator(task_id="t", table="shop.orders", where="dt = \'{ ds }\'")',
+        "task 't': argument 'where' has '{ ds }', which is no template: write '{{ ds }}', and in an f-string '{{{{ ds }}}}'",
+    ),
+    Mistake(
+        "a template that is not closed",
+        "parse",
+        'LakeCompactOperator(task_id="t", table="shop.orders", where="dt = \'{{ ds }\'")',
+        "task 't': argument 'where' is \"dt = '{{ ds }'\", which opens a template and does not close it: write }} after it",
+    ),
+    Mistake(
+        "a parameter that does not exist",
+        "run",
+        'LakeCompactOperator(task_id="t", table="shop.{{ params.tabel }}", )',
+        "task 't': a template of argument 'table' cannot be rendered: UndefinedError: 'dict object' has no attribute 'tabel'",
+    ),
+    Mistake(
+        "a table that renders to None",
+        "run",
+        'LakeCompactOperator(task_id="t", table="shop.{{ params.day }}", )',
+        "task 't': argument 'table' renders to 'shop.None': the value that its template uses is missing in this run",
+    ),
+    Mistake(
+        "a condition that renders to nothing",
+        "run",
+        'LakeCompactOperator(task_id="t", table="shop.orders", where="{{ params.day or \'\' }}")',
+        "task 't': argument 'where' must be a non-empty str, but its template renders to ''",
+    ),
+    Mistake(
+        "a number that renders to a text",
+        "run",
+        'LakeExpireSnapshotsOperator(task_id="t", table="shop.orders", retain_max="{{ ds }}")',
+        "task 't': argument 'retain_max' must be a whole number, but its template renders to '2024-02-02'",
+    ),
+    Mistake(
+        "a list that renders to a text",
+        "run",
+        'LakeCompactOperator(task_id="t", table="shop.orders", buckets="{{ params.list }}")',
+        "task 't': argument 'buckets' must be a list, each a whole number, but its template renders to 'a,b'",
+    ),
+    Mistake(
+        "a result that no task has",
+        "parse",
+        """
+            land = LakeIngestOperator(task_id="land", table="shop.orders", source="in/*.csv", stage=True)
+            LakeTagOperator(task_id="t", table="shop.orders", action="create", tag="v2", snapshot=land.output["snapshot"])
+        """,
+        "task 't': argument 'snapshot' asks task 'land' for 'snapshot', which is none of its results; did you mean 'snapshot_id'?",
+    ),
+    Mistake(
+        "a task instead of its result",
+        "parse",
+        """
+            land = LakeIngestOperator(task_id="land", table="shop.orders", source="in/*.csv", stage=True)
+            LakeCommitOperator(task_id="t", table="shop.orders", staged=[land])
+        """,
+        "task 't': argument 'staged' must be a list, each a non-empty str, got a list: write the results of tasks, such as first.output['staged']",
+    ),
+    Mistake(
+        "an address that was never staged",
+        "run",
+        'LakeCommitOperator(task_id="t", table="shop.orders", staged=["/tmp/staged"])',
+        "InvalidRequestError: '/tmp/staged' is not a staged result of file://HERE/warehouse/shop.db/orders: pass the address that its job returned, and open the table that it was staged for",
+    ),
+    Mistake(
+        "expand over an argument with a typo",
+        "parse",
+        'LakeCompactOperator.partial(task_id="t").expand(tables=["shop.orders"])',
+        "task 't': LakeCompactOperator has no argument 'tables'; did you mean 'table'?",
+    ),
+    Mistake(
+        "expand over a text",
+        "parse",
+        'LakeCompactOperator.partial(task_id="t").expand(table="shop.orders")',
+        "task 't': expand(table=…) takes a list, one value for each task, got 'shop.orders': write ['shop.orders']",
+    ),
+    Mistake(
+        "expand over a wrong value",
+        "parse",
+        'LakeCompactOperator.partial(task_id="t", table="shop.orders").expand(strategy=["full", "most"])',
+        "task 't': argument 'strategy' must be 'full' or 'minor', got 'most'",
+    ),
+    Mistake(
+        "expand over a table without its database",
+        "parse",
+        'LakeCompactOperator.partial(task_id="t").expand(table=["orders"])',
+        "task 't': argument 'table' must be database.table, got 'orders'",
+    ),
+    Mistake(
+        "partial with a typo",
+        "parse",
+        'LakeCompactOperator.partial(task_id="t", stratgy="full").expand(table=["shop.orders"])',
+        "task 't': LakeCompactOperator has no argument 'stratgy'; did you mean 'strategy'?",
+    ),
+    Mistake(
+        "dicts of arguments with a typo",
+        "parse",
+        'LakeHealthOperator.partial(task_id="t").expand_kwargs([{"tabel": "shop.orders"}])',
+        "task 't': LakeHealthOperator has no argument 'tabel'; did you mean 'table'?",
+    ),
+    Mistake(
+        "a sensor without what it waits for",
+        "parse",
+        'LakePartitionSensor(task_id="t", table="shop.orders", )',
+        "task 't': missing keyword argument 'partition'",
+    ),
+    Mistake(
+        "a sensor that waits for an empty partition",
+        "parse",
+        'LakePartitionSensor(task_id="t", table="shop.orders", partition={})',
+        "task 't': argument 'partition' is empty: write {'dt': '2024-01-31'}",
+    ),
+    Mistake(
+        "a sensor that waits for a column that is no partition column",
+        "run",
+        'LakePartitionSensor(task_id="t", table="shop.orders", partition={"day": "2024-01-31"})',
+        "InvalidRequestError: 'day' is not a partition column: the table is partitioned by dt",
+    ),
+    Mistake(
+        "a sensor that waits for a word",
+        "parse",
+        'LakeWatermarkSensor(task_id="t", table="shop.orders", watermark="yesterday")',
+        "task 't': argument 'watermark' must be a time such as '2024-01-31 10:00', or epoch milliseconds, got 'yesterday'",
+    ),
+    Mistake(
+        "a sensor that waits for a kind of commit in lower case",
+        "parse",
+        'LakeSnapshotSensor(task_id="t", table="shop.orders", kinds=["append"])',
+        "task 't': kinds must be a list of APPEND, COMPACT, OVERWRITE, ANALYZE, got ['append']",
+    ),
+    Mistake(
+        "a sensor that waits for no file",
+        "parse",
+        'LakeCompactionNeededSensor(task_id="t", table="shop.orders", min_files=0)',
+        "task 't': argument 'min_files' must be a whole number from 1 on, got 0",
+    ),
+    Mistake(
+        "a sensor without a pause",
+        "parse",
+        'LakeSnapshotSensor(task_id="t", table="shop.orders", deferrable=True, poke_interval=0)',
+        "task 't': argument 'poke_interval' must be a number of seconds above 0: without a pause the triggerer would check the table all the time",
+    ),
+    Mistake(
+        "a sensor with a typo",
+        "parse",
+        'LakeWatermarkSensor(task_id="t", table="shop.orders", watermark="2024-01-31", poke_intervall=60)',
+        "task 't': LakeWatermarkSensor has no argument 'poke_intervall'; did you mean 'poke_interval'?",
+    ),
+    Mistake(
+        "a decorator without parentheses",
+        "parse",
+        """
+            @lake_commit_task
+            def rows():
+                return []
+
+            rows()
+        """,
+        "task 'rows' has no table: write @task.lake_commit(table='database.table'), or rows(table='database.table')",
+    ),
+    Mistake(
+        "a decorator with a positional table",
+        "parse",
+        """
+            @lake_commit_task("shop.plain")
+            def rows():
+                return []
+
+            rows()
+        """,
+        "@task.lake_commit takes only named arguments, got 'shop.plain': write @task.lake_commit(table='database.table')",
+    ),
+    Mistake(
+        "a function that returns nothing",
+        "run",
+        """
+            @lake_commit_task(table="shop.plain")
+            def rows():
+                pass
+
+            rows()
+        """,
+        "InvalidRequestError: function 'rows' returned None: return rows, or an empty list if there are none",
+    ),
+    Mistake(
+        "a function without the argument table",
+        "parse",
+        """
+            @lake_job_task(table="shop.plain")
+            def rows():
+                return 1
+
+            rows()
+        """,
+        "@task.lake_job: function 'rows' has neither an argument 'table' nor 'spark': add one, or write @task",
+    ),
+    Mistake(
+        "a function that is async",
+        "parse",
+        """
+            @lake_job_task(table="shop.plain")
+            async def rows(table):
+                return 1
+
+            rows()
+        """,
+        "@task.lake_job: function 'rows' is async: write it with 'def'",
+    ),
+    Mistake(
+        "settings for a function without Spark",
+        "parse",
+        """
+            @lake_job_task(table="shop.plain", conf={"spark.cores.max": "2"})
+            def rows(table):
+                return 1
+
+            rows()
+        """,
+        "@task.lake_job: function 'rows' has no argument 'spark', so 'conf' has no effect: add the argument, or leave out 'conf'",
+    ),
+    Mistake(
+        "partitions of a table that has none",
+        "run",
+        """
+            @lake_commit_task(table="shop.plain", overwrite="partitions")
+            def rows():
+                return [{"id": 1, "item": "apple"}]
+
+            rows()
+        """,
+        "InvalidRequestError: file://HERE/warehouse/shop.db/plain has no partitions, so overwrite='partitions' would replace all its rows: write overwrite='table' if you want that",
+    ),
+    Mistake(
+        "a text as an outlet",
+        "parse",
+        'LakeCompactOperator(task_id="t", table="shop.orders", outlets=["shop.orders"])',
+        "task 't': argument 'outlets' must be a list of assets, and Airflow ignores a str: write [lake_asset('database.table')]",
+    ),
+    Mistake(
+        "an outlet twice",
+        "parse",
+        'LakeCompactOperator(task_id="t", table="shop.orders", outlets=[lake_asset("shop.orders"), Asset("orders", uri="lake://shop/orders")])',
+        "task 't': argument 'outlets' has two assets of 'lake://shop/orders': keep one of them",
+    ),
+    Mistake(
+        "an asset with a dot in its URI",
+        "parse",
+        'LakeCompactOperator(task_id="t", table="shop.orders", outlets=[Asset("lake://shop.orders")])',
+        "'lake://shop.orders/' is not lake://<database>/<table>: 'shop.orders.' is not a table name: write database.table",
+    ),
+    Mistake(
+        "an asset of a table without its database",
+        "parse",
+        'LakeCompactOperator(task_id="t", table="shop.orders", outlets=[lake_asset("orders")])',
+        "'orders' is not a table name: write database.table",
+    ),
+    Mistake(
+        "a connection without a warehouse",
+        "run",
+        'LakeHealthOperator(task_id="t", table="shop.orders", lake_conn_id="lake_eu")',
+        "InvalidRequestError: connection 'lake_eu' has no warehouse: set it to a path or URI",
+        {"lake_eu": {"conn_type": "lake", "extra": {}}},
+    ),
+    Mistake(
+        "a connection with an option that is no text",
+        "run",
+        'LakeHealthOperator(task_id="t", table="shop.orders", lake_conn_id="lake_eu")',
+        "InvalidRequestError: connection 'lake_eu' has options that are not a JSON object of strings: write each value in quotes",
+        {
+            "lake_eu": {
+                "conn_type": "lake",
+                "extra": {"warehouse": "warehouse", "options": {"s3.path-style-access": True}},
+            }
+        },
+    ),
+    Mistake(
+        "a connection with a warehouse that does not exist",
+        "run",
+        'LakeHealthOperator(task_id="t", table="shop.orders", lake_conn_id="lake_eu")',
+        "NotFoundError: database 'shop' does not exist in file://HERE/nowhere; create it with create_database('shop')",
+        {"lake_eu": {"conn_type": "lake", "extra": {"warehouse": "nowhere"}}},
+    ),
+    Mistake(
+        "a connection with a space at the end of its warehouse",
+        "run",
+        'LakeHealthOperator(task_id="t", table="shop.orders", lake_conn_id="lake_eu")',
+        "InvalidRequestError: connection 'lake_eu' has spaces around its warehouse 'warehouse ': remove them",
+        {"lake_eu": {"conn_type": "lake", "extra": {"warehouse": "warehouse "}}},
+    ),
+    Mistake(
+        "a connection with an unknown scheme",
+        "run",
+        'LakeHealthOperator(task_id="t", table="shop.orders", lake_conn_id="lake_eu")',
+        "UnsupportedError: Cannot open ftp://bucket/lake: no storage for the scheme 'ftp'. Supported: a local path, file://, memory://, s3://, gs://, abfss:// and hdfs://.",
+        {"lake_eu": {"conn_type": "lake", "extra": {"warehouse": "ftp://bucket/lake"}}},
+    ),
+    Mistake(
+        "a policy without a schedule",
+        "parse",
+        'lake_dags({"databases": {"shop": {"tables": {"orders": {"compact": True}}}}})',
+        "shop.orders has no schedule: set one for the table, its database or defaults",
+    ),
+    Mistake(
+        "a policy with a typo",
+        "parse",
+        'lake_dags({"databases": {"shop": {"tables": {"orders": {"schedule": "@daily", "compat": True}}}}})',
+        "shop.orders has an unknown name 'compat': did you mean 'compact'?",
+    ),
+    Mistake(
+        "a policy with a schedule in words",
+        "parse",
+        'lake_dags({"databases": {"shop": {"tables": {"orders": {"schedule": "every day", "compact": True}}}}})',
+        "shop.orders: Airflow does not accept schedule 'every day': Exactly 5, 6 or 7 columns has to be specified for iterator expression.",
+    ),
+    Mistake(
+        "a policy with a dash in an argument",
+        "parse",
+        'lake_dags({"databases": {"shop": {"tables": {"orders": {"schedule": "@daily", "expire_snapshots": {"older-than": "7 d"}}}}}})',
+        "shop.orders: expire_snapshots has an unknown name 'older-than': did you mean 'older_than'?",
+    ),
+    Mistake(
+        "a policy with a value of an argument that does not exist",
+        "parse",
+        'lake_dags({"databases": {"shop": {"tables": {"orders": {"schedule": "@daily", "compact": {"strategy": "most"}}}}}})',
+        "task 'shop_orders.compact': argument 'strategy' must be 'full' or 'minor', got 'most'",
+    ),
+    Mistake(
+        "a policy with a number as text",
+        "parse",
+        'lake_dags({"databases": {"shop": {"tables": {"orders": {"schedule": "@daily", "compact": True, "retries": "2"}}}}})',
+        "shop.orders: retries must be a whole number from 0 on, got '2'",
+    ),
+    Mistake(
+        "a policy without the level of tables",
+        "parse",
+        'lake_dags({"databases": {"shop": {"orders": {"schedule": "@daily", "compact": True}}}})',
+        "database 'shop' of the policy has no table: write tables: {…}",
+    ),
+    Mistake(
+        "a policy with the database in the name of a table",
+        "parse",
+        'lake_dags({"databases": {"shop": {"tables": {"shop.orders": {"schedule": "@daily", "compact": True}}}}})',
+        "'shop.shop.orders' is not a table name: write database.table",
+    ),
+    Mistake(
+        "a group of unknown steps",
+        "parse",
+        'LakeMaintenanceTaskGroup(table="shop.orders", steps={"compct": True})',
+        "shop.orders: steps has an unknown name 'compct': did you mean 'compact'?",
+    ),
+    Mistake(
+        "a group of listed steps",
+        "parse",
+        'LakeMaintenanceTaskGroup(table="shop.orders", steps=["compact"])',
+        "shop.orders: steps must be a mapping of names to values, got ['compact']",
+    ),
+    Mistake(
+        "a gate as a dict",
+        "parse",
+        'LakeMaintenanceTaskGroup(table="shop.orders", steps={"compact": True}, gate={"min_files": 3})',
+        "shop.orders: gate must be a Gate(min_files=…, max_bytes=…), got {'min_files': 3}",
+    ),
+]
