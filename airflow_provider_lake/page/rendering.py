@@ -12,6 +12,7 @@ from airflow.sdk.log import redact  # type: ignore[attr-defined]
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from airflow_provider_lake.page.airflow_records import OneTask
+from airflow_provider_lake.page.chart import HEIGHT, SLOT, bars
 from lakeformat.types.byte_size import size
 from lakeformat.types.count_text import counted
 from lakeformat.types.duration_text import duration
@@ -104,7 +105,9 @@ _PAGES.filters.update(
     sentence=_sentence,
     without_secrets=redact,
 )
-_PAGES.globals.update(ago=_ago, counted=counted, no_identifier=2**63 - 1)
+_PAGES.globals.update(
+    ago=_ago, bar_height=HEIGHT, bar_slot=SLOT, bars=bars, counted=counted, no_identifier=2**63 - 1
+)
 
 _STYLE = _PAGES.get_template("style.css").render()
 _STYLE_HASH = base64.b64encode(hashlib.sha256(_STYLE.encode()).digest()).decode()

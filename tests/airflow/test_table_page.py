@@ -162,7 +162,7 @@ def test_a_commit_of_a_task_leads_to_its_run(ask, filled):
 
     [link] = [each for each in links_of(answer) if "/tasks/" in each]
     assert link == f"/lake/tasks/functions/{quote(filled.run_id)}/fill/0"
-    assert f"fill of functions, run {filled.run_id}" in words(answer)
+    assert f"fill of functions {filled.run_id}" in words(answer)
     assert "Changes by fill" in words(ask(link))
     of_one = words(ask("/lake/snapshot/lake_default?name=shop.tea&number=1"))
     assert (
