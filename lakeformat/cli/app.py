@@ -16,6 +16,7 @@ from rich.console import Console
 from lakeformat.cli import (
     branches,
     changelog,
+    check,
     compact,
     consumers,
     doctor,
@@ -91,6 +92,7 @@ def lake(
 
 inspect.register(app)
 health.register(app)
+check.register(app)
 rows.register(app)
 row_changes.register(app)
 maintain.register(app)

@@ -20,7 +20,9 @@ _PANELS = {
         "maintain compact compact-database changelog expire partition analyze rewrite-manifests "
         "rewrite-file-index rescale"
     ),
-    "Check and repair": "health doctor orphans missing-files missing-manifests repair-hints repair",
+    "Check and repair": (
+        "health check doctor orphans missing-files missing-manifests repair-hints repair"
+    ),
     "Catalog": (
         "create-database create-table set-option unset-option drop-database drop-table "
         "rename-table migrate clone clone-database"

@@ -1,0 +1,145 @@
+"""``lake check``: checks the rows of a table, or of staged results."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from lakeformat.cli.arguments import TableArgument
+from lakeformat.cli.grid import GridColumn, print_grid
+from lakeformat.cli.output import AsJson, print_json
+from lakeformat.cli.warehouse import WarehouseOption, named_table
+from lakeformat.errors import InvalidRequestError
+
+if TYPE_CHECKING:
+    from lakeformat import CheckReport
+
+__all__ = ["register"]
+
+EXIT_FAILED = 1
+_STYLE = {"passed": "green", "warned": "yellow", "failed": "bold red"}
+
+StagedOption = Annotated[
+    list[str] | None,
+    typer.Option(metavar="ADDRESS", help="Check this staged result instead of the published rows."),
+]
+WhereOption = Annotated[
+    str | None, typer.Option(metavar="SQL", help="Only rows that meet this condition.")
+]
+MinRowsOption = Annotated[
+    int | None, typer.Option(metavar="NUMBER", help="The least number of rows.")
+]
+MaxRowsOption = Annotated[
+    int | None, typer.Option(metavar="NUMBER", help="The largest number of rows.")
+]
+NotNullOption = Annotated[
+    list[str] | None, typer.Option(metavar="COLUMN", help="A column without nulls.")
+]
+UniqueOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="COLUMN,...", help="A column, or columns, whose values no two rows share."
+    ),
+]
+AcceptedOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--accepted-values",
+        metavar="COLUMN=VALUE,...",
+        help="The values that a column may have, such as status=new,paid.",
+    ),
+]
+FreshnessOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="COLUMN=AGE",
+        help="The highest age of the newest time in a column, such as 'ordered_at=1 d'.",
+    ),
+]
+ConditionOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--condition", metavar="SQL", help="A condition that each row must meet: 'amount >= 0'."
+    ),
+]
+WarnOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--warn-only",
+        metavar="CHECK",
+        help="A check that only warns, by its name or kind: 'not_null(note)', unique.",
+    ),
+]
+
+
+def register(app: typer.Typer) -> None:
+    """Add ``check`` to the program."""
+    app.command()(check)
+
+
+def check(
+    context: typer.Context,
+    table: TableArgument,
+    staged: StagedOption = None,
+    where: WhereOption = None,
+    min_rows: MinRowsOption = None,
+    max_rows: MaxRowsOption = None,
+    not_null: NotNullOption = None,
+    unique: UniqueOption = None,
+    accepted: AcceptedOption = None,
+    freshness: FreshnessOption = None,
+    conditions: ConditionOption = None,
+    warn_only: WarnOption = None,
+    warehouse: WarehouseOption = None,
+    as_json: AsJson = False,
+) -> None:
+    """Check rows, with the number of bad rows and examples; exit code 1 if a check fails.
+
+    Options with a column can be repeated.
+    An example: lake check shop.orders --min-rows 1 --not-null id --unique id
+    """
+    report = named_table(context, table).check(
+        staged=staged,
+        where=where,
+        min_rows=min_rows,
+        max_rows=max_rows,
+        not_null=not_null or (),
+        unique=[each.split(",") for each in unique or ()],
+        accepted_values={
+            column: values.split(",")
+            for column, values in _pairs("--accepted-values", "status=new,paid", accepted)
+        },
+        freshness=dict(_pairs("--freshness", "ordered_at=1 d", freshness)),
+        conditions=conditions or (),
+        warn_only=warn_only or (),
+    )
+    if as_json:
+        print_json([report.to_dict()])
+    else:
+        _print(report)
+    if report.failed:
+        raise typer.Exit(EXIT_FAILED)
+
+
+def _pairs(option: str, example: str, given: Sequence[str] | None) -> list[tuple[str, str]]:
+    pairs = []
+    for each in given or ():
+        column, equals, value = each.partition("=")
+        if not equals:
+            raise InvalidRequestError(f"{option} must be like '{example}', got {each!r}")
+        pairs.append((column, value))
+    return pairs
+
+
+def _print(report: CheckReport) -> None:
+    typer.echo(f"{report.reason}\n")
+    print_grid(
+        [
+            GridColumn("check", [each.name for each in report.checks]),
+            GridColumn("outcome", [each.outcome for each in report.checks], styles=_STYLE),
+            GridColumn("finding", [each.finding for each in report.checks]),
+            GridColumn("what to do", [each.advice for each in report.checks]),
+        ]
+    )
