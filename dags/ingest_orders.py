@@ -5,8 +5,9 @@ lines), where the worker can read them; each day's folder is complete when the n
 Change ``incoming`` when triggering, or here. The connection ``lake_default`` names the
 warehouse; without it, tables are in ``./warehouse``.
 
-The idea: the commit has the identity of this DAG run. A retry, a cleared task, or a worker that
-Airflow believed dead finds the snapshot of its run and publishes nothing twice.
+The idea: the commit has the identity of this DAG run. A retry, or a worker that Airflow believed
+dead, finds the snapshot of its run and publishes nothing twice. After a corrected file, clear the
+task: its new rows replace those of its first run.
 """
 
 from __future__ import annotations

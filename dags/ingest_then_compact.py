@@ -6,8 +6,9 @@ connection ``lake_default`` names the warehouse; without it, tables are in ``./w
 
 The idea: writing files takes long, publishing them does not. A task for each shop stages its files,
 on Spark if there are many. Readers see none of them until ``publish`` commits all of them in one
-snapshot. A retry of any task publishes nothing twice. The asset event names the new snapshots, for
-other DAGs.
+snapshot. A retry of any task publishes nothing twice. After a corrected file, clear the run: its
+new rows replace the old ones. If a compaction has rewritten those, ``publish`` fails and names the
+next step. The asset event names the new snapshots, for other DAGs.
 """
 
 from __future__ import annotations

@@ -21,6 +21,12 @@ READING_SECONDS = 10
 YESTERDAY = datetime.now(UTC) - timedelta(days=1)
 ORDERS = "shop.orders"
 # policies.py makes the DAGs of lake.yaml, which are called otherwise.
+DAILY = {
+    "backfill_partitions": "shop.daily_orders",
+    "ingest_orders": ORDERS,
+    "ingest_checked": "shop.checked_orders",
+}
+"""The templates that ingest one day's files, and their tables."""
 TEMPLATES = sorted({path.stem for path in (ROOT / "dags").glob("*.py")} - {"policies"})
 
 
@@ -87,19 +93,24 @@ def test_every_template_is_green(airflow, tmp_path):
         start(dag_id)
         airflow.wait_for_runs(dag_id, 1, seconds=PATIENCE)
 
+    def cleared(dag_id):
+        """A person clears the whole run, which then does its work again."""
+        airflow.set_paused(dag_id, True)
+        [run] = airflow.runs(dag_id)
+        wanted = {"dry_run": False, "dag_run_id": run, "only_failed": False}
+        airflow.ask("POST", f"dags/{dag_id}/clearTaskInstances", {**wanted, "reset_dag_runs": True})
+        airflow.set_paused(dag_id, False)
+        airflow.wait_for_run(dag_id, run, seconds=PATIENCE)
+
     def by_hand(dag_id):
         """It would start at the next hour or later."""
         start(dag_id)
         return airflow.run(dag_id, {}, seconds=PATIENCE)
 
-    scheduled("backfill_partitions")
-    assert shop.catalog.table("shop.daily_orders").scan().count() == 1
-
-    scheduled("ingest_orders")
-    assert shop.orders.scan().count() == 1
-
-    scheduled("ingest_checked")
-    assert shop.catalog.table("shop.checked_orders").scan().count() == 1
+    for dag_id, name in DAILY.items():
+        for run in (scheduled, cleared):
+            run(dag_id)
+            assert shop.catalog.table(name).scan().count() == 1, (dag_id, run)
 
     watchers = ("compact_on_commit", "changelog_pipeline")
     for dag_id in watchers:
