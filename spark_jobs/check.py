@@ -61,7 +61,11 @@ def _act(wanted: CheckRequest, spark: SparkSession | None) -> Outcome:
     table = wanted_table(wanted)
     with executor_of(wanted.engine, spark, f"check {wanted.table}", unit="split") as executor:
         report = table.check(
-            staged=wanted.staged, where=wanted.where, executor=executor, **wanted.given_checks()
+            staged=wanted.staged,
+            replaces=wanted.replaces,
+            where=wanted.where,
+            executor=executor,
+            **wanted.given_checks(),
         )
     for check in report.warned:
         _log.warning("%s: %s", wanted.table, check)

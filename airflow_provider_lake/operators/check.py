@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Unpack
 
 from airflow_provider_lake.arguments import is_open
+from airflow_provider_lake.identity import TaskIdentity, commit_user
+from airflow_provider_lake.operators.commit import LakeCommitOperator
 from airflow_provider_lake.operators.job import LakeJobOperator
 from airflow_provider_lake.task_arguments import TableJobArguments
 from spark_jobs.job_requests.check import CheckRequest
@@ -31,6 +35,9 @@ class LakeCheckOperator(LakeJobOperator):
 
     :param staged: addresses of staged results, as returned by the job that staged them. Default:
         the published rows
+    :param replaces: with ``staged``: the snapshot whose rows the commit will replace, so that
+        ``unique`` ignores them. Default: in a cleared run, the snapshot of the first run of the
+        ``LakeCommitOperator`` after this task
     :param where: only rows that meet this SQL condition
     :param min_rows: the least number of rows
     :param max_rows: the largest number of rows
@@ -61,6 +68,7 @@ class LakeCheckOperator(LakeJobOperator):
         self,
         *,
         staged: Sequence[str] | None = None,
+        replaces: int | None = None,
         where: str | None = None,
         min_rows: int | None = None,
         max_rows: int | None = None,
@@ -75,6 +83,7 @@ class LakeCheckOperator(LakeJobOperator):
     ) -> None:
         super().__init__(**kwargs)
         self.staged = staged
+        self.replaces = replaces
         self.where = where
         self.min_rows = min_rows
         self.max_rows = max_rows
@@ -91,6 +100,25 @@ class LakeCheckOperator(LakeJobOperator):
         """Return the arguments; unknown addresses must not hide a mistake in the other ones."""
         given = super()._given()
         return {**given, "staged": [_LATER]} if is_open(given.get("staged")) else given
+
+    def _request(self, context: Context) -> JobRequest:
+        """Return the request, with the snapshot that a cleared run will replace."""
+        request = super()._request(context)
+        assert isinstance(request, CheckRequest)
+        if request.staged is None or request.replaces is not None:
+            return request
+        return replace(request, replaces=self._replaced_snapshot(context["ti"]))
+
+    def _replaced_snapshot(self, ti: TaskIdentity) -> int | None:
+        """Return the snapshot that the commit after this task has published before, if any."""
+        for task in self.get_flat_relatives(upstream=False):
+            if isinstance(task, LakeCommitOperator) and task.table == self.table:
+                commit = SimpleNamespace(
+                    dag_id=ti.dag_id, run_id=ti.run_id, task_id=task.task_id, map_index=-1
+                )
+                found = self.lake_hook.table(self.table).find_run(commit_user(commit, self.table))
+                return None if found is None else found.snapshot_id
+        return None
 
     def execute(self, context: Context) -> Any:
         """Check the rows, and keep the results also if a check fails."""

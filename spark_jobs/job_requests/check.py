@@ -41,6 +41,8 @@ class CheckRequest(TableRequest):
     """Addresses of staged results, as returned by the job that staged them. Default: the published
     rows.
     """
+    replaces: int | None = None
+    """With ``staged``: the snapshot whose rows the commit will replace; ``unique`` ignores them."""
     where: str | None = None
     """Only rows that meet this SQL condition."""
     min_rows: RowCount | None = None
@@ -71,8 +73,9 @@ class CheckRequest(TableRequest):
         TableRequest.__post_init__(self)
         if self.staged is not None and not self.staged:
             raise refusal("key 'staged' is empty: give the addresses that the job ingest returned")
-        if self.discard_failed and self.staged is None:
-            raise refusal("key 'discard_failed' needs key 'staged'")
+        for key in ("discard_failed", "replaces"):
+            if getattr(self, key) and self.staged is None:
+                raise refusal(f"key {key!r} needs key 'staged'")
         self.checks()  # refuses checks without a meaning
 
     def checks(self) -> Checks:

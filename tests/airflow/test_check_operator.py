@@ -6,12 +6,13 @@ import json
 
 import pyarrow as pa
 import pytest
+from airflow.sdk import DAG
 
 from airflow_provider_lake.arguments import LakeArgumentError
 from airflow_provider_lake.operators.check import LakeCheckOperator
 from airflow_provider_lake.operators.commit import LakeCommitOperator
 from airflow_provider_lake.operators.ingest import LakeIngestOperator
-from tests.airflow.contexts import task_context
+from tests.airflow.contexts import cleared, task_context
 from tests.airflow.versions import AirflowFailException
 
 
@@ -20,11 +21,11 @@ def orders(catalog):
     return catalog.create_table("shop.orders", [("id", "BIGINT"), ("status", "STRING")])
 
 
-def stage(tmp_path, rows, run="land"):
+def stage(tmp_path, rows, run="land", context=None):
     (tmp_path / "a.csv").write_text(f"id,status\n{rows}")
     source = str(tmp_path / "a.csv")
     task = LakeIngestOperator(task_id=run, table="shop.orders", source=source, stage=True)
-    return task.execute(task_context(run))["staged"]
+    return task.execute(context or task_context(run))["staged"]
 
 
 def check(context=None, **checks):
@@ -120,3 +121,29 @@ def test_a_mistake_is_found_although_the_staged_results_are_not_known_yet():
         LakeCheckOperator(
             task_id="check", table="shop.orders", staged=staged, unique=["id"], warn_only=["uniqe"]
         )
+
+
+def test_rows_that_a_cleared_run_will_replace_are_no_repetition(orders, tmp_path):
+    with DAG("shop", schedule=None):
+        unique = LakeCheckOperator(
+            task_id="check", table="shop.orders", staged=["later"], unique=["id"]
+        )
+        publish = LakeCommitOperator(task_id="publish", table="shop.orders", staged=["later"])
+        unique >> publish
+    contexts = {name: task_context(name) for name in ("land", "check", "publish")}
+    orders.write(pa.table({"id": [7], "status": ["new"]}))
+
+    def run(rows):
+        publish.staged = unique.staged = [stage(tmp_path, rows, context=contexts["land"])]
+        unique.execute(contexts["check"])
+        publish.execute(contexts["publish"])
+
+    run("1,new\n")
+    for context in contexts.values():
+        cleared(context)
+    run("1,paid\n")
+    assert sorted(orders.scan().to_arrow()["id"].to_pylist()) == [1, 7]
+    for context in contexts.values():
+        cleared(context)
+    with pytest.raises(AirflowFailException, match=r"unique\(id\): 2 rows .* such as id=7"):
+        run("7,new\n")

@@ -18,6 +18,7 @@ from lakeformat.paimon.checks.example_rows import identifying_fields
 from lakeformat.paimon.checks.findings import Findings
 from lakeformat.paimon.checks.repeated_values import RepeatedValues
 from lakeformat.paimon.checks.row_checks import NewestTime, RowCheck, RowCondition, is_time
+from lakeformat.paimon.commit.redo import files_taken_out
 from lakeformat.paimon.expiry_race import again_if_overtaken
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.metadata.snapshot import Snapshot
@@ -46,17 +47,19 @@ def check_table(
     checks: Checks,
     *,
     staged: Sequence[StagedResult] | None = None,
+    replaces: int | None = None,
     where: Where | None = None,
     executor: Executor | None = None,
 ) -> CheckReport:
     """Check rows of the newest snapshot, or of staged results; only those that meet ``where``.
 
-    ``executor`` checks single rows in parallel; repeated values are found in this process.
+    ``replaces`` is the snapshot whose rows the staged ones will replace. ``executor`` checks single
+    rows in parallel; repeated values are found in this process.
     """
 
     def check() -> CheckReport:
         head = latest_snapshot(handle.storage, handle.layout)
-        return _Check(handle, checks, head, staged, where, executor).run()
+        return _Check(handle, checks, head, staged, replaces, where, executor).run()
 
     report = again_if_overtaken(handle, check)
     _log.info("check table=%s %s", handle.uri, report.reason)
@@ -69,6 +72,7 @@ class _Check:
     checks: Checks
     head: Snapshot | None
     staged: Sequence[StagedResult] | None
+    replaces: int | None
     where: Where | None
     executor: Executor | None
 
@@ -136,8 +140,12 @@ class _Check:
         if self.staged is None:
             asked = row_filter(self.handle.schema, self.where, None)
             return Scan(self.handle, self.head, columns, asked)
-        after = self.head if with_published else None
-        return scan_staged(self.handle, self.staged, columns, self.where, after=after)
+        if not with_published:
+            return scan_staged(self.handle, self.staged, columns, self.where, after=None)
+        without = () if self.replaces is None else files_taken_out(self.handle, self.replaces)
+        return scan_staged(
+            self.handle, self.staged, columns, self.where, after=self.head, without=without
+        )
 
     def _no_nulls(self, name: str) -> RowCondition:
         schema = self.handle.schema

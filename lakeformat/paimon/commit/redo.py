@@ -23,9 +23,10 @@ from lakeformat.paimon.metadata.index_manifest import DELETION_VECTORS, read_ind
 from lakeformat.paimon.metadata.manifest import ManifestColumns
 from lakeformat.paimon.metadata.manifest_columns.columns import Mask
 from lakeformat.paimon.metadata.snapshot import CommitKind, Snapshot
+from lakeformat.paimon.metadata.snapshot_directory import read_snapshot_if_present
 from lakeformat.tables.commit_id import CommitId
 
-__all__ = ["Redo"]
+__all__ = ["Redo", "files_taken_out"]
 
 _FORCE = "commit without CommitId.replaces (in Airflow: clear the task with on_clear='force')"
 
@@ -142,6 +143,14 @@ class Redo:
             f"{self.commit} cannot take the place of snapshot {self.commit.replaces} of "
             f"{self.handle.uri}: {why}. Nothing was published. {advice}"
         )
+
+
+def files_taken_out(handle: TableHandle, replaces: int) -> Set[str]:
+    """Return the files that a commit with ``replaces`` takes out; none if the snapshot is gone."""
+    snapshot = read_snapshot_if_present(handle.storage, handle.layout, replaces)
+    if snapshot is None or handle.schema.primary_keys:
+        return frozenset()
+    return _names(_added(handle, snapshot))
 
 
 def _added(handle: TableHandle, snapshot: Snapshot) -> ManifestColumns:

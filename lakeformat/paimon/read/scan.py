@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from typing import Any
@@ -61,6 +61,7 @@ class Scan(Results):
         created_from_millis: int | None = None,
         decided_by: str | None = None,
         unpublished: Sequence[ManifestEntry] = (),
+        without: Collection[str] = (),
     ) -> None:
         """Keep the arguments of the scan.
 
@@ -68,7 +69,7 @@ class Scan(Results):
         ``with_streamed``: include level-0 and postponed rows that a change stream has delivered.
         ``created_from_millis``: skip files written before. ``decided_by``: the option that chose
         the snapshot, if not the call. ``unpublished``: files that are read as if a commit had added
-        them to the snapshot, and a compaction had followed.
+        them to the snapshot, and a compaction had followed. ``without``: names of files to skip.
         """
         self._handle = handle
         self._least_level = least_level
@@ -76,6 +77,7 @@ class Scan(Results):
         self._created_from = created_from_millis
         self._decided_by = decided_by
         self._unpublished = tuple(unpublished)
+        self._without = frozenset(without)
         self._snapshot = snapshot
         self._fields = _project(handle.schema.fields, columns)
         self._filters = [] if where is None else where.conjuncts()
@@ -224,7 +226,7 @@ class Scan(Results):
         return [c for each in filters for c in each.conditions()]
 
     def _is_chosen(self, file: DataFileMeta) -> bool:
-        if file.level < self._least_level:
+        if file.level < self._least_level or file.file_name in self._without:
             return False
         return self._created_from is None or _is_from(file, self._created_from)
 

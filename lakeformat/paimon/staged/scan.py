@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from lakeformat.errors import UnsupportedError
 from lakeformat.paimon.handle import TableHandle
@@ -23,10 +23,15 @@ def scan_staged(
     where: Where | None,
     *,
     after: Snapshot | None,
+    without: Collection[str] = (),
 ) -> Scan:
-    """Scan staged rows: alone, or merged with the rows of the snapshot ``after``."""
+    """Scan staged rows: alone, or merged with the rows of the snapshot ``after``.
+
+    Files of the snapshot that ``without`` names are skipped.
+    """
     files = [entry for result in results for entry in _added_files(handle, result)]
-    return Scan(handle, after, columns, row_filter(handle.schema, where, None), unpublished=files)
+    asked = row_filter(handle.schema, where, None)
+    return Scan(handle, after, columns, asked, unpublished=files, without=without)
 
 
 def _added_files(handle: TableHandle, result: StagedResult) -> Iterator[ManifestEntry]:

@@ -31,6 +31,7 @@ class TableChecks(TableReads):
         self,
         *,
         staged: Sequence[str] | None = None,
+        replaces: int | None = None,
         where: Where | None = None,
         min_rows: int | None = None,
         max_rows: int | None = None,
@@ -46,7 +47,8 @@ class TableChecks(TableReads):
 
         ``staged`` are the addresses of staged results. Their rows are checked as they were written,
         rows of one key merged; ``unique`` is checked for the table as it will be after the commit.
-        ``where`` restricts the rows.
+        ``replaces`` is the snapshot whose rows that commit replaces (see ``CommitId``). ``where``
+        restricts the rows.
 
         ``not_null`` lists columns, ``unique`` columns or lists of columns, ``accepted_values`` the
         values of a column, ``freshness`` the highest age of the newest time in a column, such as
@@ -72,4 +74,11 @@ class TableChecks(TableReads):
             warn_only=warn_only,
         )
         results = None if staged is None else self.staged.named(staged)
-        return check_table(self._handle, checks, staged=results, where=where, executor=executor)
+        return check_table(
+            self._handle,
+            checks,
+            staged=results,
+            replaces=replaces,
+            where=where,
+            executor=executor,
+        )
