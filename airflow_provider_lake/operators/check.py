@@ -19,6 +19,8 @@ from spark_jobs.job_requests.common import Value
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
+    from spark_jobs.job_requests.common import JobRequest
+
 __all__ = ["LakeCheckOperator"]
 
 _LATER = "known when the task runs"

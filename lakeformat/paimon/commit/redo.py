@@ -146,7 +146,7 @@ class Redo:
 
 
 def files_taken_out(handle: TableHandle, replaces: int) -> Set[str]:
-    """Return the files that a commit with ``replaces`` takes out; none if the snapshot has expired."""
+    """Return the files that a commit with ``replaces`` takes out; none once it has expired."""
     snapshot = read_snapshot_if_present(handle.storage, handle.layout, replaces)
     if snapshot is None or handle.schema.primary_keys:
         return frozenset()
