@@ -19,7 +19,7 @@ AREAS = {
     "Recovery": range(45, 50),
     "Expiry, tags, branches, readers": range(50, 67),
     "Other maintenance": range(67, 87),
-    "Beyond the specification": range(87, 97),
+    "Beyond the specification": range(87, 98),
 }
 
 

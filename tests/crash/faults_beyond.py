@@ -87,4 +87,12 @@ ROWS = (
             "tests/crash/test_killed_overwrites.py::test_a_retry_of_an_overwrite_that_died_anywhere_replaces_once",
         ),
     ),
+    Row(
+        "97",
+        "killed while an ingestion adds or widens columns for its rows",
+        "the rows arrive once, in the changed table",
+        (
+            "tests/crash/test_killed_overwrites.py::test_a_retry_of_a_run_that_died_anywhere_while_it_changed_columns_adds_its_rows_once",
+        ),
+    ),
 )

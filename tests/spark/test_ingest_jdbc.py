@@ -102,3 +102,11 @@ def test_casts_need_a_spark_that_refuses_what_it_cannot_cast(warehouse, orders, 
             run(request_for(warehouse, orders, casts={"id": "INT"}), spark)
     finally:
         spark.conf.unset("spark.sql.ansi.enabled")
+
+
+def test_a_copy_replaces_the_previous_one(warehouse, orders, spark):
+    for _ in range(2):
+        run(request_for(warehouse, orders, overwrite="table"), spark)
+
+    found = lake.open_catalog(warehouse).table("shop.orders").scan().to_arrow()
+    assert sorted(found["id"].to_pylist()) == [1, 2, 3]
