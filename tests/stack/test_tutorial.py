@@ -63,17 +63,18 @@ class Shell:
         raise AssertionError(f"the shell has ended: {command}\n{''.join(lines)}")
 
     def interrupt(self) -> None:
-        """Type Ctrl-C, and again after a while; raise if a process does not end."""
+        """Type Ctrl-C, again every ten seconds, and leave the shell; raise if it does not end."""
         try:
-            os.killpg(self._process.pid, signal.SIGINT)
-            with suppress(subprocess.TimeoutExpired):
-                self._process.communicate(timeout=10)
-                return
-            os.killpg(self._process.pid, signal.SIGINT)
-            self._process.communicate(timeout=60)
+            for _ in range(PATIENCE // 10):
+                os.killpg(self._process.pid, signal.SIGINT)
+                with suppress(subprocess.TimeoutExpired):
+                    self._process.communicate(timeout=10)
+                    return
+            raise AssertionError("Airflow does not end with Ctrl-C")
         finally:
             with suppress(ProcessLookupError):
                 os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.communicate()
 
 
 @pytest.fixture
