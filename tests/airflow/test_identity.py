@@ -8,7 +8,12 @@ import pytest
 
 import lakeformat as lake
 from airflow_provider_lake.hooks.lake import LakeHook
-from airflow_provider_lake.identity import commit_user, first_try_millis
+from airflow_provider_lake.identity import (
+    commit_user,
+    first_try_millis,
+    possible_names,
+    without_suffix,
+)
 from tests.airflow.contexts import StateStore, task_context
 
 TASK = {
@@ -157,3 +162,25 @@ def test_without_a_store_the_start_of_the_run_is_all_there_is(orders):
     commit = LakeHook().commit_id(task_context(), "shop.orders")
     assert commit.first_try_head is None
     assert commit.first_try_millis is not None
+
+
+@pytest.mark.parametrize(
+    ("task_id", "names"),
+    [
+        ("land", {("shop", "land")}),
+        ("group.land", {("shop", "group.land"), ("shop.group", "land")}),
+    ],
+)
+def test_a_commit_user_names_its_dag_and_task(task_id, names):
+    """Both may contain dots, so a user may name several pairs."""
+    found = user(task_id=task_id)
+
+    assert {*possible_names(found)} == names
+    assert {*possible_names(f"{found}.compaction-1")} == names
+    assert without_suffix(f"{found}.compaction-1") == without_suffix(found) == found
+
+
+@pytest.mark.parametrize("other", ["somebody", "airflow.shop.land", "3f2c-11", "airflow..", ""])
+def test_a_user_of_another_program_names_no_task(other):
+    assert [*possible_names(other)] == []
+    assert without_suffix(other) == other
