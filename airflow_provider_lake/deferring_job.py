@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import logging
 import signal
@@ -23,6 +24,7 @@ from airflow_provider_lake.spark.markers import JobOutput
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
+    from airflow_provider_lake.spark.cluster_driver import Manager
     from airflow_provider_lake.supervised.deferral import Deferral
     from airflow_provider_lake.supervised.run_folder import Ending, RunFolder
     from spark_jobs.job_requests.common import JobRequest
@@ -51,7 +53,7 @@ class DeferringJob(LakeJobMixin, LakeSparkArguments):
         """Return the result of the process that the trigger has waited for."""
         with self._guarded():
             self._take_rendered()
-            result = self._resumed(self._request(context), context, event["status"])
+            result = self._resumed(self._request(context), context, event)
         return self._finish(result, context)
 
     def on_kill(self) -> None:
@@ -63,6 +65,10 @@ class DeferringJob(LakeJobMixin, LakeSparkArguments):
         super().on_kill()
 
     @abstractmethod
+    def _spark_connection_id(self) -> str:
+        """Return the id of the Spark connection."""
+
+    @abstractmethod
     def _result_of_process(
         self,
         reported: JobResult | None,
@@ -72,9 +78,23 @@ class DeferringJob(LakeJobMixin, LakeSparkArguments):
     ) -> JobResult:
         """Return the result of a process that has ended, or raise its failure."""
 
+    @abstractmethod
+    def _result_of_driver(
+        self, failure: str | None, request: JobRequest, context: Context
+    ) -> JobResult:
+        """Return the result of a driver on a cluster that has ended, or raise its failure."""
+
     def _run_name(self, context: Context) -> str:
         """Return the name of the work, the same for every attempt of the task."""
         return f"{self.job}.{self._commit_user(context)}"
+
+    @staticmethod
+    def _digest(request: JobRequest, context: Context) -> str:
+        """Return a text that identifies the work: the same for a retry, another after a clear."""
+        from airflow_provider_lake.spark.run import open_text
+
+        asked = json.dumps([open_text(request), context["dag_run"].clear_number])
+        return hashlib.sha256(asked.encode()).hexdigest()
 
     def _deferral(self, request: JobRequest, context: Context) -> Deferral | None:
         """Return the process to wait for; None, with a reason in the log, if no trigger can wait.
@@ -84,22 +104,39 @@ class DeferringJob(LakeJobMixin, LakeSparkArguments):
         """
         if not self.deferrable or self._keeps_slot:
             return None
-        from airflow_provider_lake.spark.run import open_text
         from airflow_provider_lake.supervised.deferral import Deferral, reason_to_keep_the_slot
 
         reason = reason_to_keep_the_slot()
         if reason is None:
-            asked = json.dumps([open_text(request), context["dag_run"].clear_number])
             try:
-                deferral = Deferral(self, self._run_name(context), asked)
+                deferral = Deferral(self, self._run_name(context), self._digest(request, context))
             except PermissionError as refused:
                 reason = str(refused)
             else:
                 if self.durable is not False:
                     deferral.rejoin()
                 return deferral
-        _log.info("the task keeps its slot: %s", reason)
+        self._keep_the_slot(reason)
         return None
+
+    @staticmethod
+    def _keep_the_slot(reason: str | None) -> None:
+        _log.info("the task keeps its slot: %s", reason)
+
+    def _defer_to_driver(self, manager: Manager, poll_seconds: float, driver: str) -> NoReturn:
+        """Let a trigger wait for a driver on a cluster."""
+        from airflow_provider_lake.supervised.deferral import COMPLETE, time_limit
+        from airflow_provider_lake.triggers.driver import LakeDriverTrigger
+
+        trigger = LakeDriverTrigger(
+            manager=manager,
+            driver=driver,
+            spark_conn_id=self._spark_connection_id(),
+            ends_at=time_limit(self),
+            poll_interval=poll_seconds,
+        )
+        _log.info("the task waits for driver %s without a worker", driver)
+        self.defer(trigger=trigger, method_name=COMPLETE)
 
     @contextmanager
     def _work_folder(self, deferral: Deferral | None) -> Iterator[str]:
@@ -127,11 +164,22 @@ class DeferringJob(LakeJobMixin, LakeSparkArguments):
         """Return the words that start the job in Python."""
         return [sys.executable, "-P", "-m", f"spark_jobs.{self.job}"]
 
-    def _resumed(self, request: JobRequest, context: Context, status: str) -> JobResult:
+    def _resumed(
+        self, request: JobRequest, context: Context, event: Mapping[str, Any]
+    ) -> JobResult:
         from airflow_provider_lake.supervised.run_folder import RunFolder
-        from airflow_provider_lake.triggers.process import ELSEWHERE, TIMED_OUT
+        from airflow_provider_lake.triggers.process import TIMED_OUT
 
+        self.is_on_spark = request.engine == "spark"
+        if "failure" in event:
+            return self._result_of_driver(event["failure"], request, context)
         folder = RunFolder.named(self._run_name(context))
+        if event["status"] == TIMED_OUT:
+            folder.remove()
+            raise AirflowTaskTimeout(
+                f"the work of task {self.task_id!r} was ended after execution_timeout "
+                f"({self.execution_timeout})"
+            )
         if folder.process is None:
             _log.warning(
                 "this machine does not know the process of this task: it was restarted, or is "
@@ -139,21 +187,16 @@ class DeferringJob(LakeJobMixin, LakeSparkArguments):
             )
             self._keeps_slot = True
             return self._run(request, context)
-        self._supervised = folder
-        if status == ELSEWHERE:
-            _log.info("the task keeps its slot: the triggerer cannot see its process")
-            self._wait_for(folder)
-        elif status == TIMED_OUT:
-            folder.remove()
-            raise AirflowTaskTimeout(
-                f"the process of task {self.task_id!r} was ended after execution_timeout "
-                f"({self.execution_timeout})"
-            )
+        self._wait_for(folder)
         return self._concluded(folder, request, context)
 
     def _wait_for(self, folder: RunFolder) -> None:
+        """Wait in the slot for a process that the trigger could not wait for."""
         from airflow_provider_lake.supervised.output import OutputLog
 
+        self._supervised = folder
+        if folder.is_running:
+            _log.info("the task keeps its slot: the triggerer cannot see its process")
         output = OutputLog(folder, JobOutput())
         with self._working_here():
             while folder.is_running:
@@ -166,7 +209,6 @@ class DeferringJob(LakeJobMixin, LakeSparkArguments):
         from airflow_provider_lake.spark.run import prepare_run
         from airflow_provider_lake.supervised.output import OutputLog
 
-        self.is_on_spark = request.engine == "spark"
         output = JobOutput(on_spark=partial(context["ti"].xcom_push, SPARK_KEY))
         log = OutputLog(folder, output)
         log.log_new(is_over=True)

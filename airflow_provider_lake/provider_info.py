@@ -25,7 +25,7 @@ _OPERATORS = (
     "health",
 )
 _SENSORS = ("snapshot", "watermark", "partition", "compaction", "consumer")
-_TRIGGERS = ("table", "snapshot_event", "process")
+_TRIGGERS = ("table", "snapshot_event", "process", "driver")
 _DECORATORS = ("lake_job", "lake_commit")
 
 

@@ -212,7 +212,10 @@ class LakeWarehouseJobOperator(DeferringJob, metaclass=RefusingConstruction):
                 output=output,
                 before_submit=work.forget_result,
                 supervise=None if deferral is None else deferral.start,
+                asked=self._digest(request, context),
             )
+            if is_driver_elsewhere:
+                self._let_a_trigger_wait(self._submission)
             failure = self._submit(self._submission, context)
             reported = output.result or work.result()
         return self._result_on_spark(reported, failure, output, request)
@@ -240,13 +243,46 @@ class LakeWarehouseJobOperator(DeferringJob, metaclass=RefusingConstruction):
         with self._naming_failed_tables():
             if request.engine != "spark":
                 return self._settled(reported, failure, request)
-            if self.post_submit_commands:
-                spark = spark_connection(self._spark_connection_id())
-                made = self._made(
-                    {}, connection=spark, process_env={}, output=output, before_submit=_nothing
-                )
-                made.run_post_submit_commands()
+            self._run_post_submit_commands()
             return self._result_on_spark(reported, failure, output, request)
+
+    def _result_of_driver(
+        self, failure: str | None, request: JobRequest, context: Context
+    ) -> JobResult:
+        from airflow_provider_lake.spark.run import prepare_run
+
+        self._run_post_submit_commands()
+        work = prepare_run(
+            self.job,
+            request,
+            folder="",
+            name=self._run_name(context),
+            result_folder=self.result_folder,
+            is_driver_elsewhere=True,
+        )
+        failed = None if failure is None else AirflowException(failure)
+        with self._naming_failed_tables():
+            return self._result_on_spark(work.result(), failed, JobOutput(), request)
+
+    def _run_post_submit_commands(self) -> None:
+        """Run the commands that the stock operator runs after a driver it has waited for."""
+        if not self.post_submit_commands:
+            return
+        made = self._made(
+            {},
+            connection=spark_connection(self._spark_connection_id()),
+            process_env={},
+            output=JobOutput(),
+            before_submit=lambda: None,
+        )
+        made.run_post_submit_commands()
+
+    def _let_a_trigger_wait(self, submission: LakeSparkSubmission) -> None:
+        """Defer the task once its driver is submitted to a cluster, or log why it is not."""
+        if not self.deferrable or self._keeps_slot:
+            return
+        if (reason := submission.wait_with(self._defer_to_driver)) is not None:
+            self._keep_the_slot(reason)
 
     def _result_on_spark(
         self,
@@ -328,10 +364,6 @@ class LakeJobOperator(LakeTableJobMixin, LakeWarehouseJobOperator):
     def __init__(self, *, table: str, **kwargs: Unpack[WarehouseJobArguments]) -> None:
         super().__init__(**kwargs)
         self.table = table
-
-
-def _nothing() -> None:
-    """Do nothing before a submission that is not made."""
 
 
 def _refuse_what_means_nothing(given: Mapping[str, object], engine: str) -> None:

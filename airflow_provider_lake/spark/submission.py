@@ -4,18 +4,27 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 
+from airflow_provider_lake.spark.cluster_driver import yarn_address
 from airflow_provider_lake.spark.submit import LakeSparkSubmitHook, Supervise
 
 if TYPE_CHECKING:
     from airflow.sdk import Connection, Context
 
+    from airflow_provider_lake.spark.cluster_driver import Manager
     from airflow_provider_lake.spark.markers import JobOutput
 
-__all__ = ["LakeSparkSubmission"]
+__all__ = ["LakeSparkSubmission", "WaitForDriver"]
+
+WaitForDriver: TypeAlias = Callable[["Manager", float, str], NoReturn]
+"""Defers the task, with an interval in seconds, until a driver has ended."""
+
+# The same least intervals as in the stock operator.
+_YARN, _KUBERNETES = 10, 20
 
 
 class LakeSparkSubmission(SparkSubmitOperator):
@@ -36,6 +45,7 @@ class LakeSparkSubmission(SparkSubmitOperator):
         output: JobOutput,
         before_submit: Callable[[], None],
         supervise: Supervise | None = None,
+        asked: str = "",
         **stock: Any,
     ) -> None:
         super().__init__(**stock)
@@ -44,6 +54,10 @@ class LakeSparkSubmission(SparkSubmitOperator):
         self._output = output
         self._before_submit = before_submit
         self._supervise = supervise
+        self._wait: Callable[[str], NoReturn] | None = None
+        # A cleared task has another request, so it submits again instead of rejoining.
+        self.external_id_key = f"{type(self).external_id_key}:{asked}"
+        self._K8S_DRIVER_STATUS_KEY = f"{type(self)._K8S_DRIVER_STATUS_KEY}:{asked}"
 
     @property
     def was_begun(self) -> bool:
@@ -58,6 +72,37 @@ class LakeSparkSubmission(SparkSubmitOperator):
     def submit_and_wait(self, context: Context) -> None:
         """Run the stock operator without Airflow's warning about a task within a task."""
         inspect.unwrap(SparkSubmitOperator.execute)(self, context)
+
+    def wait_with(self, wait: WaitForDriver) -> str | None:
+        """Let a trigger wait for the driver on the cluster; return the reason if none can."""
+        hook = self._get_hook()
+        if hook.master.startswith("yarn"):
+            return self._wait_on_yarn(wait)
+        if hook.master.startswith("k8s:"):
+            if not hook.has_namespace:
+                return f"connection {self._conn_id!r} names no namespace of Kubernetes"
+            self._track_driver_via_k8s_api = True
+            self._wait = partial(wait, "kubernetes", max(self._status_poll_interval, _KUBERNETES))
+            return None
+        return f"the API of master {hook.master!r} is not known"
+
+    def _wait_on_yarn(self, wait: WaitForDriver) -> str | None:
+        given = self._connection.extra_dejson
+        if self._yarn_rm_auth is not None or given.get("principal") or self.principal:
+            return "a trigger has no credentials for YARN with Kerberos or yarn_rm_auth"
+        if yarn_address(self._connection) is None:
+            return f"connection {self._conn_id!r} has no yarn_resourcemanager_webapp_address"
+        self._yarn_track_via_rm_api = True
+        self._wait = partial(wait, "yarn", max(self._status_poll_interval, _YARN))
+        return None
+
+    def poll_until_complete(self, external_id: Any, context: Context) -> None:
+        """Wait for the driver, which the task's state store knows by now."""
+        if self._wait is not None:
+            if self._hook is not None:
+                self._hook.report_driver(external_id)
+            self._wait(external_id)
+        super().poll_until_complete(external_id, context)
 
     def run_post_submit_commands(self) -> None:
         """Run the commands for the end of a driver that this process did not wait for."""

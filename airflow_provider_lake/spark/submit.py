@@ -88,6 +88,11 @@ class LakeSparkSubmitHook(SparkSubmitHook):
         """True if the driver does not run on this machine."""
         return bool(self._connection["deploy_mode"] == "cluster")
 
+    @property
+    def has_namespace(self) -> bool:
+        """True if drivers on Kubernetes have a namespace that can be asked."""
+        return bool(self._connection.get("namespace"))
+
     def submit(self, application: str = "", **kwargs: Any) -> str | None:
         """Delete the result of an earlier submission, then submit.
 
@@ -157,6 +162,11 @@ class LakeSparkSubmitHook(SparkSubmitHook):
             application_id
         )  # a retry follows the application without any output
         super()._start_yarn_application_status_tracking(application_id)
+
+    def report_driver(self, driver: str) -> None:
+        """Report an application of YARN that a retry has found without any output."""
+        if self._is_yarn:
+            self._report_application(driver)
 
     def _report_application(self, application_id: str | None) -> None:
         """Report once the application of a driver on the cluster, whose output is not read here."""

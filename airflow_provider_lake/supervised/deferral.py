@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import time
 from collections.abc import Mapping, Sequence
@@ -15,9 +14,11 @@ from airflow_provider_lake.supervised.start import is_rejoinable, make_room, sta
 if TYPE_CHECKING:
     from airflow.sdk import BaseOperator
 
-__all__ = ["Deferral", "reason_to_keep_the_slot"]
+__all__ = ["COMPLETE", "Deferral", "reason_to_keep_the_slot", "time_limit"]
 
-_COMPLETE = "execute_complete"
+COMPLETE = "execute_complete"
+"""The method that Airflow calls when the trigger has fired."""
+
 _log = logging.getLogger(__name__)
 
 
@@ -30,13 +31,19 @@ def reason_to_keep_the_slot() -> str | None:
     return None
 
 
+def time_limit(task: BaseOperator) -> float | None:
+    """Return the time at which a trigger ends the work of a task that begins to wait now."""
+    limit = task.execution_timeout
+    return None if limit is None else time.time() + limit.total_seconds()
+
+
 class Deferral:
     """The one process of a task, found by a name that all attempts share."""
 
     def __init__(self, task: BaseOperator, name: str, asked: str) -> None:
         self.folder = RunFolder.named(name)
         self._task = task
-        self._asked = hashlib.sha256(asked.encode()).hexdigest()
+        self._asked = asked
 
     def rejoin(self) -> None:
         """Defer the task again if its process runs for the same request, or has succeeded."""
@@ -60,7 +67,7 @@ class Deferral:
     def _defer(self) -> NoReturn:
         from airflow_provider_lake.triggers.process import LakeProcessTrigger
 
-        process, host, limit = self.folder.process, this_host(), self._task.execution_timeout
+        process, host = self.folder.process, this_host()
         if process is None or host is None:
             raise FileNotFoundError(f"the record of the process in {self.folder.path} is missing")
         trigger = LakeProcessTrigger(
@@ -68,8 +75,7 @@ class Deferral:
             pid=process.pid,
             started=process.started,
             host=host,
-            ends_at=None if limit is None else time.time() + limit.total_seconds(),
+            ends_at=time_limit(self._task),
         )
         _log.info("the task waits for process %s without a worker", process.pid)
-        self._task.defer(trigger=trigger, method_name=_COMPLETE)
-        raise AssertionError("defer() always raises")
+        self._task.defer(trigger=trigger, method_name=COMPLETE)

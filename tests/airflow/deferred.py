@@ -6,12 +6,12 @@ import os
 import signal
 import sys
 from datetime import UTC, datetime
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
 from airflow_provider_lake.operators.ingest import LakeIngestOperator
-from airflow_provider_lake.triggers.process import LakeProcessTrigger
 from tests.airflow.versions import TaskDeferred
 
 HELD_DRIVER = Path(__file__).parents[1] / "stack" / "held_dags" / "held_driver.py"
@@ -36,8 +36,9 @@ def defer(task, context):
 
 def of_triggerer(trigger):
     path, arguments = trigger.serialize()
-    assert path == "airflow_provider_lake.triggers.process.LakeProcessTrigger"
-    return LakeProcessTrigger(**json.loads(json.dumps({**arguments, "poll_interval": 0.05})))
+    module, _, name = path.rpartition(".")
+    given = json.loads(json.dumps({**arguments, "poll_interval": 0.05}))
+    return getattr(import_module(module), name)(**given)
 
 
 def event_of(trigger):

@@ -1,0 +1,127 @@
+"""Waits for a Spark driver on YARN or Kubernetes, and ends it when its task is killed."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import AsyncIterator
+from typing import TYPE_CHECKING, Any
+
+from airflow.triggers.base import BaseTrigger, TriggerEvent
+
+from airflow_provider_lake.spark.cluster_driver import UnreachableClusterError, driver_of
+from airflow_provider_lake.spark.master import spark_connection
+from airflow_provider_lake.triggers.process import TIMED_OUT
+
+if TYPE_CHECKING:
+    from airflow_provider_lake.spark.cluster_driver import ClusterDriver, Manager
+
+__all__ = ["DRIVER_ENDED", "LakeDriverTrigger"]
+
+DRIVER_ENDED = "driver_ended"
+
+_MOST_FAILURES = 30
+"""The checks in a row that may get no answer, such as while the cluster's manager is restarted."""
+_log = logging.getLogger(__name__)
+
+
+class LakeDriverTrigger(BaseTrigger):
+    """Fires once, when a driver on a cluster has ended; the job's result is in the result folder.
+
+    The payload is ``{"status": "driver_ended", "failure": …}``, without a failure after a success,
+    or ``{"status": "timed_out"}`` if the trigger has ended the driver at ``ends_at``. Addresses and
+    credentials come from the connection, never from an argument.
+    """
+
+    def __init__(
+        self,
+        *,
+        manager: Manager,
+        driver: str,
+        spark_conn_id: str,
+        ends_at: float | None = None,
+        poll_interval: float = 10,
+    ) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.manager = manager
+        self.driver = driver
+        self.spark_conn_id = spark_conn_id
+        self.ends_at = ends_at
+        self.poll_interval = poll_interval
+
+    def serialize(self) -> tuple[str, dict[str, Any]]:
+        """Return the class path, and the arguments with which the triggerer builds this trigger."""
+        return f"{type(self).__module__}.{type(self).__qualname__}", {
+            "manager": self.manager,
+            "driver": self.driver,
+            "spark_conn_id": self.spark_conn_id,
+            "ends_at": self.ends_at,
+            "poll_interval": self.poll_interval,
+        }
+
+    async def run(self) -> AsyncIterator[TriggerEvent]:
+        """Ask for the state at each interval; every call that blocks runs in a thread."""
+        watch = _Watch(self)
+        while (found := await asyncio.to_thread(watch.look)) is None:
+            await asyncio.sleep(self.poll_interval)
+        yield TriggerEvent(found)  # type: ignore[no-untyped-call]
+
+    async def on_kill(self) -> None:
+        """End the driver of a task that a user has cleared or marked; from Airflow 3.3 on."""
+        await asyncio.to_thread(_Watch(self).end)
+
+
+class _Watch:
+    """The watch over one driver."""
+
+    def __init__(self, asked: LakeDriverTrigger) -> None:
+        self._asked = asked
+        self._driver: ClusterDriver | None = None
+        self._seen = ""
+        self._failures = 0
+
+    def look(self) -> dict[str, Any] | None:
+        """Return the payload of the event; None while the driver works."""
+        ends_at = self._asked.ends_at
+        if ends_at is not None and time.time() >= ends_at:
+            self.end()
+            return {"status": TIMED_OUT}
+        try:
+            state = self._opened().state()
+        except (UnreachableClusterError, ConnectionError) as reason:
+            return self._failed(reason)
+        self._failures = 0
+        if state.name != self._seen:
+            _log.info("driver %s: %s", self._asked.driver, state.name)
+            self._seen = state.name
+        return {"status": DRIVER_ENDED, "failure": state.failure} if state.has_ended else None
+
+    def end(self) -> None:
+        """End the driver; without an answer of the cluster, log what remains to do."""
+        try:
+            self._opened().end()
+        except (UnreachableClusterError, ConnectionError) as reason:
+            _log.warning(
+                "driver %s could not be ended: end it on the cluster. %s",
+                self._asked.driver,
+                reason,
+            )
+        else:
+            _log.info("asked the cluster to end driver %s", self._asked.driver)
+
+    def _opened(self) -> ClusterDriver:
+        if self._driver is None:
+            connection = spark_connection(self._asked.spark_conn_id)
+            self._driver = driver_of(self._asked.manager, self._asked.driver, connection)
+        return self._driver
+
+    def _failed(self, reason: Exception) -> dict[str, Any] | None:
+        self._failures += 1
+        _log.warning(
+            "no state of driver %s, the trigger asks again: %s", self._asked.driver, reason
+        )
+        if self._failures < _MOST_FAILURES:
+            return None
+        text = f"the cluster has sent no state of driver {self._asked.driver} for {_MOST_FAILURES}"
+        return {"status": DRIVER_ENDED, "failure": f"{text} checks in a row: {reason}"}
