@@ -100,6 +100,18 @@ def test_failed_checks_fail_for_good_and_their_results_are_kept(orders, task):
     assert [each["outcome"] for each in found] == ["failed", "passed", "warned"]
 
 
+def test_staged_rows_are_checked_in_tasks_of_spark(orders, task):
+    with orders.new_writer() as writer:
+        writer.write(pa.table({"id": [2, None]}))
+        address = orders.staged.address(orders.staged.add(writer.prepare()).name)
+    checks = {"staged": [address], "unique": ["id"], "not_null": ["id"], "warn_only": ["not_null"]}
+
+    result = task(LakeCheckOperator, **checks).execute(task_context())
+
+    assert [each["bad_rows"] for each in result["report"]["checks"]] == [1, 0]
+    assert result["report"]["rows"] == 2
+
+
 def test_a_check_that_only_warns_is_a_warning_of_the_task(orders, task, capsys):
     task(LakeCheckOperator, conditions=["id > 1"], warn_only=["condition"]).execute(task_context())
 
