@@ -27,6 +27,8 @@ __all__ = ["RepeatedValues"]
 
 _COUNT = "count of rows"
 _PARTS = 256
+_FIRST_BYTES = 32 << 20
+_FILES_OF_ONE_SIZE = 64
 
 
 class RepeatedValues:
@@ -36,7 +38,7 @@ class RepeatedValues:
         self._columns = columns
         self._names = [column.name for column in columns]
         # Rows are held twice while they are counted.
-        self._limit = max(options.write_buffer_size_bytes // 2, 1)
+        self._most_bytes = max(options.write_buffer_size_bytes // 2, 1)
         self._spill = Spill(options)
         self._held: list[pa.Table] = []
         self._held_bytes = 0
@@ -64,6 +66,11 @@ class RepeatedValues:
                 self.examples += example_texts(repeated, self._columns, missing)
         finally:
             self._spill.clear()
+
+    @property
+    def _limit(self) -> int:
+        """The bytes to hold in memory; more with many temporary files, which are read at once."""
+        return min(_FIRST_BYTES << (len(self._spill) // _FILES_OF_ONE_SIZE), self._most_bytes)
 
     def _hold(self, rows: pa.Table) -> None:
         self._held.append(rows)
