@@ -1,5 +1,8 @@
 """A backend of metrics that tests can read."""
 
+from contextlib import nullcontext
+from types import SimpleNamespace
+
 from airflow_provider_lake.compat import metrics_sender
 from tests.airflow.versions import AIRFLOW
 
@@ -9,6 +12,9 @@ class Nowhere:
 
     def __getattr__(self, name):
         return lambda *given, **named: None
+
+    def timer(self, *given, **named):
+        return nullcontext(SimpleNamespace(duration=0.0))
 
 
 class Kept(list):
