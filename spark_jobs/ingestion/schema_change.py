@@ -23,6 +23,10 @@ _HINTS = {
         "With on_schema_change='add' the job adds new columns to the table; "
         "columns={'of the table': 'of the source'} reads a column that has another name",
     ),
+    "no value shows the type of column": (
+        "fail add widen",
+        "With casts={'column': 'STRING'} the job gives a column this type",
+    ),
     "would cause data loss": (
         "fail add widen",
         "With casts={'amount': 'DECIMAL(10, 2)'} the job rounds the numbers of a column",

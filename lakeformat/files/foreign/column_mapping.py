@@ -17,7 +17,7 @@ from lakeformat.files.foreign.text_checks import first_refused
 from lakeformat.types.arrow_types import from_arrow_type, to_arrow_type
 from lakeformat.types.casts import cast_array
 from lakeformat.types.closest import closest
-from lakeformat.types.type_text import type_to_json
+from lakeformat.types.type_text import type_to_sql
 from lakeformat.types.types import AtomicType, DataType, TypeName
 
 __all__ = ["BY_NAME", "ColumnMapping"]
@@ -129,7 +129,7 @@ def _cast(values: pa.Array, name: str, wanted: DataType, first_row: int) -> pa.A
     row = first_refused(len(values), lambda start, size: attempt(values.slice(start, size)) is None)
     raise InvalidRequestError(
         f"row {first_row + row}, column {name!r}: {values[row].as_py()!r} cannot become "
-        f"{type_to_json(wanted)}: correct it, or choose another type in casts"
+        f"{type_to_sql(wanted)}: correct it, or choose another type in casts"
     )
 
 

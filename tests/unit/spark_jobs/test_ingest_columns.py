@@ -157,6 +157,14 @@ def test_a_type_that_no_cast_leads_to_is_refused(catalog, land, file_of):
         land(file_of({"value": True}), casts={"value": "DATE"})
 
 
+def test_a_refused_cast_names_a_nested_type_as_sql_does(catalog, land, tmp_path):
+    catalog.create_table("shop.orders", [("value", "ARRAY<INT>")])
+    (tmp_path / "a.csv").write_text("value\n1\n")
+
+    with pytest.raises(lake.InvalidRequestError, match=r"STRING cannot become .* no such cast"):
+        land("a.csv", casts={"value": "ARRAY<INT>"})
+
+
 def test_a_new_table_has_the_names_and_types_of_the_request(catalog, land, file_of):
     name = file_of({"Order No": 1, "Amount (EUR)": 1.235, "note": "a"})
 

@@ -148,11 +148,13 @@ def test_what_no_type_holds_is_refused_as_without_the_argument(orders, catalog, 
     assert types_of(catalog) == {"id": "INT", "note": "STRING"}
 
 
-def test_a_new_column_without_a_value_has_no_type(orders, land, tmp_path):
+def test_a_new_column_without_a_value_needs_a_cast(orders, catalog, land, tmp_path):
     (tmp_path / "a.csv").write_text("id,later\n1,\n")
 
     with pytest.raises(lake.InvalidRequestError, match="no value shows the type of column 'later'"):
         land("a.csv", "add")
+    land("a.csv", "add", casts={"later": "DATE"})
+    assert types_of(catalog) == {"id": "INT", "note": "STRING", "later": "DATE"}
 
 
 def test_fields_inside_a_column_of_parquet_are_added_and_widened(catalog, land, tmp_path):

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from lakeformat.errors import InvalidRequestError, UnsupportedError
 from lakeformat.types.arrow_types import from_arrow_type, to_arrow_type
-from lakeformat.types.type_text import parse_type, type_from_json, type_to_json
+from lakeformat.types.type_text import parse_type, type_from_json, type_to_json, type_to_sql
 from lakeformat.types.types import (
     STRING,
     ArrayType,
@@ -101,6 +101,13 @@ def test_constructed_types_are_objects_with_their_nullability_in_the_type_string
 
 def test_members_other_writers_add_to_a_type_are_ignored():
     assert type_from_json({"type": "ARRAY", "element": "INT", "nullable": False}).nullable
+
+
+@pytest.mark.parametrize(
+    "text", ["BIGINT NOT NULL", "ARRAY<MAP<STRING NOT NULL, ROW<a INT, b STRING>>> NOT NULL"]
+)
+def test_people_read_types_as_in_sql(text):
+    assert type_to_sql(parse_type(text)) == text
 
 
 def test_people_may_write_constructed_types_as_in_sql():
