@@ -88,7 +88,7 @@ class LakeFunctionOperator(LakeRepeatedMixin, DecoratedOperator):
         asked = dict.fromkeys(name for name in ("table", "spark") if name in _names(function))
         if "spark" in named:
             raise LakeArgumentError(
-                f"{function.__name__}: leave out argument 'spark', which the task passes"
+                f"call {function.__name__}() without spark=...: the task passes it"
             )
         called = named.pop("table", None)
         kwargs["op_args"], kwargs["op_kwargs"] = args, {**named, **asked}

@@ -169,7 +169,9 @@ class LakeSparkSubmitHook(SparkSubmitHook):
             self._report_application(driver)
 
     def _report_application(self, application_id: str | None) -> None:
-        """Report once the application of a driver on the cluster, whose output is not read here."""
+        """Report an application only once; its driver runs on the cluster, so its output is not
+        read here.
+        """
         if application_id is None or application_id == self._reported:
             return
         self._reported = application_id

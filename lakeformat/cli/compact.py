@@ -277,7 +277,7 @@ def other_compactors(catalog: Any, names: Sequence[str]) -> Iterator[OtherCompac
 
 
 def _is_left(outcome: TableOutcome[Any], *, is_plan: bool) -> bool:
-    """Return True if a table could not be planned, or not compacted completely."""
+    """Return True if a table could not be planned, or was not compacted completely."""
     if outcome.report is None:
         return True
     return not is_plan and why_unfinished(outcome.report) is not None

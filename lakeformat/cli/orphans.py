@@ -155,7 +155,10 @@ def _lines(report: OrphanReport) -> Iterator[str]:
     yield f"age limit: last changed before {report.older_than}: {report.older_than_reason}"
     for count, why in (
         (report.young_files, "newer than the age limit, perhaps part of a running write"),
-        (report.writing_files, "their writer wrote a newer file, so it may still be running"),
+        (
+            report.writing_files,
+            "their writer also wrote a file after the age limit, so it may still be running",
+        ),
         (report.unknown_files, "no known writer gives such names, or their age is unknown"),
         (report.failures, "they could not be deleted: run the command again"),
     ):

@@ -1,17 +1,21 @@
-"""Every directory and file name on storage, and nothing else.
+"""The directories and file names of a table.
 
 <warehouse>/<database>.db/<table>/
   schema/schema-<n>
   snapshot/snapshot-<n>   EARLIEST   LATEST
   changelog/changelog-<n>   EARLIEST   LATEST
-  tag/tag-<name>   consumer/consumer-<id>   staged/staged-<name>   claim-<name>
+  tag/tag-<name>   tag/tag-success-file/<name>_SUCCESS   consumer/consumer-<id>
+  staged/staged-<name>   staged/claim-<name>
   stream/stream-<name>   run/run-<user>
-  branch/branch-<name>/   schema, snapshot, changelog, tag and consumer of a branch
+  branch/branch-<name>/   the same files of a branch
   manifest/manifest-<uuid>-<n>   manifest-list-<uuid>-<n>   index-manifest-<uuid>-<n>
-  statistics/stat-<uuid>-<n>
-  [<key>=<value>/…]bucket-<n>/data-<uuid>-<n>.<format>
+  statistics/stat-<uuid>-<n>   index/index-<uuid>-<n>
+  [<key>=<value>/…]bucket-<n>/data-<uuid>-<n>.<format>   bucket-postpone/…
 
-Manifests, statistics, index and data files of all branches lie below the table.
+Manifests, statistics, index and data files of all branches lie below the table. By options, data
+files are in a directory below the table or in external directories, and index files beside them.
+The marks ``.fence-``, ``.expire-``, ``.unfinished-`` and ``.deleted-`` are below. Names of a single
+operation are in its module, such as ``.cloning`` and ``_SUCCESS``.
 """
 
 from __future__ import annotations

@@ -19,8 +19,8 @@ _BUCKET = re.compile(r"(?i)(?!file:|memory:|hdfs:|viewfs:)[a-z][a-z0-9+.-]+:/")
 
 
 def read_request_text(given: str, options: Mapping[str, str] | None) -> str:
-    """Return the text of a request: the argument itself if it is an object, else the file's
-    content.
+    """Return the text of a request: the argument if it is a JSON object, else the content of the
+    file that it names.
     """
     if given.lstrip().startswith("{"):
         return given

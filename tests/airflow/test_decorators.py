@@ -416,7 +416,7 @@ def test_a_table_by_position_is_refused_with_what_to_write():
     [
         ({}, {}, "has no table"),
         ({"table": "orders"}, {}, "must be database.table"),
-        ({"table": "shop.orders"}, {"spark": 1}, "leave out argument 'spark'"),
+        ({"table": "shop.orders"}, {"spark": 1}, r"call .*\(\) without spark="),
         ({"table": "shop.orders", "primary_key": ["id"]}, {}, "needs create=True"),
     ],
 )

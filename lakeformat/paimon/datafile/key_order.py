@@ -19,7 +19,7 @@ _DELETE_KINDS = [1, 3]
 
 
 class Keys(Enum):
-    """The number of times that a key may occur in one sorted run."""
+    """The order of the rows of a file by key, and whether a key may repeat."""
 
     ONCE = "each key once"
     """Data files of every level: rows with one key are merged before they are written."""

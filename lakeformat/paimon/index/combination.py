@@ -108,8 +108,8 @@ def _exchange_vector_files(
         for name in _data_files_of(entry):
             if name in vectors:
                 raise CommitConflictError(
-                    f"cannot add {entry.file_name}: the data file {name} has a deletion vector "
-                    "already; plan again from the latest snapshot and replace that one"
+                    f"cannot add {entry.file_name}: the data file {name} already has a deletion "
+                    "vector; plan again from the latest snapshot, and replace the existing vector"
                 )
             vectors.add(name)
     return left + _new_names(left, added)
@@ -134,7 +134,7 @@ def _exchange_global_indexes(
             if old.index_type == new.index_type and _cover_the_same(old, new):
                 raise CommitConflictError(
                     f"cannot add the {new.index_type} index {new.file_name}: {old.file_name} "
-                    "covers rows of the same field; remove that one in the same commit"
+                    "covers rows of the same field; remove the existing file in the same commit"
                 )
     return left + _new_names(left, added)
 

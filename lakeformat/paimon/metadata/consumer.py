@@ -91,7 +91,8 @@ def read_consumer(
         except CorruptTableError as reason:
             if not remaining:
                 raise CorruptTableError(
-                    f"{reason}; it was read {TRIES} times, so no writer is replacing it"
+                    f"{reason}. The file was damaged in each of {TRIES} reads, so this is not a "
+                    "write in progress"
                 ) from None
         environment.sleep_seconds(PAUSE_SECONDS)
     raise AssertionError("the last try returns or raises")

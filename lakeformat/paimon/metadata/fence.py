@@ -1,8 +1,8 @@
 """Fences: ``snapshot/.fence-<unique>``, the snapshots that a rollback removed.
 
-Snapshot numbers are reused, so a writer based on a removed snapshot would undo the rollback. The
-fence is written before the snapshots are deleted. If a writer does not find its base snapshot right
-after it has published, it looks here for the reason.
+Later commits take the numbers of the removed snapshots, so a writer based on a removed snapshot
+would undo the rollback. The fence is written before the snapshots are deleted. If a writer does not
+find its base snapshot right after it has published, it looks here for the reason.
 """
 
 from __future__ import annotations

@@ -119,6 +119,6 @@ def read_members(declared: Sequence[Member], members: Mapping[str, Any]) -> dict
 
 
 def write_members(declared: Sequence[Member], values: object) -> dict[str, Any]:
-    """Return the members of an object for a file; None values are left out."""
+    """Return the members of a JSON object for a file; None values are left out."""
     members = {member.key: getattr(values, member.name) for member in declared}
     return {key: value for key, value in members.items() if value is not None}

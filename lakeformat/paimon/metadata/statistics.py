@@ -84,7 +84,7 @@ class TableStatistics:
         columns = members.get("colStats")
         columns = {} if columns is None else columns
         if not isinstance(columns, dict):
-            raise ValueError(f"colStats is {columns!r}, not an object")
+            raise ValueError(f"colStats is {columns!r}, not a JSON object")
         return cls(
             **read_members(_TABLE_MEMBERS, members),
             columns={name: _column(name, found) for name, found in columns.items()},
@@ -117,7 +117,7 @@ def write_statistics(
 def _column(name: str, members: Any) -> ColumnStatistics:
     name.encode()  # half of a surrogate pair is not text
     if not isinstance(members, dict):
-        raise ValueError(f"colStats of {name!r} is {members!r}, not an object")
+        raise ValueError(f"colStats of {name!r} is {members!r}, not a JSON object")
     try:
         return ColumnStatistics(**read_members(_COLUMN_MEMBERS, members))
     except KeyError as missing:

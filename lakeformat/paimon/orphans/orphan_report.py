@@ -61,7 +61,7 @@ class OrphanReport(Report):
     kept_by_commit: int | None
     """The newest snapshot, if its time keeps files older than the usual age."""
     writing_files: int
-    """Old files whose writer has written a newer file, so it may still be working."""
+    """Old files whose writer also wrote one newer than the age limit, so it may be active."""
     unknown_files: int
     """Old files with unknown names or unknown age; they are kept."""
     external_paths_left_out: tuple[str, ...]

@@ -58,7 +58,7 @@ class OrphanScan:
     writing_files: int = 0
     """Candidates that are kept because their writers may be active."""
     writers_at_work: set[int] = field(default_factory=set)
-    """Numbers of writers with a new file."""
+    """Numbers of the writers with a file newer than the age limit: they may be active."""
     _storages: list[Storage] = field(default_factory=list)
     _lines: IO[str] = field(default_factory=lambda: _spooled())
 
@@ -71,7 +71,7 @@ class OrphanScan:
         self._lines.write(json.dumps(line) + "\n")
 
     def is_at_work(self, name: str) -> bool:
-        """Return True if the writer of a file has written a newer file."""
+        """Return True if the writer of a file also wrote one newer than the age limit."""
         writer = writer_of(name)
         return writer is not None and hash(writer) in self.writers_at_work
 

@@ -49,11 +49,11 @@ class TableOrphans(TableReads):
         d"``; by default one day before now or before the newest commit, whichever is earlier.
         Writes in progress have unreferenced files, so a time within one day, or after
         ``running_since``, the start of the oldest such write, is refused unless ``allow_younger``
-        confirms that no writer is active. Files whose writer has written a newer file are kept, as
-        are those of the messages ``in_use`` and files with unknown names. Removing more than
-        ``max_share`` of the table's files or bytes is refused. ``external_paths`` also checks
-        external paths, where no other table may keep files. ``on_progress`` is called with every
-        file.
+        confirms that no writer is active. An old file is kept if its writer also wrote one after
+        that time. The files of the messages ``in_use`` and files with unknown names are kept, too.
+        Removing more than ``max_share`` of the table's files or bytes is refused.
+        ``external_paths`` also checks external paths, where no other table may keep files.
+        ``on_progress`` is called with every file.
 
         ``executor`` reads manifests and lists directories: ``"threads"`` (as many as the option
         ``file-operation.thread-num``), ``"serial"``, or an object such as

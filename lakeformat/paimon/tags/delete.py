@@ -142,7 +142,7 @@ class _Deletion:
         )
 
     def _is_live(self, tag: Tag) -> bool:
-        """Return True if the tagged snapshot still exists; its number may have been reused."""
+        """Return True if the tagged snapshot exists, and not another one under its number."""
         number = tag.snapshot.id
         found = read_snapshot_if_present(self.handle.storage, self.handle.layout, number)
         return found == tag.snapshot

@@ -129,7 +129,8 @@ class Rewriting:
             if message.bucket % part.classes != part.remainder:
                 place = partition_path(self.handle.schema, part.partition)
                 raise CorruptTableError(
-                    f"{f'partition {place} of ' if place else ''}{self.handle.uri} has rows in "
-                    f"another bucket than that of their keys ({message.bucket} of "
-                    f"{self.count}): rescale it with executor='serial', which accepts such rows"
+                    f"{f'partition {place} of ' if place else ''}{self.handle.uri} has rows that "
+                    f"are not in the bucket of their keys: of the {self.count} new buckets, their "
+                    f"keys belong to bucket {message.bucket}. Rescale it with executor='serial', "
+                    "which accepts such rows"
                 )

@@ -90,7 +90,9 @@ def read_bloom_filter(body: bytes, data_type: DataType, source: str) -> BloomFil
     data_type = require_type(data_type, INDEXABLE[BLOOM_FILTER], BLOOM_FILTER)
     cursor = ByteCursor(body, source, remedy=REBUILD)
     hash_count = cursor.count("hash functions", at_most=_MOST_HASH_FUNCTIONS)
-    if hash_count == 0 or cursor.position == cursor.end:
+    if hash_count == 0:
+        raise cursor.error("it has no hash functions")
+    if cursor.position == cursor.end:
         raise cursor.error(f"it has {hash_count} hash functions, but no bits")
     return BloomFilter(data_type, hash_count, np.frombuffer(body, np.uint8)[cursor.position :])
 
