@@ -63,6 +63,9 @@ def test_the_demo_tells_its_story_and_ends_what_it_started(demo, tmp_path):
             break
     stays = re.search(r"Airflow keeps running at (\S+) until", said)
     assert stays, said
+    assert f"Airflow reads DAGs from {tmp_path / 'dags'}" in said
+    assert f"{stays[1]}/plugin/lake/lake/table/lake_default?name=shop.web_orders" in said
+    assert (tmp_path / "dags" / "demo_orders.py").exists()
     assert b"<html" in urllib.request.urlopen(stays[1], timeout=60).read()
     process.send_signal(signal.SIGINT)
 
