@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from airflow_provider_lake.arguments import is_open
 from airflow_provider_lake.identity import TaskIdentity, commit_user
-from airflow_provider_lake.operators.commit import LakeCommitOperator
 from airflow_provider_lake.operators.job import LakeJobOperator
 from airflow_provider_lake.task_arguments import TableJobArguments
 from spark_jobs.job_requests.check import CheckRequest
@@ -113,6 +112,8 @@ class LakeCheckOperator(LakeJobOperator):
 
     def _replaced_snapshot(self, ti: TaskIdentity) -> int | None:
         """Return the snapshot that the commit after this task has published before, if any."""
+        from airflow_provider_lake.operators.commit import LakeCommitOperator
+
         for task in self.get_flat_relatives(upstream=False):
             if isinstance(task, LakeCommitOperator) and task.table == self.table:
                 commit = SimpleNamespace(
