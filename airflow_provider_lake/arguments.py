@@ -8,8 +8,10 @@ submitted.
 from __future__ import annotations
 
 import inspect
+import warnings
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 from functools import cache, partial
 from types import MappingProxyType
 from typing import (
@@ -22,8 +24,8 @@ from typing import (
 
 from airflow_provider_lake.argument_values import fits, readings
 from airflow_provider_lake.assets.uri import refuse_shortened, refuse_watched, split_table_name
-from airflow_provider_lake.compat import AirflowFailException, is_resolved_later
-from airflow_provider_lake.open_values import faults_of, is_open, is_template
+from airflow_provider_lake.compat import AirflowFailException, XComNotFound, is_resolved_later
+from airflow_provider_lake.open_values import faults_of, is_open, is_template, sources_of
 from spark_jobs.job_requests.request import alternatives, is_moment, plain_value
 
 __all__ = [
@@ -81,9 +83,13 @@ def refuse_unknown(operator: type[Any], task_id: object, given: Iterable[str]) -
             from lakeformat.types.closest import closest  # only for a message
 
             raise LakeArgumentError(
-                f"task {task_id!r}: {operator.__name__} has no argument {name!r}"
+                f"task {task_id!r}: {_shown_name(operator)} has no argument {name!r}"
                 f"{closest(name, known)}"
             )
+
+
+def _shown_name(operator: type[Any]) -> str:
+    return getattr(operator, "custom_operator_name", None) or operator.__name__
 
 
 class CheckedArguments:
@@ -119,7 +125,7 @@ class CheckedArguments:
         _check_assets(task_id, given.get("inlets"), given.get("outlets"))
         stock: Any = super()
         mapped = stock.partial(**{**given, **values})
-        return CheckedExpansion(mapped, partial(cls._checked, task_id))
+        return CheckedExpansion(task_id, mapped, partial(cls._checked, task_id))
 
     @classmethod
     def _checked(cls, task_id: str, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -147,11 +153,23 @@ class CheckedArguments:
                 f"task {self.task_id!r}: a template of {self._unrendered()} cannot be rendered: "
                 f"{type(reason).__name__}: {reason}"
             ) from reason
+        except XComNotFound as reason:
+            raise LakeArgumentError(
+                f"task {self.task_id!r}: {self._missing_result()}, which does not exist: the task "
+                "was skipped, or returns no member of this name"
+            ) from reason
 
     def _unrendered(self) -> str:
         """Return the first argument that is still a template, which is where rendering failed."""
         left = next(self._open_arguments(), None)
         return "an argument" if left is None else f"argument {left!r}"
+
+    def _missing_result(self) -> str:
+        """Name the first argument that is still the result of a task."""
+        name = next(self._open_arguments(), "")
+        sources = sources_of(getattr(self, self._attribute_of(name), None))
+        found = "".join(f" {key!r} of task {task!r}" for task, key in sources[:1])
+        return f"argument {name!r} is the result{found}"
 
     def _open_arguments(self) -> Iterator[str]:
         names = (name for name in self._argument_types())
@@ -309,11 +327,21 @@ def checked_arguments(
     """
     values = {name: plain_value(hint, given[name]) for name, hint in wanted.items()}
     for name, hint in wanted.items():
+        _warn_of_no_zone(task_id, name, hint, given[name])
         for fault in faults_of(values[name]):
             raise LakeArgumentError(f"task {task_id!r}: argument {name!r} {fault}")
         if not _may_become(hint, values[name]):
             raise _refusal(task_id, name, hint, values[name])
     return values
+
+
+def _warn_of_no_zone(task_id: str, name: str, hint: Any, value: Any) -> None:
+    if isinstance(value, datetime) and value.tzinfo is None and is_moment(hint):
+        warnings.warn(
+            f"task {task_id!r}: argument {name!r} is {value}, which has no time zone and is read "
+            "as UTC: write datetime(…, tzinfo=UTC)",
+            stacklevel=2,
+        )
 
 
 def rendered_argument(

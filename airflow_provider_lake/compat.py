@@ -18,6 +18,7 @@ try:
         AirflowSkipException,
         AirflowTaskTimeout,
         AirflowTimetableInvalid,
+        XComNotFound,
     )
 except ImportError:  # Airflow 3.1
     from airflow.configuration import conf
@@ -28,6 +29,7 @@ except ImportError:  # Airflow 3.1
         AirflowSkipException,
         AirflowTaskTimeout,
         AirflowTimetableInvalid,
+        XComNotFound,
     )
 
 if TYPE_CHECKING:
@@ -44,6 +46,7 @@ __all__ = [
     "AirflowTaskTimeout",
     "AirflowTimetableInvalid",
     "CronDataIntervalTimetable",
+    "XComNotFound",
     "conf",
     "determine_kwargs",
     "find_in_backend",

@@ -113,8 +113,11 @@ def _fields(connection: Connection, name: str) -> dict[str, Any]:
     fields = {**unused, **extra, "warehouse": host}
     given = {key: value for key, value in fields.items() if value not in (None, "", {})}
     if unknown := [key for key in given if key not in _KNOWN]:
+        from lakeformat.types.closest import closest  # only for a message
+
         shown = ", ".join(map(repr, unknown))
-        raise _refusal(f"{name} sets {shown}: only {', '.join(map(repr, _KNOWN))} are known")
+        known = f": only {', '.join(map(repr, _KNOWN))} are known"
+        raise _refusal(f"{name} sets {shown}{closest(unknown[0], _KNOWN) or known}")
     return given
 
 

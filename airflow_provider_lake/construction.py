@@ -36,7 +36,8 @@ class RefusingConstruction(BaseOperatorMeta):
             raise
         except (TypeError, ValueError) as reason:
             _refuse_named_in(str(reason), kind, given)
-            raise LakeArgumentError(f"{_whose(kind, given)}: {reason}") from reason
+            why = str(reason).removeprefix("BaseOperator.__init__() ")
+            raise LakeArgumentError(f"{_whose(kind, given)}: {why}") from reason
         return made
 
 

@@ -14,7 +14,10 @@ class CheckedExpansion:
     Without this check they would be refused task by task when they run.
     """
 
-    def __init__(self, stock: Any, check: Callable[[Mapping[str, Any]], object]) -> None:
+    def __init__(
+        self, task_id: str, stock: Any, check: Callable[[Mapping[str, Any]], object]
+    ) -> None:
+        self._task_id = task_id
         self._stock = stock
         self._check = check
 
@@ -23,12 +26,15 @@ class CheckedExpansion:
         for name, values in mapped.items():
             if isinstance(values, str):
                 raise TypeError(
-                    f"task {self._stock.kwargs.get('task_id')!r}: expand({name}=…) takes a list, "
+                    f"task {self._task_id!r}: expand({name}=…) takes a list, "
                     f"one value for each task, got {values!r}: write [{values!r}]"
                 )
             for value in values if isinstance(values, list | tuple) else ():
                 self._check({name: value})
-        return self._stock.expand(**mapped)
+        try:
+            return self._stock.expand(**mapped)
+        except (TypeError, ValueError) as reason:  # Airflow does not name the task
+            raise TypeError(f"task {self._task_id!r}: {reason}") from reason
 
     def expand_kwargs(self, kwargs: Any, *, strict: bool = True) -> Any:
         """Map over dicts of arguments."""

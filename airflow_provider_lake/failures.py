@@ -9,6 +9,7 @@ error of the library        the task
 ``CommitUndecidableError``  fails at once: the snapshots that would decide have expired
 ``AlreadyExistsError``      fails at once: the name remains taken
 ``UnhealthyTableError``     fails at once: a retry would find the same health
+``AccessDeniedError``       fails at once: the user of the task lacks a permission
 ``FailedChecksError``       fails at once: a retry would find the same rows
 ``NotFoundError``           fails at once, unless the table exists and the task names what may
                             still appear: files, a later snapshot
@@ -53,6 +54,7 @@ def failing_for_good(*, may_come: Callable[[], bool] = lambda: True) -> Iterator
     object.
     """
     from lakeformat import (
+        AccessDeniedError,
         AlreadyExistsError,
         CommitUndecidableError,
         CorruptTableError,
@@ -68,6 +70,7 @@ def failing_for_good(*, may_come: Callable[[], bool] = lambda: True) -> Iterator
     except AirflowNotFoundException as reason:
         raise AirflowFailException(str(reason)) from reason
     except (
+        AccessDeniedError,
         AlreadyExistsError,
         CommitUndecidableError,
         CorruptTableError,

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from lakeformat.environment import Environment
 from lakeformat.errors import (
+    AccessDeniedError,
     AlreadyExistsError,
     BucketsChangedError,
     CommitConflictError,
@@ -99,6 +100,7 @@ if TYPE_CHECKING:
     from lakeformat.tables.position import Position
 
 __all__ = [
+    "AccessDeniedError",
     "AlreadyExistsError",
     "AnalyzeReport",
     "AutomaticTagsReport",

@@ -11,6 +11,7 @@
     ├── CommitOutcomeUnknownError  the answer was lost: look for the commit, then retry
     ├── CommitUndecidableError     the snapshots with the outcome expired: look for the rows
     ├── UnavailableError           the storage did not answer: retry later
+    │   ├── AccessDeniedError      this user may not: grant the permission, then retry
     │   └── LockUnavailableError   the lock could not be taken: nothing was written, retry later
     └── CorruptTableError          the table is damaged: stop and repair
 
@@ -22,6 +23,7 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 __all__ = [
+    "AccessDeniedError",
     "AlreadyExistsError",
     "BucketsChangedError",
     "CommitConflictError",
@@ -102,6 +104,10 @@ class UnavailableError(LakeError):
 
     nothing_was_written: bool = False
     """True if the file was certainly not written; if False, it may exist."""
+
+
+class AccessDeniedError(UnavailableError):
+    """The file system refuses this user: a retry helps once the user has the permission."""
 
 
 class LockUnavailableError(UnavailableError):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from spark_jobs.job_requests.request import JsonObject
 from spark_jobs.job_requests.rescale import RescaleRequest
 from spark_jobs.runtime.command import run_command
+from spark_jobs.runtime.compaction import warning_of_empty_choice
 from spark_jobs.runtime.job import Job, JobResult, Outcome, newest_snapshot, wanted_table
 from spark_jobs.runtime.tasks import executor_of
 
@@ -45,13 +46,14 @@ def _act(wanted: RescaleRequest, spark: SparkSession | None) -> Outcome:
             dry_run=wanted.dry_run,
             executor=executor,
         )
-    return Outcome(
+    outcome = Outcome(
         reason=report.reason,
         report=report.to_dict(),
         skipped=all(each.outcome == "not due" for each in report.partitions),
         snapshot_ids=report.snapshot_ids,
         newest_before=before,
     )
+    return warning_of_empty_choice(table, wanted, outcome)
 
 
 if __name__ == "__main__":

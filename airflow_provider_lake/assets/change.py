@@ -35,8 +35,11 @@ ROW_KINDS = ("APPEND", "OVERWRITE")
 
 def check_kinds(kinds: Collection[str]) -> tuple[str, ...]:
     """Return kinds of commits in a fixed order; raise ``ValueError`` for an unknown one."""
-    if isinstance(kinds, str) or not kinds or not {*kinds} <= {*ALL_KINDS}:
-        raise ValueError(f"kinds must be a list of {', '.join(ALL_KINDS)}, got {kinds!r}")
+    if isinstance(kinds, str) or not kinds or (unknown := {*kinds} - {*ALL_KINDS}):
+        from lakeformat.types.closest import closest  # only for a message
+
+        near = closest(min(unknown), ALL_KINDS) if kinds and not isinstance(kinds, str) else ""
+        raise ValueError(f"kinds must be a list of {', '.join(ALL_KINDS)}, got {kinds!r}{near}")
     return tuple(kind for kind in ALL_KINDS if kind in kinds)
 
 

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar, Unpack
 
 from airflow.sdk.bases.decorator import DecoratedOperator, task_decorator_factory
 
-from airflow_provider_lake.arguments import LakeArgumentError, argument_types, checked_arguments
+from airflow_provider_lake.arguments import LakeArgumentError, argument_types
+from airflow_provider_lake.construction import RefusingConstruction
 from airflow_provider_lake.hooks.lake import LakeHook
 from airflow_provider_lake.links import SPARK_KEY, LakeSnapshotLink, LakeSparkLink
 from airflow_provider_lake.repeated import LakeRepeatedMixin
@@ -40,7 +41,7 @@ class LakeDecorator(Protocol):
         """Make a function a task."""
 
 
-class LakeFunctionOperator(LakeRepeatedMixin, DecoratedOperator):
+class LakeFunctionOperator(LakeRepeatedMixin, DecoratedOperator, metaclass=RefusingConstruction):
     """Runs a function as a task on a table, in this process.
 
     :param table: ``database.table``; a call with a table, ``count(table=...)``, overrides it. The
@@ -196,10 +197,7 @@ def lake_decorator(
 
     def decorate(function: Callable[..., Any]) -> Any:
         operator.refuse_function(function, given)
-        types = operator._argument_types()
-        wanted = {name: hint for name, hint in types.items() if name in given}
-        task_id = given.get("task_id") or function.__name__
-        operator._check_values(task_id, {**given, **checked_arguments(task_id, wanted, given)})
+        operator._checked(given.get("task_id") or function.__name__, given)
         return made(function)
 
     decorator: Any = decorate if function is None else decorate(function)

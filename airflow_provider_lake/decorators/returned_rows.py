@@ -24,9 +24,20 @@ def readable_rows(returned: Any, table: Table | None, kinds: str | None, functio
         raise InvalidRequestError(
             f"function {function!r} returned None: return rows, or an empty list if there are none"
         )
+    if isinstance(returned, str | bytes | int | float | Mapping):
+        raise InvalidRequestError(
+            f"function {function!r} returned a value of type {type(returned).__name__}: return "
+            "the rows as a list of dicts, [{'column': value}], or as a DataFrame or Arrow table"
+        )
     if not isinstance(returned, list | tuple):
         return returned
-    if not all(isinstance(row, Mapping) for row in returned):
+    others = {type(row).__name__ for row in returned if not isinstance(row, Mapping)}
+    if others & {"tuple", "list", "str", "int", "float", "NoneType"}:
+        raise InvalidRequestError(
+            f"function {function!r} returned a list with a value of type {min(others)}: "
+            "return a list of dicts, [{'column': value}], because a row names its columns"
+        )
+    if others:
         return returned
     return _from_dictionaries(returned, table, kinds, function)
 
@@ -82,6 +93,7 @@ def _from_dictionaries(
     import pyarrow as pa
 
     from lakeformat import InvalidRequestError
+    from lakeformat.types.closest import closest
 
     schema = None
     names = dict.fromkeys(name for row in rows for name in row)
@@ -93,6 +105,7 @@ def _from_dictionaries(
             raise InvalidRequestError(
                 f"function {function!r} returned rows with unknown column {unknown[0]!r}: "
                 f"{table.location} has the columns {', '.join(schema.names)}"
+                f"{closest(unknown[0], schema.names)}"
             )
         # Empty dicts are rows of nulls; without a column Arrow would not count them.
         schema = pa.schema([field for field in schema if field.name in (names or schema.names)])
@@ -100,16 +113,33 @@ def _from_dictionaries(
         raise InvalidRequestError(
             f"function {function!r} returned rows without any column: name the columns in each row"
         )
-    columns = names if schema is None else schema.names
-    try:  # by column: from rows Arrow takes only the first row's names
-        read = pa.table({name: [row.get(name) for row in rows] for name in columns}, schema=schema)
-    except (pa.ArrowException, ValueError, TypeError, OverflowError) as reason:
-        raise InvalidRequestError(
-            f"function {function!r} returned rows that cannot be read: {reason}. Use values of one "
-            "type in each column"
-        ) from None
+    # By column: from rows Arrow takes only the first row's names.
+    fields = {name: None for name in names} if schema is None else {f.name: f.type for f in schema}
+    read = pa.table(
+        {
+            name: _column(name, kind, [row.get(name) for row in rows], function)
+            for name, kind in fields.items()
+        },
+        schema=schema,
+    )
     _refuse_loss(rows, read, function)
     return read
+
+
+def _column(name: str, kind: pa.DataType | None, values: list[Any], function: str) -> pa.Array:
+    """Return the values of a column, of its type in the table if there is one."""
+    import pyarrow as pa
+
+    from lakeformat import InvalidRequestError
+
+    try:
+        return pa.array(values, type=kind)
+    except (pa.ArrowException, ValueError, TypeError, OverflowError) as reason:
+        wanted = "values of one type" if kind is None else f"values of type {kind}"
+        raise InvalidRequestError(
+            f"function {function!r} returned rows that cannot be read: {reason}. Use {wanted} in "
+            f"column {name!r}"
+        ) from None
 
 
 def _refuse_loss(rows: list[Any] | tuple[Any, ...], read: pa.Table, function: str) -> None:

@@ -168,12 +168,17 @@ def _check_number(what: str, least: int, value: object) -> None:
 def _load(path: Path) -> Any:
     import yaml
 
+    if not path.exists():
+        raise PolicyError(f"policy file {path.absolute()} does not exist: correct its path")
     try:
         text = path.read_text("utf-8")
         _refuse_repeated(path, yaml.compose(text, Loader=yaml.SafeLoader))
         loaded = yaml.safe_load(text)
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as reason:
-        raise PolicyError(f"{path} cannot be read as YAML: {reason}") from None
+        mark = getattr(reason, "problem_mark", None)
+        where = "" if mark is None else f" in line {mark.line + 1}"
+        why = getattr(reason, "problem", None) or reason
+        raise PolicyError(f"{path} cannot be read as YAML{where}: {why}") from None
     return _mapping(str(path), loaded)
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Unpack
 
 from airflow.sdk import TaskGroup, task
 
+from airflow_provider_lake.arguments import named_arguments
 from airflow_provider_lake.maintenance.policy import (
     Gate,
     PolicyError,
@@ -53,6 +54,7 @@ class LakeMaintenanceTaskGroup(TaskGroup):
         group_id: str | None = None,
         **kwargs: Unpack[TaskGroupArguments],
     ) -> None:
+        _refuse_unknown(table, kwargs)
         super().__init__(group_id=group_id or plain_id(table), **kwargs)
         wanted, of_steps = read_steps(table, steps)
         chosen = _one_gate(table, gate, of_steps)
@@ -68,6 +70,20 @@ class LakeMaintenanceTaskGroup(TaskGroup):
                 if before is not None:
                     before >> first
                 before = step
+
+
+def _refuse_unknown(table: str, given: Iterable[str]) -> None:
+    from lakeformat.types.closest import closest
+
+    known = {
+        *named_arguments(LakeMaintenanceTaskGroup.__init__),
+        *TaskGroupArguments.__annotations__,
+    }
+    for name in given:
+        if name not in known:
+            raise PolicyError(
+                f"{table}: LakeMaintenanceTaskGroup has no argument {name!r}{closest(name, known)}"
+            )
 
 
 def _one_gate(table: str, gate: object, of_steps: Gate | None) -> Gate:

@@ -10,6 +10,7 @@ from airflow.sdk import BaseHook
 from airflow.sdk.log import mask_secret
 
 from airflow_provider_lake.arguments import LakeArgumentError
+from airflow_provider_lake.compat import AirflowNotFoundException
 from airflow_provider_lake.operators.job import LakeJobOperator
 from airflow_provider_lake.repeated import OnClear
 from airflow_provider_lake.task_arguments import TableJobArguments
@@ -227,7 +228,13 @@ def _refuse_secrets(task_id: str, options: Any, url: Any) -> None:
 
 
 def _login_of(conn_id: str) -> dict[str, str]:
-    connection = BaseHook.get_connection(conn_id)
+    try:
+        connection = BaseHook.get_connection(conn_id)
+    except AirflowNotFoundException:
+        raise AirflowNotFoundException(
+            f"connection {conn_id!r} does not exist: create it with the login and password of the "
+            "SQL database, or correct jdbc_conn_id"
+        ) from None
     given = {"user": connection.login, "password": connection.password}
     if connection.password:
         mask_secret(connection.password)

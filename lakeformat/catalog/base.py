@@ -334,7 +334,7 @@ class Catalog(ABC):
         if not self._has_database(name):
             raise NotFoundError(
                 f"database {name!r} does not exist in {self.location}; "
-                f"create it with create_database({name!r})"
+                f"create it with create_database({name!r}){closest(name, self.list_databases())}"
             )
 
     def _check_new(self, what: str, name: str) -> None:

@@ -137,8 +137,11 @@ class CatalogOptions:
             if key in known:
                 known[key].parse(self._raw[key])
             elif not (key.startswith((_DRIVER_PREFIX, _DEFAULT_PREFIX)) and "." in key[:-1]):
+                from lakeformat.storage.store_options import STORE_OPTIONS  # only for a message
+
+                near = closest(key, [*known, *(each.name for each in STORE_OPTIONS)])
                 raise InvalidRequestError(
-                    f"catalog option {key!r} is not supported by this version{closest(key, known)}"
+                    f"catalog option {key!r} is not supported by this version{near}"
                 )
         if self.get(self.metastore) == FILESYSTEM:
             self._refuse_database_options()

@@ -368,6 +368,10 @@ def make_durable_directory(path: str, *, levels: int | None = None) -> None:
         except FileExistsError:
             if not os.path.isdir(directory):
                 raise NotADirectoryError(errno.ENOTDIR, "Not a directory", directory) from None
+        except FileNotFoundError as error:
+            if os.path.isdir(os.path.dirname(directory)):  # such as /proc, which takes no names
+                raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), directory) from error
+            raise
         # Also if another process created it: that process may not have synced it yet.
         sync_directory(os.path.dirname(directory))
 

@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from lakeformat.errors import AlreadyExistsError, NotFoundError, UnavailableError
+from lakeformat.errors import AccessDeniedError, AlreadyExistsError, NotFoundError, UnavailableError
 
 __all__ = ["DISK_ERRORS", "reading", "translated"]
 
@@ -18,6 +18,7 @@ DISK_ERRORS = frozenset(
 errors.
 """
 
+_DENIED = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
 _RETRY = "Retry once the file system answers again."
 _REMEDIES = {
     errno.ENOSPC: "The disk is full: free some space, then retry; expiring snapshots frees more, "
@@ -46,7 +47,8 @@ def translated(operation: str, path: str, *, writes_nothing: bool = False) -> It
         raise AlreadyExistsError(f"Cannot {operation} {path}: the name is taken.") from error
     except OSError as error:
         reason = os.strerror(error.errno) if error.errno else str(error)
-        refusal = UnavailableError(f"Cannot {operation} {path}: {reason}. {_remedy(error)}")
+        kind = AccessDeniedError if error.errno in _DENIED else UnavailableError
+        refusal = kind(f"Cannot {operation} {path}: {reason}. {_remedy(error)}")
         refusal.nothing_was_written = writes_nothing
         raise refusal from error
 

@@ -82,9 +82,16 @@ def setting_text(what: str, value: object) -> str:
 def _parse(text: str, units: Mapping[str, int | Fraction]) -> int:
     found = _AMOUNT.fullmatch(text.strip().lower())
     if found is None or found[2] not in units:
-        known = ", ".join(unit for unit in units if unit)
-        raise ValueError(f"write a number and one of the units {known}")
+        raise ValueError(f"write a number and one of the units {', '.join(_shortest(units))}")
     value = int(int(found[1]) * units[found[2]])
     if value > _MOST:
         raise ValueError("it is larger than 64 bits")
     return value
+
+
+def _shortest(units: Mapping[str, int | Fraction]) -> list[str]:
+    """Return the shortest name of each unit, the smallest unit first."""
+    names: dict[int | Fraction, str] = {}
+    for name in sorted(filter(None, units), key=lambda name: (len(name), name)):
+        names.setdefault(units[name], name)
+    return [names[size] for size in sorted(names)]

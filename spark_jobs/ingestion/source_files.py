@@ -181,6 +181,10 @@ def find_paths(pattern: str, options: Mapping[str, str] | None = None) -> list[s
     if is_remote(pattern):
         return _data([*remote_files(pattern, options)], pattern, _NO_ADDRESS)
     local = os.path.expanduser(re.sub(r"^file:(//)?(?=/)", "", pattern))
+    if os.path.isdir(local):
+        raise lake.InvalidRequestError(
+            f"source {pattern!r} is a directory: write {pattern.rstrip('/')}/* for its files"
+        )
     names = [local] if os.path.exists(local) else glob.glob(local, recursive=True)
     files = sorted(os.path.abspath(name) for name in names if os.path.isfile(name))
     return _data(files, pattern, _hint(local))
@@ -211,8 +215,6 @@ def _data(files: Sequence[str], pattern: str, hint: str) -> list[str]:
 
 def _hint(local: str) -> str:
     """Return the reason why a local path or glob matches no file, and what to do."""
-    if os.path.isdir(local):
-        return f"it is a directory, write {local.rstrip('/')}/*"
     parent = folder = os.path.dirname(os.path.abspath(local))
     while re.search(r"[*?\[]", folder):
         folder = os.path.dirname(folder)

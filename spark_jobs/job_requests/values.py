@@ -48,6 +48,7 @@ __all__ = [
 _DURATION = "a duration such as '10 s'"
 _TIME = "a time such as '2024-01-31 10:00'"
 _MILLIS = "epoch milliseconds"
+_CRON_FIELDS = 5
 # A new table may also get its keys as options.
 _KEY_OPTIONS = ("primary-key", "partition")
 
@@ -55,6 +56,8 @@ _KEY_OPTIONS = ("primary-key", "partition")
 def _duration(value: str) -> int:
     from lakeformat.types.amounts import parse_asked_duration
 
+    if value.startswith("@") or len(value.split()) >= _CRON_FIELDS:
+        raise ValueError("a cron expression is the schedule of a DAG")
     return parse_asked_duration(value)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from lakeformat.errors import LakeError
@@ -18,9 +19,10 @@ if TYPE_CHECKING:
 
     from lakeformat import CompactReport, Table
     from lakeformat.executor import Executor
+    from spark_jobs.job_requests.common import PartitionsRequest
     from spark_jobs.job_requests.compact import ChangelogRequest, CompactionRequest, CompactRequest
 
-__all__ = ["compact_table", "compacting_executor", "warnings_of"]
+__all__ = ["compact_table", "compacting_executor", "warning_of_empty_choice", "warnings_of"]
 
 _log = logging.getLogger(__name__)
 
@@ -61,12 +63,13 @@ def compact_table(
         )
         if plan.other_compactor is not None:
             _log.warning("%s", plan.other_compactor.warning)
-        return Outcome(
+        planned = Outcome(
             reason=f"{counted(len(plan.units), 'unit')} would be compacted",
             report=plan.to_dict(),
             skipped=not plan.units,
             newest_before=before,
         )
+        return warning_of_empty_choice(table, wanted, planned)
     try:
         report = table.compact(
             strategy=strategy,
@@ -85,7 +88,7 @@ def compact_table(
             done: Any = error.report
             attach_outcome(error, _outcome_of(done, before))
         raise
-    outcome = _outcome_of(report, before)
+    outcome = warning_of_empty_choice(table, wanted, _outcome_of(report, before))
     if report.unfinished is not None and not outcome.snapshot_ids:
         from lakeformat import CommitConflictError
 
@@ -93,9 +96,24 @@ def compact_table(
     return outcome
 
 
+def warning_of_empty_choice(table: Table, wanted: PartitionsRequest, outcome: Outcome) -> Outcome:
+    """Return an outcome, with a warning if nothing was done because no chosen partition has
+    rows.
+    """
+    if not outcome.skipped:
+        return outcome
+    why = table.explain_empty_choice(where=wanted.where, partitions=wanted.partitions)
+    if why is None:
+        return outcome
+    warning = f"{wanted.table}: nothing was done, because {why}"
+    _log.warning("%s", warning)
+    return replace(outcome, report={**outcome.report, "warning": warning})
+
+
 def warnings_of(result: JobResult) -> list[str]:
     """Return the warnings in a job's result: other programs that compact the same tables, the
-    obstacles that a maintenance found, checks that only warn, and partitions that never expire.
+    obstacles that a maintenance found, checks that only warn, partitions that never expire, and
+    a choice of partitions without rows.
     """
     report = result.get("report") or {}
     reports = [report, *(each["report"] or {} for each in report.get("tables", ()))]

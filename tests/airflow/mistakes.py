@@ -19,7 +19,7 @@ class Mistake:
     where: Literal["parse", "run", "retry", "warning"]
     code: str
     line: str
-    """The message that is shown; ``HERE`` is the directory of the worker."""
+    """The message that is shown; ``HERE`` is the directory of the worker, ``UID`` its user."""
     connections: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
 
@@ -49,10 +49,23 @@ MISTAKES = [
         "NotFoundError: source 'in/2024-02-02.csv' matches no file: the directory HERE/in has 2 other files, and a relative path begins in the working directory. Check the path, or let a sensor wait for the file before this task; with soft_fail=True the sensor skips a run whose file does not arrive",
     ),
     Mistake(
+        "a partition that does not exist",
+        "warning",
+        'LakeCompactOperator(task_id="t", table="shop.orders", partitions={"dt": "{{ ds }}"})',
+        "shop.orders: nothing was done, because partition dt=2024-02-02 has no rows; the nearest are dt=2024-01-31 and dt=2024-02-03",
+    ),
+    Mistake(
         "the executor of a job's request",
         "parse",
         'LakeCompactOperator(task_id="t", table="shop.orders", executor="threads")',
         "task 't': argument 'executor' names the Airflow executor that runs the task; for the buckets of a table write bucket_executor='threads'",
+    ),
+    Mistake(
+        "a warehouse that may not be written",
+        "run",
+        'LakeIngestOperator(task_id="t", table="shop.new", source="in/a.csv", create=True, lake_conn_id="locked")',
+        "AccessDeniedError: Cannot make directory /proc/warehouse/shop.db: Permission denied. Give user id UID the permission, or run as the owner of the warehouse.",
+        {"locked": {"conn_type": "lake", "extra": {"warehouse": "/proc/warehouse"}}},
     ),
     Mistake(
         "a connection that does not exist",
@@ -78,6 +91,18 @@ MISTAKES = [
         "run",
         'LakeCompactOperator(task_id="t", table="shop.orders", partitions={"day": "2024-01-31"})',
         "InvalidRequestError: 'day' is not a partition column: the table is partitioned by dt",
+    ),
+    Mistake(
+        "a condition that no partition meets",
+        "warning",
+        'LakeCompactOperator(task_id="t", table="shop.orders", where="dt = \'2024-02-04\'")',
+        "shop.orders: nothing was done, because no rows match the condition \"dt = '2024-02-04'\"; the table has 3 partitions, dt=2024-01-30 to dt=2024-02-03",
+    ),
+    Mistake(
+        "two partitions that do not exist",
+        "warning",
+        'LakeRescaleOperator(task_id="t", table="shop.orders", bucket=1, partitions=[{"dt": "2024-02-01"}, {"dt": "2024-02-02"}])',
+        "shop.orders: nothing was done, because no rows match 2 partitions; the table has 3 partitions, dt=2024-01-30 to dt=2024-02-03",
     ),
     Mistake(
         "a condition on another column",
@@ -124,38 +149,44 @@ MISTAKES = [
     Mistake(
         "a table without its database",
         "parse",
-        'LakeCompactOperator(task_id="t", table="orders", )',
+        'LakeCompactOperator(task_id="t", table="orders")',
         "task 't': argument 'table' must be database.table, got 'orders'",
     ),
     Mistake(
         "a table with its catalog",
         "parse",
-        'LakeCompactOperator(task_id="t", table="lake.shop.orders", )',
+        'LakeCompactOperator(task_id="t", table="lake.shop.orders")',
         "task 't': argument 'table' must be database.table, got 'lake.shop.orders': write 'shop.orders', because the connection names the lake",
     ),
     Mistake(
         "a table with a slash",
         "parse",
-        'LakeCompactOperator(task_id="t", table="shop/orders", )',
+        'LakeCompactOperator(task_id="t", table="shop/orders")',
         "task 't': argument 'table' must be database.table, got 'shop/orders'",
     ),
     Mistake(
         "a table with a space inside",
         "parse",
-        'LakeCompactOperator(task_id="t", table="shop. orders", )',
+        'LakeCompactOperator(task_id="t", table="shop. orders")',
         "task 't': argument 'table' must be database.table, got 'shop. orders': the table name ' orders' of 'shop. orders' is not allowed: it begins with a space",
     ),
     Mistake(
         "a table with a space at its end",
         "run",
-        'LakeCompactOperator(task_id="t", table="shop.orders ", )',
+        'LakeCompactOperator(task_id="t", table="shop.orders ")',
         "NotFoundError: table 'shop.orders ' does not exist in file://HERE/warehouse: list_tables('shop') returns the names of the existing ones; did you mean 'shop.orders'?",
     ),
     Mistake(
         "a table in wrong case",
         "run",
-        'LakeCompactOperator(task_id="t", table="shop.Orders", )',
+        'LakeCompactOperator(task_id="t", table="shop.Orders")',
         "NotFoundError: table 'shop.Orders' does not exist in file://HERE/warehouse: list_tables('shop') returns the names of the existing ones; did you mean 'shop.orders'?",
+    ),
+    Mistake(
+        "a database in wrong case",
+        "run",
+        'LakeCompactOperator(task_id="t", table="Shop.orders")',
+        "NotFoundError: database 'Shop' does not exist in file://HERE/warehouse; create it with create_database('Shop'); did you mean 'shop'?",
     ),
     Mistake(
         "a list of tables",
@@ -194,6 +225,12 @@ MISTAKES = [
         "InvalidRequestError: order_by names 'itm', which is not a column; the columns are id, item; did you mean 'item'?",
     ),
     Mistake(
+        "a column to analyze with a typo",
+        "run",
+        'LakeAnalyzeOperator(task_id="t", table="shop.orders", columns=["itm"])',
+        "InvalidRequestError: columns must be 'all' or list some of id, item, dt; got ['itm']; did you mean 'item'?",
+    ),
+    Mistake(
         "a database that no table matches",
         "run",
         'LakeCompactDatabaseOperator(task_id="t", database="shopp")',
@@ -204,6 +241,12 @@ MISTAKES = [
         "parse",
         'LakeHealthOperator(task_id="t", table="shop.orders", conn_id="lake_eu")',
         "task 't': write lake_conn_id for the lake, or spark_conn_id for Spark, instead of conn_id",
+    ),
+    Mistake(
+        "no task_id",
+        "parse",
+        'LakeCompactOperator(table="shop.orders")',
+        "LakeCompactOperator: missing 1 required keyword-only argument: 'task_id'",
     ),
     Mistake(
         "positional arguments",
@@ -296,6 +339,12 @@ MISTAKES = [
         "task 't': engine 'python' starts no Spark: leave out driver_memory, or choose engine 'spark'",
     ),
     Mistake(
+        "a cron expression as the pause of a stream",
+        "parse",
+        'LakeIngestOperator(task_id="t", table="shop.orders", source="in/*.csv", checkpoint="seen", poll="*/5 * * * *")',
+        "task 't': argument 'poll' must be a duration such as '10 s', got '*/5 * * * *': a cron expression is the schedule of a DAG",
+    ),
+    Mistake(
         "a bare number of days",
         "parse",
         'LakeExpireSnapshotsOperator(task_id="t", table="shop.orders", older_than=7)',
@@ -308,6 +357,12 @@ MISTAKES = [
         "task 't': argument 'older_than' must be a time such as '2024-01-31 10:00', an age such as '7 d', or epoch milliseconds, got '7'",
     ),
     Mistake(
+        "a unit with a typo",
+        "parse",
+        'LakeExpireSnapshotsOperator(task_id="t", table="shop.orders", older_than="7 dayz")',
+        "task 't': argument 'older_than' must be a time such as '2024-01-31 10:00', an age such as '7 d', or epoch milliseconds, got '7 dayz': write a number and one of the units ns, µs, ms, s, m, h, d, w",
+    ),
+    Mistake(
         "a negative age",
         "parse",
         'LakeExpireSnapshotsOperator(task_id="t", table="shop.orders", older_than=timedelta(days=-7))',
@@ -318,6 +373,12 @@ MISTAKES = [
         "parse",
         'LakeSnapshotSensor(task_id="t", table="shop.orders", since=1700000000)',
         "task 't': argument 'since' must be a time in epoch milliseconds, got 1700000000: it is too small, and may be seconds or a count of days",
+    ),
+    Mistake(
+        "a datetime without a time zone",
+        "warning",
+        'LakeExpireSnapshotsOperator(task_id="t", table="shop.orders", older_than=datetime(2024, 1, 31))',
+        "task 't': argument 'older_than' is 2024-01-31 00:00:00, which has no time zone and is read as UTC: write datetime(…, tzinfo=UTC)",
     ),
     Mistake(
         "a day before the table",
@@ -345,9 +406,9 @@ MISTAKES = [
     ),
     Mistake(
         "a directory as a source",
-        "retry",
+        "run",
         'LakeIngestOperator(task_id="t", table="shop.orders", source="in")',
-        "NotFoundError: source 'in' matches no file: it is a directory, write in/*",
+        "InvalidRequestError: source 'in' is a directory: write in/* for its files",
     ),
     Mistake(
         "a source of unknown format",
@@ -416,6 +477,12 @@ MISTAKES = [
         "task 't': jdbc_url would show a password in the web interface: put login and password into a connection, and name it with jdbc_conn_id",
     ),
     Mistake(
+        "a login that does not exist",
+        "run",
+        'LakeIngestOperator(task_id="t", table="shop.orders", jdbc_url="sqlite:///x.db", jdbc_table="orders", jdbc_conn_id="pg")',
+        "connection 'pg' does not exist: create it with the login and password of the SQL database, or correct jdbc_conn_id",
+    ),
+    Mistake(
         "an address of JDBC for the Python engine",
         "parse",
         'LakeIngestOperator(task_id="t", table="shop.orders", engine="python", jdbc_url="jdbc:postgresql://host/shop", jdbc_table="orders")',
@@ -454,13 +521,13 @@ MISTAKES = [
     Mistake(
         "a parameter that does not exist",
         "run",
-        'LakeCompactOperator(task_id="t", table="shop.{{ params.tabel }}", )',
+        'LakeCompactOperator(task_id="t", table="shop.{{ params.tabel }}")',
         "task 't': a template of argument 'table' cannot be rendered: UndefinedError: 'dict object' has no attribute 'tabel'",
     ),
     Mistake(
         "a table that renders to None",
         "run",
-        'LakeCompactOperator(task_id="t", table="shop.{{ params.day }}", )',
+        'LakeCompactOperator(task_id="t", table="shop.{{ params.day }}")',
         "task 't': argument 'table' renders to 'shop.None': the value that its template uses is missing in this run",
     ),
     Mistake(
@@ -489,6 +556,18 @@ MISTAKES = [
             LakeTagOperator(task_id="t", table="shop.orders", action="create", tag="v2", snapshot=land.output["snapshot"])
         """,
         "task 't': argument 'snapshot' asks task 'land' for 'snapshot', which is none of its results; did you mean 'snapshot_id'?",
+    ),
+    Mistake(
+        "the result of a task that was skipped",
+        "run",
+        """
+            @task
+            def find_source():
+                return {}
+
+            LakeIngestOperator(task_id="t", table="shop.plain", source=find_source()["path"], trigger_rule="none_failed")
+        """,
+        "task 't': argument 'source' is the result 'path' of task 'find_source', which does not exist: the task was skipped, or returns no member of this name",
     ),
     Mistake(
         "a task instead of its result",
@@ -530,6 +609,12 @@ MISTAKES = [
         "task 't': argument 'table' must be database.table, got 'orders'",
     ),
     Mistake(
+        "expand over an argument that is shared",
+        "parse",
+        'LakeCompactOperator.partial(task_id="t", table="shop.orders").expand(table=["shop.plain"])',
+        "task 't': unmappable or already specified argument: table",
+    ),
+    Mistake(
         "partial with a typo",
         "parse",
         'LakeCompactOperator.partial(task_id="t", stratgy="full").expand(table=["shop.orders"])',
@@ -544,7 +629,7 @@ MISTAKES = [
     Mistake(
         "a sensor without what it waits for",
         "parse",
-        'LakePartitionSensor(task_id="t", table="shop.orders", )',
+        'LakePartitionSensor(task_id="t", table="shop.orders")',
         "task 't': missing keyword argument 'partition'",
     ),
     Mistake(
@@ -569,7 +654,7 @@ MISTAKES = [
         "a sensor that waits for a kind of commit in lower case",
         "parse",
         'LakeSnapshotSensor(task_id="t", table="shop.orders", kinds=["append"])',
-        "task 't': kinds must be a list of APPEND, COMPACT, OVERWRITE, ANALYZE, got ['append']",
+        "task 't': kinds must be a list of APPEND, COMPACT, OVERWRITE, ANALYZE, got ['append']; did you mean 'APPEND'?",
     ),
     Mistake(
         "a sensor that waits for no file",
@@ -614,6 +699,42 @@ MISTAKES = [
         "@task.lake_commit takes only named arguments, got 'shop.plain': write @task.lake_commit(table='database.table')",
     ),
     Mistake(
+        "a decorator with a typo",
+        "parse",
+        """
+            @lake_commit_task(table="shop.plain", creat=True)
+            def rows():
+                return []
+
+            rows()
+        """,
+        "task 'rows': @task.lake_commit has no argument 'creat'; did you mean 'create'?",
+    ),
+    Mistake(
+        "a function that returns one row",
+        "run",
+        """
+            @lake_commit_task(table="shop.plain")
+            def rows():
+                return {"id": 1, "item": "apple"}
+
+            rows()
+        """,
+        "InvalidRequestError: function 'rows' returned a value of type dict: return the rows as a list of dicts, [{'column': value}], or as a DataFrame or Arrow table",
+    ),
+    Mistake(
+        "a function that returns tuples",
+        "run",
+        """
+            @lake_commit_task(table="shop.plain")
+            def rows():
+                return [(1, "apple")]
+
+            rows()
+        """,
+        "InvalidRequestError: function 'rows' returned a list with a value of type tuple: return a list of dicts, [{'column': value}], because a row names its columns",
+    ),
+    Mistake(
         "a function that returns nothing",
         "run",
         """
@@ -624,6 +745,30 @@ MISTAKES = [
             rows()
         """,
         "InvalidRequestError: function 'rows' returned None: return rows, or an empty list if there are none",
+    ),
+    Mistake(
+        "a row with an unknown column",
+        "run",
+        """
+            @lake_commit_task(table="shop.plain")
+            def rows():
+                return [{"id": 1, "itm": "apple"}]
+
+            rows()
+        """,
+        "InvalidRequestError: function 'rows' returned rows with unknown column 'itm': file://HERE/warehouse/shop.db/plain has the columns id, item; did you mean 'item'?",
+    ),
+    Mistake(
+        "a row with a value of another type",
+        "run",
+        """
+            @lake_commit_task(table="shop.plain")
+            def rows():
+                return [{"id": "one", "item": "apple"}]
+
+            rows()
+        """,
+        "InvalidRequestError: function 'rows' returned rows that cannot be read: Could not convert 'one' with type str: tried to convert to int64. Use values of type int64 in column 'id'",
     ),
     Mistake(
         "a function without the argument table",
@@ -648,6 +793,18 @@ MISTAKES = [
             rows()
         """,
         "@task.lake_job: function 'rows' is async: write it with 'def'",
+    ),
+    Mistake(
+        "a call without an argument",
+        "parse",
+        """
+            @lake_job_task(table="shop.plain")
+            def rows(table, day):
+                return 1
+
+            rows()
+        """,
+        "task 'rows': missing a required argument: 'day'",
     ),
     Mistake(
         "settings for a function without Spark",
@@ -703,6 +860,48 @@ MISTAKES = [
         'LakeHealthOperator(task_id="t", table="shop.orders", lake_conn_id="lake_eu")',
         "InvalidRequestError: connection 'lake_eu' has no warehouse: set it to a path or URI",
         {"lake_eu": {"conn_type": "lake", "extra": {}}},
+    ),
+    Mistake(
+        "a connection with a typo",
+        "run",
+        'LakeHealthOperator(task_id="t", table="shop.orders", lake_conn_id="lake_eu")',
+        "InvalidRequestError: connection 'lake_eu' sets 'warehous'; did you mean 'warehouse'?",
+        {"lake_eu": {"conn_type": "lake", "extra": {"warehous": "warehouse"}}},
+    ),
+    Mistake(
+        "a connection with two warehouses",
+        "run",
+        'LakeHealthOperator(task_id="t", table="shop.orders", lake_conn_id="lake_eu")',
+        "InvalidRequestError: connection 'lake_eu' names two warehouses, 's3://bucket/lake' as host and 'warehouse' in extra: keep one",
+        {
+            "lake_eu": {
+                "conn_type": "lake",
+                "host": "s3://bucket/lake",
+                "extra": {"warehouse": "warehouse"},
+            }
+        },
+    ),
+    Mistake(
+        "a connection with a field of another type",
+        "run",
+        'LakeHealthOperator(task_id="t", table="shop.orders", lake_conn_id="lake_eu")',
+        "InvalidRequestError: connection 'lake_eu' sets 'schema': only 'warehouse', 'options', 'secret_options', 'engine', 'spark_conn_id', 'metastore', 'uri', 'external_roots', 's3_endpoint', 's3_region', 's3_access_key', 's3_secret_key', 's3_session_token', 'gs_key_file', 'gs_access_token', 'azure_account', 'azure_account_key', 'azure_sas_token', 'azure_tenant_id', 'azure_client_id', 'azure_client_secret' are known",
+        {"lake_eu": {"conn_type": "lake", "schema": "shop", "extra": {"warehouse": "warehouse"}}},
+    ),
+    Mistake(
+        "a connection with an option with an underscore",
+        "run",
+        'LakeHealthOperator(task_id="t", table="shop.orders", lake_conn_id="lake_eu")',
+        "InvalidRequestError: catalog option 's3_endpoint' is not supported by this version; did you mean 's3.endpoint'?",
+        {
+            "lake_eu": {
+                "conn_type": "lake",
+                "extra": {
+                    "warehouse": "warehouse",
+                    "options": {"s3_endpoint": "http://minio:9000"},
+                },
+            }
+        },
     ),
     Mistake(
         "a connection with an option that is no text",
@@ -786,6 +985,21 @@ MISTAKES = [
         "'shop.shop.orders' is not a table name: write database.table",
     ),
     Mistake(
+        "a policy file that does not exist",
+        "parse",
+        'lake_dags("lake.yml")',
+        "policy file HERE/lake.yml does not exist: correct its path",
+    ),
+    Mistake(
+        "a policy file with tabs",
+        "parse",
+        """
+            Path("lake.yaml").write_text("databases:\\n\\tshop: {}\\n")
+            lake_dags("lake.yaml")
+        """,
+        "lake.yaml cannot be read as YAML in line 2: found character '\\t' that cannot start any token",
+    ),
+    Mistake(
         "a group of unknown steps",
         "parse",
         'LakeMaintenanceTaskGroup(table="shop.orders", steps={"compct": True})',
@@ -796,6 +1010,12 @@ MISTAKES = [
         "parse",
         'LakeMaintenanceTaskGroup(table="shop.orders", steps=["compact"])',
         "shop.orders: steps must be a mapping of names to values, got ['compact']",
+    ),
+    Mistake(
+        "a group with a typo",
+        "parse",
+        'LakeMaintenanceTaskGroup(table="shop.orders", steps={"compact": True}, poool="lake")',
+        "shop.orders: LakeMaintenanceTaskGroup has no argument 'poool'; did you mean 'pool'?",
     ),
     Mistake(
         "a gate as a dict",

@@ -329,8 +329,8 @@ def test_a_new_table_is_as_asked_or_refused_and_not_left_empty(catalog):
             [{"id": 1}, {"id": 1.5}],
             "1.5 for column 'id' of row 1, but the column has type int64 and would hold 1",
         ),
-        (7, "cannot write int"),
-        ("rows", "cannot write str"),
+        (7, "returned a value of type int"),
+        ("rows", "returned a value of type str"),
     ],
 )
 def test_what_is_no_rows_fails_at_once_and_publishes_nothing(orders, returned, said):

@@ -7,6 +7,7 @@ import inspect
 import lakeformat as lake
 
 PROMISED = [
+    "AccessDeniedError",
     "AlreadyExistsError",
     "AnalyzeReport",
     "AutomaticTagsReport",

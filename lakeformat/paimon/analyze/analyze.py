@@ -26,6 +26,7 @@ from lakeformat.paimon.read.plan import plan_columns
 from lakeformat.paimon.read.scan import Scan
 from lakeformat.paimon.read.where import columns_named
 from lakeformat.tables.commit_id import CommitId
+from lakeformat.types.closest import closest
 from lakeformat.types.count_text import counted
 from lakeformat.types.type_text import type_to_json
 from lakeformat.types.types import DataField
@@ -104,9 +105,11 @@ def _chosen(
         return [field for field in fields if field.name not in skipped], skipped
     by_name = {field.name: field for field in fields}
     names = columns_named(columns)
-    if not names or any(name not in by_name for name in names):
+    unknown = [name for name in names if name not in by_name]
+    if unknown or not names:
+        near = closest(unknown[0], by_name) if unknown else ""
         raise InvalidRequestError(
-            f"columns must be 'all' or list some of {', '.join(by_name)}; got {columns!r}"
+            f"columns must be 'all' or list some of {', '.join(by_name)}; got {columns!r}{near}"
         )
     for name in names:
         if not can_be_analyzed(by_name[name].type):

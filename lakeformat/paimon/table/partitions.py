@@ -40,6 +40,17 @@ class TablePartitions(TableReads):
 
         chosen_partitions(self.schema, Chosen(where=where, partitions=partitions))
 
+    def explain_empty_choice(
+        self, *, where: Where | None = None, partitions: Partitions | None = None
+    ) -> str | None:
+        """Return a sentence with the nearest partitions if no chosen partition has rows.
+
+        Return None if some have, and without a choice.
+        """
+        from lakeformat.paimon.partitions.empty_choice import explain_empty_choice
+
+        return explain_empty_choice(self._handle, where, partitions)
+
     def expire_partitions(
         self,
         *,

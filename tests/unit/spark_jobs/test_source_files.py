@@ -99,7 +99,7 @@ def test_a_file_packed_in_another_way_is_refused(tmp_path):
     ("pattern", "error", "words"),
     [
         ("*.parquet", lake.NotFoundError, "matches no file"),
-        ("", lake.NotFoundError, "it is a directory"),
+        ("", lake.InvalidRequestError, r"is a directory: write .*/\* for its files"),
         ("*.txt", lake.InvalidRequestError, ".txt' is unknown: use a name that ends"),
         ("*", lake.InvalidRequestError, ".txt' is unknown: use a name that ends"),
         ("?.*s*", lake.InvalidRequestError, r"several formats \(csv, json\)"),

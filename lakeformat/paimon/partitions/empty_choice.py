@@ -1,0 +1,50 @@
+"""A choice of partitions that matches no rows: the reason in one sentence, with the nearest."""
+
+from __future__ import annotations
+
+from bisect import bisect
+
+from lakeformat.paimon.compact.partition_choice import Chosen, chosen_partitions
+from lakeformat.paimon.handle import TableHandle
+from lakeformat.paimon.metadata.snapshot_directory import latest_snapshot
+from lakeformat.paimon.partition import partition_name
+from lakeformat.paimon.read.plan import plan_columns
+from lakeformat.rows.conditions.filter import Where
+from lakeformat.tables.arguments import Partitions
+from lakeformat.types.count_text import counted
+
+__all__ = ["explain_empty_choice"]
+
+
+def explain_empty_choice(
+    handle: TableHandle, where: Where | None, partitions: Partitions | None
+) -> str | None:
+    """Return the sentence; None if a chosen partition has rows, or the choice is empty itself."""
+    asked = [partitions] if isinstance(partitions, dict) else [*(partitions or ())]
+    snapshot = latest_snapshot(handle.storage, handle.layout)
+    if (where is None and not asked) or snapshot is None:
+        return None
+    there = {entry.partition for entry in plan_columns(handle, snapshot).entries()}
+    choice = Chosen(where=where, partitions=partitions)
+    if not there or chosen_partitions(handle.schema, choice)(there):
+        return None
+    names = sorted(partition_name(handle.schema, each) for each in there)
+    if where is not None or len(asked) > 1:
+        meant = f"the condition {where!r}" if where is not None else f"{len(asked)} partitions"
+        return f"no rows match {meant}; {_all_of(names)}"
+    keys = handle.schema.partition_keys
+    name = "/".join(f"{key}={asked[0][key]}" for key in keys if key in asked[0])
+    return f"partition {name} has no rows; {_nearest(name, names)}"
+
+
+def _all_of(names: list[str]) -> str:
+    if len(names) == 1:
+        return f"the table has only {names[0]}"
+    return f"the table has {counted(len(names), 'partition')}, {names[0]} to {names[-1]}"
+
+
+def _nearest(name: str, names: list[str]) -> str:
+    """Return the partitions before and after a name in their order."""
+    place = bisect(names, name)
+    near = names[max(0, place - 1) : place + 1]
+    return f"the nearest {'is' if len(near) == 1 else 'are'} {' and '.join(near)}"
