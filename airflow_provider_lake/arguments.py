@@ -229,7 +229,19 @@ class CheckedArguments:
             setattr(self, attribute, taken[name])
         self._check_values(self.task_id, taken)
         self._check_subject()
-        self._check_together()
+        try:
+            self._check_together()
+        except LakeArgumentError as reason:
+            raise LakeArgumentError(f"{reason}{self._missing_results(taken)}") from None
+
+    def _missing_results(self, taken: Mapping[str, Any]) -> str:
+        """Return the end of a message: the arguments that a task should have returned."""
+        return "".join(
+            f"; argument {name!r} is None, because task {task!r} was skipped or returned None"
+            for name, before in self._before.items()
+            for task, _ in sources_of(before)[:1]
+            if taken[name] is None
+        )
 
     def _refuse_none(self, name: str, hint: Any, value: Any) -> None:
         """Refuse the text ``None`` that a template renders from a missing value.

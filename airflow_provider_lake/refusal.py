@@ -57,7 +57,8 @@ def in_words_of_a_dag(reason: object) -> str:
 def _given(hint: Any, value: Any, before: object) -> str:
     found = _shown(hint, value)
     if sources := sources_of(before):
-        return f"but task {sources[0][0]!r} returned {found}"
+        returned = None if value == [None] else found
+        return f"but task {sources[0][0]!r} returned {returned}"
     return f"but its template renders to {found}" if has_template(before) else f"got {found}"
 
 
@@ -99,6 +100,8 @@ def _next_step(name: str, hint: Any, value: Any, before: object) -> str:
         return _about_list(name, hint, value)
     if type(value).__name__ in _FRAMES:
         return ": rows are written by a function with @task.lake_commit that returns them"
+    if isinstance(value, dict) and any(isinstance(each, date) for each in value.values()):
+        return ": write times as str, such as '2024-01-31'"
     if isinstance(value, int | float | date) and fits(hint, str(value)):
         return f": write {str(value)!r}"
     return ""

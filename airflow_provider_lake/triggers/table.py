@@ -37,10 +37,12 @@ _log = logging.getLogger(__name__)
 
 def look(hook: LakeHook, table: str, condition: Condition) -> dict[str, Any] | None:
     """Check a table; return None if it does not exist yet or cannot be reached now."""
-    from lakeformat import NotFoundError, UnavailableError
+    from lakeformat import AccessDeniedError, NotFoundError, UnavailableError
 
     try:
         return condition.check(table, hook.table(table))
+    except AccessDeniedError:
+        raise
     except (NotFoundError, UnavailableError) as reason:
         _log.warning("still waiting: %s", reason)
         return None

@@ -25,6 +25,7 @@ _STATUS = re.compile(r"status code: (\d{3})([^:\n]*)")
 _ADDRESS = re.compile(r"https?://\S+")
 _KEY_FILE = re.compile(r"service account file|Error reading pem file|OpenCredentials")
 _ACCESS = "Check the credentials, and their permission to read and write this path."
+_OTHER_STORE = " Without the option s3.endpoint, the request goes to AWS."
 _PLACE = "Check the region and the endpoint."
 _REMEDIES = {
     301: _PLACE,
@@ -88,9 +89,10 @@ def _translate(operation: str, uri: str, error: Exception, secrets: tuple[str, .
         )
     if status is None and isinstance(error, ValueError):
         return InvalidRequestError(f"Cannot {operation} {uri}: no object store allows this name.")
-    return UnavailableError(
-        f"Cannot {operation} {uri}: {reason}. {_REMEDIES.get(status or 0, _RETRY)}"
-    )
+    remedy = _REMEDIES.get(status or 0, _RETRY)
+    if remedy is _ACCESS and uri.startswith("s3:"):
+        remedy += _OTHER_STORE
+    return UnavailableError(f"Cannot {operation} {uri}: {reason}. {remedy}")
 
 
 def _reason(text: str) -> str:

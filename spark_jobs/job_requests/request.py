@@ -174,7 +174,23 @@ def plain_value(hint: Any, value: Any) -> Any:
         return _text(value)
     if isinstance(value, dict) and Mapping[str, str] in kinds:
         return {key: _text(each) for key, each in value.items()}
+    if isinstance(value, dict) and any(map(_names_values, kinds)):
+        return {key: _day_text(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        inner = [get_args(kind)[0] for kind in kinds if get_origin(kind) is Sequence]
+        if any(map(_names_values, inner)):
+            return [plain_value(inner[0], each) for each in value]
     return value
+
+
+def _names_values(kind: Any) -> bool:
+    """Return True for a dict of values that may be text, such as those of a partition."""
+    return get_origin(kind) is Mapping and str in alternatives(get_args(kind)[1])
+
+
+def _day_text(value: Any) -> Any:
+    is_day = isinstance(value, date) and not isinstance(value, datetime)
+    return value.isoformat() if is_day else value
 
 
 def _moment_text(hint: Any, value: date) -> Any:

@@ -318,7 +318,7 @@ MISTAKES = [
         "a datetime as the value of a partition",
         "parse",
         'LakePartitionSensor(task_id="t", table="shop.orders", partition={"dt": datetime(2024, 1, 31)})',
-        "task 't': argument 'partition' must be a dict, got a dict with 'dt' as datetime",
+        "task 't': argument 'partition' must be a dict, got a dict with 'dt' as datetime: write times as str, such as '2024-01-31'",
     ),
     Mistake(
         "the engine in wrong case",
@@ -570,6 +570,30 @@ MISTAKES = [
         "task 't': argument 'source' is the result 'path' of task 'find_source', which does not exist: the task was skipped, or returns no member of this name",
     ),
     Mistake(
+        "the result of a task that returns nothing",
+        "run",
+        """
+            @task
+            def find_source():
+                pass
+
+            LakeIngestOperator(task_id="t", table="shop.plain", source=find_source())
+        """,
+        "task 't': give exactly one of the arguments source, source_table, jdbc_url: got none; argument 'source' is None, because task 'find_source' was skipped or returned None",
+    ),
+    Mistake(
+        "the result of a task in a list",
+        "run",
+        """
+            @task
+            def stage():
+                pass
+
+            LakeCommitOperator(task_id="t", table="shop.plain", staged=[stage()])
+        """,
+        "task 't': argument 'staged' must be a list, each a non-empty str, but task 'stage' returned None: it was skipped, or has no such result",
+    ),
+    Mistake(
         "a task instead of its result",
         "parse",
         """
@@ -673,6 +697,18 @@ MISTAKES = [
         "parse",
         'LakeWatermarkSensor(task_id="t", table="shop.orders", watermark="2024-01-31", poke_intervall=60)',
         "task 't': LakeWatermarkSensor has no argument 'poke_intervall'; did you mean 'poke_interval'?",
+    ),
+    Mistake(
+        "a sensor that waits for a table with a typo",
+        "warning",
+        'LakeSnapshotSensor(task_id="t", table="shop.ordrs", deferrable=True)',
+        "still waiting: table 'shop.ordrs' does not exist in file://HERE/warehouse: list_tables('shop') returns the names of the existing ones; did you mean 'shop.orders'?",
+    ),
+    Mistake(
+        "a sensor that waits for no partition column",
+        "run",
+        'LakePartitionSensor(task_id="t", table="shop.plain", partition={"dt": "2024-01-31"})',
+        "InvalidRequestError: 'dt' is not a partition column: the table has no partitions",
     ),
     Mistake(
         "a decorator without parentheses",
@@ -829,6 +865,25 @@ MISTAKES = [
             rows()
         """,
         "InvalidRequestError: file://HERE/warehouse/shop.db/plain has no partitions, so overwrite='partitions' would replace all its rows: write overwrite='table' if you want that",
+    ),
+    Mistake(
+        "an argument with its old name",
+        "warning",
+        """
+            @lake_job_task(table="shop.orders")
+            def expire(table):
+                table.expire_snapshots(tell=print)
+
+            expire()
+        """,
+        "TableExpiry.expire_snapshots(tell=...) is deprecated: write on_progress=...",
+    ),
+    Mistake(
+        "a Spark connection of another type",
+        "run",
+        'LakeCompactOperator(task_id="t", table="shop.orders", spark_conn_id="aws")',
+        "connection 'aws' has type 'aws': change it to 'spark'",
+        {"aws": {"conn_type": "aws"}},
     ),
     Mistake(
         "a text as an outlet",

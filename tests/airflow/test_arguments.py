@@ -1,6 +1,6 @@
 """A mistake in a DAG is reported where the DAG is parsed, with the name of the argument."""
 
-from datetime import timedelta
+from datetime import date, timedelta
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -82,6 +82,12 @@ def test_values_of_pythons_own_types_are_taken():
     assert land.source == str(Path("in", "a.csv"))
     assert land.table_options == {"bucket": "1", "deletion-vectors.enabled": "true"}
     assert tidy.older_than == "7 d"
+    days = [date(2024, 1, 30), date(2024, 1, 31)]
+    assert compact(partitions={"dt": days[0]}).partitions == {"dt": "2024-01-30"}
+    assert compact(partitions=[{"dt": day} for day in days]).partitions == [
+        {"dt": "2024-01-30"},
+        {"dt": "2024-01-31"},
+    ]
 
 
 def test_arguments_that_mean_nothing_together_are_refused():
