@@ -25,7 +25,7 @@ _STATUS = re.compile(r"status code: (\d{3})([^:\n]*)")
 _ADDRESS = re.compile(r"https?://\S+")
 _KEY_FILE = re.compile(r"service account file|Error reading pem file|OpenCredentials")
 _ACCESS = "Check the credentials, and their permission to read and write this path."
-_OTHER_STORE = " Without the option s3.endpoint, the request goes to AWS."
+_OTHER_STORE = " Without the option s3.endpoint, AWS gets the request."
 _PLACE = "Check the region and the endpoint."
 _REMEDIES = {
     301: _PLACE,
