@@ -53,6 +53,8 @@ __all__ = [
     "has_teams",
     "is_resolved_later",
     "metrics_sender",
+    "state_store_of",
+    "team_column",
 ]
 
 
@@ -91,6 +93,13 @@ def has_teams() -> bool:
     return bool(conf.getboolean("core", "multi_team", fallback=False))
 
 
+def team_column(connections: Any) -> Any:
+    """Return the column with the team of each connection; NULL before Airflow 3.2."""
+    from sqlalchemy import null
+
+    return getattr(connections, "team_name", null())
+
+
 def find_in_backend(backend: Any, conn_id: str, team: str | None) -> Any:
     """Return what a secrets backend has for a connection id.
 
@@ -102,6 +111,11 @@ def find_in_backend(backend: Any, conn_id: str, team: str | None) -> Any:
     )
     more = {"team_name": team} if takes_team else {}
     return backend.get_connection(conn_id=conn_id, **more)
+
+
+def state_store_of(watcher: Any) -> Any:
+    """Return the store that outlives a watcher; None before Airflow 3.3, which has none."""
+    return getattr(watcher, "asset_state_store", None)
 
 
 def metrics_sender() -> Any:

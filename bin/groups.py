@@ -39,6 +39,13 @@ class Group:
     """
     opt_in: str = ""
     """Requirements beyond the project's own; such a group runs only when named."""
+    tests_of: str = ""
+    """The group whose tests this one runs again; empty for tests of its own."""
+
+    @property
+    def folder(self) -> str:
+        """The folder below tests/."""
+        return self.tests_of or self.name
 
 
 GATE = Group("gate", "Formatting, lint, strict types and structure.")
@@ -57,6 +64,14 @@ STACK = Group(
     "stack",
     "A whole Airflow: the image's installation, killed tasks, every template, bin/demo.",
     opt_in="takes half an hour and 2 GB of memory",
+)
+COMPAT = Group(
+    "compat",
+    "The group airflow again, with each supported version of Airflow.",
+    is_parallel=True,
+    waits=True,
+    opt_in="installs three more versions of Airflow, 1.5 GB each, and takes an hour",
+    tests_of="airflow",
 )
 GROUPS = (
     GATE,
@@ -79,6 +94,7 @@ GROUPS = (
         "airflow", "Operators, triggers and DAGs on a local Airflow.", is_parallel=True, waits=True
     ),
     SITE,
+    COMPAT,
     STACK,
     JAVA,
 )
@@ -102,7 +118,7 @@ class Request:
 
     def targets(self, group: Group) -> list[str]:
         """Return the arguments of pytest for one group."""
-        folder = f"tests/{group.name}"
+        folder = f"tests/{group.folder}"
         if not self.tests:
             return [folder]
         return [word for word in self.tests if word == folder or word.startswith(f"{folder}/")]
@@ -118,7 +134,7 @@ def parse_request(arguments: Sequence[str]) -> Request:
     options = tuple(word for word in rest if not word.startswith("tests/"))
     tests = tuple(word for word in rest if word.startswith("tests/"))
     left_out = () if wanted or tests else tuple(group for group in GROUPS if group.opt_in)
-    groups = (group for group in GROUPS if not wanted or group.name in wanted)
+    groups = (g for g in GROUPS if g.name in wanted or not (wanted or g.tests_of))
     chosen = tuple(group for group in groups if group not in left_out)
     request = Request(chosen, options, tests, left_out, is_whole=given.all)
     if not tests:
@@ -160,4 +176,4 @@ def group_name(word: str) -> str:
 
 def has_tests(root: Path, group: Group) -> bool:
     """Return True if the group has a folder with a test in it."""
-    return any((root / "tests" / group.name).rglob("test_*.py"))
+    return any((root / "tests" / group.folder).rglob("test_*.py"))

@@ -20,6 +20,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from pip_install import split_lock
 from trouble import SetupError, explain_output
 
 SECONDS_BETWEEN_SIGNS_OF_LIFE = 30
@@ -49,6 +50,8 @@ class Environment:
     holds_project: bool
     gigabytes: int
     """The free disk space that a new environment needs, with temporary files of the installers."""
+    instead: str = ""
+    """A lock file whose packages take the place of those with the same names."""
 
     @property
     def folder(self) -> Path:
@@ -61,6 +64,16 @@ class Environment:
         return self.folder / "bin" / "python"
 
     @property
+    def pins(self) -> str:
+        """The pinned packages with their hashes."""
+        lock = (self.root / self.lock).read_text(encoding="utf-8")
+        if not self.instead:
+            return lock
+        other = (self.root / self.instead).read_text(encoding="utf-8")
+        replaced = {name_of(each) for each in split_lock(other)}
+        return "".join(e for e in split_lock(lock) if name_of(e) not in replaced) + other
+
+    @property
     def stamp(self) -> Path:
         """The file that lists the complete parts."""
         return self.folder / "stamp.json"
@@ -69,6 +82,11 @@ class Environment:
     def log(self) -> Path:
         """The log of the installers, outside the folder so that it survives a failure."""
         return self.root / f"{self.name}-setup.log"
+
+
+def name_of(package: str) -> str:
+    """Return the name of a package in a lock file."""
+    return package.partition("==")[0]
 
 
 def prepare(environment: Environment, environ: Mapping[str, str]) -> None:
@@ -102,9 +120,8 @@ def packages_digest(environment: Environment) -> str:
     The Python that runs this module is not a part of it: two shells with two Pythons share one
     environment.
     """
-    lock = (environment.root / environment.lock).read_bytes()
-    place = f"{ask_python(environment)}{environment.folder}\n".encode()
-    return hashlib.sha256(place + lock).hexdigest()
+    place = f"{ask_python(environment)}{environment.folder}\n"
+    return hashlib.sha256((place + environment.pins).encode()).hexdigest()
 
 
 def ask_python(environment: Environment) -> str:
@@ -177,17 +194,20 @@ def build(environment: Environment, environ: Mapping[str, str], held: int) -> No
     """Make a new environment; an interruption leaves no incomplete one behind."""
     remove(environment)
     require_space(environment)
-    lock = (environment.root / environment.lock).read_text(encoding="utf-8")
-    count = sum(line[:1].isalnum() for line in lock.splitlines())  # the other lines are hashes
+    count = len(split_lock(environment.pins))
     uv = shutil.which("uv", path=environ.get("PATH"))
     about = "a minute" if uv or count < 100 else "two minutes"
     say(f"installing {count} packages into {environment.name}, about {about} the first time")
     began = time.monotonic()
     try:
         create_empty(environment, uv, environ, held)
-        install_pinned(
-            environment, environment.lock, environ, held, doing=f"installing {environment.lock}"
-        )
+        lock = environment.lock
+        if environment.instead:
+            merged = environment.folder / "lock.txt"
+            merged.write_text(environment.pins, encoding="utf-8")
+            lock = str(merged)
+        doing = f"installing {environment.instead or environment.lock}"
+        install_pinned(environment, lock, environ, held, doing=doing)
         update_stamp(environment, packages=packages_digest(environment))
     except BaseException:
         shutil.rmtree(environment.folder, ignore_errors=True)

@@ -40,8 +40,13 @@ def main(lock: str, *options: str) -> int:
 
 def split(lock: str, parts: int) -> list[str]:
     """Deal the packages of a lock file, each with its hashes, to several files."""
-    packages = re.split(r"^(?=[A-Za-z0-9])", lock, flags=re.MULTILINE)[1:]
+    packages = split_lock(lock)
     return ["".join(packages[number::parts]) for number in range(min(parts, len(packages)))]
+
+
+def split_lock(text: str) -> list[str]:
+    """Return the packages of a lock file, each with its hashes."""
+    return re.split(r"^(?=[A-Za-z0-9])", text, flags=re.MULTILINE)[1:]
 
 
 if __name__ == "__main__":

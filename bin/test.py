@@ -8,14 +8,17 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
+import compat
 import javapeer
 import packages
 import step
-from groups import GATE, JAVA, Group, Request, has_tests, parse_request
+from environment import work_environ
+from groups import COMPAT, GATE, JAVA, Group, Request, has_tests, parse_request
 from summary import Sample, StepResult, format_summary, read_junit
 from trouble import SetupError
 
@@ -76,6 +79,8 @@ def run(request: Request, results: list[StepResult]) -> None:
         for group in request.groups:
             if group is GATE:
                 results += run_gate()
+            elif group is COMPAT:
+                run_compat(request, Path(folder), results)
             elif has_tests(ROOT, group):
                 results.append(run_tests(group, request, Path(folder) / f"{group.name}.xml"))
 
@@ -156,22 +161,50 @@ def beside(name: str, command: list[str]) -> Iterator[Callable[[], StepResult]]:
             process.wait()
 
 
-def run_tests(group: Group, request: Request, report: Path) -> StepResult:
-    """Run one group, or only the named tests in it, with pytest."""
-    command = [*pytest(), f"--junitxml={report}"]
+def run_tests(
+    group: Group, request: Request, report: Path, other: packages.Environment | None = None
+) -> StepResult:
+    """Run one group, or only the named tests in it, with pytest, in this or another environment."""
+    command = [*pytest(str(other.python) if other else sys.executable), f"--junitxml={report}"]
+    # Other versions of Airflow warn of packages that are newer or older than theirs.
+    command += ["-W", "ignore"] if other else []
     if group.is_parallel and not any(word.startswith(ONE_PROCESS) for word in request.options):
         # A module's tests run in one process, so that its fixtures are made once, and no process
         # idles.
         processes = min(4, (os.cpu_count() or 1) + group.waits)
         command += ["-n", str(processes), "--dist", "worksteal"]
     command += [*request.options, *request.targets(group)]
-    code, seconds = stream(group.name, command)
+    code, seconds = stream(other.name if other else group.name, command, environ_of(other))
     return read_junit(report, name=group.name, seconds=seconds, exit_code=code)
 
 
-def pytest() -> list[str]:
+def run_compat(request: Request, folder: Path, results: list[StepResult]) -> None:
+    """Run the tests once for each version of Airflow; skip a version that cannot be installed."""
+    ours = run_tests(COMPAT, request, folder / "compat.xml")
+    results.append(replace(ours, name="tested Airflow"))
+    for version, other in compat.environments(ROOT).items():
+        name = f"Airflow {version}"
+        try:
+            packages.prepare(other, os.environ)
+        except SetupError as error:
+            reason = f"{name} is not installed: {error}"
+            results.append(StepResult(name, 0.0, passed=0, failed=0, skip_reasons=(reason,)))
+            continue
+        report = folder / f"compat-{version}.xml"
+        results.append(replace(run_tests(COMPAT, request, report, other), name=name))
+
+
+def environ_of(other: packages.Environment | None) -> dict[str, str]:
+    """Return the variables for tests: of this process, or those for another environment."""
+    if other is None:
+        return dict(os.environ)
+    whole = {name: os.environ[name] for name in ("LAKE_TEST_ALL",) if name in os.environ}
+    return work_environ(other, os.environ, os.environ.get("JAVA_HOME", "")) | whole
+
+
+def pytest(python: str = sys.executable) -> list[str]:
     """Return the pytest command, without a cache if the project's folder cannot be written."""
-    command = [sys.executable, "-m", "pytest", "-q"]
+    command = [python, "-m", "pytest", "-q"]
     return command if is_writable() else [*command, "-p", "no:cacheprovider"]
 
 
@@ -180,11 +213,13 @@ def is_writable() -> bool:
     return os.access(ROOT, os.W_OK)
 
 
-def stream(name: str, command: list[str]) -> tuple[int, float]:
+def stream(
+    name: str, command: list[str], environ: Mapping[str, str] | None = None
+) -> tuple[int, float]:
     """Run a step whose output appears directly."""
     print(f"\n== {name} ==", flush=True)
     began = time.monotonic()
-    environ = dict(os.environ)
+    environ = dict(os.environ if environ is None else environ)
     if not is_writable():
         environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", tempfile.gettempdir())
     code = step.run_step(command, folder=ROOT, environ=environ)

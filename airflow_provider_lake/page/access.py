@@ -26,7 +26,7 @@ from airflow.api_fastapi.core_api.security import (
 )
 from fastapi import Depends
 
-from airflow_provider_lake.compat import has_teams
+from airflow_provider_lake.compat import has_teams, team_column
 from airflow_provider_lake.page.airflow_records import OneTask
 
 __all__ = ["User", "lake_connections", "may_read_connection", "may_see_task", "visible_tasks"]
@@ -77,11 +77,10 @@ def lake_connections(user: BaseUser) -> dict[str, str | None]:
     from airflow_provider_lake.connection import CONNECTION_TYPE
 
     with create_session() as session:
-        asked = select(Connection.conn_id, Connection.team_name).where(
-            Connection.conn_type == CONNECTION_TYPE
-        )
+        team = team_column(Connection)
+        asked = select(Connection.conn_id, team).where(Connection.conn_type == CONNECTION_TYPE)
         if not has_teams():
-            asked = asked.where(Connection.team_name.is_(None))
+            asked = asked.where(team.is_(None))
         found = {conn_id: team for conn_id, team in session.execute(asked.order_by("conn_id"))}
         allowed = get_auth_manager().get_authorized_connections(user=user, session=session)
     readable = {conn_id: team for conn_id, team in found.items() if conn_id in allowed}

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from airflow.triggers.base import BaseEventTrigger, TriggerEvent
 
 from airflow_provider_lake.assets.change import ROW_KINDS, check_kinds
+from airflow_provider_lake.compat import state_store_of
 from airflow_provider_lake.conditions import check_position
 from airflow_provider_lake.hooks.lake import LakeHook
 from airflow_provider_lake.triggers.cursor import (
@@ -161,9 +162,10 @@ class LakeSnapshotEventTrigger(BaseEventTrigger):
 
     async def _kept_cursor(self) -> Position | None:
         found = None
-        if self.asset_state_store is not None:
+        store = state_store_of(self)
+        if store is not None:
             try:
-                found = read_cursor(await self.asset_state_store.aget(self._state_key))
+                found = read_cursor(await store.aget(self._state_key))
             except ValueError as reason:  # several assets have an equal trigger
                 _log.warning("%s: commits made while no triggerer runs are missed", reason)
                 self.asset_state_store = None
@@ -172,8 +174,9 @@ class LakeSnapshotEventTrigger(BaseEventTrigger):
         return found
 
     async def _keep(self, cursor: Position) -> None:
-        if self.asset_state_store is not None:
-            await self.asset_state_store.aset(self._state_key, {"position": str(cursor)})
+        store = state_store_of(self)
+        if store is not None:
+            await store.aset(self._state_key, {"position": str(cursor)})
 
 
 def _key_of(arguments: dict[str, Any]) -> WatchKey:

@@ -18,6 +18,7 @@ from airflow_provider_lake.operators.compact import LakeCompactOperator
 from airflow_provider_lake.outlet_events import announce, partition_keys
 from airflow_provider_lake.sensors.snapshot import LakeSnapshotSensor
 from airflow_provider_lake.triggers.snapshot_event import LakeSnapshotEventTrigger
+from tests.airflow.versions import since
 
 
 @pytest.mark.parametrize(
@@ -196,6 +197,7 @@ def test_the_factory_and_the_address_are_each_other_s_way_back():
     )
 
 
+@since("3.2", "its providers manager for tasks")
 def test_airflow_finds_handler_factory_and_converter():
     from airflow.sdk.providers_manager_runtime import ProvidersManagerTaskRuntime
 
@@ -280,6 +282,7 @@ def test_an_alias_gets_the_asset_of_the_table(orders):
     assert event.extra["snapshot_id"] == 1
 
 
+@since("3.3", "partitions of asset events")
 def test_the_partitions_that_were_touched_can_be_the_event_s_keys(orders):
     write(orders, "2024-01-01")
     write(orders, "2024-01-03", "2024-01-02")

@@ -7,7 +7,7 @@ from airflow.secrets.base_secrets import BaseSecretsBackend
 import lakeformat as lake
 from airflow_provider_lake.hooks.lake import LakeHook
 from airflow_provider_lake.spark.master import spark_connection
-from tests.airflow.versions import AirflowNotFoundException
+from tests.airflow.versions import AirflowNotFoundException, since
 
 
 def test_the_connection_names_the_warehouse(warehouse):
@@ -121,6 +121,7 @@ def test_testing_a_connection_never_raises(connect, warehouse_uri):
     assert "Error: " in said
 
 
+@since("3.2", "tests of connections in tasks")
 def test_airflow_itself_can_test_the_connection(tmp_path):
     from airflow.sdk import Connection
 

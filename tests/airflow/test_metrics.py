@@ -20,7 +20,7 @@ from airflow_provider_lake.operators.remove_orphans import LakeRemoveOrphansOper
 from airflow_provider_lake.operators.rescale import LakeRescaleOperator
 from tests.airflow.contexts import task_context
 from tests.airflow.kept_metrics import backend
-from tests.airflow.versions import AirflowFailException
+from tests.airflow.versions import AirflowFailException, since
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "metrics.md"
 SUBJECT = {"job": "compact", "table": "shop.orders"}
@@ -263,6 +263,7 @@ class UdpClient:
 
 
 @pytest.mark.parametrize("tags", [False, True], ids=["statsd", "with tags of influxdb"])
+@since("3.2", "the module of its metrics")
 def test_statsd_gets_it_as_text(told, orders, tags):
     from airflow.sdk._shared.observability.metrics.statsd_logger import SafeStatsdLogger
 
@@ -282,6 +283,7 @@ def test_statsd_gets_it_as_text(told, orders, tags):
     assert any(re.fullmatch(rf"lake\.duration{tagged}:\d+\.\d+\|ms", line) for line in lines)
 
 
+@since("3.2", "the module of its metrics")
 def test_opentelemetry_gets_it_with_attributes(told, orders):
     from airflow.sdk._shared.observability.metrics.otel_logger import SafeOtelLogger
     from opentelemetry.sdk.metrics import MeterProvider

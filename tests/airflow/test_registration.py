@@ -12,6 +12,7 @@ import yaml
 
 import airflow_provider_lake
 from airflow_provider_lake.provider_info import get_provider_info
+from tests.airflow.versions import since
 
 
 def test_the_provider_info_keeps_airflows_schema():
@@ -35,6 +36,7 @@ def test_the_provider_is_discovered():
     assert "airflow-provider-lake" in ProvidersManager().providers
 
 
+@since("3.2", "its providers manager for tasks")
 def test_tasks_find_the_hook_by_its_connection_type():
     from airflow.sdk.providers_manager_runtime import ProvidersManagerTaskRuntime
 
@@ -87,6 +89,7 @@ def test_a_choice_that_nobody_has_made_is_shown_as_what_it_means():
         assert schema["values_display"]["null"].startswith("Default: ")
 
 
+@since("3.2", "its plugins manager for tasks")
 def test_the_plugin_is_registered():
     from airflow.sdk import plugins_manager
 

@@ -10,7 +10,9 @@ import pytest
 from airflow_provider_lake.arguments import LakeArgumentError
 from airflow_provider_lake.assets.snapshot_range import SnapshotRange, snapshot_range
 from airflow_provider_lake.assets.uri import lake_asset
-from tests.airflow.versions import AirflowFailException
+from tests.airflow.versions import AirflowFailException, since
+
+pytestmark = since("3.2", "assets as keys of a dict")
 
 
 @pytest.fixture

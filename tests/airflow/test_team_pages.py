@@ -7,6 +7,9 @@ import pytest
 import lakeformat as lake
 from airflow_provider_lake.identity import commit_user
 from tests.airflow.pages import TASK, TASK_PATH, words, write
+from tests.airflow.versions import since
+
+pytestmark = since("3.2", "teams")
 
 OF_TEAM = "/lake/table/{}?name=shop.orders"
 

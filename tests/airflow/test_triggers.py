@@ -26,6 +26,7 @@ from airflow_provider_lake.triggers.snapshot_event import LakeSnapshotEventTrigg
 from airflow_provider_lake.triggers.table import LakeConditionTrigger, LakeSnapshotTrigger
 from lakeformat import UnavailableError
 from lakeformat.tables.position import Position
+from tests.airflow.versions import since
 
 COLUMNS = [("id", "BIGINT")]
 SOON = 0.01
@@ -421,6 +422,7 @@ def test_a_table_that_was_out_of_sight_for_a_while_is_not_told_of_again(orders, 
     assert (event["snapshot_id"], event["commits"], event["rewound"]) == (4, 1, False)
 
 
+@since("3.3", "shared streams")
 def test_watchers_of_a_connection_share_one_loop_and_one_listing(catalog, monkeypatch):
     """As the triggerer does it: its own manager of shared streams, fifty tables."""
     from airflow.triggers.shared_stream import SharedStreamManager

@@ -15,6 +15,11 @@ FILES = [
 INTERNAL = re.compile(r"^airflow\.(.*\.)?_|^airflow\.models\.xcom\b|\.create_session$")
 # The pages read the metadata database in the API server; a public way exists only over HTTP.
 OF_PAGES = {"airflow.utils.session.create_session", "airflow.models.xcom.XComModel"}
+# Airflow 3.1 has these under other names.
+MOVED = re.compile(
+    r"^airflow\.sdk\.(exceptions\.Airflow(?!Runtime)|configuration\.|observability\."
+    r"|plugins_manager\.|CronDataIntervalTimetable$)"
+)
 VERSION = re.compile(r"airflow\S* import .*__version__|AIRFLOW_V_|version\(.apache-airflow")
 
 
@@ -34,6 +39,13 @@ def test_a_module_imports_nothing_internal(path):
     found = {name for name in imported(path) if INTERNAL.search(name)}
 
     assert found <= (OF_PAGES if path.parent.name == "page" else set())
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_a_name_that_airflow_has_moved_comes_from_the_module_of_versions(path):
+    moved = [name for name in imported(path) if MOVED.search(name)]
+
+    assert moved == [] or path.name == "compat.py"
 
 
 def test_only_one_module_distinguishes_versions_of_airflow():

@@ -15,6 +15,7 @@ import pytest
 from tests.unit.bootstrap.machine import FAKE_DEMO, FAKE_UV, ROOT, SYSTEM_PYTHON, Machine
 
 BIN_MODULES = (
+    "compat",
     "demo",
     "demo_arguments",
     "environment",
@@ -22,6 +23,7 @@ BIN_MODULES = (
     "java",
     "javapeer",
     "packages",
+    "pip_install",
     "step",
     "summary",
     "test",

@@ -18,7 +18,16 @@ from lakeformat.cli.archive import needed_distributions
 from lakeformat.doctor import DISTRIBUTION
 from tests.unit.bootstrap.machine import ROOT
 
-LOCKS = ("tested.txt", "image.txt", "pypaimon.txt", "site.txt", "peers.txt", "java.txt")
+OTHER_AIRFLOWS = ("airflow-3.1.txt", "airflow-3.2.txt", "airflow-3.4.txt")
+LOCKS = (
+    *OTHER_AIRFLOWS,
+    "tested.txt",
+    "image.txt",
+    "pypaimon.txt",
+    "site.txt",
+    "peers.txt",
+    "java.txt",
+)
 PIN = re.compile(
     r"([a-z0-9-]+)==([\w.]+)( ; [^\\]+)? \\((?:\n    --hash=sha256:[0-9a-f]{64}(?: \\)?)+)\n"
 )
@@ -41,6 +50,17 @@ def test_a_lock_holds_versions_with_hashes_and_no_address(file):
 def test_the_lock_has_one_spark():
     tested = pins("tested.txt")
     assert tested["pyspark"][0] == tested["pyspark-client"][0]
+
+
+@pytest.mark.parametrize("file", OTHER_AIRFLOWS)
+def test_another_airflow_differs_from_the_tested_set_where_it_must(file):
+    tested, other = pins("tested.txt"), pins(file)
+
+    version, _ = other["apache-airflow"]
+    assert version.startswith(file.removeprefix("airflow-").removesuffix(".txt"))
+    assert other["apache-airflow-core"][0] == version
+    assert len(other) < len(tested) / 10
+    assert version in (ROOT / "docs" / "compatibility.md").read_text()
 
 
 def test_the_image_has_the_tested_files():

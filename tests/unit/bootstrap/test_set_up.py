@@ -22,8 +22,8 @@ from tests.unit.bootstrap.machine import (
 
 
 def test_the_first_run_sets_up_and_passes_the_words_on(machine: Machine):
-    code, stdout, _ = machine.run("demo", "--rows", "a b")
-    assert (code, stdout.splitlines()[0]) == (0, "worked --rows a b")
+    code, stdout, _ = machine.run("demo", "--folder", "a b")
+    assert (code, stdout.splitlines()[0]) == (0, "worked --folder a b")
     kinds = [call.split()[0] for call in machine.uv_calls]
     assert kinds == ["venv", "pip", "pip"]
     assert all("--compile-bytecode" in call for call in machine.uv_calls[1:])
@@ -278,3 +278,13 @@ def test_packages_of_a_group_alone_are_installed_only_for_it(machine, words, mad
     machine.project.joinpath("bin", "test.py").write_text("")
     machine.run(*words)
     assert sorted(path.name for path in machine.project.glob(".venv-*/")) == made
+
+
+def test_a_lock_takes_the_place_of_packages_of_another_one(bin_modules, tmp_path):
+    (tmp_path / "tested.txt").write_text("a==1 \\\n    --hash=x\nb==1 \\\n    --hash=y\n")
+    (tmp_path / "other.txt").write_text("b==2 \\\n    --hash=z\nc==1 \\\n    --hash=w\n")
+    made = bin_modules["packages"].Environment(
+        tmp_path, ".venv-other", "tested.txt", False, gigabytes=0, instead="other.txt"
+    )
+
+    assert made.pins == "a==1 \\\n    --hash=x\nb==2 \\\n    --hash=z\nc==1 \\\n    --hash=w\n"

@@ -77,3 +77,52 @@ def test_every_folder_of_tests_is_a_group_of_the_command(bin_modules):
         path.relative_to(ROOT / "tests").parts[0] for path in ROOT.glob("tests/*/**/test_*.py")
     }
     assert folders <= {group.name for group in groups.GROUPS}
+
+
+@pytest.fixture
+def compat_runs(bin_modules, monkeypatch, tmp_path):
+    """Run the group compat with commands that only record their Python."""
+    command = bin_modules["test"]
+    ran = []
+
+    def stream(name, words, environ=None):
+        ran.append((name, words[0]))
+        return 5, 0.0
+
+    def prepare(environment, environ):
+        if environment.name == ".venv-airflow-3.2":
+            raise bin_modules["trouble"].SetupError("no network")
+
+    monkeypatch.setattr(command, "stream", stream)
+    monkeypatch.setattr(bin_modules["packages"], "prepare", prepare)
+    results = []
+    command.run_compat(bin_modules["groups"].parse_request(["compat"]), tmp_path, results)
+    return ran, results
+
+
+def test_compat_runs_the_airflow_tests_with_each_version(compat_runs):
+    ran, results = compat_runs
+
+    assert [name for name, _ in ran] == ["compat", ".venv-airflow-3.1", ".venv-airflow-3.4"]
+    assert ran[1][1].endswith("/.venv-airflow-3.1/bin/python")
+    assert [result.name for result in results] == [
+        "tested Airflow",
+        "Airflow 3.1",
+        "Airflow 3.2",
+        "Airflow 3.4",
+    ]
+
+
+def test_compat_says_why_a_version_was_skipped(compat_runs):
+    [skipped] = [result for result in compat_runs[1] if result.skip_reasons]
+
+    assert skipped.skip_reasons == ("Airflow 3.2 is not installed: no network",)
+
+
+def test_compat_runs_only_when_it_is_named(bin_modules):
+    groups = bin_modules["groups"]
+
+    assert groups.COMPAT not in groups.parse_request([]).groups
+    assert groups.COMPAT not in groups.parse_request(["--", "tests/airflow/test_x.py"]).groups
+    [named] = groups.parse_request(["compat", "--", "tests/airflow/test_x.py"]).groups
+    assert named is groups.COMPAT

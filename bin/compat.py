@@ -1,0 +1,41 @@
+"""The environments of the group compat: one for each supported version of Airflow.
+
+``requirements/airflow-3.1.txt`` has only the packages that differ from ``requirements/tested.txt``;
+``bin/lock`` writes it by ``compat.py ALL TESTED``.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import packages
+from pip_install import split_lock
+
+_NAME = "airflow-"
+
+
+def environments(root: Path) -> dict[str, packages.Environment]:
+    """Return an environment for each version that is not the tested one."""
+    return {
+        lock.stem.removeprefix(_NAME): packages.Environment(
+            root,
+            f".venv-{lock.stem}",
+            "requirements/tested.txt",
+            True,
+            gigabytes=3,
+            instead=f"requirements/{lock.name}",
+        )
+        for lock in sorted((root / "requirements").glob(f"{_NAME}*.txt"))
+    }
+
+
+def main(every: str, tested: str) -> None:
+    """Print the packages of one lock file that another one does not have."""
+    known = set(split_lock(Path(tested).read_text(encoding="utf-8")))
+    needed = split_lock(Path(every).read_text(encoding="utf-8"))
+    print("".join(each for each in needed if each not in known), end="")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
