@@ -51,6 +51,7 @@ class DeferringJob(LakeJobMixin, LakeSparkArguments):
 
     def execute_complete(self, context: Context, event: Mapping[str, Any]) -> Any:
         """Return the result of the process that the trigger has waited for."""
+        self._is_resumed = True
         with self._guarded():
             self._take_rendered()
             result = self._resumed(self._request(context), context, event)

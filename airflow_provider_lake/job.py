@@ -83,6 +83,8 @@ class LakeJobMixin(CheckedArguments):
     on_report: OnReport | Sequence[OnReport] | None = None
     """Functions that get the result."""
     _works_here = False
+    _is_resumed = False
+    """True after a deferral: the log has the sentences of the start already."""
 
     def execute(self, context: Context) -> Any:
         """Run the job with the identity of this task and return its result."""

@@ -145,6 +145,8 @@ class LakeRepeatedMixin(LakeJobMixin):
         return None
 
     def _tell(self, sentence: str) -> None:
+        if self._is_resumed:
+            return
         stock: Any = self  # every operator has a log
         stock.log.info("%s: %s", self.table, sentence)
 

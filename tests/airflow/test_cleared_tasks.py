@@ -155,6 +155,15 @@ def test_skip_keeps_the_result_and_force_keeps_the_rows(source, orders, context,
     assert any("on_clear='force' keeps the rows of snapshot 1" in each for each in log())
 
 
+def test_the_choice_is_logged_once_if_the_task_is_deferred(source, orders, context, log):
+    land(source(1)).execute(context)
+    task = land(source(2))
+    for resumed in (False, True):
+        task._is_resumed = resumed
+        task._commit_id(cleared(context) if not resumed else context)
+    assert sum("cleared after a success" in each for each in log()) == 1
+
+
 def test_rows_that_were_compacted_are_named_before_anything_is_written(source, orders, context):
     land(source(1)).execute(context)
     orders().write(pa.table({"id": [9]}))
