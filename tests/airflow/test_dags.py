@@ -8,6 +8,7 @@ import pytest
 import lakeformat as lake
 from airflow_provider_lake.identity import commit_user
 from tests.airflow.conftest import DAGS, TEST_DAGS
+from tests.airflow.versions import since
 
 MIDNIGHT = datetime(2024, 2, 1, tzinfo=UTC)
 
@@ -73,6 +74,7 @@ def test_the_macro_renders_the_identity_that_the_operator_commits_with(
     assert (run.run_id, snapshot.commit_user) == (ti.run_id, user)
 
 
+@since("3.3", "the state that a task keeps")
 def test_runs_right_after_an_expiry_land_their_files(airflow_db, tmp_path, warehouse):
     """All within ten minutes, which clocks may differ by: times do not show the order."""
     (tmp_path / "a.csv").write_text("id\n1\n")

@@ -9,7 +9,7 @@ from airflow_provider_lake.identity import commit_user
 from tests.airflow.pages import TASK, TASK_PATH, words, write
 from tests.airflow.versions import since
 
-pytestmark = since("3.2", "teams")
+pytestmark = since("3.3", "the pages of teams")
 
 OF_TEAM = "/lake/table/{}?name=shop.orders"
 
