@@ -116,8 +116,9 @@ def _fields(connection: Connection, name: str) -> dict[str, Any]:
         from lakeformat.types.closest import closest  # only for a message
 
         shown = ", ".join(map(repr, unknown))
-        known = f": only {', '.join(map(repr, _KNOWN))} are known"
-        raise _refusal(f"{name} sets {shown}{closest(unknown[0], _KNOWN) or known}")
+        if near := closest(unknown[0], _KNOWN):
+            raise _refusal(f"{name} sets {shown}{near}")
+        raise _refusal(f"{name} sets {shown}: only {', '.join(map(repr, _KNOWN))} are known")
     return given
 
 
