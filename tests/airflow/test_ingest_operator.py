@@ -6,7 +6,7 @@ import sqlite3
 from pathlib import Path
 
 import pytest
-from airflow.sdk import DAG
+from airflow.sdk import DAG, task
 
 import lakeformat as lake
 from airflow_provider_lake.arguments import LakeArgumentError
@@ -174,9 +174,13 @@ def test_so_is_one_that_a_template_renders_to(shown, warehouse, context):
 
 
 def test_address_and_options_may_be_the_result_of_another_task(warehouse, context):
+    @task
+    def find():
+        """Return the address and the options of a database."""
+
     with DAG("d", schedule=None):
-        first = land(source="x.csv").output
-        task = LakeIngestOperator(
+        first = find()
+        more = LakeIngestOperator(
             task_id="more",
             table="shop.orders",
             jdbc_url=first["url"],
@@ -184,10 +188,10 @@ def test_address_and_options_may_be_the_result_of_another_task(warehouse, contex
             source_options=first["options"],
         )
 
-    assert task.upstream_task_ids == {"land"}
-    task.jdbc_url, task.source_options = "jdbc:x://h", {"password": "hush"}
+    assert more.upstream_task_ids == {"find"}
+    more.jdbc_url, more.source_options = "jdbc:x://h", {"password": "hush"}
     with pytest.raises(LakeArgumentError, match=r"source_options\['password'\] would show"):
-        task.execute(context)
+        more.execute(context)
 
 
 @pytest.mark.parametrize(
