@@ -40,5 +40,5 @@ def look_at_snapshot(connection_id: str, name: str, number: int) -> SnapshotFact
         change=change,
         counts_rows=counts_rows(table),
         has_earlier=table.snapshot(number - 1) is not None,
-        has_later=newest is not None and newest.id > number,
+        has_later=newest is not None and newest.id != number,
     )

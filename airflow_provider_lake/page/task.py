@@ -122,7 +122,8 @@ def _changes_in(
     kept = [each for each in found.values() if each is not None]
     mine = [each for each in kept if without_suffix(each.commit_user) == user]
     is_by_event = bool(payloads) and not mine
-    shown = _announced(kept, payloads) if is_by_event else mine
+    announced = {each.number for one in payloads for each in _positions(table, one)}
+    shown = [each for each in kept if each.id in announced] if is_by_event else mine
     return TableChanges(
         connection_id=connection_id,
         table=name,
@@ -133,18 +134,6 @@ def _changes_in(
         looked_at=len(kept),
         expired=_expired(found, named),
     )
-
-
-def _announced(
-    snapshots: Sequence[Snapshot], payloads: Sequence[Mapping[str, Any]]
-) -> list[Snapshot]:
-    """Return the snapshots in the ranges that asset events name."""
-
-    return [
-        each
-        for each in snapshots
-        if any(one["previous_snapshot_id"] < each.id <= one["snapshot_id"] for one in payloads)
-    ]
 
 
 def _changes(table: Table, snapshots: Sequence[Snapshot]) -> tuple[SnapshotChange, ...]:

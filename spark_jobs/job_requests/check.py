@@ -12,6 +12,7 @@ from spark_jobs.job_requests.values import (
     AcceptedValues,
     AgesByColumn,
     ColumnNames,
+    Numbered,
     RowCount,
     UniqueColumns,
 )
@@ -41,7 +42,7 @@ class CheckRequest(TableRequest):
     """Addresses of staged results, as returned by the job that staged them. Default: the published
     rows.
     """
-    replaces: int | None = None
+    replaces: Numbered | None = None
     """With ``staged``: the snapshot whose rows the commit will replace; ``unique`` ignores them."""
     where: str | None = None
     """Only rows that meet this SQL condition."""

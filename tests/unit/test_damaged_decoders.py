@@ -346,6 +346,7 @@ FUZZED_ELSEWHERE = {
         "read_tag",
         "read_consumer",
         "read_fence",
+        "read_run",
         "read_statistics",
     },
     "paimon/datafile/test_datafile_damage.py": {"read_batches"},

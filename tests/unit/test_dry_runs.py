@@ -17,9 +17,9 @@ from lakeformat.paimon.deletion import announce
 runner = CliRunner()
 
 READS = """
-    branch list, branches, buckets, changelog, changes, consumer list, consumers, doctor, files,
-    health, indexes, manifests, options, package, partitions, scan, schemas, snapshots, statistics,
-    tables, tag list, tags
+    branch list, branches, buckets, changelog, changes, check, consumer list, consumers, doctor,
+    files, health, indexes, manifests, options, package, partitions, scan, schemas, snapshots,
+    statistics, tables, tag list, tags
 """
 MAKES = "create-database, create-table, rename-table, repair, set-option, unset-option, write"
 """Commands without a dry run: they delete nothing, or print it."""

@@ -238,7 +238,10 @@ def test_a_compaction_that_is_left_unfinished_is_no_success(catalog, monkeypatch
     [
         ("shop.ordres", r"; did you mean 'shop.orders'\? `lake tables` lists all tables$"),
         ("shop.nix", r"does not exist in file:.*; `lake tables` lists all tables$"),
-        ("sohp.orders", r"database 'sohp' does not exist .*; `lake tables` lists all tables$"),
+        (
+            "sohp.orders",
+            r"'sohp' does not exist .*; did you mean 'shop'\? `lake tables` lists all tables$",
+        ),
         ("shop.orders$branch_x", r"has no branch 'x'; it has no branch$"),
     ],
 )

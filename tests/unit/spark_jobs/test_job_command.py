@@ -219,7 +219,7 @@ def test_help_has_an_example_that_works(stock, name, capsys):
     assert job_module(name).main(words[3:]) in (0, 10), capsys.readouterr().err
 
 
-def test_the_commands_of_the_readme_work(tmp_path, monkeypatch, capsys):
+def test_the_commands_of_the_guide_work(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     catalog = lake.open_catalog("warehouse")
     catalog.create_database("shop")
@@ -227,11 +227,9 @@ def test_the_commands_of_the_readme_work(tmp_path, monkeypatch, capsys):
     catalog.create_table("shop.stock", [("id", "BIGINT")], primary_key=["id"])
     (tmp_path / "orders").mkdir()
     (tmp_path / "orders" / "a.csv").write_text("id\n1\n")
-    readme = (Path(__file__).resolve().parents[3] / "README.md").read_text()
+    guide = (Path(__file__).resolve().parents[3] / "docs" / "library.md").read_text()
     commands = [
-        shlex.split(line)
-        for line in readme.splitlines()
-        if line.startswith("python -m spark_jobs ")
+        shlex.split(line) for line in guide.splitlines() if line.startswith("python -m spark_jobs ")
     ]
     assert [any_job(words[3:]) for words in commands] == [0, 10], capsys.readouterr().err
 

@@ -212,7 +212,9 @@ class TestDeletionVectors:
         orders = paper_table()
         commit(orders, message(orders, A))
         commit(orders, self.marked(orders, "v1", "a"))
-        with pytest.raises(lake.CommitConflictError, match="data file a already has a deletion vector"):
+        with pytest.raises(
+            lake.CommitConflictError, match="data file a already has a deletion vector"
+        ):
             commit(orders, self.marked(orders, "v2", "a"))
         commit(orders, self.marked(orders, "v2", "a", instead_of=["v1"]))
         with pytest.raises(lake.CommitConflictError, match="vectors v1, which do not exist"):

@@ -56,7 +56,9 @@ def test_partial_content_is_read_again_until_it_is_whole(partial):
 def test_a_damaged_consumer_is_an_error_that_says_what_to_do(content):
     storage = MemoryStorage("consumers")
     storage.overwrite(PATH, content)
-    with pytest.raises(CorruptTableError, match=f"consumer-me.*delete the.*read {TRIES} times"):
+    with pytest.raises(
+        CorruptTableError, match=f"consumer-me.*delete the.*in each of {TRIES} reads"
+    ):
         read_consumer(storage, LAYOUT, "me", PATIENT)
 
 
