@@ -47,6 +47,7 @@ from lakeformat.paimon.metadata.manifest import FileKind, ManifestEntry
 from lakeformat.paimon.metadata.manifest_columns import decode as decode_columns_module
 from lakeformat.paimon.metadata.manifest_columns import read as manifest_read
 from lakeformat.paimon.metadata.manifest_columns import shape
+from lakeformat.paimon.metadata.run_record import read_run
 from lakeformat.paimon.metadata.simple_stats import EMPTY_ROW
 from lakeformat.paimon.metadata.staged_result import (
     read_staged,
@@ -272,6 +273,13 @@ DECODERS: dict[str, Decoder] = {
         errors=(InvalidRequestError,),
         pieces=(b"[" * 5000, b"1e999", b"null", b'{"version":1}'),
     ),
+    "record of a run": Decoder(
+        stored(LAYOUT.run("job"), lambda storage: read_run(storage, LAYOUT, "job")),
+        [b'{"user":"job","identifier":1,"snapshotId":3,"mark":0}'],
+        (read_run,),
+        errors=(CorruptTableError,),
+        pieces=(b"[" * 5000, b"1e999", b"null"),
+    ),
     "hint": Decoder(hint, [b"1", b"12345"], (), errors=()),
     "binary row, one": Decoder(
         lambda content: binary_row.decode_row(binary_row.unframe_row(content)[1], ROW_TYPES),
@@ -346,7 +354,6 @@ FUZZED_ELSEWHERE = {
         "read_tag",
         "read_consumer",
         "read_fence",
-        "read_run",
         "read_statistics",
     },
     "paimon/datafile/test_datafile_damage.py": {"read_batches"},

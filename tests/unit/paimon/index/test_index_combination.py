@@ -88,7 +88,7 @@ def test_a_vector_moves_to_another_file_when_its_old_file_goes():
     ("removed", "added", "reason"),
     [
         ([], [vectors("a", "f9")], "index file a: the snapshot has it already"),
-        ([], [vectors("b", "f1")], "cannot add b: the data file f1 has a deletion vector"),
+        ([], [vectors("b", "f1")], "cannot add b: the data file f1 already has a deletion vector"),
         ([], [vectors("b", "f2"), vectors("c", "f2")], "cannot add c: the data file f2"),
         ([vectors("z")], [], "index file z: the snapshot does not have it"),
         ([vectors("a", "f2")], [], "cannot remove a: the data file f2 has no deletion vector"),

@@ -17,7 +17,6 @@ from lakeformat.paimon.layout import TableLayout
 from lakeformat.paimon.metadata.changelog_directory import read_changelog
 from lakeformat.paimon.metadata.consumer import read_consumer
 from lakeformat.paimon.metadata.fence import read_fence
-from lakeformat.paimon.metadata.run_record import read_run
 from lakeformat.paimon.metadata.schema_file import read_schema
 from lakeformat.paimon.metadata.snapshot_directory import read_snapshot
 from lakeformat.paimon.metadata.statistics import read_statistics
@@ -83,12 +82,6 @@ FILES: dict[str, tuple[str, bytes, Read, str]] = {
         b'{"removed": ["a"], "rollback": {"target": 1}}',
         lambda storage: read_fence(storage, LAYOUT, "rollback"),
         "snapshots",
-    ),
-    "run": (
-        LAYOUT.run("job"),
-        b'{"user": "job", "identifier": 1, "snapshotId": 3, "mark": 0}',
-        lambda storage: read_run(storage, LAYOUT, "job"),
-        "runs",
     ),
     "statistics": (
         LAYOUT.statistics("stat"),
