@@ -25,8 +25,13 @@ from trouble import SetupError
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("lakeformat", "spark_jobs", "airflow_provider_lake")
 
-# The checks of the code as a whole: imports between packages, public names, generated pages.
-STRUCTURE = ("test_import_direction.py", "test_public_names.py", "test_generated_docs.py")
+# The checks of the code as a whole: imports, public names, generated pages, licence headers.
+STRUCTURE = (
+    "test_import_direction.py",
+    "test_public_names.py",
+    "test_generated_docs.py",
+    "test_licence_headers.py",
+)
 
 # Commits of tests spend a third of their time waiting for the disk; memory has no such wait.
 MEMORY, MEMORY_BYTES = "/dev/shm", 8 << 30
