@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Checks that a connection is really absent: Airflow also reports an unreadable connection as
 absent.
 """

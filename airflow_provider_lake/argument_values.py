@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The values that an argument takes, by its type."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Checks the arguments of operators when the DAG is parsed, and again after rendering.
 
 The constructor refuses a value of a wrong type, so the DAG does not import. A template is accepted;

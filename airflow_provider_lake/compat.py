@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The differences between the supported versions of Airflow, 3.1 to 3.x; other modules have none.
 
 Only public modules of Airflow are used, also where an internal one would be shorter.

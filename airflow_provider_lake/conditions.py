@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Conditions that a sensor can wait for: each checks a table and returns its findings."""
 
 from __future__ import annotations

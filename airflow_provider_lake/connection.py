@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reads a connection of type ``lake``; refuses an unknown field by name."""
 
 from __future__ import annotations

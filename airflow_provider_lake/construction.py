@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Construction of operators, when a DAG is parsed and when a mapped task starts."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The part of job operators that defers them: the work runs in a process that needs no worker."""
 
 from __future__ import annotations

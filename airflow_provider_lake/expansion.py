@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Mapped tasks: the arguments of each of them are checked when the DAG is parsed."""
 
 from __future__ import annotations

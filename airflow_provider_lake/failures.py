@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Maps the library's errors to failures of Airflow tasks, with or without retry.
 
 ==========================  ============================================================

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The commit user of a task: the same in every attempt, so that a retry publishes nothing twice."""
 
 from __future__ import annotations

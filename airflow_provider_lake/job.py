@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The base of all job operators: turns arguments into a request, and returns the job's result.
 
 The result of a job is the task's ``return_value`` and always has these members

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reports tables to OpenLineage before an operator runs, and their new state afterwards."""
 
 from __future__ import annotations

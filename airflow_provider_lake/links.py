@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Links of a task in the web interface, built only from the task's own XComs."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Metrics of tasks about their work on tables; docs/metrics.md lists the names.
 
 Airflow's settings choose StatsD, Datadog or OpenTelemetry, as for Airflow's own metrics.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Values that are only known when the task runs: templates, and results of other tasks."""
 
 from __future__ import annotations

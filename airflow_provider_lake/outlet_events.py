@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The asset events of a task: the snapshots that it has published, and their changes.
 
 Tasks and watchers send the same payload; see ``assets/change.py``.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The plugin: a macro for templates, and pages for the web interface."""
 
 from __future__ import annotations

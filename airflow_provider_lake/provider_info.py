@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The facts that Airflow reads about every provider at each start; this module imports nothing."""
 
 from __future__ import annotations

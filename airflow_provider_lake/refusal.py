@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The sentence that refuses an argument: what is wanted, what was given, and what to write instead.
 
 Imported only when there is something to refuse.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Cleared tasks: after a recorded success, another try does its work again.
 
 The last act of a task is a record of its success beside the table. A later try that finds it has

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Calls the functions that get the result of a task: the argument ``on_report``."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The base of job operators on one table; it checks if the task's commit is already published."""
 
 from __future__ import annotations

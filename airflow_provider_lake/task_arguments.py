@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The arguments that operators, sensors and decorators share, for editors and type checkers.
 
 A constructor names its own arguments, and takes the rest as ``**kwargs: Unpack[...]`` of a class

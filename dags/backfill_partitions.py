@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Replaces one day's partition with that day's files; any day can be run again.
 
 Prerequisites: files such as ``incoming/orders/2024-01-31/part-1.csv`` with the columns ``id``,

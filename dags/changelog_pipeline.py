@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Keeps totals per item up to date from the changes of a table, each counted once.
 
 Prerequisites: a table ``shop.orders`` with the columns ``item`` and ``price``, append-only or with

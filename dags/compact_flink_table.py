@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Compacts a table that Flink writes, without a dedicated Flink compaction job.
 
 Prerequisites: a table that Flink (or any engine) writes with ``write-only`` set to ``true``, so

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Compacts a table after a commit by any engine.
 
 Prerequisites: a triggerer runs, and the connection ``lake_default`` names the warehouse. Change

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Lists the snapshots that would expire, waits for approval, and then deletes them.
 
 Prerequisites: a table ``shop.orders``; the connection ``lake_default`` names the warehouse.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Stages one day's files, checks their rows, and publishes them only if all checks pass.
 
 Prerequisites: files such as ``incoming/orders/2024-01-31/part-1.csv`` with the columns ``id``,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Adds one day's files to a lake table, once, however often the task runs.
 
 Prerequisites: files such as ``incoming/orders/2024-01-31/part-1.csv`` (or Parquet, or JSON

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Stages the files of several shops in parallel, publishes all in one commit, and compacts.
 
 Prerequisites: files such as ``incoming/berlin/2024-01-31/part-1.csv``, one folder for each shop,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Compacts the tables of a database that are due, a few at a time, and expires old snapshots.
 
 Prerequisites: a database ``shop`` in the warehouse of the connection ``lake_default``. Change

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Builds the DAGs of ``lake.yaml``: maintenance of every table in it, by its settings.
 
 Prerequisites: the connection ``lake_default`` names the warehouse. Change the tables and their

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tables in the Apache Paimon format, from Python: write, commit and read.
 
 import lakeformat as lake

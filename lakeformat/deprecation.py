@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Old names of arguments: they still work for one release, with a warning."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Checks that this machine can run the library, and names what to install or set.
 
 No package is imported: versions come from the installed metadata. The check is quick, and works

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Clock, unique names, sleep and random numbers, passed in as one argument.
 
 A simulation can replace them, and a test can repeat a run exactly.

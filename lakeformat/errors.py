@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every error of the library, split by what the caller does next.
 
     LakeError

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs units of work: one after the other, in threads, or on a caller's ``Executor``."""
 
 from __future__ import annotations

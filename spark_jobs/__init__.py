@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Lake tables on Spark, and jobs on them: the same ``run(request)`` runs here or on a cluster.
 
 import spark_jobs

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Run a job by its name: ``python -m spark_jobs compact --request …``; also from an archive."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Counts rows and values of a table for query planners, and publishes the statistics."""
 
 from __future__ import annotations

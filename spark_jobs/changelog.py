@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Brings the changelog of a table up to date, by compacting files that it does not cover yet."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Checks rows: staged rows before they are published, or those of the table."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Publishes staged results of a table in one snapshot, once."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Merges the files of a table into fewer and larger ones; its rows do not change."""
 
 from __future__ import annotations

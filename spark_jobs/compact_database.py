@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Compacts the tables of databases, one after the other; a failed table does not stop the next."""
 
 from __future__ import annotations

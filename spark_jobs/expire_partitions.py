@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Deletes the rows of old partitions."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Adds rows of files, messages, a SQL table or another lake table, once per commit identity.
 
     python -m spark_jobs.ingest --request '{"warehouse": "warehouse", "table": "shop.orders",

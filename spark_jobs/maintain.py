@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs all maintenance of tables: partition expiry, compaction, snapshot expiry, orphan removal."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Deletes unreferenced files. Dry run by default: lists what it would delete."""
 
 from __future__ import annotations

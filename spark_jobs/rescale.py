@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Changes the number of buckets of a table's partitions."""
 
 from __future__ import annotations

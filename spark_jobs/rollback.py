@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Restores an earlier snapshot of a table."""
 
 from __future__ import annotations

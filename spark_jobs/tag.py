@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Creates, replaces, renames or deletes a tag of a table."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The payload of asset events of a table, the same from tasks and from watchers.
 
 ========================  ==========================================================

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tables as OpenLineage datasets, named by their location as in Spark and Flink."""
 
 from __future__ import annotations

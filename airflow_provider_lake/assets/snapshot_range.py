@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The snapshots of a table that a run reads: all that are new to it, even if Airflow batches
 events.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Asset URIs of tables, ``lake://<database>/<table>``, checked when a DAG is parsed.
 
 The URI of a table in another lake names its connection: ``lake://shop/orders?conn_id=other``. An

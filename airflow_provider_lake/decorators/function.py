@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The base of tasks that are a function: passes the open table, and Spark if the function
 needs it.
 """

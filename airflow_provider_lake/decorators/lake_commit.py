@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``@task.lake_commit``: commits the rows that a function returns to a table, once."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``@task.lake_job``: runs a function on an open table, in the worker."""
 
 from __future__ import annotations

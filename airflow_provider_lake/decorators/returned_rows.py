@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Converts the rows that a function returns, and writes them into a table."""
 
 from __future__ import annotations

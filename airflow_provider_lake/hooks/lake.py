@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The hook of the connection type ``lake``: opens the catalog and its tables."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Builds DAGs from a policy file; the same file always gives the same DAGs."""
 
 from __future__ import annotations

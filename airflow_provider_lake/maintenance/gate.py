@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Checks if a compaction is due, before a worker or a cluster is used for it."""
 
 from __future__ import annotations

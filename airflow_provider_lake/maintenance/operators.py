@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The operator of each step; each is imported when a DAG uses it."""
 
 from __future__ import annotations

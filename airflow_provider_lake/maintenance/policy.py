@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reads ``lake.yaml``, which has the steps and the schedule of each table, and checks all values.
 
 Settings are inherited: a table overrides its database, which overrides ``defaults``. A step set to

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The maintenance of one table as a group of tasks, in the right order."""
 
 from __future__ import annotations

@@ -1,1 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
 """Notifiers, for callbacks of tasks and DAGs, and for deadline alerts."""

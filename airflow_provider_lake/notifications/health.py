@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sends the health of a table to people, through any notifier of Airflow."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The words of a notification: what it is about, and the health of the table."""
 
 from __future__ import annotations

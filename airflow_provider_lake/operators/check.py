@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Checks rows before or after they are published, as an Airflow task."""
 
 from __future__ import annotations

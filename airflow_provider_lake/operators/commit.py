@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Publishes the staged results of earlier tasks, as an Airflow task."""
 
 from __future__ import annotations

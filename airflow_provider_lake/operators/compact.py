@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Compacts a table as an Airflow task."""
 
 from __future__ import annotations

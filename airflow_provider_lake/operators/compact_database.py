@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Compacts the tables of databases as an Airflow task."""
 
 from __future__ import annotations

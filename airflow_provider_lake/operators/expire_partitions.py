@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Expires the partitions of a table as an Airflow task."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reports the health of a table, as an Airflow task."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The base of all job operators: runs the job in this process, or by the stock
 SparkSubmitOperator.
 """

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Creates, replaces, renames or deletes a tag as an Airflow task."""
 
 from __future__ import annotations

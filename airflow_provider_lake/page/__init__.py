@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pages about tables in Airflow's web interface; nothing is loaded before the first request."""
 
 from __future__ import annotations

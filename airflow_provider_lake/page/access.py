@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Access to the pages; Airflow mounts a plugin's app without any check.
 
 To see the snapshots of a task, a user needs the right to see the task and its XComs; to see a

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Airflow's records of tasks, read from its metadata database; each query has a limit."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The routes of the pages: each checks access, is read-only, and has a time limit."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs work on tables for a page in a few threads, with a time limit."""
 
 from __future__ import annotations

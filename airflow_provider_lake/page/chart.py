@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The chart of a table: one bar for each of its newest snapshots, as high as its records."""
 
 from __future__ import annotations

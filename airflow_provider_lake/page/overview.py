@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The tables of a warehouse with their health, read one after the other for a limited time."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Renders facts as HTML. The template engine escapes every value; addresses are built here."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The facts on the page of a snapshot: the files that its commit added and deleted."""
 
 from __future__ import annotations

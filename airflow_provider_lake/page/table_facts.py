@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The facts on the page of a table; only metadata is read, never a data file."""
 
 from __future__ import annotations

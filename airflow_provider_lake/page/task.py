@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The work of a task: its result, and the snapshots it published, read from their tables.
 
 The XComs of a task name its table and its snapshots, and people can change them. So of those

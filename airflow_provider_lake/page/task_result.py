@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The result of a task as lines for its page; every member comes from an XCom and may be odd."""
 
 from __future__ import annotations

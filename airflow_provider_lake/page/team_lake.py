@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The lakes that pages open: by a connection id, as a task of the connection's team finds it.
 
 A task's process has the task's team. The API server has no team, and finds no connection of a team

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pages for errors: what happened, and what to do next."""
 
 from __future__ import annotations

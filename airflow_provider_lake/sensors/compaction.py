@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Waits until a compaction has enough files to work on."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Waits for a commit."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The base of all table sensors: checks once in the worker, then waits in the triggerer."""
 
 from __future__ import annotations

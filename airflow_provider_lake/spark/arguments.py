@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The arguments of the stock Spark operator, for operators that may never start Spark.
 
 Importing the stock operator takes several times longer than importing the operators of this

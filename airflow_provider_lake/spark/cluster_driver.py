@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The driver of a Spark job on a cluster: its state and its end, through the cluster's REST API."""
 
 from __future__ import annotations

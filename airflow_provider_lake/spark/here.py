@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Spark for a function that runs in the task's own process."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Starts a command that does not outlive its parent: ``launch.py PARENT_PID COMMAND...``.
 
 It runs between the task and ``spark-submit``, by path and with only the standard library. On Linux

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reads the lines that a job prints for this provider, among all other output of a driver."""
 
 from __future__ import annotations

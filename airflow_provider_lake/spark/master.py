@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The Spark connection and the program that submits to it."""
 
 from __future__ import annotations

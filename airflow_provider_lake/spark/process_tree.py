@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Ends a process that a task has started, with all its descendants."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Prepares one job for spark-submit: its arguments, its environment, its result file."""
 
 from __future__ import annotations

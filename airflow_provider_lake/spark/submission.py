@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One use of the stock Spark operator, created inside the task that submits."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The stock hook of spark-submit, with additions for tasks that commit.
 
 No process outlives its task, no master is guessed, secrets are passed only in the environment, and

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Ends a task whose supervisor has died: its result is lost, and its retry may already run.
 
 Airflow watches the task's process with another process, the supervisor. Without it the task ends

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Defers a task while its work runs in a supervised process on this machine."""
 
 from __future__ import annotations

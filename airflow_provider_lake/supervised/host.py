@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The machine of a process, and the triggerer that could wait for it."""
 
 from __future__ import annotations

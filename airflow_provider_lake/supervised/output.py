@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Copies the output of a supervised process into the log of its task, each line once."""
 
 from __future__ import annotations

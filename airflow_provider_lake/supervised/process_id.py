@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The id of a process that no later process can have: its number, and when it started."""
 
 from __future__ import annotations

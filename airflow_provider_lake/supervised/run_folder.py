@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The directory of a supervised process: everything that its task needs to find it again.
 
 ==================  ========================================================================

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Starts a supervised process, or rejoins the one that an earlier attempt has started."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs a command for a task that has no worker: ``supervise FOLDER LEASE_SECONDS COMMAND...``.
 
 The program returns once its second process, the supervisor, is recorded in the folder. The

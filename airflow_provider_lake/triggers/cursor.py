@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The position of a table's watcher, and the changes since then; reads at most one snapshot
 range.
 """

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Waits for a Spark driver on YARN or Kubernetes, and ends it when its task is killed."""
 
 from __future__ import annotations

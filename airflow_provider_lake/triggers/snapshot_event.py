@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Turns commits into asset events, so that a commit of any engine can start a DAG."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Checks a table at an interval until a condition is met, without using a worker."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One poll loop for all watched tables of a connection.
 
 The watchers of a triggerer join a ``Watch``. One loop checks all their tables together, and passes

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Catalogs map names to tables: by directories alone, or by a list in a SQL database."""
 
 from __future__ import annotations

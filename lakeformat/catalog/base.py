@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The base of all catalogs; each subclass keeps its databases and tables in another way."""
 
 from __future__ import annotations

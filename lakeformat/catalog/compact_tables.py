@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Compacts many tables: those of a warehouse whose names match."""
 
 from __future__ import annotations

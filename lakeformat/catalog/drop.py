@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Drops the files of a table: plans the deletion first, then deletes."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The filesystem catalog: databases and tables are directories; there is no other list."""
 
 from __future__ import annotations

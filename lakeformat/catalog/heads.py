@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The newest snapshots of many tables, for callers that check them again and again."""
 
 from __future__ import annotations

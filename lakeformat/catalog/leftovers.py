@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Files without a table, left by an interrupted drop or by a writer of a dropped table."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Names of tables: ``database.table``, followed by a branch or a system table after ``$``."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Opens a catalog by its warehouse and options."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Opens a table by its place alone, without a catalog."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every catalog option, declared once: key, type, default and metastore."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Removes the orphan files of many tables, one after the other."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """External paths: those that schemas name, and checks that they do not overlap with tables."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The outcome of repairing a catalog."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The table format at a place: a Paimon table, one of another format, or plain files.
 
 Only a place without a Paimon schema is looked at, so opening a Paimon table costs nothing more,

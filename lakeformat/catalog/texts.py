@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Checks names, keys and values of callers that use no type checker."""
 
 from __future__ import annotations

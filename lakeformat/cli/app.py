@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The program ``lake``: runs a command and turns library errors into one line and an exit code."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Archives for a cluster: the project's packages in one, the packages they need in another.
 
 The same sources give the same bytes: names are sorted, times and owners are left out.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Arguments that several commands share, so that every help shows them alike."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``lake branch``: separate histories over the same data files."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``lake changelog``: compactions that write the changelog of a table."""
 
 from __future__ import annotations

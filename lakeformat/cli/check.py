@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``lake check``: checks the rows of a table, or of staged results."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``lake compact`` and ``lake compact-database``: fewer and larger files with the same rows."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Questions before files are deleted for good or the writer of another program is disturbed."""
 
 from __future__ import annotations

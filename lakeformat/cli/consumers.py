@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``lake consumer``: readers of changes, and the snapshots kept for them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Commands in a message, completed with the catalog options of the command line."""
 
 from __future__ import annotations

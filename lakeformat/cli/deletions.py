@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Deletion of a tag or a branch, with a list of the files that are deleted with it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``lake doctor``: checks this machine, and names the repair for each problem."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``lake expire``: deletes old snapshots, and the files that only they need."""
 
 from __future__ import annotations

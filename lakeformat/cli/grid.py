@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Columns of text under headings, for a terminal, a file or a pipe.
 
 The lines are joined here, because a listing may have a hundred thousand of them. Rich measures the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``lake health``: the health of a table, or of each table of a database, with advice."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``lake tables``, and a command for each system table: ``lake files``, ``lake snapshots`` and so
 on.
 

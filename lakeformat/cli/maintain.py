@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``lake maintain``: all maintenance that a table, or each table of a database, needs."""
 
 from __future__ import annotations

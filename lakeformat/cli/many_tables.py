@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Commands that take a table, or a database for each of its tables."""
 
 from __future__ import annotations

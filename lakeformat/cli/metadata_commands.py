@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The commands that print system tables, declared one after the other."""
 
 from __future__ import annotations

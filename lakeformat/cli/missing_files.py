@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``lake missing-files``, ``missing-manifests`` and ``repair-hints``: references that are wrong."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``lake create-table``, ``create-database``, ``drop-table`` and their siblings."""
 
 from __future__ import annotations

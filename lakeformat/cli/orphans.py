@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``lake orphans``: unreferenced files of a table, or of each table of a database."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rows as columns for people, or as JSON for a program."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``lake package``: packs the files that a cluster needs to run the jobs."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The panels of the help, and the commands in each."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``lake partition``: expires, drops and marks partitions."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The rows of a system table as plain values, for JSON and for people."""
 
 from __future__ import annotations

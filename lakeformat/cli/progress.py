@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A line on stderr that shows the progress of long work; only a terminal shows it."""
 
 from __future__ import annotations

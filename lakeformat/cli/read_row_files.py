@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reads rows from files of other programs, with the types of a table."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``lake rescale``: changes the number of buckets of a table's partitions."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``lake rollback``: restores the rows of an earlier snapshot."""
 
 from __future__ import annotations

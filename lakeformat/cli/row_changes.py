@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``lake delete`` and ``lake update``: delete single rows, or give them new values."""
 
 from __future__ import annotations

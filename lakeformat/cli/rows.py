@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``lake scan``, ``lake changes`` and ``lake write``: read and write the rows of a table."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``--save FILE``: writes the list of files that a command handles."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``lake set-option`` and ``lake unset-option``: change the options of a table."""
 
 from __future__ import annotations

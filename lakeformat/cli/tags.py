@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``lake tag``: named snapshots, which are kept."""
 
 from __future__ import annotations

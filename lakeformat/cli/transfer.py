@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``lake migrate``, ``lake clone`` and ``lake clone-database``: copy and take over tables."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``lake analyze``, ``lake rewrite-manifests`` and ``lake rewrite-file-index``."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The catalog of a command: ``--warehouse``, ``--metastore``, ``--uri``, ``--catalog-option`` ...
 
 ``--warehouse`` stands before or after the command, or in LAKE_WAREHOUSE; default: ./warehouse. The

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Errors of the library with Python arguments replaced by options of commands."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes rows as CSV, JSON lines or Parquet for programs, or as a table for people."""
 
 from __future__ import annotations

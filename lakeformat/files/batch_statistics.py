@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Statistics of columns from the written rows, for formats without statistics of their own."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Names of packed changelog files, each of which holds the changelogs of many buckets.
 
 Flink's ``precommit-compact`` writes them. ``compacted-changelog-<id>$<bucket>-<size>.cc-<format>``

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Checks that decoded values are valid values of their types.
 
 Arrow examines texts one by one. Most texts are plain ASCII, and one check of all bytes proves that

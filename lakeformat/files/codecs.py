@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The compressions of each file format, by their names in options."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Minimum, maximum and null count of a column, and their reduction by table options."""
 
 from __future__ import annotations

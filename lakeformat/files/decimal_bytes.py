@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Decimals in Avro's form: big-endian two's complement, in as few bytes as possible."""
 
 from __future__ import annotations

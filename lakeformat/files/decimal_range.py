@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The range of decimals of a type, in memory and in a file.
 
 Java stores up to 18 digits as a 64-bit number and never checks the precision: the sum of an

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Field ids inside Parquet and ORC files, with the numbers that Java assigns."""
 
 from __future__ import annotations

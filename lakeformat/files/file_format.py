@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The format of a data file, given by the ending of its name alone."""
 
 from __future__ import annotations

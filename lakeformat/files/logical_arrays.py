@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Converts the arrays of a file to the types of its schema; writers use different physical types.
 
 Decimals may be integers or bytes, nanoseconds INT96 or INT64, a TIME a plain number, nested parts

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reports columns of a file's schema that the file does not have."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Splits nested Arrow arrays and rebuilds them around other children, without copies."""
 
 from __future__ import annotations

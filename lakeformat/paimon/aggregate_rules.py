@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The rules of aggregate functions: their names, column types and options.
 
 Declarations and checks alone: ``merge/functions`` holds the functions.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The functions of option ``bucket-function.type``, which assign rows to buckets."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Finds the partitions of keys in a table; a snapshot is read once.
 
 Only the key columns of each file are read, and only the wanted keys are held: a sorted list of

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Races of a reader with the expiry: a missing file of an expired snapshot is not damage."""
 
 from __future__ import annotations

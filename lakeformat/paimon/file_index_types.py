@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The column types that each type of file index can hold."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The places of data and index files: below the table, or outside in an allowed directory.
 
 A file outside of a table is used only if all of this holds:

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The handle of a table for every operation: storage, layout, schema and environment."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The order of keys, by which files are sorted and rows are merged."""
 
 from __future__ import annotations

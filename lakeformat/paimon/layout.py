@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The directories and file names of a table.
 
 <warehouse>/<database>.db/<table>/

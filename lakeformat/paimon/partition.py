@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Partitions: their values, the values as text, and the directory of their files.
 
 The values of a partition are in its binary row. They cannot be read from the directory name,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Filters for partitions: all of them, some by value, or some by name."""
 
 from __future__ import annotations

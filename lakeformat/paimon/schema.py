@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A table's schema: columns, keys and options, and its JSON form on storage."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Positions of a Paimon table: each is a snapshot number of one branch."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Converts the rows a caller passes to a stream of Arrow batches."""
 
 from __future__ import annotations

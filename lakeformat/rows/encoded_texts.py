@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Keeps dictionary-encoded texts encoded through a merge.
 
 The text of a row that the merge drops is then never decoded, and the text of a kept row is moved as

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Keeps freed memory in the library's own processes, so that their next work reuses it.
 
 Otherwise the kernel gets the memory back and clears each page for the next work. That takes a tenth

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Groups of rows with one key: the order of a bucket's rows, without moving them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Columns as unsigned words with the same order as their values, to sort rows quickly.
 
 Words are computed on demand, for the requested rows only: usually the first words decide the order,

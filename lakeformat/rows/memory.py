@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The allocator for merges."""
 
 from __future__ import annotations

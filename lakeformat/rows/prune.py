@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Conditions of a scan, checked against known bounds of values to skip files.
 
 A file is skipped only if the bounds prove that no row matches: missing or truncated bounds and

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Encodes repetitive text as dictionaries: copying and writing numbers is much faster."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Takes rows at some positions of a table, as fast as Arrow can."""
 
 from __future__ import annotations

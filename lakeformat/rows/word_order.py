@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sorts rows by words: in one step if word and position fit in one number, else by refinement.
 
 Rows whose words are all equal keep the order of their positions.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """All access to bytes: one protocol, and the storages that implement it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Opens a storage from an address, and returns the path in it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """All access to bytes: the promises of every storage to the rest of the library.
 
 A path is a plain string with ``/`` between its segments, without a scheme and without a trailing

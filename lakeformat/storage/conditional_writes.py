@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Conditional writes to a bucket: the store decides which writer is first."""
 
 from __future__ import annotations

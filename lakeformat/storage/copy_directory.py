@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Copies a directory to a new name, so that the old one can be deleted afterwards.
 
 A storage that cannot move directories cannot lock the new name either. So every file found there is

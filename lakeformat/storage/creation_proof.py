@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tests, once per store and process, that a store refuses to create an existing file.
 
 A store that ignores the condition of a write reports success all the same, and two commits

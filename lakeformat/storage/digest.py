@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Digests of files, to compare them without holding them in memory."""
 
 from __future__ import annotations

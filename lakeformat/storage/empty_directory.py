@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Deletes a directory only while it is empty."""
 
 from __future__ import annotations

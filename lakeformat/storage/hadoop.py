@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Opens addresses of HDFS through Arrow, which loads Hadoop's own client library."""
 
 from __future__ import annotations

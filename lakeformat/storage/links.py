@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Refuses symbolic links below a table's directory: a link can lead to another table."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Files on a local or mounted POSIX file system, published by hard link.
 
 ``rename`` replaces its target, so it cannot decide a race between processes. ``link`` fails if the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Locations on storages, which are equal for all spellings of an address; only for comparisons."""
 
 from __future__ import annotations

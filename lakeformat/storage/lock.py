@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The contract of a lock under which a table publishes its snapshots.
 
 A lock is for storages whose ``create`` cannot decide a race by itself (``LockedCreation``). No lock

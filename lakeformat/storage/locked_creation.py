@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Publishes under a lock, for storages that cannot decide a race between writers."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Files in the memory of this process: for tests, examples and temporary tables."""
 
 from __future__ import annotations

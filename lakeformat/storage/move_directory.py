@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Moves a directory: in one step if the storage can, otherwise by copying its files."""
 
 from __future__ import annotations

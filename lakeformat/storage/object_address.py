@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Parses addresses in object stores, such as ``s3://bucket/path``."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One bucket and its client (obstore, loaded when the first bucket is opened)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Translates the errors of an object store into the library's own.
 
 The client's messages contain whole requests: a signed address in a log would give every reader

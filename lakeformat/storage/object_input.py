@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reads a file of an object store by ranges, in few requests."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Marker objects for empty directories."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes a file of any size to an object store, with a few parts of it in memory."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Files in a bucket of S3, Google Cloud Storage or Azure, published by conditional write.
 
 A bucket has no directories: one exists while a file or a marker is below it. Markers of other

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Translates operating system errors into the library's own, with a remedy."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A lock between the threads of this process, if the caller states that no other process writes.
 
 It never expires and cannot be kept. After a write without an answer it is free at once, so that

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Files on HDFS and similar systems, published by a rename that refuses a taken name.
 
 Arrow's ``move`` to a file is not safe: if HDFS refuses because the target exists, Arrow deletes the

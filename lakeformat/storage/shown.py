@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Removes secrets from addresses and paths in messages."""
 
 from __future__ import annotations

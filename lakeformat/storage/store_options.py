@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The options of object stores, with the names of Paimon catalogs, and their settings.
 
 ``s3a.`` and ``fs.s3a.`` are read as ``s3.``, as Paimon does. An unknown option is refused by name:

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Turns: commits of one machine queue for a table instead of running against each other.
 
 Turns only save attempts and guarantee nothing: ``create`` alone decides which commit is published.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """External roots of a table: the only places outside its directory that it may use.
 
 Every program with write access can write a table's metadata, and name any file in it. So only the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The types of arguments that many methods of a table share."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Checks of rows, by name: the form in which callers ask for them."""
 
 from __future__ import annotations

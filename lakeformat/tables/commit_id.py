@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The identity of a commit: who commits, and which of its commits this is."""
 
 from __future__ import annotations

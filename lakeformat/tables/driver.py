@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Plan, run, commit, plan again: the one loop behind every operation that moves data.
 
 An operation describes itself as ``Steps``, and ``carry_out`` runs them. It plans units, works on

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Names from users that become a part of a file name: those of tags and consumers."""
 
 from __future__ import annotations

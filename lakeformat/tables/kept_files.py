@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Deletes the files of a failed commit, unless the table may refer to them."""
 
 from __future__ import annotations

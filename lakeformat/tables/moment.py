@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Points in time: the forms that callers may give, and times as text."""
 
 from __future__ import annotations

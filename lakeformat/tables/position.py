@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Positions: how far a reader, a cursor or an asset event has read the history of a table."""
 
 from __future__ import annotations

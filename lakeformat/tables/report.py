@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reports: what an operation did, for people and for programs."""
 
 from __future__ import annotations

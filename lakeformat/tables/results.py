@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rows that are read only when a result is requested: as Arrow, pandas or polars."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The snapshots that were committed to a table after a position."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The contract of a table of any format.
 
 Jobs, operators, sensors, pages and commands work with this class alone. A format that lacks an

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs one operation on many tables, one after the other; a failure stops no other table."""
 
 from __future__ import annotations

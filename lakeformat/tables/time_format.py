@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Parses times from the values of partitions, in the patterns of Java's ``DateTimeFormatter``.
 
 A text that does not fit the pattern gives no time, and the partition is kept.

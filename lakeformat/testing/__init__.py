@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Test helpers for users of this library: a storage that crashes on demand, and the promises of
 ``Storage`` as a test suite (``lakeformat.testing.storage_suite``, which needs pytest)."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A storage that can fail or lose power at any call, and be examined afterwards.
 
 It keeps the contract of ``Storage``, but no promise beyond it. State after a power cut:

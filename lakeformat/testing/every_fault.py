@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs a scenario once for every storage call and every way that call can fail."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The faults of storage calls, as values that can be printed and replayed."""
 
 from __future__ import annotations

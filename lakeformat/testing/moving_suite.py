@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The additional promises of storages that move directories in one step, as tests."""
 
 from __future__ import annotations

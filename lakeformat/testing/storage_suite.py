@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The promises of ``Storage`` as tests: derive a class to test a new backend.
 
 class TestMyStorage(StorageSuite):

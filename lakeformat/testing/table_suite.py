@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The contract of a table as tests: derive a class to test a new format.
 
 class TestMyTable(TableSuite):

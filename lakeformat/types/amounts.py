@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Parses sizes and durations, with the units that options accept."""
 
 from __future__ import annotations

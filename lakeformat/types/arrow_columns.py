@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Converts Arrow arrays to the one Arrow type of each logical type, without changing a value."""
 
 from __future__ import annotations

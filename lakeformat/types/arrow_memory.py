@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The buffers of an Arrow array as numpy arrays, slices and missing buffers included."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Maps logical types to Arrow types, the columns in memory, and back."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The known name that a wrong one probably means."""
 
 from __future__ import annotations

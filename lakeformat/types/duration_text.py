@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Prints durations in the form that options accept."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Prints floating-point numbers as Java does, for directory names and casts.
 
 ``Double.toString`` and ``Float.toString`` changed in JDK 19. This module prints as JDK 8 to 18,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Converts many instants between UTC and time zones, as a JVM does."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Groups of types whose values have the same representation in rows and in Arrow's memory."""
 
 from __future__ import annotations

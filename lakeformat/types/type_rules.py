@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rules for names and types of columns: files and schemas that break them cannot be read back."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reads and writes logical types as text and JSON, the way schema files store them.
 
 Atomic types are strings (``DECIMAL(10, 2) NOT NULL``), constructed types are JSON objects.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Paimon's logical types, independent of the file format.
 
 ``type_text.py`` reads and writes types as text and JSON; ``arrow_types.py`` maps them to Arrow.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reads, writes and moves many short byte ranges at any position of a buffer."""
 
 from __future__ import annotations

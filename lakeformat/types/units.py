@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Converts decimals and timestamps to the numbers that rows hold, and back, exactly."""
 
 from __future__ import annotations

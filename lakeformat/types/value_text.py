@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Prints the values of text columns in system tables, a column at a time.
 
 Partitions are printed as SQL casts them (``{2024-01-31, 1}``). Keys and statistics are printed as

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Row values as Python objects, and their conversion to and from Arrow.
 
 =============================  ==========================================================

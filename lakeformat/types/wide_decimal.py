@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Converts 128-bit decimals between Arrow's two halves and the bytes of a row, in numpy.
 
 Arrow stores two's complement in a low and a high half. Rows store as few big-endian bytes as hold

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Decodes columns of base64 texts: all texts of an array at once, without a loop over rows."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Canal's messages: several rows each, every value a text, with the types of MySQL."""
 
 from __future__ import annotations

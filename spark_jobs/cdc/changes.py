@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rows with their kind, from messages of any format."""
 
 from __future__ import annotations

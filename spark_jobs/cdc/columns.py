@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The columns of a batch of messages: declared types, and types of the values."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Debezium's messages: the row before and after, with or without their schema."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The type that messages declare for a column."""
 
 from __future__ import annotations

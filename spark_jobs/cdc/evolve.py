@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Finds the schema changes that messages need: columns are widened if that loses no value."""
 
 from __future__ import annotations

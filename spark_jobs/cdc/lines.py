@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reads files of JSON lines in blocks that Arrow parses at once."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Maxwell's messages: one row each, and for an update the changed columns of the old row."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Messages in files, as rows of a table with their kind.
 
 They are read twice: first to find the columns, so that the table is widened before the first row is

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Converts JSON values to the types of a table's columns; refuses a value that does not fit."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The bucket of each row as a Spark column: the function of ``lakeformat.paimon.bucketing``.
 
 If the key is INT, BIGINT or DATE, the JVM computes the bucket in steps. Each step is a projection

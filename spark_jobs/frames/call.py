@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Calls Paimon's procedures by name: ``call(spark, "sys.compact", table="shop.t")``."""
 
 from __future__ import annotations

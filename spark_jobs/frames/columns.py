@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The columns of a table as Spark types, and batches in the form that Spark takes."""
 
 from __future__ import annotations

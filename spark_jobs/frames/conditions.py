@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Conditions on rows as Spark columns, where both have the same meaning for every row."""
 
 from __future__ import annotations

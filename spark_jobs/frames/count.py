@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Counts the rows of a table: from metadata, and in tasks where rows must be merged."""
 
 from __future__ import annotations

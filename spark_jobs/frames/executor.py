@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs units of maintenance in Spark tasks, as the executors "threads" and "serial" do locally."""
 
 from __future__ import annotations

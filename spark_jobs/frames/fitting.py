@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Checks that the columns of a DataFrame fit a table, before any row is computed."""
 
 from __future__ import annotations

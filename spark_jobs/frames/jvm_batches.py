@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Passes rows of the JVM to Python tasks in batches that Spark limits only by their number of rows.
 
 To limit a batch by bytes, Spark computes the size of every column before each row, which takes

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A DataFrame whose rows Python tasks compute, each from a part of the work."""
 
 from __future__ import annotations

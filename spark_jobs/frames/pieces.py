@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rows passed from one task to another as Arrow bytes: through Spark's shuffle, or a shared file.
 
 Spark's shuffle copies each byte about eight times, which costs more than sorting and writing the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The parts that tasks read, one for each task, and the work that turns a part into rows."""
 
 from __future__ import annotations

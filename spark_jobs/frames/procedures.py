@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Paimon's procedures, which ``call.py`` calls by name.
 
 Each procedure is a function of the table, with arguments named as in Paimon's Spark procedures. The

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Commits the files of all tasks once, in the driver."""
 
 from __future__ import annotations

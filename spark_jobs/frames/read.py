@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The rows of a table as a DataFrame: Spark reads files that need no merge, tasks read the rest."""
 
 from __future__ import annotations

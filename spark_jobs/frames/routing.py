@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Routes rows to tasks: one task gets all rows of a bucket, because only one writer may number
 them.
 """

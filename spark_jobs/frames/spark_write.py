@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes the rows of a DataFrame in Spark tasks, and returns their messages for the commit."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sends rows to the tasks that write them, packed in pieces that Spark passes on unread.
 
 A task reads files or gets rows, finds the writing task of each row, and packs all rows for one task

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Finds tables by name, in the warehouse of the call or of the session."""
 
 from __future__ import annotations

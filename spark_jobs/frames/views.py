@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Views of a table for SQL: its rows, its changes and its system tables."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reduces the time that a Python worker of Spark spends between tasks.
 
 Before each task Spark makes Python drop its cache of directories and read the directory of each

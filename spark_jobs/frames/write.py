@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes the rows of a DataFrame into a table: files in tasks, one commit in the driver."""
 
 from __future__ import annotations

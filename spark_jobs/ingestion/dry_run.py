@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Shows what an ingestion would do."""
 
 from __future__ import annotations

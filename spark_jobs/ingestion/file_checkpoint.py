@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The checkpoint of a stream of files: a directory that records which files were ingested.
 
 For each batch it holds its files with their states (``0.json``, ``1.json``, …), written before the

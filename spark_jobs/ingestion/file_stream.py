@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Ingests files that arrive over time, each exactly once, even if the process crashes."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Finds the types that values of text files need, because the files declare none."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The columns of a new table as people read them."""
 
 from __future__ import annotations

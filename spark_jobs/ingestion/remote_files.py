@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Finds source files in a bucket or on HDFS, and opens them to be copied to this machine."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The sources of an ingestion whose rows this process reads itself."""
 
 from __future__ import annotations

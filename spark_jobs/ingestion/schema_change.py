@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Finds the schema changes that rows of files and SQL tables need, for ``on_schema_change``."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Finds the files of a request and their format."""
 
 from __future__ import annotations

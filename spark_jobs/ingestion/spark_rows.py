@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes rows of any source into a table with Spark's tasks."""
 
 from __future__ import annotations

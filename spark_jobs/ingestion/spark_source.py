@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sources in Spark: tasks get files or parts of a table, and read them as engine Python does."""
 
 from __future__ import annotations

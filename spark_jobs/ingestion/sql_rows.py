@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reads the rows of a table in a SQL database through SQLAlchemy, as columns."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A table of a SQL database, as SQLAlchemy describes it: name, columns and their types."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes the changes of one table into another, each once, whenever a process crashes.
 
 The consumer of the source table stores the position, and is moved after the commit. If that fails,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Finds a type that holds every value of two types, without any loss."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Keys of the job ``check``."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Keys that several jobs share: the table, and the identity of the commit."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Keys of the jobs ``compact``, ``compact_database`` and ``changelog``."""
 
 from __future__ import annotations

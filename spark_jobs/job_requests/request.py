@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reads a request: each key is declared once, and every other key is refused by name."""
 
 from __future__ import annotations

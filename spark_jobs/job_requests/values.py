@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rules for the values of requests beyond their type, each declared once.
 
 Jobs, and operators when a DAG is parsed, use the same functions. Most rules are the library's own.

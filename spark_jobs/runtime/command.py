@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The command line of every job: takes a request and prints one marked line of JSON.
 
 =====  ==========================================================

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The common part of jobs that compact: how to run a compaction, and its progress."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The reason why a job failed, as a sentence that begins with the cause.
 
 Spark reports the cause at the end of a trace of hundreds of lines. The trace itself is printed to

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The form of every job: a name, a request, an example, and an outcome."""
 
 from __future__ import annotations

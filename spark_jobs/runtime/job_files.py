@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reads a request from a file, and writes a result to a file."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Prints the log of a job as marked lines, so that its caller can log them with their levels."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A table that a job creates if it does not exist: as requested, and not left behind empty."""
 
 from __future__ import annotations

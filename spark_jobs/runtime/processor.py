@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Settings of Python workers for this machine's processor."""
 
 from __future__ import annotations

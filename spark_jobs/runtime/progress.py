@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reports the progress of a job: as lines on standard output, or in the log of its caller."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The names of all jobs."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reports the progress of the tasks of a Spark job while it runs."""
 
 from __future__ import annotations

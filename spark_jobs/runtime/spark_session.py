@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Starts Spark; no other module does."""
 
 from __future__ import annotations

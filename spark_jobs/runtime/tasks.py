@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs the units of a job: in this process, or in Spark's tasks."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Ends the process of a job: on request, or because its parent has died."""
 
 from __future__ import annotations

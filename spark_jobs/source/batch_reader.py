@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reads a table as a batch, from parts that are planned once.
 
 The reader does not define ``pushFilters``, so it gets no filters of Spark. Spark 4.1 keeps the plan

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``format("lake")``: the data source that creates readers and writers for Spark.
 
 Spark creates a source when ``load`` or ``save`` is called, and sends it pickled to the processes

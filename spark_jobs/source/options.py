@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The options of ``format("lake")``, each declared once; all other options are refused by name."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Turns the options of a read into a request: rows of a snapshot, or changes."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reads a table as a stream: offsets are positions, and each snapshot is read once."""
 
 from __future__ import annotations

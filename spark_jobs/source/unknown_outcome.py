@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Marks commits with an unknown outcome, so that another process of the driver finds the mark.
 
 Spark commits and aborts in two processes. Only this user can enter the directory of the marks. If

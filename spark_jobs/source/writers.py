@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes rows in Spark's tasks and commits them in the driver, as batch or as stream."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A catalog whose databases and tables are rows of a SQL database."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Drops a listed table: first its row, then its files."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The rows that a SQL database holds for one catalog; each method is one transaction."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The locks that a change of a name and a publication take."""
 
 from __future__ import annotations

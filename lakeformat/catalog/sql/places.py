@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The locations of databases and tables: below the warehouse, or the location of their database."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Repairs a listing: finishes interrupted changes, lists unlisted tables and reports the rest."""
 
 from __future__ import annotations

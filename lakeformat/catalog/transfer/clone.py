@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Copies a table to another name, warehouse or storage, file by file and byte by byte.
 
 The schemas are copied last, the newest first: with it the complete table appears, and readers see

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The contents of a clone: files to copy, and small ones that complete it in the end."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Clones the tables of a database, one after the other; a failed table does not stop the next."""
 
 from __future__ import annotations

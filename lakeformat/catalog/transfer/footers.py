@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The column statistics in the footers of other programs' files, where they can be trusted.
 
 Texts and floats get no bounds: those of texts may be truncated, and those of floats ignore NaN.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Creates a table from a directory of plain Parquet and ORC files, without copying where possible.
 
 The source is only read, and marked. A file that is registered in place belongs to the table from

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Decides for each file of a plain directory: register it in place, copy it, or convert it."""
 
 from __future__ import annotations

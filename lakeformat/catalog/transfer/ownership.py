@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The owner of registered files: a mark in their directory, so that no two tables delete them.
 
 A registered file belongs to one table, whose expiry deletes it some day. A second table with the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Finds the data files of a plain directory, as Hive and Spark write it.
 
 A directory ``key=value`` gives a column's value for all rows below it. Names that begin with a dot

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reads the rows of a plain file that must be rewritten."""
 
 from __future__ import annotations

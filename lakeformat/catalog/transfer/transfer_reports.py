@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reports about clones and migrations, for people and programs."""
 
 from __future__ import annotations

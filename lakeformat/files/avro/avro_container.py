@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The container of an Avro file: its header, and the content of its blocks in one buffer."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes the container of an Avro file around encoded records."""
 
 from __future__ import annotations

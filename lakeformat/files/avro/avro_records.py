@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Checks the schema of records from any writer: each record takes at least one byte."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reads Avro files in batches.
 
 fastavro creates Python objects of the values, row by row; Arrow converts them a batch at a time.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Avro schemas of data files, converted to Arrow types and to plain Avro.
 
 Logical types describe the meaning of a number, not its storage, and Java uses two of them the wrong

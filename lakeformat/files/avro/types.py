@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Columns of a table in Avro: the schema that Java declares, and the stored values."""
 
 from __future__ import annotations

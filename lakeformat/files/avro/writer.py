@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes Avro files, row by row with fastavro."""
 
 from __future__ import annotations

@@ -1,1 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
 """Files of other programs: CSV, JSON lines and Parquet, read the same way by every caller."""

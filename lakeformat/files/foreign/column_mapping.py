@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Columns of a source under the names and types of a table: renamed, and cast as SQL's CAST does.
 
 A cast rounds decimals, drops the fraction of a number that becomes an integer, and cuts a text that

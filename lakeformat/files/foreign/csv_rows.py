@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rows of CSV files: Arrow reads the values as the types of columns; an error names the row."""
 
 from __future__ import annotations

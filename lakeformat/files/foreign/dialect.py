@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The way a text file is written: its format, its dialect and how it is compressed.
 
 ``lake write`` takes these names as options and the job ``ingest`` as keys of its request. The

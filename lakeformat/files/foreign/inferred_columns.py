@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Infers the columns of files of other programs, for a table that does not exist yet.
 
 A CSV column is a number only if each of its values is written the way that number prints (``1.50``

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rows of files with one JSON object per line; an error names the row."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Files that Arrow cannot read directly: unpacked, decoded and copied to this machine.
 
 Text is checked before it is parsed, so it is read more than once.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reads files of other programs without silently changing a value.
 
 Text is parsed by the type of the column: a number in a FLOAT or DOUBLE column becomes the nearest

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Checks text files where Arrow would misread a line, or refuse a file that can be read."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Timestamp bounds in an ORC file's footer; Arrow reads timestamps as 64-bit nanoseconds.
 
 Their range is 1677 to 2262, and Arrow does not notice values beyond: 9999-12-31, a usual mark for

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """TIMESTAMP_LTZ in ORC files, which a JVM outside UTC stores shifted by its zone's offset.
 
 With ``orc.timestamp-ltz.legacy.type``, the default, Java reads the UTC date and time of an instant

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Parses protobuf messages of an ORC file, strictly, as every valid file allows."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A stream whose writes never fail: an error would make Arrow's ORC library end the process."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Checks the run-length encoded numbers of an ORC stream before Arrow's reader uses them.
 
 Only their bounds and their sum are kept. Runs of bit-packed numbers, the usual ones, are unpacked

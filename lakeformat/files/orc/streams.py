@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Checks the streams of an ORC file that Arrow's reader trusts.
 
 A negative length of a text, a list or a map ends the process, as does a null key of a map. A length

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The end of an ORC file: positions, types and compression of its streams."""
 
 from __future__ import annotations

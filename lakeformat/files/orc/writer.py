@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes ORC files."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Parquet files whose columns are all encoded by Arrow."""
 
 from __future__ import annotations

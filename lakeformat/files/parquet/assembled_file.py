@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Assembles Parquet files column by column, each encoded once by the fastest encoder.
 
 Arrow encodes columns that are nested, have nulls or are text. Numbers without nulls are encoded

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A column in one row group of a Parquet file: its pages, and its part of the footer."""
 
 from __future__ import annotations

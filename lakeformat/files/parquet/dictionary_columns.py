@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Picks the columns of a data file whose values repeat enough for a dictionary."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The end of a Parquet file: its footer, the footer's length, and the format's magic bytes."""
 
 from __future__ import annotations

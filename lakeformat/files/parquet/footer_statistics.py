@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Statistics of columns from Parquet footers, which the writer has already collected."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Timestamps of more than 6 digits in Java's form in Parquet files: INT96.
 
 Arrow writes INT96 for all timestamps of a file or for none, while Java uses 64 bits for the other

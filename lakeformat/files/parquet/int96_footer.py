@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Changes columns of 12 bytes in a Parquet footer to the type INT96, before it is written.
 
 Pages of both types are the same, in bytes and encodings; only the footer distinguishes them.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Joins the row groups of Parquet files into one file: bytes are copied, not decoded.
 
 Only the positions in the footer change. So a damaged page is copied unchanged, and its checksum

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Encodes columns of numbers without nulls: their pages are a copy of the memory.
 
 Arrow encodes the same bytes value by value, in one and a half times the time.

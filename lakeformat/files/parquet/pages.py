@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pages of a Parquet file, compressed and with checksums, identical to Arrow's."""
 
 from __future__ import annotations

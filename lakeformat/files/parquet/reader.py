@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reads Parquet files in batches."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Row counts and bounds of each row group, from the footer of a Parquet file."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Checks that pyarrow can safely describe the column chunks of a Parquet footer.
 
 pyarrow describes a column chunk outside the code that converts C++ exceptions to Python's, so a

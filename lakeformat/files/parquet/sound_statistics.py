@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Statistics of column chunks, available only if a Parquet footer has complete bounds.
 
 pyarrow decodes the bounds of a chunk outside the code that converts C++ exceptions to Python's, so

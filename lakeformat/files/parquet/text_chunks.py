@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Encodes columns of few distinct texts without nulls: their pages hold numbers of a few bits.
 
 Arrow encodes the same bytes number by number, in twice the time.

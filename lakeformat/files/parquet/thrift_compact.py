@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Thrift's compact protocol, the form of a Parquet footer: bytes to a tree and back.
 
 The tree keeps members of unknown meaning: an unchanged tree serialises to the same bytes.

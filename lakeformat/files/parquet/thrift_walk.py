@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Walks over Thrift's compact protocol and skips unused members, in a tenth of the time of a tree.
 
 The bytes must be valid. After a stop inside a struct, ``skip_struct`` also skips its rest.

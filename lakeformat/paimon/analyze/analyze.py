@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reads the rows of the newest snapshot once, and publishes their statistics.
 
 The statistics are of the snapshot that was read. Later snapshots inherit them until the schema

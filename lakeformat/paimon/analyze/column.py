@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The statistics of one column, counted as Spark's ANALYZE does.
 
 The length of a text is its number of characters, that of binary values their bytes; a null counts

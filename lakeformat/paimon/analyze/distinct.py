@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The number of distinct values of a column: exact up to a limit, then estimated.
 
 The estimate is HyperLogLog with 16,384 registers: its error is about one in a hundred, and its

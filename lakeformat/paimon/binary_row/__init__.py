@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Binary rows: the bytes of partitions, keys and statistics; a hash of them gives the bucket.
 
 ``encode_row`` and ``decode_row`` convert one row of any types; ``encode_columns`` and

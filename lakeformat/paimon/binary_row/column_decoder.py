@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Decodes many rows of equal types to columns, without an object per row.
 
 Bytes are checked before they are used: a row that is too short, has another arity or has a wrong

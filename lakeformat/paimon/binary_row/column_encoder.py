@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Encodes whole columns to rows at once."""
 
 from __future__ import annotations

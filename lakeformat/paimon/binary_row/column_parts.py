@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The words of many rows, column by column, before they are joined to rows.
 
 The encoder interleaves these parts. The hash mixes them in the order of a row, so that hashing

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Decodes one row to values of any types; for many rows see ``column_decoder.py``.
 
 Bytes are not trusted: a wrong reference, a count that is too large or a value that its type cannot

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Encodes one row of values of any types; for many rows see ``column_encoder.py``."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Hive's hash of a value, by which ``bucket-function.type = hive`` chooses the bucket."""
 
 from __future__ import annotations

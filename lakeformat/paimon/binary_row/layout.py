@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The layout of a binary row: the sizes and marks of the format.
 
     header      row kind (always 0 where rows are kept), then one null bit per field from bit 8 on,

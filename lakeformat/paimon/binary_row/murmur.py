@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The hash of rows: Murmur3 x86-32 with seed 42 over their bytes without the frame.
 
 All rows are hashed at once: the first word of each, then the second, and so on. The constants are

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Creates a branch: empty, or from a tag or snapshot of main."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Deletes a branch with the files that only it needed."""
 
 from __future__ import annotations

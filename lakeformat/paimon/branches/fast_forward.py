@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Fast-forwards main to a branch, if main has not changed since the branch began.
 
 The snapshots that main lacks are published on main one by one, each like a commit: only if its

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``branch/.unfinished-<name>``: hides a branch that is being created, deleted or renamed.
 
 It is written before the first file of a branch and removed after the last. When a branch is deleted

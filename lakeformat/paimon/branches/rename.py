@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Renames a branch."""
 
 from __future__ import annotations

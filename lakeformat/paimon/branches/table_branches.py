@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``table.branches``: lists, creates, renames, forwards and deletes the branches of a table."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Checks the rows of the newest snapshot, or of staged results before their publication.
 
 Staged rows are checked as they were written, rows of one key merged. Only uniqueness needs the rest

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The report of ``table.check()``: a result for each check, with examples and advice."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A few rows as text, for messages about bad rows."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The sentences and advice of results of checks."""
 
 from __future__ import annotations

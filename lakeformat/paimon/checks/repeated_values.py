@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Counts rows that share their values in some columns, in bounded memory.
 
 Equal values are joined while they are collected. What does not fit into memory waits in temporary

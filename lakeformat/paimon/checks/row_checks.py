@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Checks that look at each row alone; parts of the rows can be checked anywhere and added up."""
 
 from __future__ import annotations

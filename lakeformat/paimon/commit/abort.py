@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Removes the files of messages that will not be committed."""
 
 from __future__ import annotations

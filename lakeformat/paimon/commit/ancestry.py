@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Finds out if a later snapshot was built on a published one whose predecessor has expired."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The attempts of one commit, and the files that each of them writes."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The metadata files of one commit: names, lists of manifests, removal after a lost attempt."""
 
 from __future__ import annotations

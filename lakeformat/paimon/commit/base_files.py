@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The live files a commit is checked against, kept from one attempt to the next."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Checks that new files have the bucket count of their partition; appends need no other check."""
 
 from __future__ import annotations

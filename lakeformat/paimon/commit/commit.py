@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Commits of prepared files, as appends, overwrites or compactions, and of statistics.
 
 One call publishes no snapshot, one, or two: first the written files, then the compaction of older

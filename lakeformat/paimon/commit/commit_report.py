@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The report of a commit, for people and programs."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Merges the manifests of a table on demand, in a commit that changes nothing else.
 
 Normal commits merge manifests once enough have accumulated. Merge them explicitly if a table is

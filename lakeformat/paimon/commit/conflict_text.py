@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Texts of conflicts: both sides and the files concerned."""
 
 from __future__ import annotations

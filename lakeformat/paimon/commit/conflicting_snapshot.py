@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Finds the snapshot that conflicts with a commit: the newest that changed the same files.
 
 If it is not found, the error names no snapshot, rather than a wrong one.

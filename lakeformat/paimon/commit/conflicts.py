@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Checks file by file that a commit still fits the snapshot it builds on.
 
 The rules are Paimon's. A violation raises ``CommitConflictError``, which names both sides. A retry

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The report on an earlier attempt, compared with the current one: one identity, one commit."""
 
 from __future__ import annotations

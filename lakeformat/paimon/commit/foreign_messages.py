@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Checks of prepared messages before anything is published.
 
 A message may reach another table than it was made for, or arrive after the table has changed. The

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Checks that keys are still in the buckets where a writer found them.
 
 A writer of a table with dynamic buckets reads the hash index of its partitions. If another commit

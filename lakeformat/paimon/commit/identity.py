@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The identity of a commit: the same identity publishes once, however often it is retried."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Finds files with overlapping key ranges."""
 
 from __future__ import annotations

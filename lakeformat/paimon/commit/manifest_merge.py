@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Merges the manifests of a table during a commit, so that plans read few of them.
 
 ``pick_manifests`` chooses from the manifest list alone, ``merge_manifests`` rewrites. The live

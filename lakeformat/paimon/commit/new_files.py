@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Checks that the files of prepared messages are new to the table."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The changes of an overwrite: all live files of some partitions are replaced by new files.
 
 The files to delete are determined at every attempt, so an overwrite never fails because one of them

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Publishes a snapshot, and finds out the result when the answer is lost."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Checks that the rows a commit was computed from have not changed since."""
 
 from __future__ import annotations

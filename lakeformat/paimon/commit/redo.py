@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A commit in place of an earlier one of the same user: the rows of a run that is done again.
 
 The earlier commit is searched at every attempt, so a rollback in between is noticed, and so is an

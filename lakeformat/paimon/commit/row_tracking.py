@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Row ids: each row of a table with row tracking gets a unique, never reused number."""
 
 from __future__ import annotations

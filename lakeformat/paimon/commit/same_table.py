@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Checks that a handle still refers to the table it was opened on.
 
 A table may be renamed, dropped or created again while a handle is open. Publishing at the old place

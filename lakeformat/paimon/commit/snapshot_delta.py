@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The changes of one snapshot: data, changelog and index files, in commit order."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Publishes one change as one snapshot, by the optimistic protocol.
 
 Read the newest snapshot, check the change against it, write manifests that build on it, publish the

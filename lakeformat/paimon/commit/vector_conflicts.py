@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Checks that deletion vectors survive a commit, so that no deleted row reappears."""
 
 from __future__ import annotations

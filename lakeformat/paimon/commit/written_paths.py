@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Paths of the files of messages: data files with their extra files, and index files."""
 
 from __future__ import annotations

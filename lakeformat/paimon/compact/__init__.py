@@ -1,1 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
 """Compaction: fewer and larger files with the same rows."""

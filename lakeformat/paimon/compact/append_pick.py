@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Choose the files of an append table that are written together: pure functions of the files.
 
 ``keyed_pick`` chooses for tables with a primary key.

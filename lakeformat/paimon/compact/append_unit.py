@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Compact files of an append table: copy their rows, one file after the other, to larger files."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Columns that a compaction copies dictionary-encoded, without looking at their values."""
 
 from __future__ import annotations

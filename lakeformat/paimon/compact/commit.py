@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Publish the results of units in small groups, so that a conflict costs little of the work."""
 
 from __future__ import annotations

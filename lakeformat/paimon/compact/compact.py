@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Run a whole compaction: plan, run, commit, and plan refused buckets again."""
 
 from __future__ import annotations

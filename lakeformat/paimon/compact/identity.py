@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The snapshots that a compaction has published under one identity, this time and before.
 
 A compaction publishes as many snapshots as it needs. They have a user of their own, made of the

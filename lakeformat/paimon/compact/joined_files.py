@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Join small files that share no key into one file, without decoding them.
 
 The result is that of a rewrite that merges and drops nothing. Files are rewritten instead if

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Plan the compaction of one bucket of a primary-key table."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Compact a bucket of a primary-key table: sorted runs are read, one run of a level is written."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Choose the runs of a bucket that are compacted together: pure functions of runs and options.
 
 For tables with a primary key; ``append_pick`` does it for append tables.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The files of a bucket of a primary-key table as sorted runs, newest first."""
 
 from __future__ import annotations

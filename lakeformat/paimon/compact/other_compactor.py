@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Another program that compacts the table, such as a Flink writer that is not ``write-only``."""
 
 from __future__ import annotations

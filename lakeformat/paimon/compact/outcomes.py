@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reports from the results of units."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The choice of the partitions and buckets that an operation works on."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Choose the buckets to compact, with a reason for each other one; no data file is read."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Move postponed rows to the buckets of their keys: plan and run; ``commit`` publishes them.
 
 One COMPACT snapshot removes the files of a partition and adds files of level 0. Rows keep the order

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Positions of rows in their files, for deletion vectors."""
 
 from __future__ import annotations

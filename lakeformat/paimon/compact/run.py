@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Run one unit: read its files, write new ones, return the messages to publish; never publish."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The settings that the choice of files depends on."""
 
 from __future__ import annotations

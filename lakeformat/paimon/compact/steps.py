@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The steps of a unit: files are merged with each other, or one is moved to its level as it is."""
 
 from __future__ import annotations

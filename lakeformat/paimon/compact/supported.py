@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Refuse the tables that this version does not compact."""
 
 from __future__ import annotations

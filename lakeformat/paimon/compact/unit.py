@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A compaction plan: units that are compacted one by one, anywhere, and the buckets left out."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Deletion vectors of a bucket after a compaction: replaced rows added, rewritten files dropped."""
 
 from __future__ import annotations

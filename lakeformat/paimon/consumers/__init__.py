@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Consumers: readers of changes, their progress, and the snapshots kept for them."""
 
 from __future__ import annotations

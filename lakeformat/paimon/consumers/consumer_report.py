@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reports about consumers."""
 
 from __future__ import annotations

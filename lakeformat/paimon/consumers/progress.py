@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The progress of a table's consumers, and the snapshots they keep."""
 
 from __future__ import annotations

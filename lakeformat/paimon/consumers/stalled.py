@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Consumers that keep snapshots or changelogs from expiring, and have not moved for long."""
 
 from __future__ import annotations

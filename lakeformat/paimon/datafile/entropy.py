@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Directories named by the hash of a file's name: they spread requests over a store's prefixes.
 
 The hash is the standard Murmur3 x86-32 with seed 0 over the name in UTF-8, as in other engines.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Converts rows of an older schema to a newer one; fields are matched by id.
 
 A missing field is null, even if another column has its name. A ROW is matched field by field,

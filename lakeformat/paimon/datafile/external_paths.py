@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The directories outside a table for its new files, and the choice of the next one."""
 
 from __future__ import annotations

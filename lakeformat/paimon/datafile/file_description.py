@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Manifest entries of the data files that a writer has finished."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Builds the file index of one data file from the rows that are written to it."""
 
 from __future__ import annotations

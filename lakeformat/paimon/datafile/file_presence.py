@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Checks that a data file exists and is complete."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Statistics of data files: the options of a table, and their form in manifests."""
 
 from __future__ import annotations

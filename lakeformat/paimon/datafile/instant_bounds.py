@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The rule for TIMESTAMP_LTZ in a table's ORC files, and the bounds in manifests."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The format of new files with instants, where JVMs outside UTC write a table's ORC files.
 
 Such a JVM shifts every TIMESTAMP_LTZ that it reads from an ORC file by the offset of its zone. This

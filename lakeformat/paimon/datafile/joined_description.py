@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Manifest entries of joined files, made of the entries of their parts."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Key order of the rows of a file: a check that readers rely on, and a summary of the keys."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The files of one bucket of a primary-key table, each kind with its own options."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes the data and changelog files of primary-key tables."""
 
 from __future__ import annotations

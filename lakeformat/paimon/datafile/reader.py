@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reads the rows of data files, in the columns and types of a table's schema."""
 
 from __future__ import annotations

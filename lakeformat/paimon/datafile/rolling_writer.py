@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes rows into data files, starting a new file when one has reached the target size."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The columns a primary-key table's data files have beside those of the table."""
 
 from __future__ import annotations

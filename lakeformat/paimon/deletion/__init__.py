@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Deletion of table files: what refers to a file, what still needs it, and its removal.
 
 Every deletion follows these steps, so that a crash at any moment damages no snapshot, tag or branch

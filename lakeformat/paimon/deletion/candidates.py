@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Candidates for deletion: data files and the files beside them."""
 
 from __future__ import annotations

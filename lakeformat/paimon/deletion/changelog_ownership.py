@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Decides if a changelog without its own files owns the files its commit added."""
 
 from __future__ import annotations

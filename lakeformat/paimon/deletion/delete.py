@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Removes files in parallel, safe to repeat, and counts the result."""
 
 from __future__ import annotations

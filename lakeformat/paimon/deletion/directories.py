@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Removal of empty bucket and partition directories."""
 
 from __future__ import annotations

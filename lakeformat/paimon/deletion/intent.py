@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Announces an expiry before it starts, and records it until all files are deleted.
 
 ``snapshot/.expire-<end>-<id>`` holds the snapshots that expire. An expiry writes it before it looks

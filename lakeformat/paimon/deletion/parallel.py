@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs storage operations in parallel."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Paths and unique keys of the files that manifest entries name."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Finds what tags, branches and later snapshots still need of the files to delete."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The files that a snapshot, a tag or a changelog refers to."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One file to remove, with its kind and the reason."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Retries reads that fail because snapshots, tags or branches changed meanwhile."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Expiry of snapshots, and of changelogs that outlive them, with the files only they need."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Expiry of changelogs that outlive their snapshots."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Deletes expired snapshots, some at a time: makes them unreachable, then deletes their files.
 
 The next run can finish an interrupted round: the snapshots are announced, then made unreachable,

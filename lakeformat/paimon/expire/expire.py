@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Expiry of snapshots: selects and announces them, makes them unreachable, then removes files."""
 
 from __future__ import annotations

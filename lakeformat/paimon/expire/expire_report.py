@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The report of an expiry."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Plans the files to remove with expired snapshots: those that nothing kept refers to."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rules that select expired snapshots and changelogs by number and time."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Build the index of one existing data file; the data file is not changed."""
 
 from __future__ import annotations

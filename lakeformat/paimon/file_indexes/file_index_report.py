@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The report of a rewrite of file indexes, for people and programs."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Plan a rewrite of indexes: the files whose indexes differ from the options of their table."""
 
 from __future__ import annotations

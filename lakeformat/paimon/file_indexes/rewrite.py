@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rewrite file indexes: plan, build, commit, and plan again where another commit was first.
 
 A file with another index is another entry of the manifest: a COMPACT commit removes the old entry

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The health of a table: facts, a score, and a verdict with reasons and advice."""
 
 from lakeformat.paimon.health.health import check_health

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The files of a snapshot, summed up by bucket and partition as columns."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Checks a table: the manifests of its newest snapshot, and files kept for older ones."""
 
 from __future__ import annotations

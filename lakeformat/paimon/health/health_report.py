@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The report of ``table.health()``: facts, a verdict, and reasons with advice."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The files of older snapshots, changelogs, tags and branches, by the reason to keep them."""
 
 from __future__ import annotations

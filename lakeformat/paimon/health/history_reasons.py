@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reasons about overdue snapshots, changelogs and files: who deletes them, and the command."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Files that the newest snapshot needs and that are missing or truncated."""
 
 from __future__ import annotations

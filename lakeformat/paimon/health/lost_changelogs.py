@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Changelog files that snapshots and changelogs name, and that are missing or truncated."""
 
 from __future__ import annotations

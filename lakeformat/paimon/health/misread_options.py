@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Table options with an invalid value: health reports them, and uses their defaults."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Remarks of a health report that change neither verdict nor score."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Snapshots and changelogs beyond their retention, and the reader that keeps them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The reasons against a healthy verdict: one sentence each, with advice."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The points of the score, from 0 to 100: 100 if a compaction and an expiry have nothing to do.
 
 Per partition, over the files that still need attention: N files with S bytes and R rows, among

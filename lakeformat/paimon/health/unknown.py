@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Files in the table's directories that nothing refers to."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The verdict on a table and its score: one rule makes both, so they cannot contradict."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A position in the bytes of one file; nothing is read or allocated beyond their end."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Applies the index changes of a commit to a state of the index manifest."""
 
 from __future__ import annotations

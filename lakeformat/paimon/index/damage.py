@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Errors about a missing or damaged index file."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The deleted rows of one data file."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Deletion-vector index files: the deleted rows of each data file.
 
 One byte of version, then a record per data file: length, magic, Roaring bitmap, checksum. The

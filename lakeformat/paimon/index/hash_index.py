@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Hash index files: the hashes of all keys in one bucket of a dynamic-bucket table.
 
 The file is a plain sequence of big-endian int32; each hash occurs once, in any order. A new hash

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Roaring bitmaps in their portable format, as Java writes and reads them."""
 
 from __future__ import annotations

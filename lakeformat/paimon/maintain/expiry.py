@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Expiry by the table's own retention, round after round, until nothing more is due."""
 
 from __future__ import annotations

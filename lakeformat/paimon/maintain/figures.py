@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The figures of a table, measured before and after its maintenance."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Maintenance of one table: measured, cared for step by step, and measured again."""
 
 from __future__ import annotations

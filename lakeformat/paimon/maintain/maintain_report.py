@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The result of a maintenance: figures before and after, each step, and remaining problems."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Finds the problems of a table that remain after all steps of its maintenance."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The request for a maintenance, and its progress callback."""
 
 from __future__ import annotations

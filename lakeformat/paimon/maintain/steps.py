@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The steps of a maintenance; each calls the operation that does its work."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A sentence about the files that a table keeps only for older snapshots."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Engine ``aggregation``: each column of the rows of a key becomes one value by its function."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Engine ``deduplicate``: the last row of a key replaces all older ones."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The interface of merge engines: the rows of each key become one row."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Engine ``first-row``: the first row of a key is kept, later ones are ignored."""
 
 from __future__ import annotations

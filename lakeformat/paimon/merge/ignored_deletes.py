@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Deletes that ``ignore-delete`` makes an engine ignore; older files may still hold some."""
 
 from __future__ import annotations

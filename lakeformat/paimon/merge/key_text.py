@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The key of a row in error messages."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tables whose compactions look up older rows: rows above level 0 already include older rows.
 
 The row of a key at its lowest level above 0 includes the rows at all higher levels. Merging them

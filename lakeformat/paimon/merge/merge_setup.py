@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The merge engine and the merge order that a table's options define."""
 
 from __future__ import annotations

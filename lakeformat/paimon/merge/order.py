@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The order of rows in a merge: by key, then ``sequence.field``, then sequence number."""
 
 from __future__ import annotations

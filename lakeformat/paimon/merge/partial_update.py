@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Engine ``partial-update``: a null keeps the value of the older row."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Keys with adds alone: the source row of each column, for all keys at once."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Merges any rows for all keys at once: the first row of each key, then the second, and so on.
 
 A column that is not aggregated gets the value of one row. So the state is row positions: for each

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The rules of a partial-update table for its columns, in the form the engine needs."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The sequence columns of a group as one whole number per row, to compare rows by."""
 
 from __future__ import annotations

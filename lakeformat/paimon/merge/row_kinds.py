@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The effect of a row on its key, as the byte stored beside it."""
 
 from __future__ import annotations

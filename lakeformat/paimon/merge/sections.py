@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sections of files that share keys, and the fewest sorted runs in each of them."""
 
 from __future__ import annotations

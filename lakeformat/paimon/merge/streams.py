@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Merges sorted runs as they stream in: memory is a few batches of each run, however long it is.
 
 The merge works in rounds. Some rows of each run are in memory; up to the smallest of the runs'

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Branches: ``branch/branch-<name>/``, another history of schemas, snapshots and tags.
 
 A branch shares the data files, manifests and statistics of its table.

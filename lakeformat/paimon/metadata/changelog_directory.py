@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Long-lived changelogs: ``changelog/changelog-<n>``, snapshots kept for their changes alone.
 
 A changelog is written when snapshot <n> expires before its changes do. Only its changelog list is

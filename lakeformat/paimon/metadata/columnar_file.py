@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Manifests and other metadata records as rows of an ORC or Parquet file: ``manifest.format``."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Commit messages: the unpublished files of one bucket, from a writer or a compaction.
 
 Messages travel between processes as bytes: an Avro file with one record.

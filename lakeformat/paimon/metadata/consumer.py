@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Consumers: ``consumer/consumer-<id>``, the progress of a reader of changes.
 
 The file is overwritten in place, so a reader may find it empty or half written. It reads the file

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Metadata of one data file in a manifest, and its Avro record."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Expired changelogs that a live snapshot still names.
 
 A tag keeps rows but no changelog: the changelog of its snapshot is deleted when that snapshot

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Fences: ``snapshot/.fence-<unique>``, the snapshots that a rollback removed.
 
 Later commits take the numbers of the removed snapshots, so a writer based on a removed snapshot

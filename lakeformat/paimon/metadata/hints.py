@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Numbered files with hints: ``snapshot-<n>`` or ``changelog-<n>``, and LATEST and EARLIEST.
 
 A hint is a number that a program stored earlier. A right hint saves a listing; a wrong hint is

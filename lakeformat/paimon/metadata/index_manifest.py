@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Index manifests: ``manifest/index-manifest-<uuid>-<n>``, every index file a snapshot has.
 
 Unlike a data manifest, each holds the whole state: it is rewritten when any index file changes. A

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """JSON metadata files, read with errors that name the file and what to do."""
 
 from __future__ import annotations

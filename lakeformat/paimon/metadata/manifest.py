@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Manifests: ``manifest/manifest-<uuid>-<n>``, the files one commit added and removed."""
 
 from __future__ import annotations

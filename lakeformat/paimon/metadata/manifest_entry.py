@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Manifest entries: each adds a data file to a bucket or deletes it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Manifest lists: ``manifest/manifest-list-<uuid>-<n>``, the manifests of one snapshot."""
 
 from __future__ import annotations

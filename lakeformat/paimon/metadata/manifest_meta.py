@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Entries of manifest lists."""
 
 from __future__ import annotations

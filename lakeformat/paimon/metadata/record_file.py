@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Files of metadata records, read and written whole, in the format of the table's manifests.
 
 Errors name the file.

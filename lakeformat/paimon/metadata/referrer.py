@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Adds to an error about a damaged file or value which file or row refers to it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Run records: ``run/run-<user>``, the last success of a run, read if the run is repeated.
 
 No other engine uses the directory.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Schema files ``schema/schema-<n>``: never rewritten; the highest number is the current schema."""
 
 from __future__ import annotations

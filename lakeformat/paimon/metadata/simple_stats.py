@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Minimum, maximum and null count of columns, as manifests store them."""
 
 from __future__ import annotations

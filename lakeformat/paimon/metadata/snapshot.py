@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Snapshot files: ``snapshot/snapshot-<n>``, one per published commit, never changed."""
 
 from __future__ import annotations

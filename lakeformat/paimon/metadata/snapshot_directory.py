@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The snapshots of a table: find the newest, list them, read one, publish one."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Staged results: commit messages in a file below the table, to be published later.
 
 A staged result is a JSON file ``staged/staged-<name>``. Its name is derived from a commit identity,

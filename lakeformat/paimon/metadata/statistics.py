@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Statistics files: ``statistics/stat-<uuid>-<n>``, the result of ANALYZE.
 
 A snapshot names its file and its successors inherit it until the schema changes, so that a

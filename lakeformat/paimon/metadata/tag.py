@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tags: ``tag/tag-<name>``, snapshots that remain readable after ``snapshot-<n>`` has expired."""
 
 from __future__ import annotations

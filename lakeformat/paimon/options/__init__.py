@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every option of a table, declared once, in a file per subject; ``TableOptions`` has them all."""
 
 from lakeformat.paimon.options.table import TableOptions, declared_options, find_option

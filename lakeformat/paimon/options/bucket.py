@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The options of tables that assign keys to buckets dynamically, on write or later.
 
 Declared like all options of a table, and read as part of ``TableOptions``.

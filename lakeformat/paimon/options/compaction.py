@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The options for the time and the choice of compactions.
 
 Declared like all options of a table, and read as part of ``TableOptions``.

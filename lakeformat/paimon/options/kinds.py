@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The values that an option may have, and their parsers."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The options for merging several rows with one primary key.
 
 Declared like all options of a table, and read as part of ``TableOptions``.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The operations on a table that an option can forbid, each on its own."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The declaration of an option: key, type, default and description."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Checks undeclared option keys: misspellings, and credentials in the wrong place."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every table option, declared once: key, type, default, meaning, and whether it may change.
 
 Parsing, validation, the typed accessor and ``docs/reference/options.md`` come from the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The options that name the state a scan shows where the call names none.
 
 Declared like all options of a table, and read as part of ``TableOptions``.

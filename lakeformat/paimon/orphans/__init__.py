@@ -1,1 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
 """Orphan files, missing files, and hints that are wrong."""

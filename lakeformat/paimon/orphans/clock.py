@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The age limit measured by the storage's clock, which dates the files."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reads file names: the writer of a file, or the mark of a temporary file."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The age limit of orphans: older than any write that may be in progress."""
 
 from __future__ import annotations

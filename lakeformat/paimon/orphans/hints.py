@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Repairs the hints of a table, and lists missing snapshots between existing ones."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The file names that a manifest holds, read in this process or a task."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Removes missing and truncated data files from the newest snapshot of a table."""
 
 from __future__ import annotations

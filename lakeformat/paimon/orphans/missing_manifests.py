@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Removes missing manifests from the newest snapshot of a table.
 
 Data files that only these manifests name are lost, even if the files still exist.

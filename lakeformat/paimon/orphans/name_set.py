@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """File names as 64-bit numbers, to hold the names of a long history.
 
 If two names share a number, a file may be kept needlessly, but none is deleted by mistake.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The orphan files found, and the result of their removal."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Parallel reading of manifests and listing of directories, by threads or an executor."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The files that snapshots, tags, branches and long-lived changelogs refer to.
 
 Manifests are read a few at a time and only numbers of names are kept, which limits memory.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Removes orphan files: search first, report, then delete."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Scans the directories of a table for orphan files."""
 
 from __future__ import annotations

@@ -1,1 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whole partitions: listed, expired, dropped, or marked as done."""

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Plans a drop of partitions."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A choice of partitions that matches no rows: the reason in one sentence, with the nearest."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Expires partitions: deletes rows that are too old, in commits of a few partitions each.
 
 The files are kept until the snapshots that name them expire. One snapshot decides which partitions

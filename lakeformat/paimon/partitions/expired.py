@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rules that choose the expired partitions by their values or their last write."""
 
 from __future__ import annotations

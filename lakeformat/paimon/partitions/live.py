@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The partitions of a snapshot, with their files summed up."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Marks partitions as done, for jobs that wait until a day is complete.
 
 Readers of the table ignore a mark; other programs wait for it. Marking again is harmless: the mark

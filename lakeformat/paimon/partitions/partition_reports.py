@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reports of operations on partitions, for people and programs."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Finds the partitions that a range of commits changed, from their delta manifests alone."""
 
 from __future__ import annotations

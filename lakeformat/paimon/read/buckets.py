@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The data files of a snapshot that a batch read sees, grouped by bucket."""
 
 from __future__ import annotations

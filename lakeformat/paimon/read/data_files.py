@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Readers for single live data files: path, schema, pruning and deleted rows."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Deletion vectors: rows that are deleted without rewriting their file."""
 
 from __future__ import annotations

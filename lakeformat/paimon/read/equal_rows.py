@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Row-by-row equality of values: null equals null, NaN equals NaN, nested values included."""
 
 from __future__ import annotations

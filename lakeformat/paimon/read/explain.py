@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The explanation of a scan: what it reads, and which conditions skip the rest."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The writers' time zones of ORC files that are rewritten."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rows of data-evolution tables: columns of several files, joined by row position."""
 
 from __future__ import annotations

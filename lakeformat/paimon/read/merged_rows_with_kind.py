@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The merged rows of a bucket with their row kinds, optionally with delete rows."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Times in the past: a point in time or an age."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Plain files: data files that any Parquet reader can read with the right result."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Planning of scans: the live data files of one snapshot, merged from manifests and pruned.
 
 Planning works on columns; Python objects are created only for the resulting files.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Postponed rows: rows without a bucket, merged into reads if the table options ask for it.
 
 A partition with postponed rows is one split, because they may have any key. They are sorted in

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Prepares the next item in a thread while the caller works on the current one."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The interface of a condition that a scan evaluates and prunes by."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Groups of data-evolution files that hold columns of the same rows.
 
 Each row has an id, and a file holds consecutive rows from its first id on. A later file may hold

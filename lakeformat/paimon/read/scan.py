@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A scan: the rows of one snapshot as batches, Arrow, pandas or polars."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Counts of what a scan has read so far."""
 
 from __future__ import annotations

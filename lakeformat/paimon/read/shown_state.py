@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The snapshot that table options choose for scans that name none."""
 
 from __future__ import annotations

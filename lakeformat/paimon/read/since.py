@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The snapshots after a position, and whether the position is still part of the history."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Readers of sorted runs, with the system columns that a merge needs."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reads the rows of splits: merged where a key may be in several files, else as stored."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Splits: parts of a bucket that can be read independently, anywhere and in any order."""
 
 from __future__ import annotations

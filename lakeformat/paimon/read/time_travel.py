@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Time travel: find a snapshot by number, tag, time or watermark."""
 
 from __future__ import annotations

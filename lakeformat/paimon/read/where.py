@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The condition of a scan, made of a filter and of partition values."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A rollback that keeps history: a new snapshot with the rows of an old one."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A rollback that deletes newer snapshots.
 
 It deletes the newest first, so that the table always has the state of one of its snapshots. After

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Repeated rollbacks: under one identity a rollback is done once.
 
 A rollback that keeps history is a commit, so a repetition finds its snapshot. A rollback that cuts

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Plans the snapshots that a rollback deletes; refuses it if tags or branches need them."""
 
 from __future__ import annotations

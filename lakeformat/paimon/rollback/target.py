@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Finds the snapshot that a rollback restores."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Deletes rows from files of an append table: marks them, or rewrites the files without them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """New values of an UPDATE: the same value everywhere, or one computed from each row."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """DELETE and UPDATE: find the rows, write their replacement, commit; again after a conflict.
 
 Rows that a writer adds meanwhile to an append table are not changed. If a compaction or another

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Finds the rows that meet a condition; only the columns of the condition are read."""
 
 from __future__ import annotations

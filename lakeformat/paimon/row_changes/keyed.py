@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rows of a primary-key table: a deletion or a new value is another row of the same key."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes rows that were read from the table, with their values unchanged."""
 
 from __future__ import annotations

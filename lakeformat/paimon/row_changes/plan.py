@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Finds the files of a snapshot that can have rows for a DELETE or UPDATE."""
 
 from __future__ import annotations

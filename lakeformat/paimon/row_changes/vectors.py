@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Deletion vectors of a bucket after more of its rows are deleted."""
 
 from __future__ import annotations

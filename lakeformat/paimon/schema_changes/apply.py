@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Applies changes to a schema, or raises with the reason why they are not allowed."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Checks of 'changelog-producer' against the other table options."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The changes of a schema: one value per change, created by one function each.
 
 A column is named by its path: ``"note"``, ``"address.city"`` or ``("address", "city")``, the tuple

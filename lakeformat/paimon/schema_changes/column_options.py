@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Options that name columns: a rename updates them, and a dropped column must not be named."""
 
 from __future__ import annotations

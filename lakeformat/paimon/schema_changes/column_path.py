@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Finds a column, or a field inside one, by its path, and replaces it.
 
 The table itself is a ROW of its columns, so that one walk handles columns and nested fields.

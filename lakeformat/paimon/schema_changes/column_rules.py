@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Changes of a column that the format forbids, each rule with its reason."""
 
 from __future__ import annotations

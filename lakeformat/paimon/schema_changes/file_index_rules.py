@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rules for file indexes: on existing columns, of types that the index supports."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rules for what each file format can hold: checked before a table is written."""
 
 from __future__ import annotations

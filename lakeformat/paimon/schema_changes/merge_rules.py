@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rules for the options of merging, together with the columns and keys of a table."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Field ids of a new column: larger than every id that the table ever used."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rules for changes of table options: those of the format, and those of this library."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rules for the options of a partial-update table, together with its columns."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sequence groups of a partial-update table: columns whose age other columns give."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rules of the format, which hold for every table, also of other engines."""
 
 from __future__ import annotations

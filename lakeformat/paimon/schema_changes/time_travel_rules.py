@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Finds the one state that a table's options name for its scans; refuses two of them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Results that are written by one job and published by another."""
 
 from lakeformat.paimon.staged.discard import DiscardReport

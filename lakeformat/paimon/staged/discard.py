@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Discards staged results that will not be published."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Checks that staged rows have an order, which decides the newest row of each key."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Scans the rows of staged results before they are published."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``table.staged``: results that one job writes and another publishes later."""
 
 from __future__ import annotations

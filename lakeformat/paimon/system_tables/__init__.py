@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """System tables: a table's own metadata as rows, ``shop.orders$files`` and its siblings.
 
 ``registry.py`` lists them; each has a module of its name beside it. Times are in UTC, except the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``$aggregation_fields``: the columns of the table, and the options of each."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``$binlog``: changes with before and after of an update in one row, as arrays of each column."""
 
 from __future__ import annotations

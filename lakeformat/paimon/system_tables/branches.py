@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``$branches``: other histories of the same table."""
 
 from __future__ import annotations

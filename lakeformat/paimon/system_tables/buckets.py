@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``$buckets``: the size of each bucket of a snapshot."""
 
 from __future__ import annotations

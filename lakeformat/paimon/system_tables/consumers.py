@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``$consumers``: readers of changes and their progress."""
 
 from __future__ import annotations

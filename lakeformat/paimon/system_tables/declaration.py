@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The declaration of a system table: its columns in order, each with its source."""
 
 from __future__ import annotations

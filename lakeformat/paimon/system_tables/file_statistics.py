@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Column statistics of files as text, in the columns the table has now.
 
 Files of one schema that keep statistics of the same columns are one group, decoded together.

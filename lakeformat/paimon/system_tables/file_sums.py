@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The live files of a snapshot, summed up by partition or by bucket."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``$files``: every data file of a snapshot."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The live files of a snapshot, by column; common values are decoded once."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``$manifests``: the manifests of a snapshot."""
 
 from __future__ import annotations

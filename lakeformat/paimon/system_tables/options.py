@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``$options``: the options that the table sets."""
 
 from __future__ import annotations

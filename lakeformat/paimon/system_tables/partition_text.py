@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Partitions as system tables show them; each distinct one is decoded once."""
 
 from __future__ import annotations

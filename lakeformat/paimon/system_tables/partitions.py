@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``$partitions``: the size of each partition of a snapshot."""
 
 from __future__ import annotations

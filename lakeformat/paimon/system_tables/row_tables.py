@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """System tables with a table's own rows: ``$ro``, ``$audit_log`` and ``$binlog``."""
 
 from __future__ import annotations

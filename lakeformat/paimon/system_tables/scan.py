@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A scan of a system table: the interface of ``Scan`` over metadata."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``$schemas``: every version of the schema."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``$snapshots``: every snapshot that has not expired."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The source of a system table: a table and a snapshot."""
 
 from __future__ import annotations

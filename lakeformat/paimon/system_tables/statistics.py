@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``$statistics``: the statistics of ANALYZE for the snapshot, or for one before it."""
 
 from __future__ import annotations

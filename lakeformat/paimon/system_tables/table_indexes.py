@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``$table_indexes``: hash indexes, deletion vectors and global indexes of a snapshot."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The table that users hold (``table.py``), with its operations grouped by subject."""
 
 from lakeformat.paimon.table.table import (

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The log of a stream's newest batch, so that each batch is published exactly once.
 
 A streaming reader records a finished batch after the commit. If it dies in between, it repeats the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Expiry of a table's snapshots, and the consumers that keep them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Removal of orphan files and missing files, and repair of hints."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Operations on whole partitions, statistics, file indexes and manifests."""
 
 from __future__ import annotations

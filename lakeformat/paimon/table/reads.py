@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reads of a table: rows of a snapshot, changes between two, a stream of changes."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tags, branches and rollback of a table."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Deletes and updates of single rows."""
 
 from __future__ import annotations

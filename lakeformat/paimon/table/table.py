@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The table that users hold: every method delegates to the package that does the work."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Maintenance of a table: health, compaction, rescaling."""
 
 from __future__ import annotations

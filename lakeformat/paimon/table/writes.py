@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes of a table: rows, prepared files, deleted partitions.
 
 A write of rows is repeated if keys changed buckets.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Automatic tags: one per period of commit time or watermark, or one for the newest snapshot."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Creates, replaces and renames tags."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Deletes tags with the files that only they needed."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Finds the automatic tags that are due, from commit times or watermarks alone."""
 
 from __future__ import annotations

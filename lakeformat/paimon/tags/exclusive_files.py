@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Removes files that only deleted tags or a deleted branch needed."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Deletes tags whose retention time has passed."""
 
 from __future__ import annotations

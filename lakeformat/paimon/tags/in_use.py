@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Finds out if a tag is in use: by branches that began at it, or by a rollback."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Periods of automatic tags: their start and their name."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Finds the snapshot for a new tag or branch, and checks that it is still protected."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``tag/tag-success-file/<tag>_SUCCESS``: the file that signals a tag to waiting programs."""
 
 from __future__ import annotations

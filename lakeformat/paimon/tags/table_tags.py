@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``table.tags``: lists, creates, replaces, renames and deletes the tags of a table."""
 
 from __future__ import annotations

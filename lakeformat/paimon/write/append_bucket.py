@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Buckets of an append table: write rows to files in the order they arrive."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Assigns rows to places: a place is a bucket of a partition, with a directory for new files."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Checks rows before they are written, for callers with their own row numbers."""
 
 from __future__ import annotations

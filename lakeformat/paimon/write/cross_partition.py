@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rows whose keys may already be in another partition; the merge engine decides about both rows.
 
 ``deduplicate`` deletes the row in the old partition and writes the new row to its own.

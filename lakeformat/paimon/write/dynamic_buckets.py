@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Assigns rows to dynamic buckets: a table gets as many buckets as its keys need."""
 
 from __future__ import annotations

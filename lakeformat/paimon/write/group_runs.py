@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Groups the rows of sorted runs by key, in bounded memory: one piece of each run at a time.
 
 The runs of a buffer are not merged yet: a key may have any number of rows. All rows of a key are

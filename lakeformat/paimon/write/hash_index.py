@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The hash index files of a snapshot by partition, and the new ones of a writer."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Converts input rows to the columns of the table without changing any value.
 
 A value that cannot be converted raises an error that names the column. Missing values become the

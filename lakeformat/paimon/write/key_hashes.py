@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The bucket of each key in one partition, found by the hash of the key.
 
 Keys with equal hashes share a bucket, which is harmless. A key is never removed, even if its row is

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Places of the keys of one write, for tables whose keys may change partitions."""
 
 from __future__ import annotations

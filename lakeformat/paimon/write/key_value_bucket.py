@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Buckets of a primary-key table: merge rows and write them to level-0 files."""
 
 from __future__ import annotations

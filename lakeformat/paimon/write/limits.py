@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Checks that values fit the type of their column, nested values included."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Casts between Arrow types that never change a value: rules for the types, and for floats."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Columns whose values a writer copies to files without looking at them.
 
 Such columns may be passed as numbers: texts as dictionary indices, decimals in 64 bits.

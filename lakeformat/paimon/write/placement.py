@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Placement of a writer's rows: at once by a function or an index, or after all rows arrived."""
 
 from __future__ import annotations

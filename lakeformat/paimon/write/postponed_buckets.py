@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Postponed buckets: rows are written unmerged, to files that batch reads skip.
 
 A compaction assigns their buckets later.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The buffer of rows that a writer holds in memory."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Row kinds: insert, update or delete, given by the caller or by a column of the table."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sequence numbers for the new rows of each bucket."""
 
 from __future__ import annotations

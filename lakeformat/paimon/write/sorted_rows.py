@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sorts rows of many buckets, bucket by bucket, by key and then by age."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Temporary files on the local disk for rows that do not fit into memory.
 
 They are removed when the write ends.

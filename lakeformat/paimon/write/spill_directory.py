@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A directory for temporary files, locked while its process runs.
 
 A killed process leaves its directory behind; the next process that spills removes directories

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The writer of every table: takes rows, writes durable files, returns commit messages."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes index files with the deletion vectors of one bucket."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Conditions bound to the columns of one table, to filter rows and to prune files.
 
 Comparisons follow SQL: a comparison with null is unknown, and ``AND``, ``OR`` and ``NOT`` use

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Values in conditions, converted exactly to the type of their column, or refused by name."""
 
 from __future__ import annotations

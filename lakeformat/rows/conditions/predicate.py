@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Conditions on rows for users: ``col("amount") > 10``, joined by ``&``, ``|``, ``~``.
 
 ``sql.py`` parses a SQL text to the same tree. ``filter.py`` checks names and values against the

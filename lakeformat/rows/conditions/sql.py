@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Parses conditions in SQL (the text after WHERE) to the same tree that ``col`` builds."""
 
 from __future__ import annotations

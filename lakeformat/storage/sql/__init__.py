@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A metastore in a SQL database: the tables of Java's JDBC catalog, and its lock."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Parses the ``uri`` of a metastore, in SQLAlchemy's or Java's form."""
 
 from __future__ import annotations

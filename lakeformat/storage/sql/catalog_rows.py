@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The rows of one catalog: its databases and tables, and their properties.
 
 ``catalog_key`` is a column of every row, so that several catalogs share one SQL database. Two

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A database that is used in short transactions, in the same way for SQLite and PostgreSQL."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Translates errors of a database into the library's own, without secrets."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A lock that is a row; Java's JDBC catalog and this library respect each other's rows.
 
 Java deletes a row that is older than its ``expire_time_seconds`` and inserts its own. It stores no

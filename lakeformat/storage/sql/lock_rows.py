@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The SQL statements of a lock, for SQLite and PostgreSQL, and the expiry of its row.
 
 Times are UTC by the database's clock; each statement sets the zone, as a connection pool may return

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The tables of the metastore, with the names, lengths and keys of Java's JDBC catalog."""
 
 from __future__ import annotations

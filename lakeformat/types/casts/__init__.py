@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Casts between column types, with the results that Java gives."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Finds the cast for a pair of types and applies it to a whole array."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Division that rounds down, for points in time before 1970."""
 
 from __future__ import annotations

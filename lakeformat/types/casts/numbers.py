@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Casts numbers to numbers as Java narrows them: integers wrap, floats stop at the limit."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Parses texts as values of other types, like Java; an unreadable text is an error, never a
 null."""
 

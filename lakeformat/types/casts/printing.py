@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Prints values as Java does."""
 
 from __future__ import annotations

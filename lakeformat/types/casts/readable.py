@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Raises for texts that cannot be parsed."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rules for changes of a column's type: which types may become which."""
 
 from __future__ import annotations

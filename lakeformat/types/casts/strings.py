@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Fits texts and bytes to another declared length."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Casts between dates, times, timestamps and numbers; local time zones are UTC."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Changelog rows of a compaction: of each changed key the row before, the row after, or both."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Compactions of engine ``first-row``: a key is in the changelog once, when it leaves level 0."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Producer ``full-compaction``: the difference between two compactions into the highest level."""
 
 from __future__ import annotations

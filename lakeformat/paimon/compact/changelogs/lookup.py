@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Compactions that look up the earlier row of a key: for producer ``lookup``, or to mark old
 rows.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The compactions that write a changelog, or need the earlier row of a key."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The rows of a unit whose keys are looked up: the rows to write, changelog rows and marks."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Write the rows of a partition, or of some of its buckets, with another number of buckets."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rewrite partitions with another number of buckets, each in one OVERWRITE.
 
 A partition is read merged and written with the new number, and the result replaces it. If another

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The report of a rescale, partition by partition."""
 
 from __future__ import annotations

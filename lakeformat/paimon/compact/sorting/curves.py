@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Positions of rows on a curve: columns as bytes that compare like values, and their Z-order.
 
 A column becomes 8 bytes, a text its first bytes. The sign bit is flipped so that negative numbers

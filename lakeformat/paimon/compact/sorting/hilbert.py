@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Positions of rows on a Hilbert curve: neighbours on it are neighbours in every column.
 
 The transposed form of John Skilling ("Programming the Hilbert curve", 2004), for all rows at a

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The order to sort rows by, and the sort key of a batch of them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sort the rows of many files in bounded memory: into ranges of keys first, then each range.
 
 Rows that fit into memory are sorted at once. If there are more, a sample of their keys gives the

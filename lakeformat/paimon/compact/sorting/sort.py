@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sort compaction: the rows of an append table in an order that lets queries skip files."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The file index of one data file: the possible rows of a value, column by column."""
 
 from __future__ import annotations

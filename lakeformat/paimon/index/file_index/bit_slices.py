@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Numbers of rows as one bitmap per bit: a comparison takes a few bitmap operations."""
 
 from __future__ import annotations

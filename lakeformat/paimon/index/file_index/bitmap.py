@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``bitmap``: for each value of a column, the rows that have it.
 
 Version 2 stores the values sorted in blocks, after a small list of the first value of each block;

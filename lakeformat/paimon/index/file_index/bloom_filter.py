@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``bloom-filter``: decides if a column may have a value.
 
 An int32 with the number of hash functions, then the bits: bit i is in byte i / 8, lowest first.

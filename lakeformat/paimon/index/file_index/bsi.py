@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``bsi``: numbers as one bitmap per bit, negative numbers apart. Deprecated, but in use."""
 
 from __future__ import annotations

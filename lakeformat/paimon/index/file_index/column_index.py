@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The interface of an index of one column, of any type."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The container of a file index: a head with the place of each column's index.
 
 It is a file ``<data file>.index`` beside the data file, or part of the manifest entry if it is

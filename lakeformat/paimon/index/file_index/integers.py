@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Columns and literals as the 64-bit integers that Paimon hashes, slices and stores for them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Java's modified UTF-8: ``DataOutput.writeUTF`` writes two bytes of length, then the text."""
 
 from __future__ import annotations

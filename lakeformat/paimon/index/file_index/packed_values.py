@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Many byte strings in one buffer, which are joined row by row without a Python loop."""
 
 from __future__ import annotations

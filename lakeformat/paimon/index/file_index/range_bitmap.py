@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``range-bitmap``: values coded in their order, and one bitmap per bit of the codes.
 
 The sorted values are a dictionary of chunks. The header of a chunk holds its first value; its other

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rows that an index names: each must exist in its data file."""
 
 from __future__ import annotations

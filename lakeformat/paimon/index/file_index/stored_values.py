@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Values as ``bitmap`` and ``range-bitmap`` store them, and keys that sort as the values do.
 
 A key is an int, or bytes for text. Floats sort as in Java: -0.0 before 0.0 and NaN last; a

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The dictionary inside a range bitmap: sorted values with their codes, in chunks."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``rbm32``: the union of Roaring bitmaps in their portable form."""
 
 from __future__ import annotations

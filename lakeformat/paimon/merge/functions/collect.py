@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``collect``: arrays one after the other, or the set of their elements."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Elements of lists and maps as flat columns, and values of any type as whole numbers."""
 
 from __future__ import annotations

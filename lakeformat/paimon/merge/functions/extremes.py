@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``max`` and ``min``, and on booleans ``bool_or`` and ``bool_and``, which are the same."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """State of functions that join values, such as collections, instead of choosing one of them.
 
 Adds are only noted. All noted values are joined at once before any other operation, or at the end.

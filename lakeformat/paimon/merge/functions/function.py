@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The interfaces of an aggregate function and of the running state of one column."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Option ``ignore-retract``: deletes and update-befores leave the state of a function unchanged."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``listagg``: texts joined by a delimiter, blank ones left out."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``rbm64``: the union of 64-bit Roaring bitmaps in the format of Java's library.
 
 This is not the portable format. It is a radix tree over the high 48 bits of the numbers. Each leaf

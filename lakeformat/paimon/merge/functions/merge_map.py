@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``merge_map``: the union of maps, the newest value of each of their keys."""
 
 from __future__ import annotations

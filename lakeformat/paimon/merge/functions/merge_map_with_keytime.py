@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``merge_map_with_keytime``: the union of maps, with the newest value of each key."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Nested tables, which are arrays of rows: their elements and nested keys."""
 
 from __future__ import annotations

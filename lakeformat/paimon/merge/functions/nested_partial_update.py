@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``nested_partial_update``: a nested table whose elements are updated member by member."""
 
 from __future__ import annotations

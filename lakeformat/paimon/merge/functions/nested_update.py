@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``nested_update``: a nested table whose elements are added, or replaced by their key."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Running sums and products: numbers, each with a mark for null."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Numbers of a column in numpy: the arithmetic of each type, and conversion to Arrow."""
 
 from __future__ import annotations

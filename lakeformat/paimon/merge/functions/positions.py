@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The functions whose result is one of the values: last, first, largest, smallest, key.
 
 Their state is the position of that value in the column; values are taken once, at the end.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Finds the aggregate function for a name and the options of a column."""
 
 from __future__ import annotations

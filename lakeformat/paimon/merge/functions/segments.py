@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Values gathered by key, the first step of every reduction."""
 
 from __future__ import annotations

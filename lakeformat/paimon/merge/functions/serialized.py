@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Functions on objects that are stored as bytes and decoded by a library."""
 
 from __future__ import annotations

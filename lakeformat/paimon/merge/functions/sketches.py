@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``hll_sketch`` and ``theta_sketch``: unions of Apache DataSketches, by their own library."""
 
 from __future__ import annotations

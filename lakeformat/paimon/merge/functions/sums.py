@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``sum`` and its retract."""
 
 from __future__ import annotations

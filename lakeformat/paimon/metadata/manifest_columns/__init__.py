@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Manifests as columns: decoded, encoded and merged without a Python object per entry."""
 
 from __future__ import annotations

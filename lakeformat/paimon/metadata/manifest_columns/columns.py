@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Columns of manifests: numbers, byte strings that are not copied, and lists of both."""
 
 from __future__ import annotations

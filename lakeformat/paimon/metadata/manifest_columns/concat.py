@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Concatenates the columns of several manifests."""
 
 from __future__ import annotations

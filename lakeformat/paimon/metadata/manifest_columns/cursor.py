@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reads the same field of many Avro records at once, field after field.
 
 A cursor holds one place per record. A place may be wrong, because it is only a guess where a record

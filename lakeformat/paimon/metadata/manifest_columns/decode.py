@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Decodes manifests column by column: the same field of thousands of records in one step.
 
 The start of a record is known only after the record before it has been read. So every place that

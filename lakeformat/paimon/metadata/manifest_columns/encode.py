@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Encodes manifests column by column; the bytes equal those of a record-by-record encoder."""
 
 from __future__ import annotations

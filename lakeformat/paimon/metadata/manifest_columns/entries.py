@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Manifest entries as columns for planning, and as Python objects on request."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Cancels each ADD that a DELETE names, for all entries of a snapshot at once."""
 
 from __future__ import annotations

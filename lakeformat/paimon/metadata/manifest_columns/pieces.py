@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Parts of records before they are joined: small numbers in words, and byte strings."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reads manifests of any writer into columns."""
 
 from __future__ import annotations

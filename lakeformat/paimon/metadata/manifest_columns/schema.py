@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The Avro schema of manifests and the columns its fields become."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The fields of a manifest in record order, read from an Avro schema."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Options that this version does not carry out, and the operations that some of them forbid."""
 
 from lakeformat.paimon.options.foreign.declaration import ForeignClass, ForeignOption, Trait

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The declaration of an option of other engines."""
 
 from __future__ import annotations

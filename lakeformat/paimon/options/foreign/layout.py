@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Options that shape files and not rows: ignored here, and named by ``health``."""
 
 from __future__ import annotations

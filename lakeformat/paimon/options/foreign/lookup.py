@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Finds the declaration of an option that this version does not carry out."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Options that decide about rows or promise something: some operations are refused for them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Options that concern the jobs of other engines alone: kept and ignored.
 
 None of them decides which rows a table has, or which bytes hold them.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Changes of a table between two snapshots."""
 
 from __future__ import annotations

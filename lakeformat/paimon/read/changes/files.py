@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The files with the changes of one commit: new level-0 files, or changelog files."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The changes of an overwrite, bucket by bucket: removed rows first, then added rows."""
 
 from __future__ import annotations

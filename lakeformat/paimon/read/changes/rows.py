@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rows of changes: the column ``rowkind`` before the columns of the table."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The files that one snapshot added and deleted per partition, read from its own manifests."""
 
 from __future__ import annotations

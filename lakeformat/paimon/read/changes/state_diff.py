@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The difference of two states of a primary-key table, key by key.
 
 Both states of a bucket are read side by side in key order. Memory holds a few batches of each

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """All rows of a snapshot, each with its row kind."""
 
 from __future__ import annotations

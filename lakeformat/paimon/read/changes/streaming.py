@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A stream of changes: its start position, the snapshots after it, and the reader's progress.
 
 Nothing here waits: the reader decides when to poll again. Progress is stored only when the reader

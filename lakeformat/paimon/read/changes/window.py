@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The window of snapshots whose changes are read, and the source of the changes."""
 
 from __future__ import annotations

@@ -1,1 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pruning: skips what cannot hold rows that meet the conditions of a scan."""

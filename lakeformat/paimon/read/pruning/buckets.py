@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pruning of buckets, and of single files in the buckets of primary-key tables.
 
 The value of a non-key column is only known after rows of one key are merged. So bounds of such

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pruning of manifests and of their entries by conditions and buckets."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pruning by file indexes: skips files whose index shows that no row meets the conditions.
 
 Only files that statistics keep are tested. An index covers rows as stored, so on tables that merge

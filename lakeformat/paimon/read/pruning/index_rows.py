@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The rows of one file that may meet conditions, by its indexes."""
 
 from __future__ import annotations

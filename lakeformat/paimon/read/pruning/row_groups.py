@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pruning of Parquet row groups by the conditions of a scan."""
 
 from __future__ import annotations
