@@ -42,9 +42,9 @@ def abort_messages(handle: TableHandle, messages: Sequence[CommitMessage]) -> li
 
 
 def _require_some(handle: TableHandle, messages: Sequence[CommitMessage]) -> None:
-    """Raise if no file exists: the messages belong to another table.
+    """Raise if no file exists: the messages probably belong to another table.
 
-    Only some are missing after an interrupted abort.
+    After an interrupted abort only some files are missing.
     """
     paths = list(written_paths(handle, messages))
     there = are_there(paths)

@@ -22,8 +22,8 @@ def is_built_on(
     """Return True or False if manifests or file times decide it, else None.
 
     The later snapshot is built on ``snapshot`` if it names a manifest that ``snapshot`` wrote, or
-    if all files that ``snapshot`` added are still live. It is not if it directly follows and has
-    none of these files.
+    if all files that ``snapshot`` added are still live. It is not built on
+    ``snapshot`` if it has the next number and none of these files.
     """
     answer = _decided_by_manifests(handle, later, snapshot, changes)
     if answer is None and _is_older(handle, later, snapshot.id):

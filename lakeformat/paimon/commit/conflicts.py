@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks file by file that a commit still fits the snapshot it builds on.
 
-The rules are Paimon's. A violation raises ``CommitConflictError``, which names both sides. A retry
-cannot help, because the files the commit wants to change have changed.
+The rules are Paimon's. A violation raises ``CommitConflictError``, which names both sides. The
+same commit cannot succeed later, because files that it changes have changed: plan it again.
 """
 
 from __future__ import annotations

@@ -70,8 +70,9 @@ def require_nobody_wrote(
             other = f"an expired snapshot after {base}" if found is None else named(found)
             raise BucketsChangedError(
                 f"{who} conflicts with {other}: keys may have moved to other partitions since the "
-                "rows were written, so a key could end up in two. Nothing was published; write "
-                "the rows again. If this happens often, let only one job write to the table"
+                "rows were written, so a key could end up in two partitions. Nothing was "
+                "published; write the rows again. If this happens often, let only one job write to "
+                "the table"
             )
 
 

@@ -97,7 +97,7 @@ class EarlierCommits:
     def _undecidable(self, expired: int) -> CommitUndecidableError:
         return CommitUndecidableError(
             f"{self.commit} is not in the snapshots of {self._handle.uri}, but snapshot {expired} "
-            "and older ones have expired since its first attempt, which may be among them. "
+            "and older ones have expired since its first attempt: its snapshot may be one of them. "
             "Nothing was published now. Check if its rows are in the table; if they are missing, "
             "commit with another user. Keep snapshots longer than retries take "
             "('snapshot.time-retained')"

@@ -65,9 +65,7 @@ class _Marks:
         marked = {each.data_file_name for entry in self.added for each in entry.ranges or ()}
         missing = sorted(marked - set(left.file_name.texts())) if marked else []
         if missing:
-            why = (
-                f"marks rows of {', '.join(missing)} as deleted, which is not in the table any more"
-            )
+            why = f"deletes rows of files that are not in the table any more: {', '.join(missing)}"
             return VectorConflict(why, tuple(missing), is_about_index=False)
         return self._unread_vectors() or self._unread_marks(changes)
 

@@ -98,8 +98,8 @@ class Groups:
         if report.replayed:
             return self._conflict(
                 CommitConflictError(
-                    f"another try of this compaction has published snapshot {report.snapshot_id} "
-                    f"of {self.handle.uri} in its place; the rest is planned again"
+                    "another try of this compaction has published this work as snapshot "
+                    f"{report.snapshot_id} of {self.handle.uri}; the rest is planned again"
                 )
             )
         if identity is not None:

@@ -82,7 +82,7 @@ class CompactReport(Report):
     groups: int
     """The number of commits that were tried."""
     groups_refused: int
-    """The number of commits that conflicted with another commit of the same files."""
+    """The number of commits that conflicted with a commit that changed the same files."""
     plan_millis: int
     run_millis: int
     """The time of all units together, although several run at a time."""

@@ -151,7 +151,7 @@ def _publish(handle: TableHandle, head: Snapshot, live: ManifestColumns) -> int:
     if outcome is PublishOutcome.UNKNOWN:
         raise CommitOutcomeUnknownError(
             f"the storage gave no answer when snapshot {snapshot.id} of {handle.uri} was published "
-            "without the missing manifests: check if it exists before you try again"
+            "without the missing manifests: check if this snapshot exists before you try again"
         )
     if outcome is PublishOutcome.LOST:
         files.delete_all()

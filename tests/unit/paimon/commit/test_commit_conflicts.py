@@ -232,7 +232,7 @@ class TestDeletionVectors:
         orders = paper_table()
         commit(orders, message(orders, A, B))
         commit(orders, compaction(orders, [A, B], [file("x")]))
-        with pytest.raises(lake.CommitConflictError, match="marks rows of a as deleted"):
+        with pytest.raises(lake.CommitConflictError, match="are not in the table any more: a"):
             commit(orders, self.marked(orders, "v1", "a"))
 
 
