@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+import os
+import shutil
 
 import pyarrow as pa
 import pytest
@@ -15,7 +17,9 @@ from tests.spark.standalone import environment, standalone_cluster
 
 
 @pytest.fixture
-def task(tmp_path, monkeypatch):
+def task(tmp_path, monkeypatch, quick_java):
+    if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
+        pytest.skip("needs Java 17 or 21 in JAVA_HOME or on the PATH; bin/test installs one")
     (tmp_path / "tmp").mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "tmp"))
     monkeypatch.setattr(deferral, "triggerer_is_here", lambda: True)
