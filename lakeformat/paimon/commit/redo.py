@@ -52,12 +52,19 @@ class Redo:
         return replace(self.new, table=ManifestColumns.concat([gone, self.new.table]))
 
     def _find(self, head: Snapshot | None) -> tuple[Snapshot | None, list[Snapshot]]:
-        """Return the newest earlier commit, None if a rollback removed it; and later snapshots."""
+        """Return the newest earlier commit, None if a rollback removed it; and later snapshots.
+
+        After a rollback, an attempt that published late may have a lower number.
+        """
         later: list[Snapshot] = []
         assert self.commit.replaces is not None
-        for snapshot in newest_first(self.handle, head, self.commit.replaces - 1) if head else ():
-            if snapshot is None:
+        number = head.id if head else 0
+        for snapshot in newest_first(self.handle, head, 0) if head else ():
+            if snapshot is None and number >= self.commit.replaces:
                 raise self._refused("this snapshot, or a later one, has expired")
+            if snapshot is None:
+                break
+            number = snapshot.id - 1
             if self._is_earlier(snapshot):
                 return snapshot, later
             later.append(snapshot)

@@ -126,6 +126,16 @@ def test_an_attempt_that_published_after_a_rollback_is_replaced_too(events):
     assert found(events) == [(0, "a"), (1, "b"), (7, "a")]
 
 
+def test_a_late_attempt_below_the_snapshot_that_was_rolled_back_is_replaced_too(events):
+    for number in range(4):
+        events.write(rows(10 + number))
+    events.write(rows(1, 2), commit=FIRST)
+    events.rollback(snapshot=3, as_latest=False)
+    assert events.write(rows(1, 2), commit=FIRST).snapshot_id == 4
+    events.write(rows(1, note="b"), commit=lake.CommitId("run", 2, replaces=5))
+    assert found(events) == [(1, "b"), (10, "a"), (11, "a"), (12, "a")]
+
+
 def test_compacted_rows_are_not_taken_out_and_the_command_is_named(events):
     for number in (1, 2):
         events.write(rows(number), commit=lake.CommitId(f"run-{number}", 1))
