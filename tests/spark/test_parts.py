@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 import lakeformat as lake
-from spark_jobs.frames import split_rows
+from spark_jobs.frames import split_rows, worker
 from spark_jobs.frames.parts import pack, pack_in_order
 from spark_jobs.frames.pieces import PieceWriter
 from spark_jobs.frames.worker import prepare_worker
@@ -251,6 +251,7 @@ def test_a_prepared_worker_still_imports_from_archives_it_no_longer_looks_into(
     first = importlib.import_module("shipped_first")
     assert str(archive) in sys.path_importer_cache
     pool = pa.default_memory_pool()
+    worker._prepare_once.cache_clear()  # this process may have been a worker of an earlier test
 
     try:
         prepare_worker()
