@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Partition specs: the transforms of columns that give each file its partition."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from lakeformat.iceberg.type_json import require_int, require_list
+
+__all__ = ["PartitionField", "PartitionSpec", "source_ids_of", "spec_from_json"]
+
+FIRST_FIELD_ID = 1000
+"""The id of the first partition field, also where version 1 writes no ids."""
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionField:
+    """One value of a partition: a transform of a column."""
+
+    source_ids: tuple[int, ...]
+    """The columns; more than one only with a transform of several arguments."""
+    field_id: int
+    name: str
+    transform: str
+    """The transform as the metadata writes it: ``identity``, ``bucket[16]``, ``day``."""
+
+    @property
+    def source_id(self) -> int:
+        """The column of a transform with one argument."""
+        return self.source_ids[0]
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionSpec:
+    """The fields of a partition; without fields the table is not partitioned."""
+
+    spec_id: int
+    fields: tuple[PartitionField, ...] = ()
+
+
+def spec_from_json(written: Mapping[str, Any]) -> PartitionSpec:
+    """Return a spec that table metadata has as JSON."""
+    spec_id = require_int(written, "spec-id")
+    fields = require_list(written, "fields")
+    return PartitionSpec(
+        spec_id, tuple(_field(each, FIRST_FIELD_ID + place) for place, each in enumerate(fields))
+    )
+
+
+def source_ids_of(written: Mapping[str, Any]) -> tuple[int, ...]:
+    """Return the columns of a partition or sort field: one, or several since version 3."""
+    if "source-ids" not in written:
+        return (require_int(written, "source-id"),)
+    ids = written["source-ids"]
+    if not isinstance(ids, list) or not ids or not all(type(each) is int for each in ids):
+        raise ValueError(f"source-ids is {ids!r}, not a list of ids")
+    return tuple(ids)
+
+
+def _field(written: Mapping[str, Any], without_id: int) -> PartitionField:
+    return PartitionField(
+        source_ids_of(written),
+        require_int(written, "field-id") if "field-id" in written else without_id,
+        str(written["name"]),
+        str(written["transform"]),
+    )

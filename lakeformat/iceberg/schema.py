@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One version of a table's schema: its columns, found by id or by name."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import pyarrow as pa
+
+from lakeformat.iceberg.arrow_types import to_arrow_field
+from lakeformat.iceberg.type_json import require_int, struct_from_json
+from lakeformat.iceberg.types import Field, StructType, Type, inner_fields
+
+__all__ = ["Schema", "schema_from_json"]
+
+
+@dataclass(frozen=True)
+class Schema:
+    """The columns of a table under one schema id."""
+
+    schema_id: int
+    fields: tuple[Field, ...]
+    identifier_field_ids: tuple[int, ...] = ()
+
+    @property
+    def column_names(self) -> list[str]:
+        """The names of the columns, in order."""
+        return [field.name for field in self.fields]
+
+    @property
+    def struct(self) -> StructType:
+        """The columns as one struct."""
+        return StructType(self.fields)
+
+    def field(self, field_id: int) -> Field | None:
+        """Return the column or nested field with an id; None if the schema has none."""
+        found = self._by_id.get(field_id)
+        return None if found is None else found[1]
+
+    def name_of(self, field_id: int) -> str | None:
+        """Return the dotted name of a field, such as ``tags.element``; None without such an id."""
+        found = self._by_id.get(field_id)
+        return None if found is None else found[0]
+
+    def named(self, name: str) -> Field | None:
+        """Return the field with a dotted name, such as ``address.city`` or ``tags.element``."""
+        return self._by_name.get(name)
+
+    def arrow_schema(self) -> pa.Schema:
+        """Return the Arrow schema of the table's rows."""
+        return pa.schema([to_arrow_field(field) for field in self.fields])
+
+    @cached_property
+    def _by_id(self) -> dict[int, tuple[str, Field]]:
+        return {field.id: (name, field) for name, field in _named_fields(self.struct)}
+
+    @cached_property
+    def _by_name(self) -> dict[str, Field]:
+        return dict(_named_fields(self.struct))
+
+
+def schema_from_json(written: Mapping[str, Any]) -> Schema:
+    """Return the schema that table metadata has as JSON; version 1 may leave its id out."""
+    fields = struct_from_json(written).fields
+    schema_id = require_int(written, "schema-id") if "schema-id" in written else 0
+    ids = [field.id for _, field in _named_fields(StructType(fields))]
+    if repeated := sorted(each for each, times in Counter(ids).items() if times > 1):
+        raise ValueError(f"schema {schema_id} gives the field ids {repeated} more than once")
+    return Schema(schema_id, fields, tuple(written.get("identifier-field-ids") or ()))
+
+
+def _named_fields(kind: Type, prefix: str = "") -> Iterator[tuple[str, Field]]:
+    """Return every field inside a type with its dotted name, from the outside in."""
+    for field in inner_fields(kind):
+        name = f"{prefix}{field.name}"
+        yield name, field
+        yield from _named_fields(field.type, f"{name}.")

@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sort orders: the order of rows that writers keep inside a file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from lakeformat.iceberg.partition_spec import source_ids_of
+from lakeformat.iceberg.type_json import require_int, require_list
+
+__all__ = ["SortField", "SortOrder", "order_from_json"]
+
+
+@dataclass(frozen=True, slots=True)
+class SortField:
+    """One key of a sort order: a transform of a column, a direction, and the place of nulls."""
+
+    source_ids: tuple[int, ...]
+    transform: str
+    direction: str
+    """``asc`` or ``desc``."""
+    null_order: str
+    """``nulls-first`` or ``nulls-last``."""
+
+
+@dataclass(frozen=True, slots=True)
+class SortOrder:
+    """The keys of a sort order; order 0 has none."""
+
+    order_id: int
+    fields: tuple[SortField, ...] = ()
+
+
+def order_from_json(written: Mapping[str, Any]) -> SortOrder:
+    """Return a sort order that table metadata has as JSON."""
+    return SortOrder(
+        require_int(written, "order-id"),
+        tuple(_field(each) for each in require_list(written, "fields")),
+    )
+
+
+def _field(written: Mapping[str, Any]) -> SortField:
+    direction, nulls = written["direction"], written["null-order"]
+    if direction not in ("asc", "desc") or nulls not in ("nulls-first", "nulls-last"):
+        raise ValueError(f"a sort field has direction {direction!r} and null-order {nulls!r}")
+    return SortField(source_ids_of(written), str(written["transform"]), direction, nulls)
