@@ -6,11 +6,14 @@
 
 from __future__ import annotations
 
+import re
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import packages
 from pip_install import split_lock
+from trouble import SetupError
 
 _NAME = "airflow-"
 
@@ -28,6 +31,26 @@ def environments(root: Path) -> dict[str, packages.Environment]:
         )
         for lock in sorted((root / "requirements").glob(f"{_NAME}*.txt"))
     }
+
+
+def choose(root: Path, versions: Sequence[str]) -> dict[str, packages.Environment | None]:
+    """Return the environments of some versions of Airflow, or of all.
+
+    The tested version comes first. It has None, because its environment runs this module.
+    """
+    every = {tested_version(root): None, **environments(root)}
+    for version in versions:
+        if version not in every:
+            known = ", ".join(sorted(every))
+            raise SetupError(f"Airflow {version} has no environment for tests: choose from {known}")
+    return {version: every[version] for version in versions or every}
+
+
+def tested_version(root: Path) -> str:
+    """Return the version of Airflow in the project's own environment, such as 3.3."""
+    lock = (root / "requirements/tested.txt").read_text(encoding="utf-8")
+    [pin] = re.findall(r"^apache-airflow==(\d+\.\d+)", lock, flags=re.MULTILINE)
+    return pin
 
 
 def main(every: str, tested: str) -> None:

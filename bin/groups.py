@@ -22,6 +22,7 @@ Exhaustive tests run a sample that a new seed picks each time. The summary print
 SEED=7 bin/test repeats the sample of seed 7. bin/test --all runs everything.
 
 Words after -- go to pytest:  bin/test unit -- -k snapshot -x
+One version of Airflow:       bin/test compat --airflow 3.1
 Exit code: 0 all passed, 1 something failed, 2 this machine cannot run it (see the last line)."""
 
 
@@ -115,6 +116,8 @@ class Request:
     """The groups that a run of all groups leaves out."""
     is_whole: bool = False
     """True if the tests run everything instead of a sample."""
+    airflow: tuple[str, ...] = ()
+    """The versions of Airflow for the group compat; empty for all of them."""
 
     def targets(self, group: Group) -> list[str]:
         """Return the arguments of pytest for one group."""
@@ -128,15 +131,20 @@ def parse_request(arguments: Sequence[str]) -> Request:
     """Read the command line; for help or a usage error, print it and exit."""
     words = list(arguments)
     cut = words.index("--") if "--" in words else len(words)
-    given = make_parser().parse_args(words[:cut])
+    parser = make_parser()
+    given = parser.parse_args(words[:cut])
     wanted = given.group
+    if given.airflow and COMPAT.name not in wanted:
+        parser.error(f"--airflow chooses versions for the group {COMPAT.name}: name it, too")
     rest = words[cut + 1 :]
     options = tuple(word for word in rest if not word.startswith("tests/"))
     tests = tuple(word for word in rest if word.startswith("tests/"))
     left_out = () if wanted or tests else tuple(group for group in GROUPS if group.opt_in)
     groups = (g for g in GROUPS if g.name in wanted or not (wanted or g.tests_of))
     chosen = tuple(group for group in groups if group not in left_out)
-    request = Request(chosen, options, tests, left_out, is_whole=given.all)
+    request = Request(
+        chosen, options, tests, left_out, is_whole=given.all, airflow=tuple(given.airflow)
+    )
     if not tests:
         return request
     return replace(request, groups=tuple(g for g in request.groups if request.targets(g)))
@@ -146,7 +154,7 @@ def make_parser() -> argparse.ArgumentParser:
     """Return the parser of the arguments before --."""
     parser = argparse.ArgumentParser(
         prog="bin/test",
-        usage="bin/test [--all] [group ...] [-- pytest options]",
+        usage="bin/test [--all] [group ...] [--airflow VERSION ...] [-- pytest options]",
         description=DESCRIPTION.format(
             groups="\n".join(describe(group) for group in GROUPS if not group.opt_in),
             opt_in="\n".join(describe(group) for group in GROUPS if group.opt_in),
@@ -156,6 +164,7 @@ def make_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("group", nargs="*", type=group_name, help=argparse.SUPPRESS)
     parser.add_argument("--all", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--airflow", action="append", default=[], help=argparse.SUPPRESS)
     parser.add_argument("-h", "--help", action="help", help=argparse.SUPPRESS)
     return parser
 

@@ -179,24 +179,22 @@ def run_tests(
         processes = min(4, (os.cpu_count() or 1) + group.waits)
         command += ["-n", str(processes), "--dist", "worksteal"]
     command += [*request.options, *request.targets(group)]
-    code, seconds = stream(other.name if other else group.name, command, environ_of(other))
+    code, seconds = stream(group.name, command, environ_of(other))
     return read_junit(report, name=group.name, seconds=seconds, exit_code=code)
 
 
 def run_compat(request: Request, folder: Path, results: list[StepResult]) -> None:
     """Run the tests once for each version of Airflow; skip a version that cannot be installed."""
-    ours = run_tests(COMPAT, request, folder / "compat.xml")
-    results.append(replace(ours, name="tested Airflow"))
-    for version, other in compat.environments(ROOT).items():
-        name = f"Airflow {version}"
+    for version, other in compat.choose(ROOT, request.airflow).items():
+        group = replace(COMPAT, name=f"{COMPAT.name} --airflow {version}")
         try:
-            packages.prepare(other, os.environ)
+            if other:
+                packages.prepare(other, os.environ)
         except SetupError as error:
-            reason = f"{name} is not installed: {error}"
-            results.append(StepResult(name, 0.0, passed=0, failed=0, skip_reasons=(reason,)))
+            reason = f"Airflow {version} is not installed: {error}"
+            results.append(StepResult(group.name, 0.0, 0, 0, skip_reasons=(reason,)))
             continue
-        report = folder / f"compat-{version}.xml"
-        results.append(replace(run_tests(COMPAT, request, report, other), name=name))
+        results.append(run_tests(group, request, folder / f"compat-{version}.xml", other))
 
 
 def environ_of(other: packages.Environment | None) -> dict[str, str]:

@@ -80,43 +80,75 @@ def test_every_folder_of_tests_is_a_group_of_the_command(bin_modules):
 
 
 @pytest.fixture
-def compat_runs(bin_modules, monkeypatch, tmp_path):
-    """Run the group compat with commands that only record their Python."""
+def run_compat(bin_modules, monkeypatch, tmp_path):
+    """Return a function that runs the group compat with commands that only record their Python."""
     command = bin_modules["test"]
-    ran = []
-
-    def stream(name, words, environ=None):
-        ran.append((name, words[0]))
-        return 5, 0.0
 
     def prepare(environment, environ):
         if environment.name == ".venv-airflow-3.2":
             raise bin_modules["trouble"].SetupError("no network")
 
-    monkeypatch.setattr(command, "stream", stream)
     monkeypatch.setattr(bin_modules["packages"], "prepare", prepare)
-    results = []
-    command.run_compat(bin_modules["groups"].parse_request(["compat"]), tmp_path, results)
-    return ran, results
+
+    def run(*arguments):
+        ran, results = [], []
+
+        def stream(name, words, environ=None):
+            ran.append((name, words[0].removeprefix(f"{ROOT}/")))
+            return 1, 0.0
+
+        monkeypatch.setattr(command, "stream", stream)
+        request = bin_modules["groups"].parse_request(["compat", *arguments])
+        command.run_compat(request, tmp_path, results)
+        return ran, results
+
+    return run
 
 
-def test_compat_runs_the_airflow_tests_with_each_version(compat_runs):
-    ran, results = compat_runs
+def test_compat_runs_the_airflow_tests_with_each_version(run_compat):
+    ran, results = run_compat()
 
-    assert [name for name, _ in ran] == ["compat", ".venv-airflow-3.1", ".venv-airflow-3.4"]
-    assert ran[1][1].endswith("/.venv-airflow-3.1/bin/python")
-    assert [result.name for result in results] == [
-        "tested Airflow",
-        "Airflow 3.1",
-        "Airflow 3.2",
-        "Airflow 3.4",
+    assert ran == [
+        ("compat --airflow 3.3", sys.executable.removeprefix(f"{ROOT}/")),
+        ("compat --airflow 3.1", ".venv-airflow-3.1/bin/python"),
+        ("compat --airflow 3.4", ".venv-airflow-3.4/bin/python"),
     ]
+    assert [result.name for result in results] == [
+        "compat --airflow 3.3",
+        "compat --airflow 3.1",
+        "compat --airflow 3.2",
+        "compat --airflow 3.4",
+    ]
+    assert results[1].rerun == "bin/test compat --airflow 3.1"
 
 
-def test_compat_says_why_a_version_was_skipped(compat_runs):
-    [skipped] = [result for result in compat_runs[1] if result.skip_reasons]
+def test_compat_says_why_a_version_was_skipped(run_compat):
+    [skipped] = [result for result in run_compat()[1] if result.skip_reasons]
 
     assert skipped.skip_reasons == ("Airflow 3.2 is not installed: no network",)
+
+
+def test_compat_runs_only_the_versions_that_are_named(run_compat):
+    ran, results = run_compat("--airflow", "3.4", "--airflow", "3.3")
+
+    assert [name for name, _ in ran] == ["compat --airflow 3.4", "compat --airflow 3.3"]
+    assert len(results) == 2
+
+
+def test_compat_lists_its_versions_if_it_does_not_know_one(bin_modules, run_compat):
+    with pytest.raises(
+        bin_modules["trouble"].SetupError, match=r"choose from 3\.1, 3\.2, 3\.3, 3\.4$"
+    ):
+        run_compat("--airflow", "2.10")
+
+
+def test_a_version_of_airflow_needs_the_group_compat(bin_modules, capsys):
+    with pytest.raises(SystemExit):
+        bin_modules["groups"].parse_request(["airflow", "--airflow", "3.1"])
+
+    assert (
+        "--airflow chooses versions for the group compat: name it, too" in capsys.readouterr().err
+    )
 
 
 def test_compat_runs_only_when_it_is_named(bin_modules):
