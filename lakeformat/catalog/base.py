@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The base of all catalogs; each subclass keeps its databases and tables in another way."""
+"""The base of all catalogs; each subclass keeps its list of databases and tables in its own way."""
 
 from __future__ import annotations
 
@@ -148,8 +148,7 @@ class Catalog(ABC):
     ) -> Table:
         """Create a table ``database.table``; with ``exist_ok`` return an existing one unchanged.
 
-        Columns of the primary key become NOT NULL. Every table can be read; rows can be written to
-        append tables, and to tables with a primary key and a number of buckets.
+        Columns of the primary key become NOT NULL. ``docs/reference/options.md`` lists the options.
         """
         parsed = parse_plain_name(name)
         self._require_database(parsed.database)
@@ -322,7 +321,7 @@ class Catalog(ABC):
         return ""
 
     def _require_droppable(self, name: TableName) -> None:
-        """Accept also a table without files, and files that are not a table any more."""
+        """Raise unless the name has a table, also one without files, or files of a former table."""
         self._require_database(name.database)
         if self._is_listed(name) or not has_leftovers(
             self._storage_of(name.database), self._layout(name)

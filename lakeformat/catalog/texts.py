@@ -48,6 +48,8 @@ def _require_text(what: str, text: object) -> None:
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise InvalidRequestError(f"{what} holds half of a surrogate pair: {text!r}") from None
+        raise InvalidRequestError(
+            f"{what} holds half of a surrogate pair, which is not valid text: {text!r}. Correct it"
+        ) from None
     if "\0" in text:
-        raise InvalidRequestError(f"{what} holds a null character: {text!r}")
+        raise InvalidRequestError(f"{what} holds a null character: {text!r}. Remove it")

@@ -46,8 +46,8 @@ def open_storage(
         os.fsencode(address)
     except UnicodeEncodeError:
         raise InvalidRequestError(
-            f"{address!r} is not an address: it contains half of a surrogate pair, which no text "
-            "has. Type it again."
+            f"{address!r} is not an address: it contains half of a surrogate pair, which is not "
+            "valid text. Type it again."
         ) from None
     match = SCHEME.match(address)
     scheme = "file" if match is None else match[1].lower()

@@ -55,9 +55,7 @@ class FileInfo:
     """One entry of a directory listing."""
 
     path: str
-    """The name of the entry: ``path`` of ``list``, a slash and this name are the path of the
-    entry.
-    """
+    """The path of the entry: the path of the listed directory, a slash and ``name``."""
     name: str
     is_directory: bool
     size: int
@@ -65,7 +63,7 @@ class FileInfo:
     modified_millis: int
     """Last change in epoch milliseconds; 0 if unknown (directories of object stores)."""
     etag: str | None = None
-    """The mark that an object store gives to the content of a file; None if it has none."""
+    """The ETag of a file in an object store; None for directories and on other storages."""
 
 
 class Storage(Protocol):
@@ -108,7 +106,7 @@ class Storage(Protocol):
         """Publish ``content`` as ``path``: whole, durable, and only if nothing is there.
 
         Returns False, and changes nothing, if the path is taken. Any number of processes may race:
-        exactly one gets True. After ``UnavailableError`` the outcome is open, unless
+        exactly one gets True. After ``UnavailableError`` the outcome is unknown, unless
         ``nothing_was_written`` is set: the caller reads the path back before it decides. A crash
         may leave a ``temporary_sibling``.
 

@@ -30,7 +30,10 @@ def empty_remover(storage: Storage) -> RemovesEmptyDirectories | None:
 
 
 def remove_empty_directory(storage: Storage, path: str) -> bool:
-    """Delete a directory if it is empty; in two steps, a file written in between is lost."""
+    """Delete a directory if it is empty; return False if it is not.
+
+    Some storages need two steps for this: a file that is written between them is lost.
+    """
     in_one_step = empty_remover(storage)
     if in_one_step is not None:
         return in_one_step.remove_empty_directory(path)

@@ -36,7 +36,7 @@ class LockedCreation:
 
     ``key`` is the name of the lock: the table's full name. If the storage can decide a race by
     itself, the lock only saves work of writers that would lose the race, and no commit depends on
-    it. Code that holds the lock already calls ``inner.create``, because locks are not re-entrant.
+    it. Code that already holds the lock calls ``inner.create``, because locks are not re-entrant.
     """
 
     def __init__(self, inner: Storage, lock: Lock, key: str) -> None:

@@ -173,8 +173,9 @@ def _s3_settings(
 
 
 def _static_credentials(values: dict[str, object]) -> Callable[[], dict[str, object]] | None:
-    """Return both parts of the S3 key of the options: the client would add a token of the
-    environment to one part.
+    """Return the S3 key of the options, complete; None if the options give none.
+
+    The client would combine a part of a key with values of the environment.
     """
     names = ("access_key_id", "secret_access_key", "session_token")
     key, secret, token = (values.pop(name, None) for name in names)

@@ -21,7 +21,7 @@ Columns: TypeAlias = str | Sequence[str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checks:
-    """Promises that the rows of a table must keep.
+    """Requirements on the rows of a table.
 
     Each check has a name, such as ``rows``, ``not_null(id)`` or ``unique(shop, id)``. Nulls break
     only ``not_null``: in all other checks a null counts as unknown, as in SQL.

@@ -31,7 +31,7 @@ class Places:
     def default_location(self, database: str) -> str:
         """Return the location that is stored for a database without a location of its own."""
         directory = database_directory(self._root, database)
-        # Java takes a path literally where we would write %20 into a URI.
+        # Java takes a path literally, where a URI of this library would contain %20.
         return directory if self._storage.scheme == "file" else self._storage.uri(directory)
 
     def of_database(self, database: str) -> tuple[Storage, str]:
@@ -40,7 +40,7 @@ class Places:
         return self.at(database, properties.get(LOCATION) or "")
 
     def at(self, database: str, location: str) -> tuple[Storage, str]:
-        """Return the storage and the directory of a location, in our form or Java's."""
+        """Return the storage and the directory of a location, written by this library or Java."""
         if location in ("", self.default_location(database)):
             return self._storage, database_directory(self._root, database)
         storage, path = resolve(location.rstrip("/"), self._storage)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Copies a table to another name, warehouse or storage, file by file and byte by byte.
 
-The schemas are copied last, the newest first: with it the complete table appears, and readers see
-nothing before. Until then a mark names the clone: a clone that was interrupted is resumed when it
-is repeated.
+The schemas are copied last, and of these the newest first. Only then is the copy a table, and it is
+complete: readers see nothing before. Until then a mark names the clone, so that a repeated clone
+resumes an interrupted one.
 """
 
 from __future__ import annotations

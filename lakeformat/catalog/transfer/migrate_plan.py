@@ -121,7 +121,7 @@ def choose(
         if (why := _unfit(file, fields)) is not None:
             found.append(SourceFile(file, CONVERTED, why))
         elif copy:
-            found.append(SourceFile(file, COPIED, "as asked"))
+            found.append(SourceFile(file, COPIED, "as requested"))
         elif not file.names_format:
             found.append(SourceFile(file, COPIED, "the suffix of its name is not its format"))
         elif named[file.values, file.info.name] > 1:

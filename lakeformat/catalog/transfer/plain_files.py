@@ -98,9 +98,9 @@ def _refuse_table(storage: Storage, root: str, directory: str) -> None:
         f"lies in {place}, which is" if directory in parents(root) else f"holds {place}, which is"
     )
     raise InvalidRequestError(
-        f"{storage.uri(root)} {'is' if directory == root else where} a table already ({sign}), no "
-        "directory of plain files: the table deletes files, and some hold no current rows. Clone a "
-        "Paimon table; for another format, read its rows and write them"
+        f"{storage.uri(root)} {'is' if directory == root else where} a table already ({sign}), "
+        "not a directory of plain files: the table deletes files, and some hold outdated rows. "
+        "Clone a Paimon table; for another format, read its rows and write them"
     )
 
 

@@ -288,7 +288,7 @@ class Attempts:
         try:
             known = read_statistics(storage, layout, head.statistics)
         except CorruptTableError:
-            return None  # unreadable statistics are not carried on
+            return None  # unreadable statistics are not carried over
         return head.statistics if known.schema_id == schema_id else None
 
     def _schema_id(self, head: Snapshot | None) -> int:

@@ -13,7 +13,7 @@ from lakeformat.errors import CommitConflictError
 from lakeformat.paimon.commit.base_files import in_partitions
 from lakeformat.paimon.commit.conflict_text import Committer, place
 from lakeformat.paimon.commit.conflicts import check_buckets
-from lakeformat.paimon.commit.hash_conflicts import require_nobody_wrote, require_same_index
+from lakeformat.paimon.commit.hash_conflicts import require_no_new_rows, require_same_index
 from lakeformat.paimon.commit.snapshot_delta import SnapshotDelta
 from lakeformat.paimon.handle import crosses_partitions, has_hash_index
 from lakeformat.paimon.metadata.commit_message import CommitMessage
@@ -48,7 +48,7 @@ class BucketCounts:
         if has_hash_index(self.who.handle):
             require_same_index(self.who, head, self.messages)
         if crosses_partitions(self.who.handle):
-            require_nobody_wrote(self.who, head, self.messages)
+            require_no_new_rows(self.who, head, self.messages)
         check_buckets(self.who, head, changes.table)
         require_current_counts(self.who, head, changes)
         current, totals = _current(self.who), _totals(changes.table)

@@ -27,17 +27,16 @@ class Committer:
     planned_on: int | None = None
 
     def __str__(self) -> str:
-        who = f"this {self.kind} of user {self.user!r} on {self.handle.uri},"
+        who = f"this {self.kind} of user {self.user!r} on {self.handle.uri}"
         if self.planned_on is None:
             return who
         base = f"snapshot {self.planned_on}" if self.planned_on else "the empty table"
-        return f"{who} planned on {base},"
+        return f"{who}, planned on {base},"
 
     def against(self, other: Snapshot | None) -> str:
-        """Return both sides as the beginning of a sentence."""
-        if other is None:
-            return f"{self} which has no snapshot yet,"
-        return f"{self} against {named(other)},"
+        """Return a clause with both sides, which the reason follows after a colon."""
+        found = "the table, which has no snapshot yet" if other is None else named(other)
+        return f"{self} conflicts with {found}"
 
 
 def named(snapshot: Snapshot) -> str:

@@ -21,7 +21,8 @@ __all__ = ["against_index_files", "against_last_change"]
 
 FEWEST_SEARCHED = 100
 MOST_SEARCHED = 1000
-"""Fewest and most snapshots to search; within these limits, down to the commit's base."""
+"""The fewest and the most snapshots to search. Within these limits the search ends at the snapshot
+that the commit was planned on."""
 
 
 def against_last_change(
@@ -71,8 +72,8 @@ def _against(
             break
         found = before
     if oldest == 1:  # no snapshot conflicts, so none is blamed
-        return f"{who} against snapshot {head.id}, the newest,"
-    return f"{who} against a snapshot older than {oldest},"
+        return f"{who} conflicts with snapshot {head.id}, the newest"
+    return f"{who} conflicts with a snapshot older than {oldest}"
 
 
 def _index_files(handle: TableHandle, name: str | None) -> set[str]:

@@ -53,17 +53,19 @@ class ConflictCheck:
         outcome = meet(everything)
         if len(outcome.added_again):
             again = everything.take(outcome.added_again)
-            self._refuse(head, again, "would be added twice: these files are already in the table")
+            self._refuse(head, again, "files that this commit adds are in the table already")
         left = everything.take(outcome.left)
         gone = left.filter(left.is_delete)
         if len(gone):
-            self._refuse(head, gone, "not in the table any more, so this commit cannot delete it")
+            self._refuse(head, gone, "files that this commit deletes are not in the table any more")
         self._check_levels(head, left, outcome.left >= len(live))
         conflict = find_vector_conflict(self.who.handle, head, changes, left)
         if conflict is not None:
             search = against_index_files if conflict.is_about_index else against_last_change
             sides = search(self.who, head, conflict.files)
-            raise CommitConflictError(f"{sides} {conflict.why}. Nothing was published. {_REMEDY}")
+            raise CommitConflictError(
+                f"{sides}: this commit {conflict.why}. Nothing was published. {_REMEDY}"
+            )
 
     def _live_files(self, head: Snapshot | None, changes: SnapshotDelta) -> ManifestColumns:
         """Return the live files of the changed partitions."""
@@ -84,13 +86,14 @@ class ConflictCheck:
         rows = np.flatnonzero(merged & np.isin(places, places[is_new & merged]))
         pair = first_overlap(left.take(rows), places[rows], schema)
         if pair is not None:
-            self._refuse(head, left.take(rows[list(pair)]), "would share keys on one level")
+            self._refuse(
+                head, left.take(rows[list(pair)]), "two files of one level would share keys"
+            )
 
     def _refuse(self, head: Snapshot | None, files: ManifestColumns, why: str) -> NoReturn:
         sides = against_last_change(self.who, head, files.file_name.texts())
         raise CommitConflictError(
-            f"{sides} conflicts: {described(self.who.handle, files)}: {why}. "
-            f"Nothing was published. {_REMEDY}"
+            f"{sides}: {why}: {described(self.who.handle, files)}. Nothing was published. {_REMEDY}"
         )
 
 
@@ -113,7 +116,7 @@ def check_within(handle: TableHandle, changes: SnapshotDelta) -> None:
     if len(outcome.added_again):
         again = described(handle, changes.table.take(outcome.added_again))
         raise InvalidRequestError(
-            f"{again} in this commit twice, which would double its rows: pass each message once"
+            f"{again} is in this commit twice, which would double its rows: pass each message once"
         )
 
 
@@ -137,7 +140,7 @@ def check_buckets(who: Committer, head: Snapshot | None, columns: ManifestColumn
     [one, other] = pair.entries(np.arange(2))
     sides = against_last_change(who, head, pair.file_name.texts())
     raise CommitConflictError(
-        f"{sides} conflicts: {place(who.handle, one.partition)} has "
+        f"{sides}: {place(who.handle, one.partition)} has "
         f"{one.total_buckets} and {other.total_buckets} buckets ({one.file.file_name} and "
         f"{other.file.file_name}): the bucket count changed while this commit was prepared. "
         "Nothing was published; discard its files with Table.abort, open the table again and "

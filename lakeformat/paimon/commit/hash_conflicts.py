@@ -29,7 +29,7 @@ from lakeformat.paimon.metadata.snapshot import CommitKind, Snapshot
 
 __all__ = [
     "require_distinct_keys",
-    "require_nobody_wrote",
+    "require_no_new_rows",
     "require_one_writer",
     "require_same_index",
 ]
@@ -51,14 +51,14 @@ def require_same_index(
         if names_digest(now) != digest:
             sides = against_index_files(who, head, now)
             raise BucketsChangedError(
-                f"{sides} conflicts: the hash index of {place(who.handle, partition)} has changed "
+                f"{sides}: the hash index of {place(who.handle, partition)} has changed "
                 "since the rows were written, so a key could end up in two buckets. Nothing was "
                 "published; write the rows again. If this happens often, let only one job write "
                 "to a partition"
             )
 
 
-def require_nobody_wrote(
+def require_no_new_rows(
     who: Committer, head: Snapshot | None, messages: Sequence[CommitMessage]
 ) -> None:
     """Raise BucketsChangedError if rows were added since and keys may change partitions."""
@@ -67,7 +67,7 @@ def require_nobody_wrote(
     base = min(message.base_snapshot or 0 for message in messages)
     for found in newest_first(who.handle, head, base):
         if found is None or found.commit_kind in (CommitKind.APPEND, CommitKind.OVERWRITE):
-            other = f"an expired snapshot after {base}" if found is None else named(found)
+            other = f"an expired snapshot after snapshot {base}" if found is None else named(found)
             raise BucketsChangedError(
                 f"{who} conflicts with {other}: keys may have moved to other partitions since the "
                 "rows were written, so a key could end up in two partitions. Nothing was "

@@ -21,7 +21,7 @@ __all__ = ["VectorConflict", "find_vector_conflict"]
 
 @dataclass(frozen=True, slots=True)
 class VectorConflict:
-    """A conflict of deletion vectors, as the end of a sentence."""
+    """A conflict of deletion vectors; ``why`` continues a sentence that begins "this commit"."""
 
     why: str
     files: tuple[str, ...]

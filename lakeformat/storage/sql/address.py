@@ -91,7 +91,7 @@ def _require_text(what: str, text: str) -> None:
         text.encode()
     except UnicodeEncodeError:
         raise InvalidRequestError(
-            f"{what} contains half of a surrogate pair, which no text has: type it again"
+            f"{what} contains half of a surrogate pair, which is not valid text: type it again"
         ) from None
     if "\0" in text:
         raise InvalidRequestError(f"{what} contains a null character: remove it")

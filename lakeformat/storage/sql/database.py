@@ -106,7 +106,7 @@ class _Forks:
     @classmethod
     def _forget(cls) -> None:
         for engine in [*cls._engines]:
-            engine.dispose(close=False)  # they belong to the parent process, and stay open
+            engine.dispose(close=False)  # the parent process still uses them
 
 
 @contextmanager

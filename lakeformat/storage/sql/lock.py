@@ -230,7 +230,7 @@ class LeasedRow:
                 self._rows.delete(connection, [row.acquired_at])
             token = new_token(self._rows.now(connection))
             if not self._rows.insert(connection, token, self._settings.lease_seconds):
-                return self._rows.read(connection) or row or _SOMEBODY
+                return self._rows.read(connection) or row or _UNKNOWN_HOLDER
             self._tokens = [token]
         return None  # require_time checks later how long the lock may be trusted
 
@@ -313,5 +313,5 @@ def _lock_errors() -> Iterator[None]:
         raise LockUnavailableError(f"{error}. Nothing was published") from None
 
 
-_SOMEBODY = LockRow("a moment ago", 0, None, True)
+_UNKNOWN_HOLDER = LockRow("a moment ago", 0, None, True)
 """Stands for a holder whose row was deleted between two statements."""

@@ -36,8 +36,8 @@ class LockRow:
     """The time of the last acquisition or renewal."""
     lease_seconds: int
     age_seconds: float | None
-    """The seconds since ``acquired_at`` by the database's clock, taken as UTC; None if it is no
-    time.
+    """The seconds since ``acquired_at`` by the database's clock, taken as UTC; None if that is not
+    a time.
     """
     zone_known: bool
     """True if the time is certainly UTC."""
