@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The transforms of a partition spec, from columns to the values of partitions.
+
+They work on whole Arrow arrays; a null remains null.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from lakeformat.errors import UnsupportedError
+from lakeformat.files.decimal_bytes import decimals_to_bytes
+from lakeformat.rows.murmur import hash_bytes, hash_longs
+from lakeformat.types.arrow_memory import array_of, numbers
+from lakeformat.types.casts.floor_division import floor_divide
+
+__all__ = ["Transform", "TransformKind", "parse_transform"]
+
+_WITH_NUMBER = re.compile(r"(bucket|truncate)\[(\d+)\]", re.ASCII)
+_LARGEST = 2**31 - 1
+_MICROS = {"s": 1_000_000, "ms": 1_000, "us": 1}
+_SECONDS = {"day": 86_400, "hour": 3_600}
+_TICKS = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
+
+
+class TransformKind(StrEnum):
+    """The transforms of the format."""
+
+    IDENTITY = "identity"
+    BUCKET = "bucket"
+    TRUNCATE = "truncate"
+    YEAR = "year"
+    MONTH = "month"
+    DAY = "day"
+    HOUR = "hour"
+    VOID = "void"
+    UNKNOWN = "unknown"
+    """A transform of a newer version, or of another engine: it never skips a file."""
+
+
+_PLAIN = {
+    kind.value: kind
+    for kind in TransformKind
+    if kind not in (TransformKind.BUCKET, TransformKind.TRUNCATE, TransformKind.UNKNOWN)
+}
+# Early versions of Java wrote the plural.
+_PLAIN |= {f"{name}s": _PLAIN[name] for name in ("year", "month", "day", "hour")}
+_IN_TIME = (TransformKind.YEAR, TransformKind.MONTH, TransformKind.DAY, TransformKind.HOUR)
+
+
+@dataclass(frozen=True, slots=True)
+class Transform:
+    """One transform; ``number`` is the count of buckets, or the width of ``truncate``."""
+
+    kind: TransformKind
+    number: int = 0
+    text: str = ""
+    """The text in the metadata."""
+
+    @property
+    def keeps_order(self) -> bool:
+        """Return True if a larger value never has a smaller result."""
+        return self.kind in (TransformKind.IDENTITY, TransformKind.TRUNCATE, *_IN_TIME)
+
+    def result_type(self, source: pa.DataType) -> pa.DataType:
+        """Return the Arrow type of the results for a column of type ``source``."""
+        match self.kind:
+            case TransformKind.IDENTITY | TransformKind.TRUNCATE | TransformKind.VOID:
+                return source
+            case TransformKind.DAY:
+                return pa.date32()
+            case TransformKind.UNKNOWN:
+                raise self._unknown()
+        return pa.int32()
+
+    def apply(self, values: pa.Array) -> pa.Array:
+        """Return the result for each value, in the type of ``result_type``."""
+        match self.kind:
+            case TransformKind.IDENTITY:
+                return values
+            case TransformKind.VOID:
+                return pa.nulls(len(values), values.type)
+            case TransformKind.BUCKET:
+                return _buckets(values, self.number)
+            case TransformKind.TRUNCATE:
+                return _truncated(values, self.number)
+            case TransformKind.YEAR | TransformKind.MONTH:
+                return _months(values, self.kind)
+            case TransformKind.DAY | TransformKind.HOUR:
+                return _steps(values, self.kind)
+        raise self._unknown()
+
+    def _unknown(self) -> UnsupportedError:
+        return UnsupportedError(
+            f"this version does not know the partition transform {self.text!r}: use a newer "
+            "version, or the engine that created the partition spec"
+        )
+
+
+def parse_transform(text: str) -> Transform:
+    """Return the transform with this text in the metadata; UNKNOWN for any other text."""
+    if text in _PLAIN:
+        return Transform(_PLAIN[text], text=text)
+    found = _WITH_NUMBER.fullmatch(text)
+    if found and 1 <= int(found[2]) <= _LARGEST:
+        return Transform(TransformKind(found[1]), int(found[2]), text)
+    return Transform(TransformKind.UNKNOWN, text=text)
+
+
+def _buckets(values: pa.Array, count: int) -> pa.Array:
+    kind = values.type
+    if pa.types.is_integer(kind) or pa.types.is_temporal(kind):
+        hashes = hash_longs(_as_longs(values))
+    elif pa.types.is_decimal(kind):
+        hashes = hash_bytes(decimals_to_bytes(values))
+    else:
+        hashes = hash_bytes(values.cast(pa.binary()))
+    buckets = (hashes & np.int32(_LARGEST)) % np.int32(count)
+    return _null_like(array_of(buckets.astype(np.int32)), values)
+
+
+def _as_longs(values: pa.Array) -> NDArray[np.int64]:
+    """Return numbers, days, and times in microseconds, as 64-bit numbers."""
+    found: NDArray[np.int64] = numbers(values).astype(np.int64)
+    unit = getattr(values.type, "unit", None)
+    if unit == "ns":
+        return np.floor_divide(found, 1_000)
+    return found * _MICROS[unit] if unit in _MICROS else found
+
+
+def _truncated(values: pa.Array, width: int) -> pa.Array:
+    kind = values.type
+    if pa.types.is_string(kind):
+        return pc.utf8_slice_codeunits(values, 0, width)
+    if pa.types.is_binary(kind):
+        return pc.binary_slice(values, 0, width)
+    if pa.types.is_decimal(kind):
+        return _truncated_decimals(values, width)
+    found = numbers(values)
+    rest = np.mod(found.astype(np.int64), np.int64(width)).astype(found.dtype)
+    return _null_like(array_of(found - rest).cast(kind), values)
+
+
+def _truncated_decimals(values: pa.Array, width: int) -> pa.Array:
+    """Truncate the digits without the point, each a number of 128 bits in two halves."""
+    halves = numbers(values)
+    low, high = halves[:, 0], halves[:, 1].view(np.int64)
+    divisor = np.uint64(width)
+    carried = np.mod(high, np.int64(width)).view(np.uint64) * np.uint64(2**64 % width)
+    rest = (carried % divisor + low % divisor) % divisor
+    result = np.empty_like(halves)
+    result[:, 0] = low - rest
+    result[:, 1] = halves[:, 1] - (low < rest)
+    # The validity of a slice starts at its own first value.
+    validity = None if not values.null_count else pc.is_valid(values).buffers()[1]
+    return pa.Array.from_buffers(values.type, len(values), [validity, pa.py_buffer(result)])
+
+
+def _months(values: pa.Array, kind: TransformKind) -> pa.Array:
+    local = values
+    if pa.types.is_timestamp(values.type):  # without its zone, which is UTC
+        local = values.cast(pa.timestamp(values.type.unit))
+    years = pc.subtract(pc.year(local), 1970)
+    if kind is TransformKind.MONTH:
+        years = pc.add(pc.multiply(years, 12), pc.subtract(pc.month(local), 1))
+    return years.cast(pa.int32())
+
+
+def _steps(values: pa.Array, kind: TransformKind) -> pa.Array:
+    """Return the days or hours since 1970, rounded down."""
+    if pa.types.is_date(values.type):
+        return values
+    step = _SECONDS[kind] * _TICKS[values.type.unit]
+    counts = floor_divide(values.view(pa.int64()), step).cast(pa.int32())
+    return counts.view(pa.date32()) if kind is TransformKind.DAY else counts
+
+
+def _null_like(found: pa.Array, values: pa.Array) -> pa.Array:
+    """Return an array that is null where ``values`` is."""
+    if not values.null_count:
+        return found
+    return pc.if_else(pc.is_valid(values), found, pa.scalar(None, found.type))
