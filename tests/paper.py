@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from lakeformat.environment import Environment
+from lakeformat.files.vector_record import DeletionVectorRange
 from lakeformat.paimon.binary_row import encode_row, frame_row
 from lakeformat.paimon.commit.commit import CommitOptions, commit_messages
 from lakeformat.paimon.commit.commit_report import CommitReport
@@ -16,7 +17,6 @@ from lakeformat.paimon.metadata.commit_message import CommitMessage
 from lakeformat.paimon.metadata.data_file_meta import DataFileMeta, FileSource
 from lakeformat.paimon.metadata.index_manifest import (
     DELETION_VECTORS,
-    DeletionVectorRange,
     IndexManifestEntry,
     read_index_manifest,
 )

@@ -53,7 +53,7 @@ def _half(words: Words, at: Positions) -> NDArray[np.uint32]:
     """Return the four bytes at each position."""
     place, shift = at >> 3, ((at & 7) << 3).view(np.uint64)
     # numpy gives 0 for a shift by 64.
-    both = (words[place] >> shift) | (words[place + 1] << (np.uint64(64) - shift))
+    both: Words = (words[place] >> shift) | (words[place + 1] << (np.uint64(64) - shift))
     return both.astype(np.uint32)
 
 

@@ -13,9 +13,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import lakeformat as lake
-from lakeformat.paimon.index.deletion_vector import DeletionVector, keep_mask
+from lakeformat.files.deletion_vector import DeletionVector, keep_mask
+from lakeformat.files.vector_record import VectorForm
 from lakeformat.paimon.index.deletion_vector_file import (
-    VectorForm,
     encode_deletion_vectors,
     read_deletion_vectors,
 )

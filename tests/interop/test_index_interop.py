@@ -10,9 +10,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from lakeformat.files.deletion_vector import DeletionVector
+from lakeformat.files.vector_record import VectorForm
 from lakeformat.paimon.index.combination import combine
-from lakeformat.paimon.index.deletion_vector import DeletionVector
-from lakeformat.paimon.index.deletion_vector_file import VectorForm, encode_deletion_vectors
+from lakeformat.paimon.index.deletion_vector_file import encode_deletion_vectors
 from lakeformat.paimon.index.hash_index import encode_hash_index, read_hash_index
 from lakeformat.paimon.layout import TableLayout
 from lakeformat.paimon.metadata.index_manifest import (

@@ -9,8 +9,9 @@ import pyarrow as pa
 import pytest
 
 import lakeformat as lake
-from lakeformat.paimon.index.deletion_vector import DeletionVector
-from lakeformat.paimon.index.deletion_vector_file import VectorForm, encode_deletion_vectors
+from lakeformat.files.deletion_vector import DeletionVector
+from lakeformat.files.vector_record import VectorForm
+from lakeformat.paimon.index.deletion_vector_file import encode_deletion_vectors
 from lakeformat.paimon.metadata.index_manifest import DELETION_VECTORS, IndexManifestEntry
 from tests.conformance.format_checklist.keyed_table import KeyedTable
 from tests.java.peer_process import JavaPeer

@@ -23,13 +23,15 @@ from hypothesis import strategies as st
 import lakeformat
 from lakeformat.environment import Environment
 from lakeformat.errors import CorruptTableError, InvalidRequestError, LakeError, UnsupportedError
+from lakeformat.files import roaring, vector_record
 from lakeformat.files.avro import avro_container
+from lakeformat.files.byte_cursor import ByteCursor
+from lakeformat.files.deletion_vector import DeletionVector
+from lakeformat.files.vector_record import DeletionVectorRange, VectorForm
 from lakeformat.paimon import binary_row, partition
 from lakeformat.paimon.binary_row import column_decoder, decode, encode_row, frame_row, layout
-from lakeformat.paimon.index import deletion_vector_file, hash_index, roaring
-from lakeformat.paimon.index.byte_cursor import ByteCursor
-from lakeformat.paimon.index.deletion_vector import DeletionVector
-from lakeformat.paimon.index.deletion_vector_file import VectorForm, encode_deletion_vectors
+from lakeformat.paimon.index import deletion_vector_file, hash_index
+from lakeformat.paimon.index.deletion_vector_file import encode_deletion_vectors
 from lakeformat.paimon.index.file_index import container, encode_file_index
 from lakeformat.paimon.layout import TableLayout
 from lakeformat.paimon.metadata import (
@@ -42,7 +44,7 @@ from lakeformat.paimon.metadata import (
 )
 from lakeformat.paimon.metadata.data_file_meta import DataFileMeta
 from lakeformat.paimon.metadata.hints import NumberedFiles
-from lakeformat.paimon.metadata.index_manifest import DeletionVectorRange, IndexManifestEntry
+from lakeformat.paimon.metadata.index_manifest import IndexManifestEntry
 from lakeformat.paimon.metadata.manifest import FileKind, ManifestEntry
 from lakeformat.paimon.metadata.manifest_columns import decode as decode_columns_module
 from lakeformat.paimon.metadata.manifest_columns import read as manifest_read
@@ -169,8 +171,8 @@ def of_checksummed(body: bytes) -> object:
     """A vector with a correct checksum for any body."""
     record = struct.pack(">I", len(body)) + body + struct.pack(">I", zlib.crc32(body))
     length = len(body) + (8 if body[:4].hex() == "d1d33964" else 0)
-    return deletion_vector_file.decode_deletion_vector(
-        record, DeletionVectorRange("f", 1, length), "index-0"
+    return vector_record.decode_deletion_vector(
+        record, DeletionVectorRange("f", 1, length), "index-0", remedy="restore it"
     )
 
 
@@ -305,7 +307,7 @@ DECODERS: dict[str, Decoder] = {
     "deletion vector": Decoder(
         of_checksummed,
         [content[5:-4] for content in VECTORS],
-        (deletion_vector_file.decode_deletion_vector,),
+        (vector_record.decode_deletion_vector,),
     ),
     "deletion vector file": Decoder(
         with_checksum, VECTORS, (deletion_vector_file.read_deletion_vectors,)

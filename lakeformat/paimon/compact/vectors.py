@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from lakeformat.files.deletion_vector import DeletionVector
 from lakeformat.paimon.compact.unit import CompactUnit
 from lakeformat.paimon.handle import TableHandle
-from lakeformat.paimon.index.deletion_vector import DeletionVector
 from lakeformat.paimon.metadata.index_manifest import IndexManifestEntry
 from lakeformat.paimon.read.deletions import deleted_rows_of
 from lakeformat.paimon.write.vector_file import write_vector_file

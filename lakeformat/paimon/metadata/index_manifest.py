@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lakeformat.errors import CorruptTableError
+from lakeformat.files.vector_record import DeletionVectorRange
 from lakeformat.paimon.layout import TableLayout
 from lakeformat.paimon.metadata.manifest import FileKind, read_manifest_bytes
 from lakeformat.paimon.metadata.record_file import (
@@ -27,7 +28,6 @@ __all__ = [
     "DELETION_VECTORS",
     "HASH",
     "INDEX_ENTRY_FIELDS",
-    "DeletionVectorRange",
     "GlobalIndexMeta",
     "IndexManifestEntry",
     "index_entry_from_record",
@@ -41,19 +41,6 @@ FORMAT_VERSION = 1
 
 HASH = "HASH"
 DELETION_VECTORS = "DELETION_VECTORS"
-
-
-@dataclass(frozen=True, slots=True)
-class DeletionVectorRange:
-    """The place of one data file's deletion vector in an index file."""
-
-    data_file_name: str
-    offset: int
-    """Position in the file of the length field that precedes the vector."""
-    length: int
-    """Bytes of a 32-bit vector alone; of a 64-bit vector with its length field and checksum."""
-    cardinality: int | None = None
-    """Deleted rows; None in files of older writers."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,15 +10,15 @@ import numpy as np
 import numpy.typing as npt
 
 from lakeformat.errors import CorruptTableError
+from lakeformat.files.deletion_vector import DeletionVector, keep_mask
+from lakeformat.files.vector_record import DeletionVectorRange
 from lakeformat.paimon.expiry_race import explaining_expiry
 from lakeformat.paimon.file_places import index_file_place
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.index.damage import RESTORE
-from lakeformat.paimon.index.deletion_vector import DeletionVector, keep_mask
 from lakeformat.paimon.index.deletion_vector_file import read_deletion_vectors
 from lakeformat.paimon.metadata.index_manifest import (
     DELETION_VECTORS,
-    DeletionVectorRange,
     IndexManifestEntry,
     read_index_manifest,
 )

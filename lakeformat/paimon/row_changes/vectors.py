@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Set
 
+from lakeformat.files.deletion_vector import DeletionVector
 from lakeformat.paimon.handle import TableHandle, is_unaware
-from lakeformat.paimon.index.deletion_vector import DeletionVector
 from lakeformat.paimon.metadata.index_manifest import IndexManifestEntry
 from lakeformat.paimon.row_changes.find import Positions, positioned_rows
 from lakeformat.paimon.row_changes.plan import ChangeUnit

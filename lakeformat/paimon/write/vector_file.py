@@ -5,9 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from lakeformat.files.deletion_vector import DeletionVector
+from lakeformat.files.vector_record import VectorForm
 from lakeformat.paimon.handle import TableHandle
-from lakeformat.paimon.index.deletion_vector import DeletionVector
-from lakeformat.paimon.index.deletion_vector_file import VectorForm, encode_deletion_vectors
+from lakeformat.paimon.index.deletion_vector_file import encode_deletion_vectors
 from lakeformat.paimon.layout import index_file_name
 from lakeformat.paimon.metadata.index_manifest import DELETION_VECTORS, IndexManifestEntry
 from lakeformat.paimon.partition import partition_path

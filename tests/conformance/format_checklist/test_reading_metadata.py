@@ -19,6 +19,7 @@ import pyarrow as pa
 import pytest
 
 import lakeformat as lake
+from lakeformat.files.vector_record import DeletionVectorRange
 from lakeformat.paimon.binary_row import (
     encode_row,
     frame_row,
@@ -27,7 +28,6 @@ from lakeformat.paimon.layout import TableLayout
 from lakeformat.paimon.metadata.data_file_meta import DataFileMeta
 from lakeformat.paimon.metadata.index_manifest import (
     DELETION_VECTORS,
-    DeletionVectorRange,
     IndexManifestEntry,
     read_index_manifest,
     write_index_manifest,

@@ -19,9 +19,10 @@ import pytest
 
 import lakeformat as lake
 from lakeformat.environment import SYSTEM
+from lakeformat.files.deletion_vector import DeletionVector
+from lakeformat.files.vector_record import VectorForm
 from lakeformat.paimon.handle import TableHandle
-from lakeformat.paimon.index.deletion_vector import DeletionVector
-from lakeformat.paimon.index.deletion_vector_file import VectorForm, encode_deletion_vectors
+from lakeformat.paimon.index.deletion_vector_file import encode_deletion_vectors
 from lakeformat.paimon.index.file_index import (
     EMPTY,
     BloomFilter,

@@ -22,9 +22,10 @@ import pytest
 
 import lakeformat as lake
 from lakeformat.environment import SYSTEM
+from lakeformat.files.deletion_vector import DeletionVector
+from lakeformat.files.vector_record import VectorForm
 from lakeformat.paimon.index.combination import VectorFiles, combine
-from lakeformat.paimon.index.deletion_vector import DeletionVector
-from lakeformat.paimon.index.deletion_vector_file import VectorForm, encode_deletion_vectors
+from lakeformat.paimon.index.deletion_vector_file import encode_deletion_vectors
 from lakeformat.paimon.metadata.index_manifest import (
     DELETION_VECTORS,
     HASH,

@@ -26,6 +26,8 @@ import pytest
 import lakeformat as lake
 from lakeformat.environment import SYSTEM
 from lakeformat.files.column_statistics import ColumnStatistics
+from lakeformat.files.deletion_vector import DeletionVector
+from lakeformat.files.vector_record import VectorForm
 from lakeformat.paimon.binary_row import (
     decode_row,
     encode_columns,
@@ -36,14 +38,10 @@ from lakeformat.paimon.binary_row import (
 from lakeformat.paimon.bucketing import bucket_function, row_hashes
 from lakeformat.paimon.datafile.file_statistics import file_statistics, key_statistics
 from lakeformat.paimon.index.combination import combine
-from lakeformat.paimon.index.deletion_vector import DeletionVector
-from lakeformat.paimon.index.deletion_vector_file import VectorForm, encode_deletion_vectors
+from lakeformat.paimon.index.deletion_vector_file import encode_deletion_vectors
 from lakeformat.paimon.index.hash_index import encode_hash_index
 from lakeformat.paimon.merge.order import MergeOrder
-from lakeformat.paimon.metadata.index_manifest import (
-    HASH,
-    IndexManifestEntry,
-)
+from lakeformat.paimon.metadata.index_manifest import HASH, IndexManifestEntry
 from lakeformat.paimon.metadata.manifest import ManifestEntry
 from lakeformat.paimon.metadata.simple_stats import EMPTY_ROW, EMPTY_STATS
 from lakeformat.paimon.metadata.snapshot import Snapshot

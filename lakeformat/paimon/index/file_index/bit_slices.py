@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from pyroaring import BitMap
 
-from lakeformat.paimon.index.roaring import bitmap_of
+from lakeformat.files.roaring import bitmap_of
 
 __all__ = ["BitSlices", "slices_of"]
 

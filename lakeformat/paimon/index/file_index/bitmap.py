@@ -20,8 +20,9 @@ import numpy.typing as npt
 from pyroaring import BitMap
 
 from lakeformat.errors import InvalidRequestError
+from lakeformat.files.byte_cursor import ByteCursor
+from lakeformat.files.roaring import bitmap_of, encode_bitmap
 from lakeformat.paimon.file_index_types import INDEXABLE
-from lakeformat.paimon.index.byte_cursor import ByteCursor
 from lakeformat.paimon.index.file_index.container import REBUILD
 from lakeformat.paimon.index.file_index.integers import Column, require_type
 from lakeformat.paimon.index.file_index.packed_values import PackedValues
@@ -33,7 +34,6 @@ from lakeformat.paimon.index.file_index.stored_values import (
     keys_equal_to,
     read_key,
 )
-from lakeformat.paimon.index.roaring import bitmap_of, encode_bitmap
 from lakeformat.types.types import AtomicType, DataType
 
 __all__ = ["BITMAP", "BitmapIndex", "encode_bitmap_index", "read_bitmap_index"]

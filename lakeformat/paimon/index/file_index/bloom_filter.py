@@ -16,8 +16,8 @@ import pyarrow as pa
 import xxhash
 
 from lakeformat.errors import InvalidRequestError
+from lakeformat.files.byte_cursor import ByteCursor
 from lakeformat.paimon.file_index_types import INDEXABLE
-from lakeformat.paimon.index.byte_cursor import ByteCursor
 from lakeformat.paimon.index.file_index.container import REBUILD
 from lakeformat.paimon.index.file_index.integers import (
     Column,

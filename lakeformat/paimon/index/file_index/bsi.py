@@ -12,8 +12,9 @@ import numpy.typing as npt
 from pyroaring import BitMap
 
 from lakeformat.errors import UnsupportedError
+from lakeformat.files.byte_cursor import ByteCursor
+from lakeformat.files.roaring import bitmap_of, encode_bitmap
 from lakeformat.paimon.file_index_types import INDEXABLE
-from lakeformat.paimon.index.byte_cursor import ByteCursor
 from lakeformat.paimon.index.file_index.bit_slices import BitSlices, slices_of
 from lakeformat.paimon.index.file_index.container import REBUILD
 from lakeformat.paimon.index.file_index.integers import (
@@ -27,7 +28,6 @@ from lakeformat.paimon.index.file_index.integers import (
     rows_with_values,
 )
 from lakeformat.paimon.index.file_index.row_positions import read_row_count, read_rows, rows_but
-from lakeformat.paimon.index.roaring import bitmap_of, encode_bitmap
 from lakeformat.types.types import AtomicType, DataType
 
 __all__ = ["BSI", "BsiIndex", "encode_bsi", "read_bsi"]

@@ -12,7 +12,7 @@ from collections.abc import Collection, Mapping
 from typing import IO
 
 from lakeformat.errors import InvalidRequestError, NotFoundError
-from lakeformat.paimon.index.byte_cursor import ByteCursor
+from lakeformat.files.byte_cursor import ByteCursor
 from lakeformat.paimon.index.damage import missing_file
 from lakeformat.paimon.index.file_index.modified_utf8 import encode_utf, read_utf
 from lakeformat.storage import Storage

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from lakeformat.errors import InvalidRequestError
-from lakeformat.paimon.index.byte_cursor import ByteCursor
+from lakeformat.files.byte_cursor import ByteCursor
 
 __all__ = ["encode_utf", "read_utf"]
 

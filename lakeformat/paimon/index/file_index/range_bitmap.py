@@ -13,7 +13,8 @@ from dataclasses import dataclass
 
 from pyroaring import BitMap
 
-from lakeformat.paimon.index.byte_cursor import ByteCursor
+from lakeformat.files.byte_cursor import ByteCursor
+from lakeformat.files.roaring import bitmap_of, encode_bitmap
 from lakeformat.paimon.index.file_index.bit_slices import BitSlices, slices_of
 from lakeformat.paimon.index.file_index.container import REBUILD
 from lakeformat.paimon.index.file_index.integers import Column
@@ -30,7 +31,6 @@ from lakeformat.paimon.index.file_index.value_dictionary import (
     read_dictionary,
     require_coded_type,
 )
-from lakeformat.paimon.index.roaring import bitmap_of, encode_bitmap
 from lakeformat.types.types import AtomicType, DataType
 
 __all__ = ["RANGE_BITMAP", "RangeBitmapIndex", "encode_range_bitmap", "read_range_bitmap"]

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from pyroaring import BitMap
 
-from lakeformat.paimon.index.byte_cursor import ByteCursor
-from lakeformat.paimon.index.roaring import read_bitmap
+from lakeformat.files.byte_cursor import ByteCursor
+from lakeformat.files.roaring import read_bitmap
 
 __all__ = ["read_row_count", "read_rows", "rows_but"]
 

@@ -8,8 +8,8 @@ from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
 
 from lakeformat.errors import InvalidRequestError, UnsupportedError
+from lakeformat.files.byte_cursor import ByteCursor
 from lakeformat.paimon.file_index_types import INDEXABLE, is_too_fine
-from lakeformat.paimon.index.byte_cursor import ByteCursor
 from lakeformat.paimon.index.file_index.integers import require_type
 from lakeformat.paimon.index.file_index.packed_values import PackedValues
 from lakeformat.paimon.index.file_index.stored_values import Key, read_key, width_of

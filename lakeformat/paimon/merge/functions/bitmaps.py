@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from pyroaring import BitMap
 
 from lakeformat.errors import CorruptTableError
-from lakeformat.paimon.index.byte_cursor import ByteCursor
-from lakeformat.paimon.index.roaring import encode_bitmap, read_bitmap
+from lakeformat.files.byte_cursor import ByteCursor
+from lakeformat.files.roaring import encode_bitmap, read_bitmap
 
 __all__ = ["union_of_bitmaps"]
 

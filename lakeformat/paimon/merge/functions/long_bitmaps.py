@@ -27,7 +27,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lakeformat.errors import CorruptTableError
-from lakeformat.paimon.index.byte_cursor import ByteCursor
+from lakeformat.files.byte_cursor import ByteCursor
 
 __all__ = ["decode_long_bitmap", "encode_long_bitmap", "union_of_long_bitmaps"]
 

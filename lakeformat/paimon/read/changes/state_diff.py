@@ -15,10 +15,10 @@ import numpy as np
 import pyarrow as pa
 
 from lakeformat.errors import UnsupportedError
+from lakeformat.files.deletion_vector import DeletionVector
 from lakeformat.paimon.datafile.system_fields import VALUE_KIND
 from lakeformat.paimon.expiry_race import explaining_expiry
 from lakeformat.paimon.handle import TableHandle
-from lakeformat.paimon.index.deletion_vector import DeletionVector
 from lakeformat.paimon.merge.order import MergeOrder
 from lakeformat.paimon.merge.row_kinds import DELETE, is_retract
 from lakeformat.paimon.merge.streams import rounds_of

@@ -12,11 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lakeformat as lake
+from lakeformat.files.vector_record import DeletionVectorRange
 from lakeformat.paimon.commit.abort import abort_messages
 from lakeformat.paimon.commit.commit import CommitOptions, commit_statistics
 from lakeformat.paimon.commit.deltas import delta_of
 from lakeformat.paimon.metadata import commit_message
-from lakeformat.paimon.metadata.index_manifest import DeletionVectorRange, IndexManifestEntry
+from lakeformat.paimon.metadata.index_manifest import IndexManifestEntry
 from lakeformat.paimon.metadata.manifest_list import read_manifest_list
 from lakeformat.paimon.metadata.record_file import decode_avro_file, encode_avro_file
 from lakeformat.paimon.metadata.statistics import TableStatistics

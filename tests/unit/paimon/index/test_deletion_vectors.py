@@ -15,14 +15,12 @@ from hypothesis import strategies as st
 from pyroaring import BitMap
 
 from lakeformat.errors import CorruptTableError, InvalidRequestError
-from lakeformat.paimon.index.deletion_vector import DeletionVector, keep_mask
+from lakeformat.files.deletion_vector import DeletionVector, keep_mask
+from lakeformat.files.vector_record import DeletionVectorRange, VectorForm, decode_deletion_vector
 from lakeformat.paimon.index.deletion_vector_file import (
-    VectorForm,
-    decode_deletion_vector,
     encode_deletion_vectors,
     read_deletion_vectors,
 )
-from lakeformat.paimon.metadata.index_manifest import DeletionVectorRange
 from lakeformat.storage import MemoryStorage
 
 ONE_AND_THREE = DeletionVector.of([1, 3])
@@ -209,7 +207,10 @@ def test_changed_bytes_with_a_right_checksum_give_our_error_or_a_vector(body, da
     frame = 8 if content[5:9].hex() == "d1d33964" else 0
     try:
         vector = decode_deletion_vector(
-            content[1:], DeletionVectorRange("f", 1, len(content) - 9 + frame), "index-0"
+            content[1:],
+            DeletionVectorRange("f", 1, len(content) - 9 + frame),
+            "index-0",
+            remedy="restore it",
         )
     except CorruptTableError:
         return

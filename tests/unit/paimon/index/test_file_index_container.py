@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lakeformat.errors import CorruptTableError, InvalidRequestError
-from lakeformat.paimon.index.byte_cursor import ByteCursor
+from lakeformat.files.byte_cursor import ByteCursor
 from lakeformat.paimon.index.file_index import (
     EMPTY,
     decode_file_index,

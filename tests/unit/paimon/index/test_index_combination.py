@@ -7,11 +7,11 @@ from dataclasses import replace
 import pytest
 
 from lakeformat.errors import CommitConflictError, CorruptTableError, InvalidRequestError
+from lakeformat.files.vector_record import DeletionVectorRange
 from lakeformat.paimon.index.combination import VectorFiles, combine
 from lakeformat.paimon.metadata.index_manifest import (
     DELETION_VECTORS,
     HASH,
-    DeletionVectorRange,
     GlobalIndexMeta,
     IndexManifestEntry,
 )

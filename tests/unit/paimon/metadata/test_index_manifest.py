@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lakeformat.errors import CorruptTableError
+from lakeformat.files.vector_record import DeletionVectorRange
 from lakeformat.paimon.layout import TableLayout
 from lakeformat.paimon.metadata.index_manifest import (
     DELETION_VECTORS,
     HASH,
-    DeletionVectorRange,
     GlobalIndexMeta,
     IndexManifestEntry,
     read_index_manifest,

@@ -9,8 +9,9 @@ import pyarrow as pa
 import pytest
 
 import lakeformat as lake
-from lakeformat.paimon.index.deletion_vector import DeletionVector
-from lakeformat.paimon.index.deletion_vector_file import VectorForm, encode_deletion_vectors
+from lakeformat.files.deletion_vector import DeletionVector
+from lakeformat.files.vector_record import VectorForm
+from lakeformat.paimon.index.deletion_vector_file import encode_deletion_vectors
 from lakeformat.paimon.metadata.data_file_meta import DataFileMeta
 from lakeformat.paimon.metadata.index_manifest import DELETION_VECTORS, IndexManifestEntry
 from lakeformat.paimon.read.plan import plan_files

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from pyroaring import BitMap
 
-from lakeformat.paimon.index.byte_cursor import ByteCursor
+from lakeformat.files.byte_cursor import ByteCursor
 
 __all__ = ["bitmap_of", "encode_bitmap", "read_bitmap", "skip_bitmap"]
 

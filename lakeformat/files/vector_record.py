@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The record of one deletion vector in a file: length, magic, Roaring bitmap, checksum.
+
+Paimon and Iceberg have the same 64-bit form; the magic identifies the form.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+
+from pyroaring import BitMap, BitMap64
+
+from lakeformat.errors import InvalidRequestError
+from lakeformat.files.byte_cursor import ByteCursor
+from lakeformat.files.deletion_vector import DeletionVector
+from lakeformat.files.roaring import skip_bitmap
+
+__all__ = [
+    "FRAME_BYTES",
+    "DeletionVectorRange",
+    "VectorForm",
+    "decode_deletion_vector",
+    "encode_deletion_vector",
+]
+
+FRAME_BYTES = 8
+"""Total size of the length before a record and of the checksum after it."""
+_MAGIC_32 = bytes.fromhex("5e43f2d0")
+_MAGIC_64 = bytes.fromhex("d1d33964")
+_LARGEST_INT32 = 2**31 - 1
+_LAST_KEY = 2**31 - 2
+"""The highest upper word of a position that Java accepts in a 64-bit vector."""
+_MAP_HEADER_BYTES = 12
+"""Size of the count and the key before the only bitmap of a serialized 64-bit bitmap."""
+
+
+class VectorForm(Enum):
+    """The form of a vector; readers identify it by the magic."""
+
+    BITMAP32 = "32-bit"
+    """For files of up to 2^31 - 1 rows; every reader knows it."""
+    BITMAP64 = "64-bit"
+    """``deletion-vectors.bitmap64``; pypaimon cannot read it."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeletionVectorRange:
+    """The place of one data file's deletion vector in a file."""
+
+    data_file_name: str
+    offset: int
+    """Position in the file of the length field that precedes the vector."""
+    length: int
+    """Bytes of a 32-bit vector alone; of a 64-bit vector with its length field and checksum."""
+    cardinality: int | None = None
+    """Deleted rows; None in files of older writers."""
+
+
+def encode_deletion_vector(vector: DeletionVector, form: VectorForm) -> tuple[bytes, int]:
+    """Return the record of a vector, and the length that its manifest must have."""
+    body = _encode_32(vector) if form is VectorForm.BITMAP32 else _encode_64(vector)
+    record = struct.pack(">I", len(body)) + body + struct.pack(">I", zlib.crc32(body))
+    # In the manifest, only the length of a 64-bit vector includes the frame.
+    return record, len(body) if form is VectorForm.BITMAP32 else len(record)
+
+
+def decode_deletion_vector(
+    record: bytes | memoryview,
+    found: DeletionVectorRange,
+    source: str,
+    *,
+    remedy: str,
+    named_by: str = "the index manifest",
+) -> DeletionVector:
+    """Decode the vector at the start of ``record``; more bytes may follow."""
+    cursor = ByteCursor(record, source, remedy=remedy, base=found.offset)
+    length = cursor.count("bytes of vector")
+    body = cursor.take(length)
+    checksum = cursor.little_uint32().to_bytes(4, "little")
+    if zlib.crc32(body).to_bytes(4, "big") != checksum:
+        raise cursor.error(f"the deletion vector of {found.data_file_name} has a wrong checksum")
+    vector, announced = _decode_body(cursor.part(4, length), length)
+    if announced != found.length:
+        raise cursor.error(
+            f"the deletion vector of {found.data_file_name} has length {announced}, "
+            f"but {named_by} has {found.length}"
+        )
+    if found.cardinality not in (None, vector.cardinality):
+        raise cursor.error(
+            f"the deletion vector of {found.data_file_name} has {vector.cardinality} rows, "
+            f"but {named_by} has {found.cardinality}"
+        )
+    return vector
+
+
+def _decode_body(cursor: ByteCursor, length: int) -> tuple[DeletionVector, int]:
+    """Return the vector, and the length that the manifest must have for it."""
+    magic = bytes(cursor.take(4))
+    body = cursor.at(cursor.position).take(length - 4)
+    if magic == _MAGIC_32:
+        skip_bitmap(cursor)
+        # A 64-bit bitmap whose only upper word is 0 has the same bytes after its header.
+        form, content, announced = VectorForm.BITMAP32, _map_header(1) + body, length
+    elif magic == _MAGIC_64:
+        for _ in _walk_map(cursor):
+            pass
+        form, content, announced = VectorForm.BITMAP64, bytes(body), length + FRAME_BYTES
+    else:
+        raise cursor.error(f"a deletion vector cannot start with {magic.hex()}")
+    if cursor.position != cursor.end:
+        raise cursor.error(
+            f"{cursor.end - cursor.position} bytes are left in a {form.value} vector"
+        )
+    try:
+        return DeletionVector.of(BitMap64.deserialize(content)), announced
+    except ValueError as reason:
+        raise cursor.error(
+            f"the bitmap of the deletion vector cannot be decoded: {reason}"
+        ) from None
+
+
+def _encode_32(vector: DeletionVector) -> bytes:
+    if vector.positions and vector.positions.max() > _LARGEST_INT32:
+        raise InvalidRequestError(
+            f"row {vector.positions.max()} is beyond a 32-bit deletion vector; "
+            "set deletion-vectors.bitmap64"
+        )
+    if not vector.positions:
+        return _MAGIC_32 + BitMap().serialize()
+    return _MAGIC_32 + _serialize(vector)[_MAP_HEADER_BYTES:]
+
+
+def _encode_64(vector: DeletionVector) -> bytes:
+    """Encode a bitmap for every upper word from 0 to the highest, as Java does."""
+    count = (vector.positions.max() >> 32) + 1 if vector.positions else 0
+    content = _serialize(vector)
+    if count * _MAP_HEADER_BYTES + len(content) > _LARGEST_INT32:
+        raise InvalidRequestError(f"row {vector.positions.max()} is beyond any deletion vector")
+    empty = BitMap().serialize()
+    parts = [_MAGIC_64, _map_header(count)[:8]]
+    expected = 0
+    for key, bitmap in _walk_map(ByteCursor(content, "a deletion vector", remedy="")):
+        parts += [struct.pack("<I", gap) + empty for gap in range(expected, key)]
+        parts += [struct.pack("<I", key), bytes(bitmap)]
+        expected = key + 1
+    return b"".join(parts)
+
+
+def _serialize(vector: DeletionVector) -> bytes:
+    optimised = BitMap64(vector.positions)
+    optimised.run_optimize()
+    return optimised.serialize()
+
+
+def _map_header(count: int) -> bytes:
+    return struct.pack("<QI", count, 0)
+
+
+def _walk_map(cursor: ByteCursor) -> Iterator[tuple[int, memoryview]]:
+    """Yield each upper word, which may leave gaps, with the bytes of its bitmap."""
+    previous = -1
+    for _ in range(cursor.little_uint64()):
+        key = cursor.little_uint32()
+        if not previous < key <= _LAST_KEY:
+            raise cursor.error(f"high word {key} follows {previous}, but they must ascend")
+        previous = key
+        start = cursor.at(cursor.position)
+        yield key, start.take(skip_bitmap(cursor))
