@@ -193,7 +193,7 @@ class CheckedArguments:
 
     @classmethod
     def _check_values(cls, task_id: str, given: Mapping[str, Any]) -> None:
-        """Refuse a value of the right type that is wrong for any values of the other arguments.
+        """Refuse a value of the right type that is wrong by itself, independent of other arguments.
 
         A value that is only known when the task runs is checked at that time.
         """

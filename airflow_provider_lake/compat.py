@@ -80,7 +80,7 @@ def __getattr__(name: str) -> Any:
 def is_resolved_later(value: object) -> bool:
     """Return True for a value that Airflow replaces when the task runs.
 
-    Such as the result of a task, an argument of a mapped group, a parameter of the DAG, or a
+    Examples are the result of a task, an argument of a mapped group, a parameter of the DAG, and a
     literal. Their common class is internal, so its two methods are looked up instead.
     """
     kind = type(value)

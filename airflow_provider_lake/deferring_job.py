@@ -185,7 +185,7 @@ class DeferringJob(LakeJobMixin, LakeSparkArguments):
         if folder.process is None:
             _log.warning(
                 "this machine does not know the process of this task: it was restarted, or is "
-                "another one. The task works in its slot; it commits nothing a second time"
+                "another one. The task does its work in its slot now; no commit is made twice"
             )
             self._keeps_slot = True
             return self._run(request, context)

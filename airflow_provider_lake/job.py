@@ -85,7 +85,7 @@ class LakeJobMixin(CheckedArguments):
     """Functions that get the result."""
     _works_here = False
     _is_resumed = False
-    """True after a deferral: the log has the sentences of the start already."""
+    """True after a deferral: the start is in the log already."""
 
     def execute(self, context: Context) -> Any:
         """Run the job with the identity of this task and return its result."""

@@ -46,8 +46,8 @@ class LakeLineageMixin:
         return self._lineage(self.published or {})
 
     def get_openlineage_facets_on_failure(self, task_instance: Any) -> OperatorLineage[Any, Any]:
-        """Return the table in its current state, because a failed task has published nothing, and
-        the checks that failed.
+        """Return the checks that failed, and the table in its current state: a failed task has
+        published nothing.
         """
         return self._lineage((self.published or {}) if self.reads_only else {})
 

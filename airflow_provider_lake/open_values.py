@@ -12,9 +12,9 @@ from airflow_provider_lake.compat import is_resolved_later
 __all__ = ["faults_of", "has_template", "is_open", "is_template", "sources_of"]
 
 _TEMPLATE_MARKS = ("{{", "{%", "{#")
-# The whole result, and what a task tells the web pages.
+# The whole result, and the XComs for the web pages.
 _FURTHER_KEYS = ("return_value", "lake_table", "lake_spark")
-# What an f-string leaves of a template.
+# An f-string turns "{{ ds }}" into "{ ds }", which is not a template any more.
 _SINGLE_BRACES = re.compile(
     r"(?<!\{)\{\s*(?:ds|ts|run_id|logical_date|dag_run|params|ti|task_instance|var|conn|macros"
     r"|(?:ds|ts)_\w+|(?:data_interval|prev)_\w+)\b[^{}]*\}(?!\})"
@@ -37,8 +37,8 @@ def has_template(value: Any) -> bool:
 
 
 def faults_of(value: Any) -> Iterator[str]:
-    """Yield what makes a value wrong in every run: a template that cannot be one, and a result
-    that no task of this provider has.
+    """Yield the faults that a value has in every run: braces that form no template, and a result
+    that the named task does not have.
     """
     for each in _leaves(value):
         if isinstance(each, str):
@@ -69,7 +69,7 @@ def _faults_of_text(text: str) -> Iterator[str]:
     if (found := _SINGLE_BRACES.search(text)) is not None:
         template = f"{{{found[0]}}}"
         yield (
-            f"has {found[0]!r}, which is no template: write {template!r}, and in an f-string "
+            f"has {found[0]!r}, which is not a template: write {template!r}, and in an f-string "
             f"{template.replace('{', '{{').replace('}', '}}')!r}"
         )
     elif "{%" not in text and text.count("{{") > text.count("}}"):
@@ -82,5 +82,5 @@ def _faults_of_result(value: Any) -> Iterator[str]:
         if known and key not in (*known, *_FURTHER_KEYS):
             from lakeformat.types.closest import closest  # only for a message
 
-            meant = closest(key, known) or f": they are {', '.join(known)}"
-            yield f"asks task {task.task_id!r} for {key!r}, which is none of its results{meant}"
+            meant = closest(key, known) or f": it has {', '.join(known)}"
+            yield f"is result {key!r} of task {task.task_id!r}, which has no such result{meant}"

@@ -25,7 +25,7 @@ def call_back(on_report: OnReport | Sequence[OnReport], result: Mapping[str, Any
         except Exception as reason:  # noqa: BLE001 - any error of the author's function
             name = getattr(function, "__name__", type(function).__name__)
             _log.warning(
-                "on_report: %s failed with %s: %s; the work of the task is done and stands",
+                "on_report: %s failed with %s: %s; the result of the task does not change",
                 name,
                 type(reason).__name__,
                 reason,

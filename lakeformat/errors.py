@@ -12,7 +12,7 @@
     ├── CommitOutcomeUnknownError  the answer was lost: look for the commit, then retry
     ├── CommitUndecidableError     the snapshots with the outcome expired: look for the rows
     ├── UnavailableError           the storage did not answer: retry later
-    │   ├── AccessDeniedError      this user may not: grant the permission, then retry
+    │   ├── AccessDeniedError      this user lacks a permission: grant it, then retry
     │   └── LockUnavailableError   the lock could not be taken: nothing was written, retry later
     └── CorruptTableError          the table is damaged: stop and repair
 

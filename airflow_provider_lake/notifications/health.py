@@ -97,7 +97,7 @@ class LakeHealthNotifier(BaseNotifier):
 
 
 def _refuse_no_notifier(notifier: object, arguments: Mapping[str, Any] | None) -> None:
-    """Refuse a value that is no notifier, when the DAG is parsed."""
+    """Refuse a value that is not a notifier, when the DAG is parsed."""
     if isinstance(notifier, BaseNotifier):
         if arguments is not None:
             raise LakeArgumentError(

@@ -28,7 +28,7 @@ _NOT_FOUND = 404
 
 
 class UnreachableClusterError(Exception):
-    """The cluster gave no answer, or one that means nothing: ask again later."""
+    """The cluster gave no answer, or one that cannot be understood: ask again later."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ def yarn_address(connection: Connection) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class _YarnApplication:
-    """See Hadoop's page "ResourceManager REST APIs"."""
+    """An application of YARN: see Hadoop's page "ResourceManager REST APIs"."""
 
     address: str
     application: str
@@ -109,7 +109,7 @@ class _YarnApplication:
 
 @dataclass(frozen=True, slots=True)
 class _KubernetesPod:
-    """The pod of a driver, asked for with the client of Airflow's Kubernetes provider."""
+    """The pod of a driver, read with the client of Airflow's Kubernetes provider."""
 
     namespace: str
     pod: str

@@ -120,7 +120,9 @@ class _Watch:
     def _failed(self, reason: Exception) -> dict[str, Any] | None:
         self._failures += 1
         _log.warning(
-            "no state of driver %s, the trigger asks again: %s", self._asked.driver, reason
+            "the cluster sent no state of driver %s, the trigger asks again: %s",
+            self._asked.driver,
+            reason,
         )
         if self._failures < _MOST_FAILURES:
             return None

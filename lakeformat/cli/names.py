@@ -198,7 +198,7 @@ def repair(
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Finish changes that a crash interrupted between a SQL database and the files.
+    """Finish changes that a crash interrupted, so that the catalog and the files agree.
 
     An example: lake repair shop.orders
     """

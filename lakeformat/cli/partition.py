@@ -97,8 +97,8 @@ def expire(
 ) -> None:
     """Delete the rows of partitions that are too old.
 
-    `lake expire` deletes their files once the snapshots before have expired. Check first: lake
-    partition expire shop.orders --older-than '90 d' --dry-run
+    `lake expire` deletes their files together with the earlier snapshots that need them. Check
+    first: lake partition expire shop.orders --older-than '90 d' --dry-run
     """
     found = named_table(context, table)
     with progress_line("looking for partitions that are too old"):

@@ -210,7 +210,8 @@ def write(
         str | None, typer.Option(metavar="C", help="CSV: around values. Default: a double quote.")
     ] = None,
     escape: Annotated[
-        str | None, typer.Option(metavar="C", help="CSV: before a literal character.")
+        str | None,
+        typer.Option(metavar="C", help="CSV: before a delimiter or quote inside a value."),
     ] = None,
     header: Annotated[
         bool,

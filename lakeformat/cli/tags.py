@@ -38,7 +38,7 @@ WatermarkOption = Annotated[
 RetainOption = Annotated[
     str | None,
     typer.Option(
-        metavar="AGE", help="Lifetime, such as '7 d'; `lake tag expire` deletes it after."
+        metavar="AGE", help="Lifetime, such as '7 d'; `lake tag expire` deletes the tag afterwards."
     ),
 ]
 ForceOption = Annotated[

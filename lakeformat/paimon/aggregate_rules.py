@@ -128,7 +128,7 @@ def canonical_name(name: str, column: str) -> str:
     if name not in _DOMAINS:
         raise InvalidRequestError(
             f"column {column!r} asks for the aggregate function {name!r}, which does not exist"
-            f"{closest(name, FUNCTION_NAMES)}; there are {', '.join(FUNCTION_NAMES)}"
+            f"{closest(name, FUNCTION_NAMES)}; choose one of {', '.join(FUNCTION_NAMES)}"
         )
     return name
 
@@ -259,8 +259,8 @@ def _require_members(names: Sequence[str], members: Sequence[DataField], key: st
     for name in names:
         if name not in known:
             raise InvalidRequestError(
-                f"option {key!r} names {name!r}, which is not a member of the column; there are "
-                f"{', '.join(known)}{closest(name, known)}"
+                f"option {key!r} names {name!r}, which is not a member of the column; its "
+                f"members are {', '.join(known)}{closest(name, known)}"
             )
 
 

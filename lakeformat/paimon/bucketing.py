@@ -53,9 +53,7 @@ def bucket_function(kind: str, key_types: Sequence[DataType], buckets: int) -> B
         case "hive":
             _check_hive(key_types)
             return lambda columns: _hive_buckets(columns, key_types, buckets)
-    raise UnsupportedError(
-        f"bucket-function.type {kind!r} is unknown; there are default, mod and hive"
-    )
+    raise UnsupportedError(f"bucket-function.type {kind!r} is unknown: use default, mod or hive")
 
 
 def row_hashes(columns: Sequence[pa.Array], types: Sequence[DataType]) -> NDArray[np.int32]:

@@ -206,11 +206,10 @@ def column_list(found: Mapping[str, DataType]) -> list[tuple[str, str]] | pa.Sch
 def parts_beside(
     found: DataType, there: DataType, path: _Path
 ) -> Iterator[tuple[_Path, DataType, DataType | None]]:
-    """Yield path and types of each part of a column down to the parts that only one of them
-    divides.
+    """Yield path and types of each part of a column, as deep as both types are nested alike.
 
-    The second type is None if ``there`` lacks the part. Fields match by name, because ids in
-    messages mean nothing.
+    The second type is None if ``there`` lacks the part. Fields match by name, because messages have
+    no field ids.
     """
     if isinstance(found, ArrayType) and isinstance(there, ArrayType):
         yield from parts_beside(found.element, there.element, (*path, "element"))

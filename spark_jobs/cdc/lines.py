@@ -21,7 +21,7 @@ _NO_OBJECT = re.compile(rb"(?m)^(?![ \t]*\{)(?=.*\S).*|^.*[^\s}][ \t\r]*$")
 
 
 def blocks_of(path: str) -> Iterator[bytes]:
-    """Yield blocks of whole lines, without empty lines and tombstones; refuse a line that is no
+    """Yield blocks of whole lines, without empty lines and tombstones; refuse a line without a JSON
     object.
 
     Lines are checked before Arrow parses them, because its JSON reader crashes on other lines.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the changes of one table into another, each once, whenever a process crashes.
+"""Writes the changes of one table into another, each once, even if a process crashes.
 
 The consumer of the source table stores the position, and is moved after the commit. If that fails,
 the snapshot of the commit still records where the reading ended. The identity of a commit is the

@@ -93,7 +93,7 @@ def given_keys(request: Any) -> dict[str, Any]:
 
 
 def check_values(kind: type[Any], given: JsonObject) -> None:
-    """Refuse values that no request of this kind can have, for any values of its other keys."""
+    """Refuse values that are wrong by themselves, independent of the other keys."""
     if problems := [*_values(kind, given)]:
         raise refusal("; ".join(problems))
 
@@ -133,8 +133,7 @@ def wanted_text(hint: Any) -> str:
 def shown(hint: Any, value: Any) -> str:
     """Return a refused value for a message, without possible secrets.
 
-    These are the values of a dict, a text in place of a dict, and a list with texts where no list
-    is allowed.
+    Possible secrets are the values of a dict, a text in place of a dict, and a list of dicts.
     """
     if isinstance(value, dict):
         return f"a dict with {', '.join(map(repr, value)) or 'nothing in it'}"
@@ -165,8 +164,7 @@ def is_moment(hint: Any) -> bool:
 def plain_value(hint: Any, value: Any) -> Any:
     """Return a value of Python's own types as the text that ``hint`` takes, other values unchanged.
 
-    These are the values of a dict, a text in place of a dict, and a list with texts where no list
-    is allowed.
+    These types are dates and times, durations and paths, alone or as values of a dict.
     """
     if isinstance(value, date) and is_moment(hint):
         return _moment_text(hint, value)

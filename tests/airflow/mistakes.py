@@ -510,7 +510,7 @@ MISTAKES = [
         "a template in single braces",
         "parse",
         'LakeCompactOperator(task_id="t", table="shop.orders", where="dt = \'{ ds }\'")',
-        "task 't': argument 'where' has '{ ds }', which is no template: write '{{ ds }}', and in an f-string '{{{{ ds }}}}'",
+        "task 't': argument 'where' has '{ ds }', which is not a template: write '{{ ds }}', and in an f-string '{{{{ ds }}}}'",
     ),
     Mistake(
         "a template that is not closed",
@@ -555,7 +555,7 @@ MISTAKES = [
             land = LakeIngestOperator(task_id="land", table="shop.orders", source="in/*.csv", stage=True)
             LakeTagOperator(task_id="t", table="shop.orders", action="create", tag="v2", snapshot=land.output["snapshot"])
         """,
-        "task 't': argument 'snapshot' asks task 'land' for 'snapshot', which is none of its results; did you mean 'snapshot_id'?",
+        "task 't': argument 'snapshot' is result 'snapshot' of task 'land', which has no such result; did you mean 'snapshot_id'?",
     ),
     Mistake(
         "the result of a task that was skipped",

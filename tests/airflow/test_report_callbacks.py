@@ -53,7 +53,7 @@ def test_its_failure_is_a_warning_and_the_work_stands(orders, tmp_path, caplog, 
     [warning] = [each for each in caplog.records if each.levelname == "WARNING"]
     assert warning.getMessage() == (
         "on_report: send failed with AirflowSkipException: no route to the chat; "
-        "the work of the task is done and stands"
+        "the result of the task does not change"
     )
 
 

@@ -85,7 +85,7 @@ class Findings:
         return self._result(
             found.name,
             is_fresh,
-            f"{finding}; allowed are {duration(allowed)}",
+            f"{finding}; at most {duration(allowed)} is allowed",
             "find out why the source has no newer rows",
             columns=[column],
         )

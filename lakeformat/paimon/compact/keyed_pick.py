@@ -42,7 +42,7 @@ def pick_level_0(levels: Levels, settings: PickSettings) -> Pick | None:
     fresh = len(levels.level_0)
     if not fresh:
         return None
-    reason = f"{_many(fresh, 'file')} of level 0 not visible or looked up yet"
+    reason = f"{_many(fresh, 'file')} of level 0, not visible or not looked up yet"
     return _unless_done(_from(levels, _extended(levels.runs, fresh, settings), reason))
 
 

@@ -16,9 +16,9 @@ def find_notes(handle: TableHandle) -> tuple[str, ...]:
     options = handle.options
     notes = [*_refusing(handle)]
     if layout := options.ignored_layout():
-        notes.append(f"options ignored here, which only shape files: {_named(layout)}")
+        notes.append(f"ignored options, which only affect the layout of files: {_named(layout)}")
     if unknown := options.unknown():
-        notes.append(f"options unknown here, kept for the engine that set them: {_named(unknown)}")
+        notes.append(f"unknown options, kept for the engine that set them: {_named(unknown)}")
     if lacks_zone(handle.schema):
         notes.append(
             "ORC files of this table do not name the time zone of the JVM that wrote them, and "
@@ -37,7 +37,7 @@ def _refusing(handle: TableHandle) -> list[str]:
             says[key] = option.says
     values = options.to_dict()
     return [
-        f"{key!r} = {values[key]!r} {says[key]}; refused here: {', '.join(operations)}"
+        f"{key!r} = {values[key]!r} {says[key]}; this version refuses: {', '.join(operations)}"
         for key, operations in refused.items()
     ]
 

@@ -95,7 +95,7 @@ def _of_failure(table: str, names: str, cause: str, step: StepReport) -> Reason:
         listing = f"lake orphans {table} lists them without deleting any"
         return Reason(f"{names} failed: {cause}", listing)
     if isinstance(error, UnsupportedError):
-        engine = "this version cannot do this step: run it with another engine, as Flink or Spark"
+        engine = "this version cannot do this step: run it with another engine, such as Spark"
         return Reason(f"{names} failed: {cause}", engine)
     # The message of a CorruptTableError ends with a semicolon and the next step.
     said, _, advice = cause.rpartition("; ")

@@ -85,7 +85,7 @@ def neighbours(value: Any, field: DataField) -> tuple[pa.Scalar | None, pa.Scala
     """Return the nearest values below and above a number that the column cannot hold.
 
     A neighbour is None if the column has no value on that side. The result is None if the value is
-    no number, or the column holds no exact numbers.
+    not a number, or the column does not hold exact numbers.
     """
     data_type, value = field.type, _plain_value(value)
     is_number = isinstance(value, int | float | Decimal) and not isinstance(value, bool)

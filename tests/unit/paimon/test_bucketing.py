@@ -213,7 +213,7 @@ def test_no_rows_have_no_buckets():
         ("hive", ["VARIANT"], UnsupportedError, "no hash for type VARIANT"),
         ("default", ["ARRAY<INT>"], InvalidRequestError, "type ARRAY cannot be in a bucket key"),
         ("default", [], InvalidRequestError, "at least one column"),
-        ("spark", ["INT"], UnsupportedError, "'spark' is unknown; there are default, mod and hive"),
+        ("spark", ["INT"], UnsupportedError, "'spark' is unknown: use default, mod or hive"),
     ],
 )
 def test_a_key_a_function_is_not_defined_for_is_refused_by_name(kind, types, error, reason):

@@ -62,5 +62,5 @@ def test_one_that_publishes_iceberg_metadata_says_what_stands_in_the_way(catalog
         with pytest.raises(lake.UnsupportedError, match=r"'metadata\.iceberg\.storage' = 'table-"):
             care()
     [note] = table.health().notes
-    assert "refused here: write, compact, commit, expire, tag" in note
+    assert "this version refuses: write, compact, commit, expire, tag" in note
     assert table.scan().count() == 1

@@ -277,7 +277,7 @@ _BY_REASON: Mapping[str, tuple[str, ...]] = {
         "materialized-table.refresh-mode",
         "materialized-table.refresh-status",
     ),
-    "how Iceberg metadata are written; metadata.iceberg.storage decides if there are any": (
+    "how Iceberg metadata is written; metadata.iceberg.storage decides if there is any": (
         "metadata.iceberg.compaction.max.file-num",
         "metadata.iceberg.compaction.min.file-num",
         "metadata.iceberg.database",

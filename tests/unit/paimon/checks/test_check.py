@@ -119,7 +119,7 @@ def test_freshness_is_the_age_of_the_newest_time(tmp_path):
     found = only(orders.check(freshness={"day": "1 d"}))
     assert (found.outcome, found.columns) == ("failed", ("day",))
     assert found.finding == (
-        "the newest time is 2024-01-31 00:00:00.000Z, 1 d ago; allowed are 1 d"
+        "the newest time is 2024-01-31 00:00:00.000Z, 1 d ago; at most 1 d is allowed"
     )
     assert only(orders.check(freshness={"day": timedelta(hours=25)})).outcome == "passed"
 
@@ -138,7 +138,7 @@ def test_freshness_reads_times_of_every_unit(catalog):
 
 def test_freshness_without_a_time_fails(orders):
     orders.write(rows())
-    assert finding(orders, freshness={"day": "1 d"}) == "no row has a time; allowed are 1 d"
+    assert finding(orders, freshness={"day": "1 d"}) == "no row has a time; at most 1 d is allowed"
 
 
 def test_nulls_break_only_not_null(orders):

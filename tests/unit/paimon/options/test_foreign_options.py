@@ -314,9 +314,9 @@ def test_health_notes_what_is_ignored_and_what_is_refused_and_judges_by_neither(
     report = table.health()
     assert report.notes == (
         "'record-level.expire-time' = '1 d' deletes rows of a certain age when files are "
-        "compacted; refused here: compact",
-        "options ignored here, which only shape files: 'file.block-size'",
-        "options unknown here, kept for the engine that set them: 'dbt.model'",
+        "compacted; this version refuses: compact",
+        "ignored options, which only affect the layout of files: 'file.block-size'",
+        "unknown options, kept for the engine that set them: 'dbt.model'",
     )
     assert (report.verdict, report.score, report.reasons) == (
         plain.verdict,
