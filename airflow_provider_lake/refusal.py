@@ -157,5 +157,5 @@ def _in_words(hint: Any) -> str:
     if origin is Mapping:
         return "a dict" + (" of str" if get_args(hint)[1] is str else "")
     if origin is Sequence:
-        return f"a list, each {_in_words(get_args(hint)[0])}"
+        return f"a list, each item {_in_words(get_args(hint)[0])}"
     return _WORDS.get(hint, str(hint))

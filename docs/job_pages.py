@@ -106,7 +106,7 @@ def _table(request: type[Any], only: type[Any] | None) -> list[str]:
 
 def _row(key: Field[Any], hint: Any, meaning: str) -> str:
     default = "" if key.default in (MISSING, None) else f"`{json.dumps(key.default)}`"
-    needed = "**needed**" if key.default is MISSING else default
+    needed = "**required**" if key.default is MISSING else default
     return f"| `{key.name}` | {wanted_text(hint)} | {needed} | {meaning} |"
 
 

@@ -251,10 +251,11 @@ TableOptionTexts: TypeAlias = Annotated[
     Mapping[str, str], Rule("an object of table options", _table_options)
 ]
 ColumnSources: TypeAlias = Annotated[
-    Mapping[str, str], Rule("an object of different source columns by table column", _sources)
+    Mapping[str, str],
+    Rule("an object of table columns, each with a different source column", _sources),
 ]
 ColumnCasts: TypeAlias = Annotated[
-    Mapping[str, str], Rule("an object of types by table column", _casts)
+    Mapping[str, str], Rule("an object of table columns, each with a type", _casts)
 ]
 MessageTable: TypeAlias = Annotated[str, Rule("a table as database.table", _message_table)]
 """A table of another system; its names may have any characters."""

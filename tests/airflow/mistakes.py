@@ -276,7 +276,7 @@ MISTAKES = [
         "a text where a list is wanted",
         "parse",
         'LakeIngestOperator(task_id="t", table="shop.new", source="in/a.csv", create=True, primary_key="id")',
-        "task 't': argument 'primary_key' must be a list, each a non-empty str, got 'id': write ['id']",
+        "task 't': argument 'primary_key' must be a list, each item a non-empty str, got 'id': write ['id']",
     ),
     Mistake(
         "a list where a text is wanted",
@@ -306,13 +306,13 @@ MISTAKES = [
         "a partition as text",
         "parse",
         'LakeCompactOperator(task_id="t", table="shop.orders", partitions="dt=2024-01-31")',
-        "task 't': argument 'partitions' must be a dict or a list, each a dict, got a str",
+        "task 't': argument 'partitions' must be a dict or a list, each item a dict, got a str",
     ),
     Mistake(
         "a list of days as partitions",
         "parse",
         'LakeCompactOperator(task_id="t", table="shop.orders", partitions=["2024-01-30", "2024-01-31"])',
-        "task 't': argument 'partitions' must be a dict or a list, each a dict, got ['2024-01-30', '2024-01-31']",
+        "task 't': argument 'partitions' must be a dict or a list, each item a dict, got ['2024-01-30', '2024-01-31']",
     ),
     Mistake(
         "a datetime as the value of a partition",
@@ -504,7 +504,7 @@ MISTAKES = [
         "a type with a typo",
         "parse",
         'LakeIngestOperator(task_id="t", table="shop.orders", source="in/a.csv", casts={"id": "INTEGR"})',
-        "task 't': argument 'casts' must be a dict of types by table column, got a dict with 'id': not a type: 'INTEGR': unknown type 'INTEGR'; the types are ARRAY, BIGINT, BINARY, BLOB, BOOLEAN, BYTES, CHAR, DATE, DEC, DECIMAL, DOUBLE, FLOAT, GEOGRAPHY, GEOMETRY, INT, INTEGER, MAP, MULTISET, NUMERIC, ROW, SMALLINT, STRING, TIME, TIMESTAMP, TIMESTAMP_LTZ, TINYINT, VARBINARY, VARCHAR, VARIANT, VECTOR",
+        "task 't': argument 'casts' must be a dict of table columns, each with a type, got a dict with 'id': not a type: 'INTEGR': unknown type 'INTEGR'; the types are ARRAY, BIGINT, BINARY, BLOB, BOOLEAN, BYTES, CHAR, DATE, DEC, DECIMAL, DOUBLE, FLOAT, GEOGRAPHY, GEOMETRY, INT, INTEGER, MAP, MULTISET, NUMERIC, ROW, SMALLINT, STRING, TIME, TIMESTAMP, TIMESTAMP_LTZ, TINYINT, VARBINARY, VARCHAR, VARIANT, VECTOR",
     ),
     Mistake(
         "a template in single braces",
@@ -546,7 +546,7 @@ MISTAKES = [
         "a list that renders to a text",
         "run",
         'LakeCompactOperator(task_id="t", table="shop.orders", buckets="{{ params.list }}")',
-        "task 't': argument 'buckets' must be a list, each a whole number, but its template renders to 'a,b'",
+        "task 't': argument 'buckets' must be a list, each item a whole number, but its template renders to 'a,b'",
     ),
     Mistake(
         "a result that no task has",
@@ -591,7 +591,7 @@ MISTAKES = [
 
             LakeCommitOperator(task_id="t", table="shop.plain", staged=[stage()])
         """,
-        "task 't': argument 'staged' must be a list, each a non-empty str, but task 'stage' returned None: it was skipped, or has no such result",
+        "task 't': argument 'staged' must be a list, each item a non-empty str, but task 'stage' returned None: it was skipped, or has no such result",
     ),
     Mistake(
         "a task instead of its result",
@@ -600,7 +600,7 @@ MISTAKES = [
             land = LakeIngestOperator(task_id="land", table="shop.orders", source="in/*.csv", stage=True)
             LakeCommitOperator(task_id="t", table="shop.orders", staged=[land])
         """,
-        "task 't': argument 'staged' must be a list, each a non-empty str, got a list: write the results of tasks, such as first.output['staged']",
+        "task 't': argument 'staged' must be a list, each item a non-empty str, got a list: write the results of tasks, such as first.output['staged']",
     ),
     Mistake(
         "an address that was never staged",

@@ -81,7 +81,9 @@ def test_it_gets_nothing_from_a_task_without_a_result(reports):
 
 
 def test_a_value_that_cannot_be_called_is_refused_when_the_dag_is_parsed():
-    with pytest.raises(LakeArgumentError, match="'on_report' must be a function or a list, each a"):
+    with pytest.raises(
+        LakeArgumentError, match="'on_report' must be a function or a list, each item a"
+    ):
         LakeHealthOperator(task_id="work", table="shop.orders", on_report="notify")
 
 

@@ -226,7 +226,10 @@ def test_a_sql_table_has_its_names_and_types_mapped_too(catalog, tmp_path, land)
         ({"columns": {"id": "Order"}, "casts": {"amont": "INT"}}, r"did you mean 'amount'\?"),
         ({"columns": {"amount": "Order"}}, "are both column 'amount' of the table"),
         ({"columns": {"id": "Order", "no": "Order"}}, "'Order' appears twice"),
-        ({"casts": {"id": "NUMBER"}}, "'casts' must be an object of types by table column"),
+        (
+            {"casts": {"id": "NUMBER"}},
+            "'casts' must be an object of table columns, each with a type",
+        ),
         ({"columns": {"id": "Order"}, "header": False}, "'columns' and header=False exclude"),
         ({"columns": {"id": "x"}, "format": "canal-json"}, "'columns' cannot be used with format"),
     ],
