@@ -35,7 +35,8 @@ class CommitId:
     ``replaces`` is the number of the snapshot in which the same user published the same rows
     before, with a lower identifier. The rows of that snapshot are taken out in the same commit, or,
     in a table with a primary key, the new row of each key wins. If that is not possible any more,
-    the commit is refused before anything is written. An overwrite ignores ``replaces``.
+    for example because a compaction has merged them with other rows, the commit is refused before
+    anything is written. An overwrite ignores ``replaces``.
     """
 
     user: str

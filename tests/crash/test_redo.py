@@ -32,17 +32,23 @@ def opened(storage) -> lake.Table:
 
 
 def fill(storage):
-    """The row of another run, then the rows of the first run."""
+    """The row of another run and day, then the rows of the first run, each in a file."""
     catalog = FileSystemCatalog(storage, "wh", simulated())
     catalog.create_database("shop")
-    table = catalog.create_table("shop.orders", [("id", "BIGINT")])
+    columns = [("id", "BIGINT"), ("day", "BIGINT")]
+    table = catalog.create_table("shop.orders", columns, partition_by=["day"])
     table.write(rows(OTHERS))
-    table.write(rows(FIRST_ROWS), commit=FIRST)
+    messages = []
+    for number in FIRST_ROWS:
+        with table.new_writer() as writer:
+            writer.write(rows([number]))
+            messages += writer.prepare()
+    table.commit(messages, commit=FIRST)
     return storage
 
 
 def rows(ids) -> pa.Table:
-    return pa.table({"id": pa.array(ids, pa.int64())})
+    return pa.table({"id": pa.array(ids, pa.int64()), "day": [min(each, 1) for each in ids]})
 
 
 def content(storage) -> list[int]:
@@ -76,6 +82,11 @@ def compact(storage) -> None:
     opened(storage).compact(executor="serial", strategy="full")
 
 
+def compact_only(storage) -> None:
+    """The day of the first run holds no other rows, so its new file can be replaced too."""
+    opened(storage).compact(executor="serial", strategy="full")
+
+
 def delete_one(storage) -> None:
     opened(storage).delete("id = 2")
 
@@ -103,7 +114,8 @@ def same(storage) -> None:
 
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize(
-    "rival", [insert, compact, delete_one, truncate, roll_back, come_late, same]
+    "rival",
+    [insert, compact, compact_only, delete_one, truncate, roll_back, come_late, same],
 )
 def test_a_rival_at_any_moment_doubles_no_row(rival):
     allowed = outcomes(rival)

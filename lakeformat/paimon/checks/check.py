@@ -8,7 +8,7 @@ of the table: it is checked for the table as it will be after the commit.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
 from functools import partial
 
@@ -143,7 +143,9 @@ class _Check:
             return Scan(self.handle, self.head, columns, asked)
         if not with_published:
             return scan_staged(self.handle, self.staged, columns, self.where, after=None)
-        without = () if self.replaces is None else files_taken_out(self.handle, self.replaces)
+        without: Set[str] = frozenset()
+        if self.replaces is not None and self.head is not None:
+            without = files_taken_out(self.handle, self.replaces, self.head)
         return scan_staged(
             self.handle, self.staged, columns, self.where, after=self.head, without=without
         )

@@ -11,18 +11,15 @@ from collections.abc import Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
 from lakeformat.errors import InvalidRequestError
 from lakeformat.paimon.commit.base_files import BaseFiles
 from lakeformat.paimon.commit.conflict_text import named, place
 from lakeformat.paimon.commit.deltas import delta_of, newest_first
+from lakeformat.paimon.commit.followed_files import FollowedFiles, file_names, files_named
 from lakeformat.paimon.commit.snapshot_delta import SnapshotDelta, as_deletes
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.metadata.index_manifest import DELETION_VECTORS, read_index_manifest
 from lakeformat.paimon.metadata.manifest import ManifestColumns
-from lakeformat.paimon.metadata.manifest_columns.columns import Mask
 from lakeformat.paimon.metadata.snapshot import CommitKind, Snapshot
 from lakeformat.paimon.metadata.snapshot_directory import read_snapshot_if_present
 from lakeformat.tables.commit_id import CommitId
@@ -83,28 +80,20 @@ class Redo:
         """Return the live files that the earlier commit added; refuse if one was rewritten."""
         if self.handle.options.row_tracking_enabled:
             raise self._refused("the table tracks row ids, which other rows would get")
-        names = _names(_added(self.handle, earlier))
-        files = BaseFiles(self.handle, partial(_are, names=names), lambda manifest: True)
-        live = files.at(head)
-        self._require_gone(names - _names(live), later)
+        names = file_names(_added(self.handle, earlier))
+        live = self._live(names, head)
+        if names - file_names(live):
+            followed = FollowedFiles(self.handle, names)
+            if mixing := followed.through(later):
+                raise self._refused(f"{named(mixing)} has rewritten its files")
+            names = followed.names
+            live = self._live(names, head)
         self._require_whole(names, head)
         return live
 
-    def _require_gone(self, files: Set[str], later: Sequence[Snapshot]) -> None:
-        """Refuse if rows of these files, which are not live, may be in other files now."""
-        for snapshot in later:
-            if not files:
-                return
-            delta = delta_of(self.handle, snapshot)
-            deleted = delta.filter(delta.is_delete)
-            ours = deleted.filter(_are(deleted, files))
-            if not len(ours):
-                continue
-            partitions = {*ours.partition.to_arrow().to_pylist()}
-            added = delta.filter(~delta.is_delete).partition.to_arrow().to_pylist()
-            if snapshot.commit_kind is CommitKind.COMPACT or not partitions.isdisjoint(added):
-                raise self._refused(f"{named(snapshot)} has rewritten its files")
-            files = files - _names(ours)
+    def _live(self, names: Set[str], head: Snapshot) -> ManifestColumns:
+        wanted = partial(files_named, names=names)
+        return BaseFiles(self.handle, wanted, lambda manifest: True).at(head)
 
     def _require_whole(self, names: Set[str], head: Snapshot) -> None:
         """Refuse if rows of these files were deleted one by one."""
@@ -153,26 +142,17 @@ class Redo:
         )
 
 
-def files_taken_out(handle: TableHandle, replaces: int) -> Set[str]:
+def files_taken_out(handle: TableHandle, replaces: int, head: Snapshot) -> Set[str]:
     """Return the files that a commit with ``replaces`` takes out; none once it has expired."""
     snapshot = read_snapshot_if_present(handle.storage, handle.layout, replaces)
     if snapshot is None or handle.schema.primary_keys:
         return frozenset()
-    return _names(_added(handle, snapshot))
+    followed = FollowedFiles(handle, file_names(_added(handle, snapshot)))
+    followed.through([each for each in newest_first(handle, head, replaces) if each is not None])
+    return followed.names
 
 
 def _added(handle: TableHandle, snapshot: Snapshot) -> ManifestColumns:
     """Return the entries of the files that a snapshot added."""
     delta = delta_of(handle, snapshot)
     return delta.filter(~delta.is_delete)
-
-
-def _names(files: ManifestColumns) -> Set[str]:
-    return {name for name in files.file_name.texts() if name is not None}
-
-
-def _are(columns: ManifestColumns, names: Set[str]) -> Mask:
-    """Mask the entries of files with one of these names."""
-    own = columns.file_name.to_arrow()
-    found: Mask = pc.is_in(own, pa.array(sorted(names)).cast(own.type)).to_numpy(False)
-    return found

@@ -202,6 +202,17 @@ def test_a_staged_row_replaces_the_row_of_its_key_before_values_are_compared(key
     assert only(table.check(staged=[taken], unique=["status"])).bad_rows == 2
 
 
+def test_rows_that_the_commit_replaces_are_no_repetition_even_if_they_were_compacted(orders):
+    for _ in range(2):
+        stage(orders, rows((1, "mine", 5)))
+    first = [message for each in orders.staged.list() for message in each.messages]
+    orders.commit(first, commit=lake.CommitId("run", 1))
+    orders.compact(strategy="full")
+    again = stage(orders, rows((1, "yours", 5)))
+    assert only(orders.check(staged=[again], replaces=1, unique=["id"])).bad_rows == 0
+    assert only(orders.check(staged=[again], unique=["id"])).bad_rows == 3
+
+
 def test_staged_deletes_count_for_the_table_after_the_commit(keyed_table):
     table = keyed_table(WITH_KEY)
     table.write(rows((1, "mine", 5)))

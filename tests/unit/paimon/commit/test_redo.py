@@ -147,6 +147,72 @@ def test_compacted_rows_are_not_taken_out_and_the_command_is_named(events):
     assert "on_clear='force'" in said
 
 
+def written_in_files(table, *files, commit):
+    """One commit of several files, so that a compaction has something to do."""
+    messages = []
+    for ids in files:
+        with table.new_writer() as writer:
+            writer.write(rows(*ids))
+            messages += writer.prepare()
+    table.commit(messages, commit=commit)
+
+
+@pytest.fixture
+def days(catalog):
+    """A day's files are compacted with those of no other day."""
+    return catalog.create_table("shop.days", COLUMNS, partition_by=["note"])
+
+
+def test_rows_that_were_compacted_among_themselves_are_replaced(days):
+    days.write(rows(8, note="b"), commit=lake.CommitId("other", 1))
+    written_in_files(days, [1], [2], commit=FIRST)
+    days.compact(strategy="full")
+    done = days.write(rows(1), commit=lake.CommitId("run", 2, replaces=2))
+    assert (found(days), done.snapshot_id, done.deleted_files) == ([(1, "a"), (8, "b")], 4, 1)
+
+
+def test_rows_that_were_compacted_twice_are_replaced(days):
+    written_in_files(days, [1], [2], commit=FIRST)
+    for _ in range(2):
+        days.compact(strategy="full", order_by=["id"])
+    assert len(days.snapshots()) == 3
+    days.write(rows(1), commit=AGAIN)
+    assert found(days) == [(1, "a")]
+
+
+def test_rows_compacted_with_those_of_a_later_commit_are_not_replaced(days):
+    written_in_files(days, [1], [2], commit=FIRST)
+    days.compact(strategy="full")
+    days.write(rows(3))
+    days.compact(strategy="full")
+    refused(days, "snapshot 4 .* has rewritten its files", AGAIN)
+
+
+@pytest.mark.parametrize("other", [FIRST, lake.CommitId("other", 1)])
+def test_a_compaction_that_dropped_deleted_rows_brings_none_back(catalog, other):
+    """The new file may have as many rows as the first run's, but not the same ones."""
+    options = {"deletion-vectors.enabled": "true"}
+    days = catalog.create_table("shop.days", COLUMNS, partition_by=["note"], options=options)
+    if other is FIRST:
+        written_in_files(days, [1, 2], [3, 4], commit=FIRST)
+    else:
+        days.write(rows(1, 2), commit=FIRST)
+        days.write(rows(3, 4), commit=other)
+    days.delete("id IN (2, 4)")
+    days.compact(strategy="full")
+    refused(days, "has rewritten its files", AGAIN)
+
+
+def test_compacted_rows_that_a_rollback_restored_are_replaced_once(days):
+    written_in_files(days, [1], [2], commit=FIRST)
+    days.compact(strategy="full")
+    days.drop_partitions([{"note": "a"}])
+    days.rollback(snapshot=2, as_latest=True)
+    assert found(days) == [(1, "a"), (2, "a")]
+    days.write(rows(1), commit=AGAIN)
+    assert found(days) == [(1, "a")]
+
+
 def test_an_expired_snapshot_is_refused(events):
     for number in (1, 2, 3):
         events.write(rows(number), commit=lake.CommitId(f"run-{number}", 1))
