@@ -96,7 +96,7 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     request = parser.parse_args(arguments)
     unknown = [name for name in request.questions if name not in names]
     if unknown:
-        parser.error(f"no question {', '.join(unknown)}; there are {', '.join(names)}")
+        parser.error(f"no question {', '.join(unknown)}: choose from {', '.join(names)}")
     return request
 
 

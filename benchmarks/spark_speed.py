@@ -122,7 +122,7 @@ def _parsed(arguments: Sequence[str]) -> argparse.Namespace:
     asked = parser.parse_args(arguments)
     unknown = [name for name in asked.questions if name not in QUESTIONS]
     if unknown:
-        parser.error(f"no question {', '.join(unknown)}; there are {', '.join(QUESTIONS)}")
+        parser.error(f"no question {', '.join(unknown)}: choose from {', '.join(QUESTIONS)}")
     return asked
 
 

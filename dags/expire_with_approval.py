@@ -21,7 +21,7 @@ from airflow_provider_lake.operators.expire_snapshots import LakeExpireSnapshots
 TABLE = "shop.orders"
 KEPT = {"retain_max": 10, "retain_min": 1, "older_than": "1 d"}
 COUNTED = """\
-{%- set found = ti.xcom_pull(task_ids="say_what_would_go") -%}
+{%- set found = ti.xcom_pull(task_ids="dry_run") -%}
 {%- set report = found["report"] -%}
 {%- set cut = report.get("left_out", {}) -%}
 {%- set snapshots = report["snapshots"] | length + cut.get("snapshots", 0) -%}
@@ -50,7 +50,7 @@ with DAG(
     tags=["lake"],
 ):
     dry_run = LakeExpireSnapshotsOperator(
-        task_id="say_what_would_go", table=TABLE, dry_run=True, skip_if_noop=True, **KEPT
+        task_id="dry_run", table=TABLE, dry_run=True, skip_if_noop=True, **KEPT
     )
     approve = ApprovalOperator(
         task_id="approve",

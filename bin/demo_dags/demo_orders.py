@@ -24,7 +24,7 @@ with DAG(
     default_args={"retries": 5, "retry_delay": timedelta(seconds=2)},
     params={
         "incoming": Param("incoming", type="string", description="Folder of the files"),
-        "engine": Param("python", enum=["python", "spark"], description="Who compacts"),
+        "engine": Param("python", enum=["python", "spark"], description="Engine of the compaction"),
     },
     doc_md=__doc__,
     tags=["lake", "demo"],

@@ -215,13 +215,13 @@ def test_changes_that_no_compaction_has_published_are_waited_for(dags, catalog):
 
 def dry_run(dag):
     """The files that would be deleted; a later task of the DAG asks for approval."""
-    task = dag.task_dict["say_what_would_go"].prepare_for_execution()
-    return task.execute(task_context(task_id="say_what_would_go"))
+    task = dag.task_dict["dry_run"].prepare_for_execution()
+    return task.execute(task_context(task_id="dry_run"))
 
 
 def test_nothing_expires_before_somebody_approved(dags, catalog):
     dag = dags["expire_with_approval"]
-    order_of_tasks = [dag.task_dict[name] for name in ("say_what_would_go", "approve", "expire")]
+    order_of_tasks = [dag.task_dict[name] for name in ("dry_run", "approve", "expire")]
     assert [task.downstream_task_ids for task in order_of_tasks] == [{"approve"}, {"expire"}, set()]
     orders = catalog.create_table("shop.orders", ORDERS)
     for number in range(12):
@@ -229,7 +229,7 @@ def test_nothing_expires_before_somebody_approved(dags, catalog):
 
     found = dry_run(dag)
     found["report"]["stalled_consumers"] = [{"id": "sync"}]
-    ti = SimpleNamespace(xcom_pull=lambda task_ids: {"say_what_would_go": found}[task_ids])
+    ti = SimpleNamespace(xcom_pull=lambda task_ids: {"dry_run": found}[task_ids])
     question = jinja2.Template(order_of_tasks[1].body).render(ti=ti)
     assert "- Snapshots that would expire: **2**\n" in question
     assert re.search(r"because only those snapshots need them: \*\*\d+\*\*, [\d.]+ KiB\n", question)

@@ -111,7 +111,7 @@ def test_an_unknown_question_is_refused_with_the_list_of_questions(capsys):
         main(["append_wirte"])
 
     assert refused.value.code == 2
-    assert "no question append_wirte; there are append_read" in capsys.readouterr().err
+    assert "no question append_wirte: choose from append_read" in capsys.readouterr().err
 
 
 def test_a_question_asked_of_few_rows_leaves_a_report_and_a_plot(tmp_path):

@@ -107,4 +107,4 @@ def test_an_unknown_question_is_refused_before_spark_starts(capfd):
     with pytest.raises(SystemExit):
         main(["nonsense"])
 
-    assert "no question nonsense; there are read, read_column" in capfd.readouterr().err
+    assert "no question nonsense: choose from read, read_column" in capfd.readouterr().err
