@@ -1,4 +1,4 @@
-"""Bytes that were right once, and the bounds within which a decoder has to notice.
+"""Damaged copies of valid bytes, and limits of time and memory for decoders that read them.
 
 ``LAKE_FUZZ_EXAMPLES=20000`` asks more of every test that is built on this.
 """
@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 MOST_BYTES = 512 << 20
-"""More than any sample needs by far; announced lengths reach for gigabytes."""
+"""Far more than any sample needs; damaged lengths ask for gigabytes."""
 MOST_CPU_SECONDS = 20
 """No measure of speed: a decoder that takes so long for a few kilobytes does not end."""
 

@@ -145,7 +145,7 @@ def _of_changelog(handle: TableHandle, snapshot: Snapshot) -> Iterator[str]:
 
 
 def _has_expired_changes(handle: TableHandle, snapshot: Snapshot) -> bool:
-    """As of a branch that began at a tag: that keeps what it consists of alone."""
+    """True for a branch that began at a tag: it keeps the rows of a snapshot, no changelog."""
     name = snapshot.changelog_manifest_list
     return name is not None and not handle.storage.exists(handle.layout.manifest(name))
 

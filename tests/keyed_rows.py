@@ -1,4 +1,4 @@
-"""Primary-key tables as tests want them: rows in, rows out, in few words."""
+"""Tables for tests, with a primary key or without: rows are written and read as tuples."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class KeyedRows:
         assert create_tag(storage, layout, Tag(name, read_snapshot(storage, layout, snapshot_id)))
 
     def expire(self, snapshot_id: int) -> None:
-        """Lose a snapshot's file, as expiry does last."""
+        """Delete the file of a snapshot, which is the last step of an expiry."""
         storage, layout = self.place
         storage.delete(layout.snapshot(snapshot_id))
 

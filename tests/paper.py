@@ -1,4 +1,4 @@
-"""Commits of files that exist on paper only: what a commit decides by is in its messages."""
+"""Commits that name data files which do not exist: a commit decides by its messages alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A JAVA_HOME for tests: a Spark of seconds does little but load and compile Java's classes.
+"""A JAVA_HOME for tests: a Spark of a few seconds spends most of them on loading Java classes.
 
 Its ``java`` compiles with the quick compiler alone, and takes classes as an earlier Spark of this
 checkout has left them in pytest's cache, loaded and verified. Everything else is the Java found.

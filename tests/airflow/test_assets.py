@@ -120,7 +120,7 @@ def test_an_asset_with_watchers_is_one_of_its_own():
 
 
 def test_no_two_assets_have_the_same_trigger():
-    """Airflow keeps how far a watcher has come only where its trigger is one asset's alone."""
+    """Airflow stores the position of a watcher only if its trigger belongs to one asset alone."""
     trigger = LakeSnapshotEventTrigger(table="shop.orders", poll_interval=5)
     one, two = AssetWatcher("a/b", trigger), AssetWatcher("two", trigger)
     assets = [lake_asset("shop.orders", watchers=each) for each in ([one], [two], [one, two])]

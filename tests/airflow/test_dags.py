@@ -76,7 +76,7 @@ def test_the_macro_renders_the_identity_that_the_operator_commits_with(
 
 @since("3.3", "the state that a task keeps")
 def test_runs_right_after_an_expiry_land_their_files(airflow_db, tmp_path, warehouse):
-    """All within ten minutes, which clocks may differ by: times do not show the order."""
+    """All run within ten minutes. Clocks may differ by as much, so times do not show the order."""
     (tmp_path / "a.csv").write_text("id\n1\n")
     dag = load(TEST_DAGS)["expire_right_after"]
 

@@ -141,7 +141,7 @@ def test_a_cleared_task_whose_snapshot_expired_publishes_nothing_twice(orders):
 
 
 def test_a_try_that_is_over_cannot_say_that_nothing_was_published(orders):
-    """It was stopped before it asked; meanwhile the next one has published."""
+    """The first try was stopped before it read the table; meanwhile the second has published."""
     task = Task()
     orders.write(ROWS, commit=task.commit_id(try_number=2))
     orders.write(ROWS)

@@ -59,7 +59,7 @@ def test_without_a_browser_the_link_leads_to_what_the_task_changed(said):
 def test_spark_is_seen_in_the_history_server_else_at_its_driver(said, monkeypatch):
     assert link(links.LakeSparkLink) == ""
     task = LakeCompactOperator(task_id="work", table="shop.orders")
-    assert links.LakeSparkLink().get_link(task, ti_key=None) == ""  # nobody is asked
+    assert links.LakeSparkLink().get_link(task, ti_key=None) == ""  # no request is made
 
     said["lake_spark"] = {"application_id": "local-17", "ui": "http://driver:4040"}
     assert link(links.LakeSparkLink) == "http://driver:4040"

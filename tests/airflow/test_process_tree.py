@@ -13,7 +13,7 @@ from airflow_provider_lake.spark import launch
 from airflow_provider_lake.spark.process_tree import ProcessTree
 
 PATIENCE_SECONDS = 60
-# A process, and the one it starts; both say that they are there. The second may be deaf to SIGTERM.
+# A process, and the one it starts; the second prints "up" and may ignore SIGTERM.
 FAMILY = """
 import signal, subprocess, sys, time
 child = 'import signal, time; {deaf}print("up", flush=True); time.sleep(600)'

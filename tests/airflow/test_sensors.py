@@ -237,7 +237,7 @@ def test_what_templates_render_to_is_read_as_the_arguments_types(orders):
 
 @pytest.mark.parametrize("day", ["20240131", "2024-01-31", "20240131T000000"])
 def test_a_day_without_dashes_is_that_day(day):
-    """As ``{{ ds_nodash }}`` has it: as a number it would be a moment of 1970, long reached."""
+    """``{{ ds_nodash }}`` gives such a day. Read as a number, it would be a moment in 1970."""
     for kind, name, member in (
         (LakeSnapshotSensor, "since", "since_millis"),
         (LakeWatermarkSensor, "watermark", "millis"),

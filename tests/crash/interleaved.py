@@ -67,7 +67,7 @@ class World:
         self.compacted = self.refused = self.expired = self.undecidable = 0
 
     def run(self, rows_of: Callable[[TableHandle, Snapshot], State]) -> None:
-        """Let everybody act, and compare each snapshot as soon as it is there."""
+        """Let every actor act, and compare each snapshot as soon as it is published."""
 
         def look() -> None:
             while self.storage.published:
@@ -175,7 +175,7 @@ class Actor:
         try:
             report = world.table.commit(messages, commit=commit, **how)
         except lake.CommitUndecidableError:
-            # Expiry overtook it: whether a twin has published is not to be found any more.
+            # Snapshots have expired: nothing shows any more if a twin has published.
             assert world.expired
             world.undecidable += 1
             world.table.abort(messages)

@@ -163,7 +163,7 @@ def test_a_rival_at_any_moment_loses_nothing_and_nothing_happens_twice(table, ch
             change(storage)
         assert interrupted.happened
         assert content(storage) in in_either_order, moment
-        if rival is not compact_and_expire:  # which leaves nobody who knows the older files
+        if rival is not compact_and_expire:  # then no snapshot names the older files
             assert unreferenced(storage) == set(), f"at {moment}: {interrupted.calls[moment - 1]}"
 
 

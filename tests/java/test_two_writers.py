@@ -47,7 +47,7 @@ def test_the_larger_number_wins_in_both(
 def test_of_equal_numbers_java_takes_one_writer_and_the_other_by_turns(
     catalog: lake.Catalog, peer: JavaPeer
 ):
-    """Its merge asks which file came to the key last, so its neighbours decide."""
+    """Java's merge takes the file that came to the key last; the keys beside it decide which."""
     table = table_of(catalog, [1, 2, 3, 4], [1, 2, 3, 4])
     by_turns = ["first", "second"] * 2
     assert values(peer.read("shop.tied").rows) == by_turns

@@ -4,8 +4,8 @@ The steps and what is asked of a source in which order are those of ``MicroBatch
 end of a batch is written down before it runs, and that it is done after the sink has committed.
 A batch that was written down and is not done is run again when the query starts, with the same
 number and end; its beginning is the end of the batch before or, of the first one, asked for anew.
-A query that is started again first asks for what is between the last end and itself: so the source
-learns how far it has come.
+A query that is started again first asks for the empty range from the last end to the last end: so
+the source learns how far the query has come.
 """
 
 from __future__ import annotations

@@ -101,7 +101,7 @@ def test_an_error_of_the_work_ends_all(spark):
 
 
 def test_an_error_ends_also_what_begins_while_it_is_told(spark, monkeypatch):
-    """The third unit takes the place of the first as that fails, before anybody knows of it."""
+    """The third unit begins when the first has failed, before the failure is reported."""
     add_tag = _TaggedJobs._add_tag
 
     def late(run):

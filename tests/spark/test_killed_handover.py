@@ -70,7 +70,7 @@ def test_a_retry_publishes_once_and_no_temporary_file_stays(
         wait_until_gone(jvm)
     finally:
         end_group(driver.pid)
-    # A driver that lives to see its JVM die cleans up itself.
+    # A driver that outlives its JVM cleans up itself.
     assert left.exists() is (victim != "the JVM")
     assert orders.latest_snapshot() is None
     assert data_files(warehouse) == []

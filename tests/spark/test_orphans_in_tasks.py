@@ -1,4 +1,4 @@
-"""The look for orphan files in Spark's tasks: the same files as in threads, found by more hands."""
+"""The search for orphan files in Spark's tasks finds the same files as the search in threads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""bin/demo shows its whole story with a real Airflow, and leaves nothing running."""
+"""bin/demo runs all its steps with a real Airflow, and leaves nothing running."""
 
 import os
 import re

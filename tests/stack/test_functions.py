@@ -24,7 +24,7 @@ class Collector(ThreadingHTTPServer):
         self.sums = {}
 
     def take(self, name, point):
-        """Each word of a counter replaces the one before: it is the sum since its process began."""
+        """A counter's value replaces the one before: it is the sum since its process began."""
         tags = {each.key: each.value.string_value for each in point.attributes}
         counter = (name, point.start_time_unix_nano, *sorted(tags.items()))
         self.sums[counter] = (point.as_int or int(point.as_double), tags)
@@ -54,7 +54,7 @@ class Taker(BaseHTTPRequestHandler):
         self.end_headers()
 
     def log_message(self, *given):
-        """Not on the screen."""
+        """Print nothing."""
 
 
 @pytest.fixture

@@ -16,10 +16,10 @@ import lakeformat as lake
 DAGS = Path(__file__).resolve().parent / "held_dags"
 PATIENCE = 600
 FAST = {
-    # A task whose worker is lost is noticed by its silence: five minutes, as Airflow comes.
+    # Airflow finds a task whose worker is lost by missing heartbeats, by default of five minutes.
     "AIRFLOW__SCHEDULER__TASK_INSTANCE_HEARTBEAT_TIMEOUT": "40",
     "AIRFLOW__SCHEDULER__TASK_INSTANCE_HEARTBEAT_TIMEOUT_DETECTION_INTERVAL": "5",
-    # And so is a lost scheduler.
+    # It finds a lost scheduler in the same way.
     "AIRFLOW__SCHEDULER__SCHEDULER_HEALTH_CHECK_THRESHOLD": "20",
     "AIRFLOW__SCHEDULER__ORPHANED_TASKS_CHECK_INTERVAL": "5",
 }

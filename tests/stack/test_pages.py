@@ -1,4 +1,4 @@
-"""The pages as people meet them: signed in, in a browser, inside of Airflow's own interface."""
+"""The pages as users see them: signed in, in a browser, inside of Airflow's own interface."""
 
 import json
 import time

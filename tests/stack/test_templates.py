@@ -1,6 +1,7 @@
-"""Every template runs on a real Airflow, on either metadata database: a shop's week in a test.
+"""Every template runs on a real Airflow, on SQLite and on PostgreSQL.
 
-The scheduler starts what has a schedule, commits start what watches a table, a person approves.
+The scheduler starts DAGs with a schedule, commits start those that watch a table, and the test
+approves what waits for a person.
 """
 
 import importlib.util

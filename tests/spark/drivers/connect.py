@@ -148,7 +148,7 @@ def heard(spark, warehouse):
     request = {"warehouse": warehouse, "table": "shop.numbers", "source": f"{place}/*.csv"}
     ingest.run({**request, "create": True, "engine": "spark"}, spark)
     log.removeHandler(handler)
-    spark.range(1000).count()  # nobody listens any more
+    spark.range(1000).count()  # no handler logs this
     return lines
 
 

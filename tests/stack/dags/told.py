@@ -1,4 +1,4 @@
-"""Announces the table's asset itself, so it names it without the watcher of `watched`."""
+"""A task with the table's asset as an outlet: the asset without the watcher that `watched` has."""
 
 from airflow.sdk import DAG, task
 

@@ -52,7 +52,7 @@ def test_an_idle_look_lists_once_however_many_tables_there_are(counted):
 
 
 def test_the_tables_of_a_look_are_asked_at_the_same_time(counted, monkeypatch):
-    """Asked one after the other, this look would wait for another table."""
+    """If they were asked one after the other, the first would wait here for the second in vain."""
     catalog, counting = counted
     heads, both = Heads(catalog), Barrier(2)
     heads.look(names(2))

@@ -58,7 +58,7 @@ def test_a_root_allows_itself_and_all_below():
 
 
 def test_an_account_that_is_not_named_may_be_any():
-    """To refuse an overlap that may be one, never to allow a place."""
+    """A possible overlap is refused, but a place is never allowed because of it."""
     named, unnamed = location_of(f"abfss://c@{AZURE}/x/y"), location_of("az://c/x")
     assert named.overlaps(unnamed)
     assert not unnamed.holds(named)

@@ -136,7 +136,7 @@ def test_a_client_of_an_object_store_knows_how_long_it_repeats_a_write():
 
 
 def test_commits_queue_up_as_they_would_without_the_lock(tmp_path):
-    """The lock is taken per publication; who has the turn prepares it undisturbed."""
+    """Each publication takes the lock; the writer whose turn it is prepares it undisturbed."""
     locked = LockedCreation(LocalStorage(), RecordingLock(), "shop.orders")
     waits = []
     with locked.turn(str(tmp_path), waits.append), locked.turn(str(tmp_path), waits.append):

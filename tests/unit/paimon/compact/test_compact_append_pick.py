@@ -64,7 +64,7 @@ def shown(*picks: AppendPick) -> str:
         ("100 70 90", "nothing", "nothing"),
         # Smallest first, large ones left out.
         ("30 10 100 20 50 40", "10 20 30 40 50", "10 20 30 40 50"),
-        # A pack is full once it is worth two files; what is left waits for company.
+        # A pack is full once it is worth two files; the remaining files wait for more.
         ("65 65 65 65 1", "1 65 65 65", "1 65 65 65"),
         ("60 60 60 60 60 60 60 60", "60 60 60 60 | 60 60 60 60", "60 60 60 60 | 60 60 60 60"),
         # Even empty files weigh what it costs to open them.

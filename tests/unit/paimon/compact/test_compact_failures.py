@@ -127,7 +127,7 @@ def test_an_interrupted_compaction_leaves_no_file(monkeypatch):
     before = data_files(keyed)
 
     def interrupted(units, **_):
-        wait(units)  # all of them are done, and nobody has heard of it
+        wait(units)  # all of them are done, and none is reported yet
         raise KeyboardInterrupt
 
     monkeypatch.setattr("lakeformat.executor.wait", interrupted)

@@ -209,7 +209,7 @@ def test_an_interrupted_rescale_leaves_no_file(catalog, monkeypatch):
     before = storage.files(layout.root)
 
     def interrupted(parts: Any, **_: Any) -> None:
-        wait(parts)  # all of them are done, and nobody has heard of it
+        wait(parts)  # all of them are done, and none is reported yet
         raise KeyboardInterrupt
 
     monkeypatch.setattr("lakeformat.executor.wait", interrupted)

@@ -40,7 +40,7 @@ MERGED = (2, 160 * MIB, 1000, 0, 0)
         ([(1, 10, 10, 10, 10)], (40, 40, 20), 100),
         ([(0, 0, 0, 0, 0)], (40, 40, 20), 100),
         ([], (40, 40, 20), 100),
-        # As bad as can be: tiny files beyond number, half of the rows dead.
+        # The worst case: countless tiny files, and half of the rows deleted.
         ([(10**6, 10**9, 100, 50, 50)], (1, 0, 0), 1),
         # Twelve files that hold next to nothing cost next to nothing: f is near 0.
         ([(12, 1, 100, 50, 50)], (40, 40, 20), 100),

@@ -1,4 +1,4 @@
-"""Merge engine partial-update: the rules row by row, and the ways around looking at every row."""
+"""Merge engine partial-update: the rules row by row, and shortcuts that do not read every row."""
 
 from __future__ import annotations
 
