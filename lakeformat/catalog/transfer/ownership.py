@@ -21,9 +21,9 @@ from lakeformat.errors import (
 )
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.layout import REGISTERED_MARK
-from lakeformat.paimon.metadata.json_file import NO_JSON
 from lakeformat.paimon.metadata.schema_file import read_schema
 from lakeformat.storage import Storage
+from lakeformat.tables.json_file import NO_JSON
 
 __all__ = ["MARK", "Owner", "claim", "parents", "refuse_owned", "withdraw"]
 

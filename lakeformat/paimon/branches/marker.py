@@ -15,8 +15,8 @@ from typing import Any, TypeAlias
 
 from lakeformat.errors import NotFoundError, UnavailableError
 from lakeformat.paimon.handle import TableHandle
-from lakeformat.paimon.metadata.json_file import decode_json_file
 from lakeformat.paimon.metadata.snapshot import Snapshot
+from lakeformat.tables.json_file import decode_json_file
 
 __all__ = ["Creation", "Deletion", "Move", "Work", "clear", "mark", "read_mark"]
 

@@ -20,10 +20,11 @@ from typing import Any
 from lakeformat.errors import CommitConflictError, NotFoundError
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.layout import EXPIRY_INTENT, expiry_intent_name
-from lakeformat.paimon.metadata.json_file import Remedy, decode_json_file
+from lakeformat.paimon.metadata.remedy import Remedy
 from lakeformat.paimon.metadata.snapshot import Snapshot
 from lakeformat.paimon.metadata.snapshot_directory import read_snapshot_if_present
 from lakeformat.storage.base import LARGE_FILE
+from lakeformat.tables.json_file import decode_json_file
 
 __all__ = ["STALE_MILLIS", "Intent", "announce", "read_intents", "refuse_if_expiring", "withdraw"]
 

@@ -12,9 +12,10 @@ import logging
 from lakeformat.errors import CorruptTableError, LakeError, NotFoundError
 from lakeformat.paimon.layout import TableLayout
 from lakeformat.paimon.metadata.hints import numbered_changelogs
-from lakeformat.paimon.metadata.json_file import Remedy, decode_json_file
+from lakeformat.paimon.metadata.remedy import Remedy
 from lakeformat.paimon.metadata.snapshot import Snapshot, snapshot_reader
 from lakeformat.storage import Storage
+from lakeformat.tables.json_file import decode_json_file
 
 __all__ = [
     "changelog_ids",

@@ -15,15 +15,10 @@ from typing import Any
 from lakeformat.environment import Environment
 from lakeformat.errors import CorruptTableError, NotFoundError
 from lakeformat.paimon.layout import TableLayout, suffixed
-from lakeformat.paimon.metadata.json_file import (
-    Member,
-    Remedy,
-    decode_json_file,
-    read_members,
-    write_members,
-)
+from lakeformat.paimon.metadata.remedy import Remedy
 from lakeformat.storage import Storage
 from lakeformat.tables.file_name_part import check_file_name_part
+from lakeformat.tables.json_file import Member, decode_json_file, read_members, write_members
 
 __all__ = [
     "Consumer",

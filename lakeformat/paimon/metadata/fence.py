@@ -15,10 +15,10 @@ from typing import Any
 
 from lakeformat.errors import NotFoundError
 from lakeformat.paimon.layout import FENCE, TableLayout, suffixed
-from lakeformat.paimon.metadata.json_file import decode_json_file
 from lakeformat.paimon.metadata.snapshot import Snapshot
 from lakeformat.storage import Storage
 from lakeformat.storage.base import LARGE_FILE
+from lakeformat.tables.json_file import decode_json_file
 
 __all__ = [
     "ABANDONED_MILLIS",

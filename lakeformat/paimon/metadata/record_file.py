@@ -19,7 +19,7 @@ from lakeformat.files.avro.avro_container import (
     NotPlainError,
     read_blocks,
 )
-from lakeformat.files.avro.avro_records import record_schema, short_reason
+from lakeformat.files.avro.avro_records import read_records, record_schema
 from lakeformat.files.codecs import nearest_codec
 from lakeformat.paimon.metadata.columnar_file import (
     ORC_MAGIC,
@@ -132,27 +132,10 @@ def _unreadable(content: bytes, uri: str, reason: str) -> CorruptTableError:
 
 
 def _records(blocks: AvroBlocks, version: int | None, uri: str) -> Iterator[dict[str, Any]]:
-    schema = record_schema(blocks.schema)
-    start = 0
-    places = zip(blocks.counts, blocks.ends, blocks.offsets, strict=True)
-    for number, (count, end, offset) in enumerate(places):
-        where = f"block {number} at byte {offset}"
-        body = blocks.content[start:end].tobytes()
-        if count > len(body):
-            raise ValueError(f"{where} claims {count} records in {len(body)} bytes")
-        stream = io.BytesIO(body)
-        for _ in range(count):
-            try:
-                record: Any = fastavro.schemaless_reader(stream, schema, None)
-            except Exception as reason:  # fastavro raises errors of many classes for damaged bytes
-                at = f"record at byte {stream.tell()} of its content"
-                raise ValueError(f"{where}, {at}: {short_reason(reason)}") from reason
-            if version is not None:
-                check_version(record, version, uri)
-            yield record
-        if stream.tell() != len(body):
-            raise ValueError(f"{where} has {len(body) - stream.tell()} bytes after its records")
-        start = end
+    for record in read_records(blocks, record_schema(blocks.schema)):
+        if version is not None:
+            check_version(record, version, uri)
+        yield record
 
 
 def check_version(record: Mapping[str, Any], version: int, uri: str) -> None:

@@ -13,14 +13,9 @@ from urllib.parse import quote
 from lakeformat.environment import Environment
 from lakeformat.errors import NotFoundError
 from lakeformat.paimon.layout import TableLayout
-from lakeformat.paimon.metadata.json_file import (
-    Member,
-    Remedy,
-    decode_json_file,
-    read_members,
-    write_members,
-)
+from lakeformat.paimon.metadata.remedy import Remedy
 from lakeformat.storage import Storage
+from lakeformat.tables.json_file import Member, decode_json_file, read_members, write_members
 
 __all__ = ["KEPT_MILLIS", "RunRecord", "read_run", "write_run"]
 

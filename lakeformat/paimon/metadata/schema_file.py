@@ -17,11 +17,12 @@ from lakeformat.errors import (
     UnavailableError,
 )
 from lakeformat.paimon.layout import MAIN_BRANCH, TableLayout, numbered
-from lakeformat.paimon.metadata.json_file import Remedy, decode_json_file, newer_version
+from lakeformat.paimon.metadata.remedy import Remedy
 from lakeformat.paimon.metadata.snapshot import Snapshot
 from lakeformat.paimon.metadata.snapshot_directory import snapshot_ids
 from lakeformat.paimon.schema import TableSchema
 from lakeformat.storage import Storage
+from lakeformat.tables.json_file import decode_json_file, newer_version
 from lakeformat.types.types import (
     ArrayType,
     DataField,

@@ -11,8 +11,8 @@ from functools import partial
 from typing import Any
 
 from lakeformat.paimon.layout import TableLayout
-from lakeformat.paimon.metadata.json_file import Member, newer_version, read_members, write_members
 from lakeformat.storage import Storage
+from lakeformat.tables.json_file import Member, newer_version, read_members, write_members
 from lakeformat.tables.position import MAIN_BRANCH, Position
 
 __all__ = [

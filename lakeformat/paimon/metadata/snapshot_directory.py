@@ -8,10 +8,11 @@ import logging
 from lakeformat.errors import CorruptTableError, LakeError, NotFoundError
 from lakeformat.paimon.layout import TableLayout
 from lakeformat.paimon.metadata.hints import numbered_snapshots
-from lakeformat.paimon.metadata.json_file import Remedy, decode_json_file
+from lakeformat.paimon.metadata.remedy import Remedy
 from lakeformat.paimon.metadata.snapshot import Snapshot, snapshot_reader
 from lakeformat.storage import Storage
 from lakeformat.storage.empty_directory import empty_remover
+from lakeformat.tables.json_file import decode_json_file
 
 __all__ = [
     "FIRST_SNAPSHOT_ID",

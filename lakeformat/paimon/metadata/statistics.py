@@ -14,15 +14,10 @@ from typing import Any
 
 from lakeformat.errors import CorruptTableError, NotFoundError
 from lakeformat.paimon.layout import TableLayout
-from lakeformat.paimon.metadata.json_file import (
-    Member,
-    Remedy,
-    decode_json_file,
-    read_members,
-    write_members,
-)
+from lakeformat.paimon.metadata.remedy import Remedy
 from lakeformat.storage import Storage
 from lakeformat.storage.base import LARGE_FILE
+from lakeformat.tables.json_file import Member, decode_json_file, read_members, write_members
 
 __all__ = ["ColumnStatistics", "TableStatistics", "read_statistics", "write_statistics"]
 

@@ -16,7 +16,6 @@ from typing import Any
 from lakeformat.errors import InvalidRequestError, NotFoundError, UnsupportedError
 from lakeformat.paimon.binary_row import encode_row, frame_row
 from lakeformat.paimon.handle import TableHandle
-from lakeformat.paimon.metadata.json_file import NO_JSON
 from lakeformat.paimon.metadata.snapshot_directory import latest_snapshot
 from lakeformat.paimon.options import TableOptions
 from lakeformat.paimon.options.kinds import Kind
@@ -27,6 +26,7 @@ from lakeformat.paimon.partitions.partition_reports import DonePartition, MarkDo
 from lakeformat.storage.base import TooLargeError
 from lakeformat.storage.empty_directory import remove_empty_directory
 from lakeformat.tables.arguments import PartitionSpec
+from lakeformat.tables.json_file import NO_JSON
 from lakeformat.types.type_rules import is_list
 from lakeformat.types.values import values_from_arrow
 

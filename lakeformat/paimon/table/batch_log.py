@@ -31,15 +31,10 @@ from lakeformat.paimon.commit.commit import find_commit
 from lakeformat.paimon.consumers import TableConsumers
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.metadata.consumer import delete_consumer
-from lakeformat.paimon.metadata.json_file import (
-    Member,
-    Remedy,
-    decode_json_file,
-    read_members,
-    write_members,
-)
+from lakeformat.paimon.metadata.remedy import Remedy
 from lakeformat.paimon.metadata.snapshot_directory import FIRST_SNAPSHOT_ID, latest_snapshot
 from lakeformat.tables.commit_id import CommitId, require_commit_id
+from lakeformat.tables.json_file import Member, decode_json_file, read_members, write_members
 
 __all__ = ["stream_batch"]
 

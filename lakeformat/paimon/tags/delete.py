@@ -14,7 +14,6 @@ from lakeformat.paimon.deletion.retried_reads import look_again
 from lakeformat.paimon.handle import TableHandle, require_allowed
 from lakeformat.paimon.layout import suffixed
 from lakeformat.paimon.metadata.changelog_directory import changelog_ids, read_changelog
-from lakeformat.paimon.metadata.json_file import Remedy, decode_json_file
 from lakeformat.paimon.metadata.snapshot import Snapshot
 from lakeformat.paimon.metadata.snapshot_directory import (
     read_snapshot_if_present,
@@ -25,6 +24,7 @@ from lakeformat.paimon.options.operation import Operation
 from lakeformat.paimon.tags.exclusive_files import DeletionReport, Lost, remove_exclusive_files
 from lakeformat.paimon.tags.in_use import require_found_again, require_unneeded
 from lakeformat.paimon.tags.success_file import remove_success_file
+from lakeformat.tables.json_file import decode_json_file
 from lakeformat.types.count_text import counted
 
 __all__ = ["delete"]
@@ -206,6 +206,5 @@ def _pending(handle: TableHandle) -> dict[str, Tag]:
             content,
             handle.storage.uri(info.path),
             partial(Tag.from_json, name),
-            Remedy.RESTORE,
         )
     return found

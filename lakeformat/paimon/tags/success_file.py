@@ -8,8 +8,8 @@ import logging
 
 from lakeformat.errors import LakeError, NotFoundError
 from lakeformat.paimon.handle import TableHandle
-from lakeformat.paimon.metadata.json_file import NO_JSON
 from lakeformat.storage.base import TooLargeError
+from lakeformat.tables.json_file import NO_JSON
 
 __all__ = ["remove_success_file", "write_success_file"]
 

@@ -8,8 +8,8 @@ import pyarrow as pa
 import pytest
 
 from lakeformat.errors import CorruptTableError, InvalidRequestError
-from lakeformat.paimon.metadata.json_file import decode_json_file
 from lakeformat.paimon.schema import TableSchema, new_schema
+from lakeformat.tables.json_file import decode_json_file
 
 
 def schema_of(columns, **more) -> TableSchema:

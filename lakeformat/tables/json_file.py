@@ -6,15 +6,14 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Any, TypeVar
 
 from lakeformat.errors import CorruptTableError, InvalidRequestError, UnsupportedError
 
 __all__ = [
     "NO_JSON",
+    "RESTORE",
     "Member",
-    "Remedy",
     "decode_json_file",
     "newer_version",
     "read_members",
@@ -23,38 +22,17 @@ __all__ = [
 
 T = TypeVar("T")
 
+RESTORE = "restore the file from a backup"
+"""The next step after a damaged file of which nothing else is known."""
 NO_JSON = (ValueError, RecursionError)
 """Errors of ``json.loads`` for text that it cannot read; too deep nesting is one of them."""
-
-
-class Remedy(StrEnum):
-    """The next steps after a damaged metadata file, by its kind."""
-
-    RESTORE = "restore the file from a backup"
-    SNAPSHOT = (
-        "restore the file from a backup. Without a backup, if it is the newest snapshot: stop all "
-        "writers and move the file out of the directory, so that the snapshot before it is the "
-        "newest again. A rollback cannot do that, because it reads the file"
-    )
-    SCHEMA = "restore the file from a backup: data of this schema cannot be read without it"
-    TAG = (
-        "restore the file from a backup. Without a backup: move the file out of the directory, and "
-        "create the tag again if its snapshot still exists. If not, the files that only the tag "
-        "kept are orphans"
-    )
-    CHANGELOG = "restore the file from a backup, or delete it: its changes are then lost"
-    CONSUMER = "delete the file, or set the consumer to the snapshot that it should read next"
-    STREAM = "delete the file: a batch is then searched among the snapshots alone"
-    RUN = "delete the file: a cleared task then counts as one that has not succeeded yet"
-    STATISTICS = "restore the file from a backup, or run ANALYZE again"
-    INTENT = "it is left from an interrupted expiry: delete it, and remove orphan files afterwards"
 
 
 def decode_json_file(
     content: bytes,
     uri: str,
     build: Callable[[dict[str, Any]], T],
-    remedy: Remedy = Remedy.RESTORE,
+    remedy: str = RESTORE,
 ) -> T:
     """Parse a metadata file and build its value; every error names the file."""
     try:

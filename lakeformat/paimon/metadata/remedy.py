@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The next steps after a damaged metadata file."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+__all__ = ["Remedy"]
+
+
+class Remedy(StrEnum):
+    """The next steps after a damaged metadata file, by its kind."""
+
+    SNAPSHOT = (
+        "restore the file from a backup. Without a backup, if it is the newest snapshot: stop all "
+        "writers and move the file out of the directory, so that the snapshot before it is the "
+        "newest again. A rollback cannot do that, because it reads the file"
+    )
+    SCHEMA = "restore the file from a backup: data of this schema cannot be read without it"
+    TAG = (
+        "restore the file from a backup. Without a backup: move the file out of the directory, and "
+        "create the tag again if its snapshot still exists. If not, the files that only the tag "
+        "kept are orphans"
+    )
+    CHANGELOG = "restore the file from a backup, or delete it: its changes are then lost"
+    CONSUMER = "delete the file, or set the consumer to the snapshot that it should read next"
+    STREAM = "delete the file: a batch is then searched among the snapshots alone"
+    RUN = "delete the file: a cleared task then counts as one that has not succeeded yet"
+    STATISTICS = "restore the file from a backup, or run ANALYZE again"
+    INTENT = "it is left from an interrupted expiry: delete it, and remove orphan files afterwards"
