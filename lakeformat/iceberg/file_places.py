@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The places of a table's files: metadata names each by a whole address.
+
+A file below the table's location is read there. Any other file is read only if the caller allows
+its directory, because every program with write access can name any file in the metadata.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lakeformat.errors import CorruptTableError, InvalidRequestError, NotFoundError
+from lakeformat.storage import NO_ROOTS, ExternalRoots, Storage
+from lakeformat.storage.base import LARGE_FILE
+from lakeformat.storage.links import within
+from lakeformat.storage.location import Location, location_of
+
+__all__ = ["FilePlaces", "places_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class FilePlaces:
+    """A table's directory, and the directories outside of it that the caller allows."""
+
+    storage: Storage
+    root: str
+    location: Location
+    """The location that the metadata names; it is the place of ``root``."""
+    external_roots: ExternalRoots = NO_ROOTS
+
+    @property
+    def uri(self) -> str:
+        """The address of the table."""
+        return self.storage.uri(self.root)
+
+    def place(self, address: str) -> tuple[Storage, str]:
+        """Return storage and path of a file that the metadata names."""
+        try:
+            found = location_of(address)
+        except InvalidRequestError as reason:
+            raise CorruptTableError(f"{self.uri} names a file by {address!r}: {reason}") from None
+        if self.location.holds(found) and found != self.location:
+            below = found.segments[len(self.location.segments) :]
+            return self.storage, "/".join((self.root, *below))
+        return self.external_roots.place(address, self.storage, self.uri)
+
+    def read(self, address: str, limit: int = LARGE_FILE) -> bytes:
+        """Return the content of a metadata file of at most ``limit`` bytes."""
+        storage, path = self.place(address)
+        try:
+            return storage.read(path, limit)
+        except NotFoundError:
+            raise CorruptTableError(
+                f"{self.uri} names the file {address}, which does not exist: if another program "
+                "expired its snapshot, read a newer one; otherwise restore the file from a backup"
+            ) from None
+
+
+def places_of(storage: Storage, root: str, location: str, roots: ExternalRoots) -> FilePlaces:
+    """Return the places of a table at ``root`` whose metadata names ``location``.
+
+    Raise if the metadata names another place: then the table was moved or copied.
+    """
+    here = location_of(storage.uri(root), is_literal=False)
+    try:
+        named = location_of(location)
+    except InvalidRequestError as reason:
+        raise CorruptTableError(
+            f"the metadata of {storage.uri(root)} has the location {location!r}: {reason}"
+        ) from None
+    if named != here and named.real() != here.real():
+        raise InvalidRequestError(
+            f"{storage.uri(root)} holds an Iceberg table whose metadata names the location "
+            f"{location}. The table was moved or copied, and its metadata still names the files of "
+            "the old place: open it there, or move it back. Spark's procedure rewrite_table_path "
+            "writes metadata for a new place"
+        )
+    return FilePlaces(within(storage, root), root, named, roots)

@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Records of manifests and manifest lists, with their fields found by id.
+
+Writers name fields differently: old ones call field 504 ``added_data_files_count``. So each field
+gets the name that the specification gives to its id. Values keep their physical form: a date is
+a number of days, a decimal its bytes.
+"""
+
+from __future__ import annotations
+
+import json
+from functools import lru_cache
+from typing import Any
+
+from lakeformat.errors import CorruptTableError
+from lakeformat.files.avro.avro_container import BlockLimitError, NotPlainError, read_blocks
+from lakeformat.files.avro.avro_records import read_records, record_schema
+
+__all__ = ["decode_by_id", "partition_key"]
+
+_PARTITION = "partition"
+
+_LIST_NAMES = {
+    500: "manifest_path",
+    501: "manifest_length",
+    502: "partition_spec_id",
+    517: "content",
+    515: "sequence_number",
+    516: "min_sequence_number",
+    503: "added_snapshot_id",
+    504: "added_files_count",
+    505: "existing_files_count",
+    506: "deleted_files_count",
+    512: "added_rows_count",
+    513: "existing_rows_count",
+    514: "deleted_rows_count",
+    507: "partitions",
+    509: "contains_null",
+    518: "contains_nan",
+    510: "lower_bound",
+    511: "upper_bound",
+    519: "key_metadata",
+    520: "first_row_id",
+}
+_MANIFEST_NAMES = {
+    0: "status",
+    1: "snapshot_id",
+    3: "sequence_number",
+    4: "file_sequence_number",
+    2: "data_file",
+    134: "content",
+    100: "file_path",
+    101: "file_format",
+    102: "partition",
+    103: "record_count",
+    104: "file_size_in_bytes",
+    108: "column_sizes",
+    109: "value_counts",
+    110: "null_value_counts",
+    137: "nan_value_counts",
+    125: "lower_bounds",
+    128: "upper_bounds",
+    131: "key_metadata",
+    132: "split_offsets",
+    135: "equality_ids",
+    140: "sort_order_id",
+    142: "first_row_id",
+    143: "referenced_data_file",
+    144: "content_offset",
+    145: "content_size_in_bytes",
+}
+_NAMES = _LIST_NAMES | _MANIFEST_NAMES
+
+
+def decode_by_id(content: bytes, uri: str) -> list[dict[str, Any]]:
+    """Return every record of a manifest or manifest list; an error names the file."""
+    try:
+        blocks = read_blocks(content)
+        return list(read_records(blocks, record_schema(_schema_by_id(blocks.schema))))
+    except BlockLimitError:
+        reason = "it claims to unpack to far more than it can hold"
+    except (NotPlainError, ValueError, RecursionError) as damage:
+        reason = str(damage)
+    raise CorruptTableError(
+        f"{uri} ({len(content)} bytes) is not a readable Avro file: {reason}; restore the file "
+        "from a backup, or read another snapshot"
+    )
+
+
+def partition_key(field_id: int) -> str:
+    """Return the key of a partition field in the record ``partition``."""
+    return f"_{field_id}"
+
+
+@lru_cache(maxsize=64)
+def _schema_by_id(text: bytes) -> bytes:
+    return json.dumps(_renamed(json.loads(text), in_partition=False)).encode()
+
+
+def _renamed(schema: Any, *, in_partition: bool) -> Any:
+    """Return an Avro schema with names by id, and without logical types."""
+    if isinstance(schema, list):
+        return [_renamed(each, in_partition=in_partition) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    plain = {key: value for key, value in schema.items() if key != "logicalType"}
+    for inner in ("type", "items", "values"):
+        if isinstance(plain.get(inner), dict | list):
+            plain[inner] = _renamed(plain[inner], in_partition=in_partition)
+    if isinstance(plain.get("fields"), list):
+        plain["fields"] = [_renamed_field(each, in_partition) for each in plain["fields"]]
+    return plain
+
+
+def _renamed_field(field: Any, in_partition: bool) -> Any:
+    if not isinstance(field, dict):
+        return field
+    field_id, name = field.get("field-id"), field.get("name")
+    if isinstance(field_id, int):
+        name = partition_key(field_id) if in_partition else _NAMES.get(field_id, name)
+    of_partition = name == _PARTITION
+    inner = _renamed(field.get("type"), in_partition=in_partition or of_partition)
+    return {"name": name, "type": inner}

@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Manifests: the entries of data or delete files of one partition spec, as Arrow tables.
+
+A table of entries has these columns, and ``partition`` with the fields of its spec. An entry whose
+writer left the sequence numbers, the snapshot or the first row id to the manifest has them here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakeformat.errors import CorruptTableError, UnsupportedError
+from lakeformat.iceberg.arrow_types import to_arrow_type
+from lakeformat.iceberg.file_places import FilePlaces
+from lakeformat.iceberg.metadata.avro_records import decode_by_id, partition_key
+from lakeformat.iceberg.metadata.partition_type import partition_type
+from lakeformat.iceberg.metadata.physical_values import values_to_arrow
+from lakeformat.iceberg.metadata.record_columns import column_of
+from lakeformat.iceberg.metadata.table_metadata import TableMetadata
+from lakeformat.iceberg.types import StructType
+
+__all__ = [
+    "ADDED",
+    "DATA",
+    "DELETED",
+    "EQUALITY_DELETES",
+    "EXISTING",
+    "POSITION_DELETES",
+    "entry_schema",
+    "live_entries",
+    "read_entries",
+]
+
+EXISTING, ADDED, DELETED = 0, 1, 2
+"""The values of ``status``."""
+DATA, POSITION_DELETES, EQUALITY_DELETES = 0, 1, 2
+"""The values of ``content``; deletion vectors are position deletes in a Puffin file."""
+
+_COUNTS = pa.map_(pa.int32(), pa.int64())
+_BOUNDS = pa.map_(pa.int32(), pa.binary())
+_ENTRY = (
+    pa.field("status", pa.int32(), nullable=False),
+    pa.field("snapshot_id", pa.int64()),
+    pa.field("sequence_number", pa.int64()),
+    pa.field("file_sequence_number", pa.int64()),
+)
+_FILE = (
+    pa.field("content", pa.int32(), nullable=False),
+    pa.field("file_path", pa.string(), nullable=False),
+    pa.field("file_format", pa.string(), nullable=False),
+    pa.field("record_count", pa.int64(), nullable=False),
+    pa.field("file_size_in_bytes", pa.int64(), nullable=False),
+    pa.field("column_sizes", _COUNTS),
+    pa.field("value_counts", _COUNTS),
+    pa.field("null_value_counts", _COUNTS),
+    pa.field("nan_value_counts", _COUNTS),
+    pa.field("lower_bounds", _BOUNDS),
+    pa.field("upper_bounds", _BOUNDS),
+    pa.field("key_metadata", pa.binary()),
+    pa.field("split_offsets", pa.list_(pa.int64())),
+    pa.field("equality_ids", pa.list_(pa.int32())),
+    pa.field("sort_order_id", pa.int32()),
+    pa.field("first_row_id", pa.int64()),
+    pa.field("referenced_data_file", pa.string()),
+    pa.field("content_offset", pa.int64()),
+    pa.field("content_size_in_bytes", pa.int64()),
+)
+_SPEC_ID = pa.field("spec_id", pa.int32(), nullable=False)
+_DEFAULTS = {"content": DATA}
+
+
+def entry_schema(partition: StructType) -> pa.Schema:
+    """Return the columns of entries under one partition spec."""
+    return pa.schema([*_ENTRY, _SPEC_ID, pa.field("partition", to_arrow_type(partition)), *_FILE])
+
+
+def read_entries(
+    places: FilePlaces, metadata: TableMetadata, manifests: pa.Table
+) -> dict[int, pa.Table]:
+    """Return all entries of some manifests of a list by the id of their spec, in their order."""
+    parts: dict[int, list[pa.Table]] = {}
+    for manifest in manifests.to_pylist():
+        spec_id = manifest["partition_spec_id"]
+        parts.setdefault(spec_id, []).append(_read_manifest(places, metadata, manifest))
+    return {spec_id: pa.concat_tables(tables) for spec_id, tables in parts.items()}
+
+
+def live_entries(entries: pa.Table) -> pa.Table:
+    """Return the entries whose files are part of the snapshot."""
+    return entries.filter(pc.not_equal(entries.column("status"), DELETED))
+
+
+def _read_manifest(
+    places: FilePlaces, metadata: TableMetadata, manifest: Mapping[str, Any]
+) -> pa.Table:
+    uri, spec_id = manifest["manifest_path"], manifest["partition_spec_id"]
+    try:
+        partition = partition_type(metadata, metadata.spec_of(spec_id))
+    except ValueError as reason:
+        raise CorruptTableError(f"{places.uri} names the manifest {uri}: {reason}") from None
+    records = decode_by_id(places.read(uri), uri)
+    try:
+        files = [record["data_file"] for record in records]
+        tuples = [file["partition"] for file in files]
+    except (KeyError, TypeError):
+        raise CorruptTableError(
+            f"{uri} is not a manifest: it has an entry without a file"
+        ) from None
+    columns = {field.name: column_of(records, field, uri) for field in _ENTRY}
+    columns |= {
+        field.name: column_of(files, field, uri, _DEFAULTS.get(field.name)) for field in _FILE
+    }
+    _check(columns, manifest)
+    columns["file_format"] = pc.utf8_upper(columns["file_format"])
+    columns |= _inherited(columns, manifest)
+    columns["spec_id"] = pa.repeat(pa.scalar(spec_id, pa.int32()), len(records))
+    columns["partition"] = _partition_column(partition, tuples, uri)
+    schema = entry_schema(partition)
+    return pa.table([columns[name] for name in schema.names], schema=schema)
+
+
+def _check(columns: Mapping[str, pa.Array], manifest: Mapping[str, Any]) -> None:
+    uri = manifest["manifest_path"]
+    allowed = (DATA,) if manifest["content"] == 0 else (POSITION_DELETES, EQUALITY_DELETES)
+    for name, known in (("status", (EXISTING, ADDED, DELETED)), ("content", allowed)):
+        unknown = set(columns[name].unique().to_pylist()).difference(known)
+        if unknown:
+            raise CorruptTableError(
+                f"{uri} has an entry of the {name} {min(unknown)}, which its list does not allow"
+            )
+    if columns["key_metadata"].null_count < len(columns["key_metadata"]):
+        raise UnsupportedError(
+            f"{uri} names encrypted files, and this version reads no encrypted tables"
+        )
+
+
+def _inherited(columns: Mapping[str, pa.Array], manifest: Mapping[str, Any]) -> dict[str, pa.Array]:
+    """Return the columns whose missing values come from the list's entry of the manifest."""
+    added = pc.equal(columns["status"], ADDED)
+    number = manifest["sequence_number"]
+    found = {"snapshot_id": pc.fill_null(columns["snapshot_id"], manifest["added_snapshot_id"])}
+    for name in ("sequence_number", "file_sequence_number"):
+        # Version 1 has no numbers; later versions leave out only those of added files.
+        inherits = True if number == 0 else added
+        filled = pc.if_else(inherits, pc.fill_null(columns[name], number), columns[name])
+        if filled.null_count:
+            raise CorruptTableError(
+                f"{manifest['manifest_path']} has an entry without {name} that was not added by "
+                "the manifest"
+            )
+        found[name] = filled
+    found["first_row_id"] = _first_row_ids(columns, manifest)
+    return found
+
+
+def _first_row_ids(columns: Mapping[str, pa.Array], manifest: Mapping[str, Any]) -> pa.Array:
+    """Return the first row ids: files without one follow each other from the manifest's on."""
+    ids, first = columns["first_row_id"], manifest["first_row_id"]
+    if first is None:
+        return pa.nulls(len(ids), pa.int64())
+    live = pc.not_equal(columns["status"], DELETED)
+    numbered = pc.and_(live, ids.is_null()).to_numpy(zero_copy_only=False)
+    rows = np.where(numbered, columns["record_count"].to_numpy(), 0)
+    starts = first + np.cumsum(rows) - rows
+    return pc.if_else(pa.array(numbered), pa.array(starts, pa.int64()), ids)
+
+
+def _partition_column(
+    partition: StructType, tuples: Sequence[Mapping[str, Any]], uri: str
+) -> pa.Array:
+    arrow_type = to_arrow_type(partition)
+    if not partition.fields:
+        return pa.array([{}] * len(tuples), arrow_type)
+    columns = []
+    for field in partition.fields:
+        try:
+            values = [each[partition_key(field.id)] for each in tuples]
+            columns.append(values_to_arrow(field.type, values))
+        except (KeyError, TypeError, ValueError, OverflowError, pa.ArrowException) as reason:
+            raise CorruptTableError(
+                f"{uri} has no readable value of the partition field {field.name!r}: {reason!r}"
+            ) from None
+    return pa.StructArray.from_arrays(columns, fields=list(arrow_type))

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Manifest lists: the manifests of one snapshot, as a table with a row for each."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+
+from lakeformat.errors import CorruptTableError, UnsupportedError
+from lakeformat.iceberg.file_places import FilePlaces
+from lakeformat.iceberg.metadata.avro_records import decode_by_id
+from lakeformat.iceberg.metadata.record_columns import column_of
+from lakeformat.iceberg.metadata.snapshot import Snapshot
+
+__all__ = ["MANIFEST_SCHEMA", "read_manifest_list"]
+
+_SUMMARY = pa.struct(
+    [
+        pa.field("contains_null", pa.bool_(), nullable=False),
+        ("contains_nan", pa.bool_()),
+        ("lower_bound", pa.binary()),
+        ("upper_bound", pa.binary()),
+    ]
+)
+MANIFEST_SCHEMA = pa.schema(
+    [
+        pa.field("manifest_path", pa.string(), nullable=False),
+        ("manifest_length", pa.int64()),
+        pa.field("partition_spec_id", pa.int32(), nullable=False),
+        pa.field("content", pa.int32(), nullable=False),
+        pa.field("sequence_number", pa.int64(), nullable=False),
+        pa.field("min_sequence_number", pa.int64(), nullable=False),
+        pa.field("added_snapshot_id", pa.int64(), nullable=False),
+        ("added_files_count", pa.int32()),
+        ("existing_files_count", pa.int32()),
+        ("deleted_files_count", pa.int32()),
+        ("added_rows_count", pa.int64()),
+        ("existing_rows_count", pa.int64()),
+        ("deleted_rows_count", pa.int64()),
+        ("partitions", pa.list_(_SUMMARY)),
+        ("key_metadata", pa.binary()),
+        ("first_row_id", pa.int64()),
+    ]
+)
+"""The columns, named as in the specification. ``content`` is 0 for data files, 1 for deletes.
+A count is null if its writer did not know it.
+"""
+_IN_VERSION_1 = {"content": 0, "sequence_number": 0, "min_sequence_number": 0}
+"""The values of the fields that version 1 does not have."""
+
+
+def read_manifest_list(places: FilePlaces, snapshot: Snapshot) -> pa.Table:
+    """Return the manifests of a snapshot, in the order of its list."""
+    if snapshot.manifest_list is None:
+        return _of_paths(snapshot)
+    uri = snapshot.manifest_list
+    records = decode_by_id(places.read(uri), uri)
+    table = pa.table(
+        [
+            column_of(records, field, uri, _IN_VERSION_1.get(field.name))
+            for field in MANIFEST_SCHEMA
+        ],
+        schema=MANIFEST_SCHEMA,
+    )
+    if table.column("key_metadata").null_count < table.num_rows:
+        raise UnsupportedError(
+            f"{uri} names encrypted manifests, and this version reads no encrypted tables"
+        )
+    unknown = set(table.column("content").to_pylist()) - {0, 1}
+    if unknown:
+        raise CorruptTableError(f"{uri} has manifests of the unknown content {min(unknown)}")
+    return table
+
+
+def _of_paths(snapshot: Snapshot) -> pa.Table:
+    """Return the manifests that version 1 lists in the snapshot itself, with their paths alone."""
+    known: dict[str, Any] = {
+        "partition_spec_id": 0,
+        "added_snapshot_id": snapshot.snapshot_id,
+        **_IN_VERSION_1,
+    }
+    rows = [{"manifest_path": path, **known} for path in snapshot.manifests]
+    return pa.Table.from_pylist(rows, schema=MANIFEST_SCHEMA)

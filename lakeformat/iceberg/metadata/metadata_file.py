@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The current metadata file of a table that is opened by its directory, without a catalog.
+
+Tables of plain directories have ``v<N>.metadata.json`` and a hint with N. Catalogs write
+``<N>-<uuid>.metadata.json`` and keep the name of the current one themselves.
+"""
+
+from __future__ import annotations
+
+import re
+import zlib
+from dataclasses import dataclass
+
+from lakeformat.errors import CorruptTableError, InvalidRequestError, NotFoundError
+from lakeformat.iceberg.metadata.table_metadata import TableMetadata, metadata_from_json
+from lakeformat.storage import Storage
+from lakeformat.storage.base import LARGE_FILE
+from lakeformat.tables.json_file import RESTORE, decode_json_file
+
+__all__ = ["METADATA", "find_metadata_file", "is_metadata_file", "read_metadata_file"]
+
+METADATA = "metadata"
+_HINT = "version-hint.text"
+_NAME = re.compile(r"(?:v(\d+)|(\d+)-[^/]+?)(?:\.gz)?\.metadata\.json(?:\.gz)?", re.ASCII)
+_GZIP_MAGIC = b"\x1f\x8b"
+_GZIP = 16 + zlib.MAX_WBITS
+
+
+@dataclass(frozen=True, slots=True)
+class _Numbered:
+    name: str
+    number: int
+
+
+def is_metadata_file(name: str) -> bool:
+    """Return True for the name of a metadata file."""
+    return _NAME.fullmatch(name) is not None
+
+
+def find_metadata_file(storage: Storage, root: str) -> str:
+    """Return the path of the current metadata file below the directory of a table.
+
+    The hint is only a start: files with higher numbers are looked for. Without a hint the file
+    with the highest number is taken; ``NotFoundError`` if there is none.
+    """
+    directory = f"{root}/{METADATA}"
+    if (hinted := _follow_hint(storage, directory)) is not None:
+        return hinted
+    found = [each for info in storage.list(directory) if (each := _numbered(info.name))]
+    if not found:
+        raise NotFoundError(f"{storage.uri(directory)} has no file of table metadata")
+    highest = max(each.number for each in found)
+    names = [each.name for each in found if each.number == highest]
+    if len(names) > 1:
+        raise InvalidRequestError(
+            f"{storage.uri(directory)} has {len(names)} metadata files with the number {highest}: "
+            f"{', '.join(names)}. Only the catalog of the table knows which one is current: open "
+            "the table by the address of that file"
+        )
+    return f"{directory}/{names[0]}"
+
+
+def read_metadata_file(storage: Storage, path: str) -> TableMetadata:
+    """Return the content of a metadata file, which may be compressed by gzip."""
+    content, uri = storage.read(path, LARGE_FILE), storage.uri(path)
+    if content.startswith(_GZIP_MAGIC):
+        content = _unpacked(content, uri)
+    return decode_json_file(content, uri, metadata_from_json)
+
+
+def _follow_hint(storage: Storage, directory: str) -> str | None:
+    """Return the newest file from the number in the hint on; None without a usable hint."""
+    try:
+        text = storage.read(f"{directory}/{_HINT}").decode("ascii", "replace").strip()
+    except NotFoundError:
+        return None
+    if not text.isdecimal():
+        return None
+    number, newest = int(text), None
+    while (found := _version(storage, directory, number)) is not None:
+        number, newest = number + 1, found
+    return newest
+
+
+def _version(storage: Storage, directory: str, number: int) -> str | None:
+    for end in (".metadata.json", ".gz.metadata.json", ".metadata.json.gz"):
+        path = f"{directory}/v{number}{end}"
+        if storage.exists(path):
+            return path
+    return None
+
+
+def _numbered(name: str) -> _Numbered | None:
+    found = _NAME.fullmatch(name)
+    return None if found is None else _Numbered(name, int(found[1] or found[2]))
+
+
+def _unpacked(content: bytes, uri: str) -> bytes:
+    stream = zlib.decompressobj(_GZIP)
+    try:
+        unpacked = stream.decompress(content, LARGE_FILE)
+    except zlib.error as reason:
+        raise CorruptTableError(f"{uri} does not unpack by gzip: {reason}; {RESTORE}") from None
+    if not stream.eof:
+        raise CorruptTableError(f"{uri} ends early, or unpacks to far too much; {RESTORE}")
+    return unpacked

@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Snapshots, the branches and tags that name them, and the log of those that were current."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from lakeformat.errors import UnsupportedError
+from lakeformat.tables.json_file import Member, read_members
+
+__all__ = [
+    "MetadataLogEntry",
+    "Reference",
+    "Snapshot",
+    "SnapshotLogEntry",
+    "metadata_log_entry_from_json",
+    "reference_from_json",
+    "snapshot_from_json",
+    "snapshot_log_entry_from_json",
+]
+
+BRANCH, TAG = "branch", "tag"
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """One state of the table: the files of one manifest list."""
+
+    snapshot_id: int
+    timestamp_ms: int
+    sequence_number: int = 0
+    """0 in tables of version 1, which number nothing."""
+    parent_id: int | None = None
+    manifest_list: str | None = None
+    manifests: tuple[str, ...] = ()
+    """The manifests of a snapshot without manifest list, as version 1 may have them."""
+    summary: Mapping[str, str] = field(default_factory=dict)
+    schema_id: int | None = None
+    first_row_id: int | None = None
+    added_rows: int | None = None
+
+    @property
+    def operation(self) -> str | None:
+        """The kind of the commit: ``append``, ``replace``, ``overwrite`` or ``delete``."""
+        return self.summary.get("operation")
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A branch or a tag."""
+
+    name: str
+    snapshot_id: int
+    type: str
+    """``branch`` or ``tag``."""
+    min_snapshots_to_keep: int | None = None
+    max_snapshot_age_ms: int | None = None
+    max_ref_age_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotLogEntry:
+    """A snapshot that became the current one of the main branch."""
+
+    timestamp_ms: int
+    snapshot_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class MetadataLogEntry:
+    """An earlier file of table metadata."""
+
+    timestamp_ms: int
+    metadata_file: str
+
+
+_SNAPSHOT = (
+    Member("snapshot-id", "snapshot_id", int, required=True),
+    Member("timestamp-ms", "timestamp_ms", int, required=True),
+    Member("sequence-number", "sequence_number", int),
+    Member("parent-snapshot-id", "parent_id", int),
+    Member("manifest-list", "manifest_list", str),
+    Member("schema-id", "schema_id", int),
+    Member("first-row-id", "first_row_id", int),
+    Member("added-rows", "added_rows", int),
+)
+_REFERENCE = (
+    Member("snapshot-id", "snapshot_id", int, required=True),
+    Member("type", "type", str, required=True),
+    Member("min-snapshots-to-keep", "min_snapshots_to_keep", int),
+    Member("max-snapshot-age-ms", "max_snapshot_age_ms", int),
+    Member("max-ref-age-ms", "max_ref_age_ms", int),
+)
+
+
+def snapshot_from_json(members: Mapping[str, Any]) -> Snapshot:
+    """Return a snapshot; one without any manifests, or with an encrypted list, is refused."""
+    values = read_members(_SNAPSHOT, members)
+    if members.get("key-id") is not None:
+        raise UnsupportedError(
+            f"the manifest list of snapshot {values['snapshot_id']} is encrypted (key-id "
+            f"{members['key-id']!r}), and this version reads no encrypted tables"
+        )
+    if "manifest_list" not in values:
+        values["manifests"] = _paths(members["manifests"])
+    return Snapshot(**values, summary=_texts("summary", members.get("summary") or {}))
+
+
+def reference_from_json(name: str, members: Mapping[str, Any]) -> Reference:
+    """Return the branch or tag of a name."""
+    found = Reference(name, **read_members(_REFERENCE, members))
+    if found.type not in (BRANCH, TAG):
+        raise ValueError(f"the reference {name!r} has the type {found.type!r}")
+    return found
+
+
+def snapshot_log_entry_from_json(members: Mapping[str, Any]) -> SnapshotLogEntry:
+    """Return one entry of the snapshot log."""
+    logged = (_SNAPSHOT[0], _SNAPSHOT[1])
+    return SnapshotLogEntry(**read_members(logged, members))
+
+
+def metadata_log_entry_from_json(members: Mapping[str, Any]) -> MetadataLogEntry:
+    """Return one entry of the metadata log."""
+    file = Member("metadata-file", "metadata_file", str, required=True)
+    return MetadataLogEntry(**read_members((_SNAPSHOT[1], file), members))
+
+
+def _paths(value: Any) -> tuple[str, ...]:
+    if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
+        raise ValueError(f"manifests is {value!r}, not a list of paths")
+    return tuple(value)
+
+
+def _texts(key: str, value: Any) -> dict[str, str]:
+    if not isinstance(value, Mapping) or not all(isinstance(each, str) for each in value.values()):
+        raise ValueError(f"{key} is {value!r}, whose values must be texts")
+    return dict(value)

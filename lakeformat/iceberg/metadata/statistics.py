@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Entries of table metadata about files of statistics; the files themselves are not read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from lakeformat.iceberg.type_json import require_list
+from lakeformat.tables.json_file import Member, read_members
+
+__all__ = [
+    "PartitionStatisticsFile",
+    "StatisticsFile",
+    "partition_statistics_from_json",
+    "statistics_from_json",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class StatisticsFile:
+    """A Puffin file with statistics of one snapshot."""
+
+    snapshot_id: int
+    statistics_path: str
+    file_size_in_bytes: int
+    file_footer_size_in_bytes: int
+    blob_metadata: tuple[Mapping[str, Any], ...] = ()
+    """The blobs as the metadata has them; a type that this version does not know is kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionStatisticsFile:
+    """A file with the statistics of each partition of one snapshot."""
+
+    snapshot_id: int
+    statistics_path: str
+    file_size_in_bytes: int
+
+
+_OF_PARTITIONS = (
+    Member("snapshot-id", "snapshot_id", int, required=True),
+    Member("statistics-path", "statistics_path", str, required=True),
+    Member("file-size-in-bytes", "file_size_in_bytes", int, required=True),
+)
+_OF_TABLE = (
+    *_OF_PARTITIONS,
+    Member("file-footer-size-in-bytes", "file_footer_size_in_bytes", int, required=True),
+)
+
+
+def statistics_from_json(members: Mapping[str, Any]) -> StatisticsFile:
+    """Return one entry of ``statistics``."""
+    blobs = require_list(members, "blob-metadata") if members.get("blob-metadata") else ()
+    return StatisticsFile(**read_members(_OF_TABLE, members), blob_metadata=tuple(blobs))
+
+
+def partition_statistics_from_json(members: Mapping[str, Any]) -> PartitionStatisticsFile:
+    """Return one entry of ``partition-statistics``."""
+    return PartitionStatisticsFile(**read_members(_OF_PARTITIONS, members))

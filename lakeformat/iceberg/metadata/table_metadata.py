@@ -1,0 +1,279 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Table metadata: everything that one version of a table's JSON file holds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from lakeformat.errors import UnsupportedError
+from lakeformat.iceberg.metadata.snapshot import (
+    MetadataLogEntry,
+    Reference,
+    Snapshot,
+    SnapshotLogEntry,
+    metadata_log_entry_from_json,
+    reference_from_json,
+    snapshot_from_json,
+    snapshot_log_entry_from_json,
+)
+from lakeformat.iceberg.metadata.statistics import (
+    PartitionStatisticsFile,
+    StatisticsFile,
+    partition_statistics_from_json,
+    statistics_from_json,
+)
+from lakeformat.iceberg.partition_spec import PartitionSpec, spec_from_json
+from lakeformat.iceberg.schema import Schema, schema_from_json
+from lakeformat.iceberg.sort_order import SortOrder, order_from_json
+from lakeformat.iceberg.type_json import require_int, require_list
+from lakeformat.tables.json_file import Member, newer_version, read_members
+from lakeformat.tables.position import MAIN_BRANCH
+
+__all__ = ["NEWEST_VERSION", "TableMetadata", "metadata_from_json"]
+
+NEWEST_VERSION = 3
+"""The newest format version that this library reads."""
+_NO_SNAPSHOT = -1
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True)
+class TableMetadata:
+    """The state of a table, with its history, as one metadata file has it."""
+
+    format_version: int
+    location: str
+    last_updated_ms: int
+    last_column_id: int
+    schemas: tuple[Schema, ...]
+    current_schema_id: int
+    partition_specs: tuple[PartitionSpec, ...]
+    default_spec_id: int
+    table_uuid: str | None = None
+    """None in some tables of version 1."""
+    last_sequence_number: int = 0
+    last_partition_id: int | None = None
+    sort_orders: tuple[SortOrder, ...] = (SortOrder(0),)
+    default_sort_order_id: int = 0
+    properties: Mapping[str, str] = field(default_factory=dict)
+    current_snapshot_id: int | None = None
+    snapshots: tuple[Snapshot, ...] = ()
+    references: Mapping[str, Reference] = field(default_factory=dict)
+    """Branches and tags by name; ``main`` is there once the table has a snapshot."""
+    snapshot_log: tuple[SnapshotLogEntry, ...] = ()
+    metadata_log: tuple[MetadataLogEntry, ...] = ()
+    statistics: tuple[StatisticsFile, ...] = ()
+    partition_statistics: tuple[PartitionStatisticsFile, ...] = ()
+    next_row_id: int | None = None
+    unknown: Mapping[str, Any] = field(default_factory=dict)
+    """The members that this version does not know."""
+
+    @property
+    def schema(self) -> Schema:
+        """The current schema."""
+        return self.schema_of(self.current_schema_id)
+
+    def schema_of(self, schema_id: int) -> Schema:
+        """Return the schema of an id; ``ValueError`` if the table has none."""
+        return _found("schema", schema_id, {each.schema_id: each for each in self.schemas})
+
+    def schema_at(self, snapshot: Snapshot) -> Schema:
+        """Return the schema under which a snapshot was written."""
+        return self.schema if snapshot.schema_id is None else self.schema_of(snapshot.schema_id)
+
+    def spec_of(self, spec_id: int) -> PartitionSpec:
+        """Return the partition spec of an id; ``ValueError`` if the table has none."""
+        return _found(
+            "partition spec", spec_id, {each.spec_id: each for each in self.partition_specs}
+        )
+
+    @property
+    def current_snapshot(self) -> Snapshot | None:
+        """The newest snapshot of the main branch; None in a table without data."""
+        if self.current_snapshot_id is None:
+            return None
+        return self.snapshot(self.current_snapshot_id)
+
+    def snapshot(self, snapshot_id: int) -> Snapshot | None:
+        """Return the snapshot of an id; None if the table has none, as after its expiry."""
+        return next((each for each in self.snapshots if each.snapshot_id == snapshot_id), None)
+
+    def ancestry(self, snapshot_id: int | None) -> Iterator[Snapshot]:
+        """Return a snapshot and those before it, newest first, as far as they are kept."""
+        by_id = {each.snapshot_id: each for each in self.snapshots}
+        seen: set[int] = set()
+        while snapshot_id in by_id:
+            if snapshot_id in seen:
+                raise ValueError(f"snapshot {snapshot_id} is among its own ancestors")
+            seen.add(snapshot_id)
+            snapshot = by_id[snapshot_id]
+            yield snapshot
+            snapshot_id = snapshot.parent_id
+
+
+_MEMBERS = (
+    Member("location", "location", str, required=True),
+    Member("last-updated-ms", "last_updated_ms", int, required=True),
+    Member("last-column-id", "last_column_id", int, required=True),
+    Member("table-uuid", "table_uuid", str),
+    Member("last-sequence-number", "last_sequence_number", int),
+    Member("last-partition-id", "last_partition_id", int),
+    Member("next-row-id", "next_row_id", int),
+    Member("default-sort-order-id", "default_sort_order_id", int),
+)
+_REQUIRED_SINCE_2 = (
+    "table-uuid",
+    "last-sequence-number",
+    "schemas",
+    "current-schema-id",
+    "partition-specs",
+    "default-spec-id",
+    "last-partition-id",
+    "sort-orders",
+    "default-sort-order-id",
+)
+_REQUIRED_SINCE_3 = ("next-row-id",)
+_LISTS = (
+    "schemas",
+    "partition-specs",
+    "sort-orders",
+    "snapshots",
+    "snapshot-log",
+    "metadata-log",
+    "statistics",
+    "partition-statistics",
+)
+_KNOWN = frozenset(
+    {
+        *(member.key for member in _MEMBERS),
+        *_LISTS,
+        "format-version",
+        "schema",
+        "current-schema-id",
+        "partition-spec",
+        "default-spec-id",
+        "properties",
+        "current-snapshot-id",
+        "refs",
+        "encryption-keys",
+    }
+)
+
+
+def metadata_from_json(members: Mapping[str, Any]) -> TableMetadata:
+    """Return the metadata of any format version up to the newest that this library reads."""
+    version = _version(members)
+    snapshots = _listed(members, "snapshots", snapshot_from_json)
+    current = _current_snapshot_id(members, snapshots)
+    metadata = TableMetadata(
+        format_version=version,
+        **read_members(_MEMBERS, members),
+        **_schemas(members),
+        **_specs(members),
+        **_orders(members),
+        properties=dict(members.get("properties") or {}),
+        current_snapshot_id=current,
+        snapshots=snapshots,
+        references=_references(members, snapshots, current),
+        snapshot_log=_listed(members, "snapshot-log", snapshot_log_entry_from_json),
+        metadata_log=_listed(members, "metadata-log", metadata_log_entry_from_json),
+        statistics=_listed(members, "statistics", statistics_from_json),
+        partition_statistics=_listed(
+            members, "partition-statistics", partition_statistics_from_json
+        ),
+        unknown={key: value for key, value in members.items() if key not in _KNOWN},
+    )
+    metadata.schema_of(metadata.current_schema_id)
+    metadata.spec_of(metadata.default_spec_id)
+    return metadata
+
+
+def _version(members: Mapping[str, Any]) -> int:
+    """Return the format version, after a check that this library reads the whole table."""
+    version = require_int(members, "format-version")
+    if version > NEWEST_VERSION:
+        raise newer_version("format", version, NEWEST_VERSION)
+    if version < 1:
+        raise ValueError(f"format-version is {version}")
+    required = (_REQUIRED_SINCE_2 if version > 1 else ()) + (
+        _REQUIRED_SINCE_3 if version > 2 else ()
+    )
+    for key in required:
+        members[key]  # the KeyError names the member
+    if members.get("encryption-keys"):
+        raise UnsupportedError(
+            "the table is encrypted (encryption-keys), and this version reads no encrypted tables: "
+            "use the engine that has the keys"
+        )
+    return version
+
+
+def _schemas(members: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the schemas; version 1 may have a single one instead of a list."""
+    schemas = _listed(members, "schemas", schema_from_json)
+    if not schemas:
+        only = schema_from_json(members["schema"])
+        return {"schemas": (only,), "current_schema_id": only.schema_id}
+    return {"schemas": schemas, "current_schema_id": require_int(members, "current-schema-id")}
+
+
+def _specs(members: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the partition specs; version 1 may have the fields of a single one."""
+    specs = _listed(members, "partition-specs", spec_from_json)
+    if not specs:
+        only = spec_from_json({"spec-id": 0, "fields": members["partition-spec"]})
+        return {"partition_specs": (only,), "default_spec_id": 0}
+    return {"partition_specs": specs, "default_spec_id": require_int(members, "default-spec-id")}
+
+
+def _orders(members: Mapping[str, Any]) -> dict[str, Any]:
+    orders = _listed(members, "sort-orders", order_from_json)
+    return {"sort_orders": orders} if orders else {}
+
+
+def _current_snapshot_id(members: Mapping[str, Any], snapshots: tuple[Snapshot, ...]) -> int | None:
+    current = members.get("current-snapshot-id")
+    if current is None or current == _NO_SNAPSHOT:
+        return None
+    _require_kept("current-snapshot-id", require_int(members, "current-snapshot-id"), snapshots)
+    return int(current)
+
+
+def _references(
+    members: Mapping[str, Any], snapshots: tuple[Snapshot, ...], current: int | None
+) -> dict[str, Reference]:
+    """Return branches and tags; metadata that has none has its current snapshot as ``main``."""
+    written = members.get("refs") or {}
+    found = {name: reference_from_json(name, each) for name, each in written.items()}
+    for each in found.values():
+        _require_kept(f"the {each.type} {each.name!r}", each.snapshot_id, snapshots)
+    main = found.get(MAIN_BRANCH)
+    if current is not None and main is None:
+        found[MAIN_BRANCH] = Reference(MAIN_BRANCH, current, "branch")
+    elif main is not None and main.snapshot_id != current:
+        raise ValueError(
+            f"current-snapshot-id is {current}, but branch 'main' is at {main.snapshot_id}"
+        )
+    return found
+
+
+def _require_kept(what: str, snapshot_id: int, snapshots: tuple[Snapshot, ...]) -> None:
+    if all(each.snapshot_id != snapshot_id for each in snapshots):
+        raise ValueError(f"{what} names snapshot {snapshot_id}, which is not among the snapshots")
+
+
+def _listed(
+    members: Mapping[str, Any], key: str, build: Callable[[Mapping[str, Any]], _T]
+) -> tuple[_T, ...]:
+    """Return the values of a list of objects; an absent list is empty."""
+    if members.get(key) is None:
+        return ()
+    return tuple(build(each) for each in require_list(members, key))
+
+
+def _found(kind: str, wanted: int, known: Mapping[int, _T]) -> _T:
+    if wanted not in known:
+        raise ValueError(f"{kind} {wanted} is not among those of the table: {sorted(known)}")
+    return known[wanted]
