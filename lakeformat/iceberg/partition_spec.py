@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from lakeformat.iceberg.type_json import require_int, require_list
+from lakeformat.iceberg.type_json import require_int, require_list, require_text
 
 __all__ = ["PartitionField", "PartitionSpec", "source_ids_of", "spec_from_json"]
 
@@ -54,15 +54,15 @@ def source_ids_of(written: Mapping[str, Any]) -> tuple[int, ...]:
     if "source-ids" not in written:
         return (require_int(written, "source-id"),)
     ids = written["source-ids"]
-    if not isinstance(ids, list) or not ids or not all(type(each) is int for each in ids):
+    if not isinstance(ids, list) or not ids:
         raise ValueError(f"source-ids is {ids!r}, not a list of ids")
-    return tuple(ids)
+    return tuple(require_int({"source-ids": each}, "source-ids") for each in ids)
 
 
 def _field(written: Mapping[str, Any], without_id: int) -> PartitionField:
     return PartitionField(
         source_ids_of(written),
         require_int(written, "field-id") if "field-id" in written else without_id,
-        str(written["name"]),
-        str(written["transform"]),
+        require_text(written, "name"),
+        require_text(written, "transform"),
     )

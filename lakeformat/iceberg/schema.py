@@ -70,7 +70,10 @@ def schema_from_json(written: Mapping[str, Any]) -> Schema:
     ids = [field.id for _, field in _named_fields(StructType(fields))]
     if repeated := sorted(each for each, times in Counter(ids).items() if times > 1):
         raise ValueError(f"schema {schema_id} gives the field ids {repeated} more than once")
-    return Schema(schema_id, fields, tuple(written.get("identifier-field-ids") or ()))
+    identifiers = written.get("identifier-field-ids") or ()
+    if not all(type(each) is int and each in ids for each in identifiers):
+        raise ValueError(f"identifier-field-ids is {identifiers!r}, not a list of fields")
+    return Schema(schema_id, fields, tuple(identifiers))
 
 
 def _named_fields(kind: Type, prefix: str = "") -> Iterator[tuple[str, Field]]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lakeformat.iceberg.partition_spec import source_ids_of
-from lakeformat.iceberg.type_json import require_int, require_list
+from lakeformat.iceberg.type_json import require_int, require_list, require_text
 
 __all__ = ["SortField", "SortOrder", "order_from_json"]
 
@@ -45,4 +45,4 @@ def _field(written: Mapping[str, Any]) -> SortField:
     direction, nulls = written["direction"], written["null-order"]
     if direction not in ("asc", "desc") or nulls not in ("nulls-first", "nulls-last"):
         raise ValueError(f"a sort field has direction {direction!r} and null-order {nulls!r}")
-    return SortField(source_ids_of(written), str(written["transform"]), direction, nulls)
+    return SortField(source_ids_of(written), require_text(written, "transform"), direction, nulls)

@@ -13,8 +13,16 @@ from typing import Any
 
 from lakeformat.errors import UnsupportedError
 from lakeformat.iceberg.types import Field, ListType, MapType, PrimitiveType, StructType, Type
+from lakeformat.types.type_rules import MAX_DEPTH
 
-__all__ = ["field_from_json", "require_int", "require_list", "struct_from_json", "type_from_json"]
+__all__ = [
+    "require_int",
+    "require_list",
+    "require_text",
+    "struct_from_json",
+    "texts_at",
+    "type_from_json",
+]
 
 _PLAIN = frozenset(
     {
@@ -42,55 +50,59 @@ _DECIMAL = re.compile(r"decimal\(\s*(\d+)\s*,\s*(\d+)\s*\)", re.ASCII)
 _FIXED = re.compile(r"fixed\[\s*(\d+)\s*\]", re.ASCII)
 _GEO = re.compile(r"(geometry|geography)\(([^()]*)\)")
 _MAX_PRECISION = 38
+_INT = range(-(1 << 31), 1 << 31)
 
 
-def type_from_json(written: Any) -> Type:
-    """Return the type that the metadata writes as a text, or as an object with members."""
+def type_from_json(written: Any, levels: int = MAX_DEPTH) -> Type:
+    """Return the type that the metadata writes as a text, or as an object with members.
+
+    ``levels`` is the number of types that may lie inside each other.
+    """
     if isinstance(written, str):
         return _primitive(written)
     if not isinstance(written, Mapping):
         raise ValueError(f"a type is {written!r}, not a text or an object")
+    if not levels:
+        raise ValueError(f"types nest more than {MAX_DEPTH} deep")
     kind = written["type"]
     if kind == "struct":
-        return struct_from_json(written)
+        return struct_from_json(written, levels)
     if kind == "list":
         return ListType(
             require_int(written, "element-id"),
-            type_from_json(written["element"]),
+            type_from_json(written["element"], levels - 1),
             _require_bool(written, "element-required"),
         )
     if kind == "map":
         return MapType(
             require_int(written, "key-id"),
-            type_from_json(written["key"]),
+            type_from_json(written["key"], levels - 1),
             require_int(written, "value-id"),
-            type_from_json(written["value"]),
+            type_from_json(written["value"], levels - 1),
             _require_bool(written, "value-required"),
         )
     raise _unknown(kind)
 
 
-def struct_from_json(written: Mapping[str, Any]) -> StructType:
+def struct_from_json(written: Mapping[str, Any], levels: int = MAX_DEPTH) -> StructType:
     """Return the struct of an object with ``fields``, such as a schema."""
-    return StructType(tuple(field_from_json(each) for each in require_list(written, "fields")))
+    fields = require_list(written, "fields")
+    return StructType(tuple(_field_from_json(each, levels - 1) for each in fields))
 
 
-def field_from_json(written: Mapping[str, Any]) -> Field:
+def _field_from_json(written: Mapping[str, Any], levels: int) -> Field:
     """Return a field of a struct; an error about its type names the field."""
-    name = written["name"]
-    if not isinstance(name, str):
-        raise ValueError(f"the name of a field is {name!r}, not a text")
+    name = require_text(written, "name")
     try:
-        kind = type_from_json(written["type"])
+        kind = type_from_json(written["type"], levels)
     except UnsupportedError as reason:
         raise UnsupportedError(f"field {name!r}: {reason}") from None
-    doc = written.get("doc")
     return Field(
         require_int(written, "id"),
         name,
         kind,
         _require_bool(written, "required"),
-        None if doc is None else str(doc),
+        require_text(written, "doc") if written.get("doc") is not None else None,
         written.get("initial-default"),
         written.get("write-default"),
     )
@@ -99,8 +111,17 @@ def field_from_json(written: Mapping[str, Any]) -> Field:
 def require_int(members: Mapping[str, Any], key: str) -> int:
     """Return the int at a key."""
     value = members[key]
-    if isinstance(value, bool) or not isinstance(value, int):
+    if isinstance(value, bool) or not isinstance(value, int) or value not in _INT:
         raise ValueError(f"{key} is {value!r}, not an int")
+    return value
+
+
+def require_text(members: Mapping[str, Any], key: str) -> str:
+    """Return the text at a key."""
+    value = members[key]
+    if not isinstance(value, str):
+        raise ValueError(f"{key} is {value!r}, not a text")
+    value.encode()  # half of a surrogate pair is not text
     return value
 
 
@@ -110,6 +131,16 @@ def require_list(members: Mapping[str, Any], key: str) -> list[Any]:
     if not isinstance(value, list) or not all(isinstance(each, Mapping) for each in value):
         raise ValueError(f"{key} is {value!r}, not a list of objects")
     return value
+
+
+def texts_at(members: Mapping[str, Any], key: str) -> dict[str, str]:
+    """Return the dict of str at a key, such as properties; empty if the key is absent."""
+    value = members.get(key) or {}
+    if not isinstance(value, Mapping):
+        raise ValueError(f"{key} is {value!r}, not an object")
+    for name in value:
+        name.encode()  # half of a surrogate pair is not text
+    return {name: require_text(value, name) for name in value}
 
 
 def _require_bool(members: Mapping[str, Any], key: str) -> bool:

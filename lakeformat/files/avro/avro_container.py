@@ -4,11 +4,12 @@
 from __future__ import annotations
 
 import bz2
+import io
 import lzma
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import IO, Any, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -26,6 +27,8 @@ __all__ = [
     "most_records",
     "most_unpacked",
     "read_blocks",
+    "read_records",
+    "short_reason",
     "unpack_block",
 ]
 
@@ -44,6 +47,7 @@ _LEAST_RECORD_BYTES = 2
 """The fewest packed bytes of a record: no two records name the same file."""
 _ALWAYS_ALLOWED_RECORDS = 10_000
 _SNAPPY_CHECKSUM_SIZE = 4
+_LONGEST_REASON = 120
 
 _ZSTD_MAGIC = 0xFD2FB528
 _ZSTD_LONGEST_HEADER = 18
@@ -146,6 +150,37 @@ def join_blocks(files: Sequence[AvroBlocks]) -> AvroBlocks:
         np.concatenate([file.ends + shift for file, shift in zip(files, shifts, strict=False)]),
         np.concatenate([file.offsets for file in files]),
     )
+
+
+def read_records(blocks: AvroBlocks, decode: Callable[[IO[bytes]], Any]) -> Iterator[Any]:
+    """Yield the records of a file; ``decode`` reads one from a stream.
+
+    A ``ValueError`` names the block and place of a damaged record.
+    """
+    start = 0
+    places = zip(blocks.counts, blocks.ends, blocks.offsets, strict=True)
+    for number, (count, end, offset) in enumerate(places):
+        where = f"block {number} at byte {offset}"
+        body = blocks.content[start:end].tobytes()
+        if count > len(body):
+            raise ValueError(f"{where} claims {count} records in {len(body)} bytes")
+        stream = io.BytesIO(body)
+        for _ in range(count):
+            try:
+                record = decode(stream)
+            except Exception as reason:  # decoders raise errors of many classes for damaged bytes
+                at = f"record at byte {stream.tell()} of its content"
+                raise ValueError(f"{where}, {at}: {short_reason(reason)}") from reason
+            yield record
+        if stream.tell() != len(body):
+            raise ValueError(f"{where} has {len(body) - stream.tell()} bytes after its records")
+        start = end
+
+
+def short_reason(reason: Exception) -> str:
+    """Return the reason of an error without the file's bytes, which a library may quote."""
+    text = f"{type(reason).__name__}: {reason}"
+    return text if len(text) <= _LONGEST_REASON else f"{text[:_LONGEST_REASON]}…"
 
 
 @dataclass(frozen=True, slots=True)

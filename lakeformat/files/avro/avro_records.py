@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads records of any writer, after a check of their schema: each takes at least one byte."""
+"""Checks the schema of records from any writer: each record takes at least one byte."""
 
 from __future__ import annotations
 
-import io
 import json
 from collections.abc import Iterator
 from functools import lru_cache
@@ -11,17 +10,9 @@ from typing import Any
 
 import fastavro
 
-from lakeformat.files.avro.avro_container import AvroBlocks
+from lakeformat.files.avro.avro_container import short_reason
 
-__all__ = ["read_records", "record_schema", "short_reason"]
-
-_LONGEST_REASON = 120
-
-
-def short_reason(reason: Exception) -> str:
-    """Return the reason of an error without the file's bytes, which a library may quote."""
-    text = f"{type(reason).__name__}: {reason}"
-    return text if len(text) <= _LONGEST_REASON else f"{text[:_LONGEST_REASON]}…"
+__all__ = ["record_schema"]
 
 
 @lru_cache(maxsize=16)
@@ -41,28 +32,6 @@ def record_schema(text: bytes) -> dict[str, Any]:
     if free is not None:
         raise ValueError(f"its schema has lists of items without bytes: {str(free)[:40]}")
     return schema
-
-
-def read_records(blocks: AvroBlocks, schema: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield the records of a file; ``ValueError`` names the block and place of damaged ones."""
-    start = 0
-    places = zip(blocks.counts, blocks.ends, blocks.offsets, strict=True)
-    for number, (count, end, offset) in enumerate(places):
-        where = f"block {number} at byte {offset}"
-        body = blocks.content[start:end].tobytes()
-        if count > len(body):
-            raise ValueError(f"{where} claims {count} records in {len(body)} bytes")
-        stream = io.BytesIO(body)
-        for _ in range(count):
-            try:
-                record: Any = fastavro.schemaless_reader(stream, schema, None)
-            except Exception as reason:  # fastavro raises errors of many classes for damaged bytes
-                at = f"record at byte {stream.tell()} of its content"
-                raise ValueError(f"{where}, {at}: {short_reason(reason)}") from reason
-            yield record
-        if stream.tell() != len(body):
-            raise ValueError(f"{where} has {len(body) - stream.tell()} bytes after its records")
-        start = end
 
 
 def _free_items(schema: Any, named: dict[str, Any]) -> Iterator[Any]:

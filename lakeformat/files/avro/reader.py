@@ -19,10 +19,10 @@ from lakeformat.files.avro.avro_container import (
     SYNC_SIZE,
     BlockLimitError,
     NotPlainError,
+    short_reason,
     unpack_block,
 )
 from lakeformat.files.avro.avro_packing import avro_number
-from lakeformat.files.avro.avro_records import short_reason
 from lakeformat.files.avro.schema import avro_columns, plain_record
 from lakeformat.files.missing_columns import MissingColumnError, require_columns
 

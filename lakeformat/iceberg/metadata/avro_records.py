@@ -12,9 +12,16 @@ import json
 from functools import lru_cache
 from typing import Any
 
+import fastavro
+
 from lakeformat.errors import CorruptTableError
-from lakeformat.files.avro.avro_container import BlockLimitError, NotPlainError, read_blocks
-from lakeformat.files.avro.avro_records import read_records, record_schema
+from lakeformat.files.avro.avro_container import (
+    BlockLimitError,
+    NotPlainError,
+    read_blocks,
+    read_records,
+)
+from lakeformat.files.avro.avro_records import record_schema
 
 __all__ = ["decode_by_id", "partition_key"]
 
@@ -76,7 +83,10 @@ def decode_by_id(content: bytes, uri: str) -> list[dict[str, Any]]:
     """Return every record of a manifest or manifest list; an error names the file."""
     try:
         blocks = read_blocks(content)
-        return list(read_records(blocks, record_schema(_schema_by_id(blocks.schema))))
+        schema = record_schema(_schema_by_id(blocks.schema))
+        return list(
+            read_records(blocks, lambda stream: fastavro.schemaless_reader(stream, schema, None))
+        )
     except BlockLimitError:
         reason = "it claims to unpack to far more than it can hold"
     except (NotPlainError, ValueError, RecursionError) as damage:

@@ -3,18 +3,12 @@
 
 from __future__ import annotations
 
-import re
-
 from lakeformat.iceberg.metadata.table_metadata import TableMetadata
 from lakeformat.iceberg.partition_spec import PartitionField, PartitionSpec
+from lakeformat.iceberg.transforms import TransformKind, parse_transform
 from lakeformat.iceberg.types import Field, PrimitiveType, StructType, Type
 
 __all__ = ["partition_type", "transform_result"]
-
-_OF_SOURCE = re.compile(r"identity|void|truncate\[\d+\]", re.ASCII)
-_INT = re.compile(r"bucket\[\d+\]|years?|months?|hours?", re.ASCII)
-_DAY = re.compile("days?")
-_STRING = PrimitiveType("string")
 
 
 def partition_type(metadata: TableMetadata, spec: PartitionSpec) -> StructType:
@@ -24,13 +18,14 @@ def partition_type(metadata: TableMetadata, spec: PartitionSpec) -> StructType:
 
 def transform_result(transform: str, source: Type | None) -> Type:
     """Return the type of a transform's values; that of an unknown transform is ``string``."""
-    if _INT.fullmatch(transform):
-        return PrimitiveType("int")
-    if _DAY.fullmatch(transform):
-        return PrimitiveType("date")
-    if _OF_SOURCE.fullmatch(transform) and source is not None:
-        return source
-    return _STRING
+    match parse_transform(transform).kind:
+        case TransformKind.IDENTITY | TransformKind.TRUNCATE | TransformKind.VOID if source:
+            return source
+        case TransformKind.DAY:
+            return PrimitiveType("date")
+        case TransformKind.BUCKET | TransformKind.YEAR | TransformKind.MONTH | TransformKind.HOUR:
+            return PrimitiveType("int")
+    return PrimitiveType("string")
 
 
 def _field(metadata: TableMetadata, field: PartitionField) -> Field:

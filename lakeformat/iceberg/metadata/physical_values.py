@@ -4,11 +4,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from decimal import Context, Decimal
 from typing import Any
 
 import pyarrow as pa
 
+from lakeformat.files.decimal_bytes import decimals_from_bytes
 from lakeformat.iceberg.arrow_types import to_arrow_type
 from lakeformat.iceberg.types import PrimitiveType, Type
 
@@ -22,19 +22,12 @@ _STORED: dict[str, pa.DataType] = {
     "timestamp_ns": pa.int64(),
     "timestamptz_ns": pa.int64(),
 }
-_EXACT = Context(prec=38)
 
 
 def values_to_arrow(kind: Type, values: Sequence[Any]) -> pa.Array:
     """Return an array of a primitive type from numbers, texts and bytes."""
     arrow_type = to_arrow_type(kind)
     if isinstance(kind, PrimitiveType) and kind.name == "decimal":
-        return pa.array([_decimal(each, kind.scale) for each in values], arrow_type)
+        return decimals_from_bytes(pa.array(values, pa.binary()), arrow_type)
     stored = _STORED.get(kind.name) if isinstance(kind, PrimitiveType) else None
     return pa.array(values, stored or arrow_type).cast(arrow_type)
-
-
-def _decimal(value: bytes | None, scale: int) -> Decimal | None:
-    if value is None:
-        return None
-    return Decimal(int.from_bytes(value, "big", signed=True)).scaleb(-scale, _EXACT)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from lakeformat.errors import UnsupportedError
+from lakeformat.iceberg.type_json import require_text, texts_at
 from lakeformat.tables.json_file import Member, read_members
 
 __all__ = [
@@ -105,7 +106,7 @@ def snapshot_from_json(members: Mapping[str, Any]) -> Snapshot:
         )
     if "manifest_list" not in values:
         values["manifests"] = _paths(members["manifests"])
-    return Snapshot(**values, summary=_texts("summary", members.get("summary") or {}))
+    return Snapshot(**values, summary=texts_at(members, "summary"))
 
 
 def reference_from_json(name: str, members: Mapping[str, Any]) -> Reference:
@@ -129,12 +130,6 @@ def metadata_log_entry_from_json(members: Mapping[str, Any]) -> MetadataLogEntry
 
 
 def _paths(value: Any) -> tuple[str, ...]:
-    if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
+    if not isinstance(value, list):
         raise ValueError(f"manifests is {value!r}, not a list of paths")
-    return tuple(value)
-
-
-def _texts(key: str, value: Any) -> dict[str, str]:
-    if not isinstance(value, Mapping) or not all(isinstance(each, str) for each in value.values()):
-        raise ValueError(f"{key} is {value!r}, whose values must be texts")
-    return dict(value)
+    return tuple(require_text({"manifests": each}, "manifests") for each in value)

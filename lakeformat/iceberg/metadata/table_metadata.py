@@ -27,7 +27,7 @@ from lakeformat.iceberg.metadata.statistics import (
 from lakeformat.iceberg.partition_spec import PartitionSpec, spec_from_json
 from lakeformat.iceberg.schema import Schema, schema_from_json
 from lakeformat.iceberg.sort_order import SortOrder, order_from_json
-from lakeformat.iceberg.type_json import require_int, require_list
+from lakeformat.iceberg.type_json import require_int, require_list, texts_at
 from lakeformat.tables.json_file import Member, newer_version, read_members
 from lakeformat.tables.position import MAIN_BRANCH
 
@@ -123,6 +123,7 @@ _MEMBERS = (
     Member("next-row-id", "next_row_id", int),
     Member("default-sort-order-id", "default_sort_order_id", int),
 )
+_CURRENT = Member("current-snapshot-id", "current", int)
 _REQUIRED_SINCE_2 = (
     "table-uuid",
     "last-sequence-number",
@@ -173,7 +174,7 @@ def metadata_from_json(members: Mapping[str, Any]) -> TableMetadata:
         **_schemas(members),
         **_specs(members),
         **_orders(members),
-        properties=dict(members.get("properties") or {}),
+        properties=texts_at(members, "properties"),
         current_snapshot_id=current,
         snapshots=snapshots,
         references=_references(members, snapshots, current),
@@ -234,11 +235,11 @@ def _orders(members: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _current_snapshot_id(members: Mapping[str, Any], snapshots: tuple[Snapshot, ...]) -> int | None:
-    current = members.get("current-snapshot-id")
+    current: int | None = read_members((_CURRENT,), members).get("current")
     if current is None or current == _NO_SNAPSHOT:
         return None
-    _require_kept("current-snapshot-id", require_int(members, "current-snapshot-id"), snapshots)
-    return int(current)
+    _require_kept(_CURRENT.key, current, snapshots)
+    return current
 
 
 def _references(
@@ -246,6 +247,8 @@ def _references(
 ) -> dict[str, Reference]:
     """Return branches and tags; metadata that has none has its current snapshot as ``main``."""
     written = members.get("refs") or {}
+    if not isinstance(written, Mapping):
+        raise ValueError(f"refs is {written!r}, not an object")
     found = {name: reference_from_json(name, each) for name, each in written.items()}
     for each in found.values():
         _require_kept(f"the {each.type} {each.name!r}", each.snapshot_id, snapshots)

@@ -18,8 +18,9 @@ from lakeformat.files.avro.avro_container import (
     BlockLimitError,
     NotPlainError,
     read_blocks,
+    read_records,
 )
-from lakeformat.files.avro.avro_records import read_records, record_schema
+from lakeformat.files.avro.avro_records import record_schema
 from lakeformat.files.codecs import nearest_codec
 from lakeformat.paimon.metadata.columnar_file import (
     ORC_MAGIC,
@@ -132,7 +133,10 @@ def _unreadable(content: bytes, uri: str, reason: str) -> CorruptTableError:
 
 
 def _records(blocks: AvroBlocks, version: int | None, uri: str) -> Iterator[dict[str, Any]]:
-    for record in read_records(blocks, record_schema(blocks.schema)):
+    schema = record_schema(blocks.schema)
+    for record in read_records(
+        blocks, lambda stream: fastavro.schemaless_reader(stream, schema, None)
+    ):
         if version is not None:
             check_version(record, version, uri)
         yield record
