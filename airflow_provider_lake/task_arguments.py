@@ -110,7 +110,7 @@ class TaskArguments(AnyTaskArguments, _OutputArguments):
 
 
 class SparkArguments(TypedDict, total=False):
-    """The arguments of the stock ``SparkSubmitOperator``, which documents each of them."""
+    """The arguments of Airflow's ``SparkSubmitOperator``, which documents each of them."""
 
     application: str | None
     conf: Mapping[str, Any] | None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The base of all job operators: runs the job in this process, or by the stock
+"""The base of all job operators: runs the job in this process, or by Airflow's
 SparkSubmitOperator.
 """
 
@@ -59,7 +59,7 @@ class LakeWarehouseJobOperator(DeferringJob, metaclass=RefusingConstruction):
     :param deferrable: let a trigger wait for the work, so that it holds no slot. Default:
         ``[operators] default_deferrable``
 
-    With engine ``spark`` every argument of the stock ``SparkSubmitOperator`` may be given, too:
+    With engine ``spark`` every argument of Airflow's ``SparkSubmitOperator`` may be given, too:
     ``conf``, ``packages``, ``driver_memory``, ``deploy_mode`` and so on; each may be a template.
     ``application`` is another location of the same script.
     """
@@ -226,9 +226,7 @@ class LakeWarehouseJobOperator(DeferringJob, metaclass=RefusingConstruction):
         return found or DEFAULT_SPARK_CONNECTION
 
     def _made(self, defaults: Mapping[str, Any], **arguments: Any) -> LakeSparkSubmission:
-        """Return the stock operator; it is imported only here, because work without Spark does not
-        need it.
-        """
+        """Return the operator that submits; work without Spark never imports its class."""
         from airflow_provider_lake.spark.submission import LakeSparkSubmission
 
         stock = {**defaults, **self._spark_given(), "conn_id": self._spark_connection_id()}
@@ -266,7 +264,7 @@ class LakeWarehouseJobOperator(DeferringJob, metaclass=RefusingConstruction):
             return self._result_on_spark(work.result(), failed, JobOutput(), request)
 
     def _run_post_submit_commands(self) -> None:
-        """Run the commands that the stock operator runs after a driver it has waited for."""
+        """Run the commands that SparkSubmitOperator runs after the end of its driver."""
         if not self.post_submit_commands:
             return
         made = self._made(
@@ -308,12 +306,12 @@ class LakeWarehouseJobOperator(DeferringJob, metaclass=RefusingConstruction):
         return result
 
     def _submit(self, submission: LakeSparkSubmission, context: Context) -> AirflowException | None:
-        """Submit the job and wait; return the failure that the stock operator reports, or None."""
+        """Submit the job and wait; return the failure, or None if it succeeds."""
         try:
             submission.submit_and_wait(context)
         except AirflowFailException:
             raise
-        except ValueError as reason:  # settings that the stock operator refuses
+        except ValueError as reason:  # settings that SparkSubmitOperator refuses
             raise AirflowFailException(f"task {self.task_id!r}: {reason}") from reason
         except AirflowException as reason:
             if not submission.was_begun or submission.was_killed:
@@ -368,7 +366,7 @@ class LakeJobOperator(LakeTableJobMixin, LakeWarehouseJobOperator):
 
 
 def _refuse_what_means_nothing(given: Mapping[str, object], engine: str) -> None:
-    """Refuse arguments of the stock operator that have no meaning here, instead of ignoring
+    """Refuse arguments of SparkSubmitOperator that have no meaning here, instead of ignoring
     them.
     """
     task = f"task {given.get('task_id')!r}"

@@ -172,7 +172,7 @@ def plain_name(name: str) -> str:
     """Return a name read from metadata; refuse one that points outside its directory."""
     if not name or name in DOTS or "/" in name or "\0" in name:
         raise CorruptTableError(
-            f"the table's metadata names a file {name!r}, which no file can be called; "
+            f"the table's metadata names a file {name!r}, which is not a valid file name; "
             "restore the metadata file from a backup or roll back to an earlier snapshot"
         )
     return name

@@ -13,8 +13,8 @@ _Snapshot = TypeVar("_Snapshot")
 
 @dataclass(frozen=True, slots=True)
 class Since(Generic[_Snapshot]):
-    """The snapshots after a position, oldest first, and signs that a reader at the position lost
-    some.
+    """The snapshots after a position, oldest first, and signs that a reader at the position has
+    lost some.
     """
 
     snapshots: tuple[_Snapshot, ...]

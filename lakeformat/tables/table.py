@@ -83,7 +83,7 @@ class Table(ABC):
 
     @abstractmethod
     def since(self, after: AnyPosition, upto: AnyPosition | None = None) -> Since[Any]:
-        """Return the snapshots after a position, and signs that the reader lost some."""
+        """Return the snapshots after a position, and signs that a reader there has lost some."""
 
     @abstractmethod
     def scan(self, *arguments: Any, **options: Any) -> Any:

@@ -67,8 +67,8 @@ def evolved(
     name: str,
     changes_of: Callable[[lake.Table], list[SchemaChange]],
 ) -> lake.Table:
-    """Return the newest state of a table, changed as rows need it; another run may have done so
-    already.
+    """Return the newest state of a table, changed as its new rows require; another run may have
+    changed it already.
     """
     table = catalog.table(name)
     changes = changes_of(table)

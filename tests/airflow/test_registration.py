@@ -156,7 +156,7 @@ def modules_loaded_by(statements):
 
 
 def test_all_operators_together_load_few_modules_of_our_own():
-    """The cost of parsing a DAG file; the stock Spark operator is loaded by tasks that submit."""
+    """The cost of parsing a DAG file; Airflow's Spark operator is loaded by tasks that submit."""
     every = [f"airflow_provider_lake.operators.{job}" for job in ("compact", "ingest", "tag")]
     every += [f"airflow_provider_lake.decorators.{name}" for name in ("lake_job", "lake_commit")]
     loaded = modules_loaded_by(

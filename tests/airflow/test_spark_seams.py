@@ -1,4 +1,4 @@
-"""The places of the stock Spark operator and hook that ours are built on.
+"""The members of Airflow's Spark operator and hook that ours are built on.
 
 Each of these fails when a new release of the Spark provider moves a method that ours
 overrides. Where it starts a program, that is a real process: a script in place of spark-submit.
@@ -72,7 +72,7 @@ def spark_submit(tmp_path):
 
 @pytest.fixture
 def submission():
-    """Return the stock operator that an operator creates to submit."""
+    """Return Airflow's Spark operator that an operator creates to submit."""
 
     def make(**stock):
         return LakeSparkSubmission(
@@ -88,7 +88,7 @@ def submission():
 
 
 def test_our_operators_take_every_argument_of_the_stock_one():
-    """Leave out arguments that ours sets itself, and names the stock operator has dropped."""
+    """Leave out arguments that ours sets itself, and names Airflow's has dropped."""
     parameters = inspect.signature(inspect.unwrap(stock.SparkSubmitOperator.__init__)).parameters
     theirs = {name for name, each in parameters.items() if each.kind is each.KEYWORD_ONLY}
 
@@ -341,7 +341,7 @@ def test_what_is_secret_is_in_the_environment_of_the_process_and_in_no_argument(
     hook.submit("job.py")
     words, environment = given_to(hook)
 
-    assert "spark.yarn.appMasterEnv.SHOWN=1" in words  # what the stock hook does with env_vars
+    assert "spark.yarn.appMasterEnv.SHOWN=1" in words  # what Airflow's hook does with env_vars
     assert "hush-hush" not in json.dumps(words)
     assert environment["LAKE_CATALOG_OPTIONS"] == "hush-hush"
     assert environment["LAKE_WATCH_PARENT"] == "1"

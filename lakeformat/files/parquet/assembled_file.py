@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Assembles Parquet files column by column, each encoded once by the fastest encoder.
 
-Arrow encodes columns that are nested, have nulls or are text. Numbers without nulls are encoded
-here. A key, which is in a file twice, is written twice. The file is identical to the one that Arrow
-writes.
+Modules of this package encode numbers, and texts with few distinct values, if a column has no
+nulls. Arrow encodes all other columns. A key, which is in a file twice, is written twice. The file
+is identical to the one that Arrow writes.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class AssembledFile:
         stream.write(MAGIC)
 
     def write(self, rows: pa.Table) -> None:
-        """Add a row group; a chunk encoded here is written before the next one is encoded."""
+        """Add a row group; a chunk not left to Arrow is written before the next one is encoded."""
         start = place = self._stream.tell()
         raw_size, described = 0, []
         for chunk in self._chunks(rows):

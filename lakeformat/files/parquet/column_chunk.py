@@ -87,7 +87,7 @@ def made_chunk(
     nullable: bool,
     text_bytes: int | None = None,
 ) -> ColumnChunk:
-    """Return a chunk without nulls, whose pages are encoded here."""
+    """Return a chunk without nulls from pages that this package has encoded."""
     encodings, counts = [Encoding.RLE, Encoding.PLAIN], [(PageKind.DATA, Encoding.PLAIN)]
     if pages.dictionary_size:
         encodings = [Encoding.PLAIN, Encoding.RLE, Encoding.RLE_DICTIONARY]

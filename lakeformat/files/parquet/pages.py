@@ -46,7 +46,7 @@ class Encoding:
 
 
 class PhysicalType:
-    """The physical types of Parquet whose columns are encoded here."""
+    """The physical types of Parquet whose columns this package can encode without Arrow."""
 
     INT32, INT64, FLOAT, DOUBLE, BYTE_ARRAY = 1, 2, 4, 5, 6
 

@@ -33,7 +33,8 @@ class ScanPlan:
     left_out_by_index: int
     """Skipped by the indexes of single files."""
     left_out_otherwise: int
-    """Not visible to a batch read, below the requested level, or beyond the limit."""
+    """Skipped because a batch read does not see them, the level is lower than requested, or the
+    limit is reached."""
     files_to_read: int
     bytes_to_read: int
     """Total size of the files to read; unneeded row groups and columns are skipped later."""

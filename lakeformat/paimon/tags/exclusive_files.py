@@ -101,7 +101,7 @@ def remove_exclusive_files(
     """Remove lost files that are not protected; return True if all were removed.
 
     Data files are removed before the manifests that name them, and lists last, so that the next run
-    finds the rest after a crash: a missing manifest had no data files left.
+    finds the rest after a crash: if a manifest is missing, its data files are removed already.
     """
     data = _data_files(handle, lost, reason)
     protection.spare(data)

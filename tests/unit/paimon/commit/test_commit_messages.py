@@ -442,7 +442,7 @@ def test_giving_up_never_leads_out_of_the_bucket(orders):
     orders.write(ROWS)
     [message] = prepared(orders)
     stray = replace(message.new_files[0], file_name="../snapshot/snapshot-1")
-    with pytest.raises(lake.CorruptTableError, match="which no file can be called"):
+    with pytest.raises(lake.CorruptTableError, match="which is not a valid file name"):
         orders.abort([replace(message, new_files=(stray,))])
     assert orders.latest_snapshot().id == 1
 

@@ -155,5 +155,5 @@ def test_a_number_is_published_once_and_the_hints_follow():
 
 @pytest.mark.parametrize("name", ["a\0b", "../snapshot/snapshot-1", ""])
 def test_a_file_name_that_leads_elsewhere_is_damage(name):
-    with pytest.raises(CorruptTableError, match="which no file can be called"):
+    with pytest.raises(CorruptTableError, match="which is not a valid file name"):
         LAYOUT.manifest(name)
