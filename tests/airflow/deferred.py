@@ -23,6 +23,12 @@ script = next(i for i, word in enumerate(words) if word.endswith(".py"))
 os.execv(sys.executable, [sys.executable, *words[script:]])
 """
 """A program in place of spark-submit, which starts the real job."""
+WITHOUT_TASKS = AS_SPARK_DOES.replace(
+    "os.execv",
+    """words = [word.replace('"engine": "spark"', '"engine": "python"') for word in words]
+os.execv""",
+)
+"""The same, but the job's work on rows stays in its driver, so that it starts no Java."""
 KILLED_RUN_START = datetime(2026, 1, 1, tzinfo=UTC)
 
 

@@ -14,7 +14,7 @@ from airflow_provider_lake.operators.compact import LakeCompactOperator
 from airflow_provider_lake.triggers import driver as driver_trigger
 from tests.airflow.clusters import APPLICATION, NO_POD, KubernetesClient, kubernetes, pod, yarn
 from tests.airflow.contexts import StateStore, task_context
-from tests.airflow.deferred import AS_SPARK_DOES, defer, event_of
+from tests.airflow.deferred import WITHOUT_TASKS, defer, event_of
 from tests.airflow.versions import AirflowException, AirflowTaskTimeout
 
 ACCEPTED, RUNNING = ("ACCEPTED", "UNDEFINED", ""), ("RUNNING", "UNDEFINED", "")
@@ -22,7 +22,7 @@ SUCCEEDED = ("FINISHED", "SUCCEEDED", "")
 FAILED = ("FINISHED", "FAILED", "User application exited with status 1")
 
 # The output of a driver on a cluster does not reach spark-submit.
-DOES_THE_WORK = AS_SPARK_DOES.replace("os.execv", "os.dup2(os.open('/dev/null', 1), 1); os.execv")
+DOES_THE_WORK = WITHOUT_TASKS.replace("os.execv", "os.dup2(os.open('/dev/null', 1), 1); os.execv")
 
 
 @pytest.fixture

@@ -29,6 +29,7 @@ from tests.airflow.contexts import task_context
 from tests.airflow.deferred import (
     AS_SPARK_DOES,
     KILLED_RUN_START,
+    WITHOUT_TASKS,
     HeldIngest,
     defer,
     event_of,
@@ -191,7 +192,7 @@ def test_spark_on_this_machine_is_waited_for(on_spark, catalog, told):
     table = catalog.create_table("shop.orders", [("id", "BIGINT")])
     table.write(pa.table({"id": [1]}))
     table.write(pa.table({"id": [2]}))
-    code = f"print('LAKE_SPARK ' + {json.dumps(json.dumps(APPLICATION))})\n{AS_SPARK_DOES}"
+    code = f"print('LAKE_SPARK ' + {json.dumps(json.dumps(APPLICATION))})\n{WITHOUT_TASKS}"
     task, context = on_spark(LakeCompactOperator, code, table="shop.orders"), task_context()
 
     result = finish(task, context)

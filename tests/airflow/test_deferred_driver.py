@@ -16,10 +16,16 @@ from tests.airflow.deferred import defer, event_of, finish
 from tests.spark.standalone import environment, standalone_cluster
 
 
-@pytest.fixture
-def task(tmp_path, monkeypatch, quick_java):
+@pytest.fixture(scope="module")
+def cluster(quick_java, tmp_path_factory):
     if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
         pytest.skip("needs Java 17 or 21 in JAVA_HOME or on the PATH; bin/test installs one")
+    with standalone_cluster(tmp_path_factory.mktemp("cluster")) as started:
+        yield started
+
+
+@pytest.fixture
+def task(cluster, tmp_path, monkeypatch):
     (tmp_path / "tmp").mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "tmp"))
     monkeypatch.setattr(deferral, "triggerer_is_here", lambda: True)
@@ -34,17 +40,16 @@ def task(tmp_path, monkeypatch, quick_java):
     table = catalog.create_table("shop.orders", [("id", "BIGINT")])
     for number in range(2):
         table.write(pa.table({"id": [number]}))
-    with standalone_cluster(tmp_path) as cluster:
-        spark = {"conn_type": "spark", "host": cluster.url}
-        monkeypatch.setenv("AIRFLOW_CONN_STANDALONE", json.dumps(spark))
-        yield LakeCompactOperator(
-            task_id="work",
-            table="shop.orders",
-            engine="spark",
-            spark_conn_id="standalone",
-            conf={"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"},
-            deferrable=True,
-        )
+    spark = {"conn_type": "spark", "host": cluster.url}
+    monkeypatch.setenv("AIRFLOW_CONN_STANDALONE", json.dumps(spark))
+    return LakeCompactOperator(
+        task_id="work",
+        table="shop.orders",
+        engine="spark",
+        spark_conn_id="standalone",
+        conf={"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"},
+        deferrable=True,
+    )
 
 
 def test_its_result_and_its_application_are_known_at_the_end(task):

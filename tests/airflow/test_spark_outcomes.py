@@ -25,7 +25,7 @@ from airflow_provider_lake.operators.ingest import LakeIngestOperator
 from airflow_provider_lake.operators.tag import LakeTagOperator
 from spark_jobs.runtime.job import PartlyFailedError
 from tests.airflow.contexts import task_context
-from tests.airflow.deferred import AS_SPARK_DOES
+from tests.airflow.deferred import AS_SPARK_DOES, WITHOUT_TASKS
 from tests.airflow.versions import AirflowException, AirflowFailException, AirflowSkipException
 
 
@@ -94,7 +94,7 @@ def test_failed_checks_fail_for_good_and_their_results_are_kept(orders, task):
     context = task_context()
     checks = {"max_rows": 0, "not_null": ["id"], "conditions": ["id > 1"]}
     with pytest.raises(AirflowFailException, match=r"FailedChecksError: shop\.orders: of 3 checks"):
-        task(LakeCheckOperator, **checks, warn_only=["condition"]).execute(context)
+        task(LakeCheckOperator, WITHOUT_TASKS, **checks, warn_only=["condition"]).execute(context)
 
     found = context["ti"].xcoms["return_value"]["report"]["checks"]
     assert [each["outcome"] for each in found] == ["failed", "passed", "warned"]
@@ -113,7 +113,8 @@ def test_staged_rows_are_checked_in_tasks_of_spark(orders, task):
 
 
 def test_a_check_that_only_warns_is_a_warning_of_the_task(orders, task, capsys):
-    task(LakeCheckOperator, conditions=["id > 1"], warn_only=["condition"]).execute(task_context())
+    checks = {"conditions": ["id > 1"], "warn_only": ["condition"]}
+    task(LakeCheckOperator, WITHOUT_TASKS, **checks).execute(task_context())
 
     [warning] = [line for line in capsys.readouterr().out.splitlines() if "[warning" in line]
     assert "shop.orders: condition(id > 1): 1 of 1 row does not meet the condition" in warning
@@ -146,14 +147,6 @@ def broken(catalog):
     for manifest in Path(urlsplit(table.location).path, "manifest").iterdir():
         manifest.unlink()
     return table
-
-
-# The units of a compaction need no Spark to end as they do.
-WITHOUT_TASKS = AS_SPARK_DOES.replace(
-    "os.execv",
-    """words = [word.replace('"engine": "spark"', '"engine": "python"') for word in words]
-os.execv""",
-)
 
 
 @pytest.mark.parametrize("engine", ["python", "spark"])
