@@ -28,7 +28,7 @@ WITHOUT_TASKS = AS_SPARK_DOES.replace(
     """words = [word.replace('"engine": "spark"', '"engine": "python"') for word in words]
 os.execv""",
 )
-"""The same, but the job's work on rows stays in its driver, so that it starts no Java."""
+"""The same, but the job's work on rows is done by its driver, which then starts no Java."""
 KILLED_RUN_START = datetime(2026, 1, 1, tzinfo=UTC)
 
 
