@@ -18,7 +18,7 @@ from benchmarks.key_runs import KeyRuns
 from benchmarks.keyed_table import NAME, VALUES, KeyColumns
 from benchmarks.question import Question
 from benchmarks.sample_rows import sample_batches
-from lakeformat.paimon.datafile.reader import BATCH_ROWS
+from lakeformat.files.data_file import BATCH_ROWS
 from lakeformat.paimon.datafile.rolling_writer import ROW_GROUP_ROWS
 
 __all__ = ["Made", "compact", "compaction_question", "distinct_keys", "values_of", "write_table"]

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import lakeformat as lake
 from benchmarks.key_runs import Numbers, scattered
 from benchmarks.sample_rows import sample_batches
-from lakeformat.paimon.datafile.reader import BATCH_ROWS
+from lakeformat.files.data_file import BATCH_ROWS
 
 __all__ = [
     "Batches",

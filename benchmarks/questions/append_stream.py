@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 
 from benchmarks.question import Question
 from benchmarks.sample_table import data_files, open_table, write_table
-from lakeformat.paimon.datafile.reader import BATCH_ROWS
+from lakeformat.files.data_file import BATCH_ROWS
 
 __all__ = ["QUESTION"]
 

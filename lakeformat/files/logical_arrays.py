@@ -34,7 +34,7 @@ from lakeformat.types.types import (
     TypeName,
 )
 
-__all__ = ["PhysicalTypeError", "to_logical"]
+__all__ = ["PhysicalTypeError", "rescale_timestamps", "to_logical"]
 
 _UNIT_NANOS = {"s": 1_000_000_000, "ms": 1_000_000, "us": 1_000, "ns": 1}
 _NUMBERS = (pa.types.is_integer, pa.types.is_floating)
@@ -130,7 +130,7 @@ def _atomic(array: pa.Array, data_type: AtomicType, wanted: pa.DataType) -> pa.A
         array = array.dictionary_decode()
     _require(array, data_type, *_ALLOWED.get(data_type.name, ()))
     if pa.types.is_timestamp(wanted):
-        return _timestamps(array, wanted)
+        return rescale_timestamps(array, wanted)
     if pa.types.is_decimal(wanted) and not pa.types.is_decimal(array.type):
         return decimals_from_bytes(array.cast(pa.binary()), wanted)
     return array.cast(wanted)
@@ -154,7 +154,7 @@ def _variant(array: pa.Array, data_type: AtomicType, wanted: pa.DataType) -> pa.
     return struct_around(array, filled, wanted)
 
 
-def _timestamps(array: pa.Array, wanted: pa.DataType) -> pa.Array:
+def rescale_timestamps(array: pa.Array, wanted: pa.DataType) -> pa.Array:
     """Round finer units down, before 1970 too."""
     counts = array.view(pa.int64())
     stored, target = _UNIT_NANOS[array.type.unit], _UNIT_NANOS[wanted.unit]

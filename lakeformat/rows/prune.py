@@ -118,6 +118,8 @@ class Bounds:
     nulls: pa.Array
     """The number of null values in each file."""
     rows: pa.Array
+    nans: pa.Array | None = None
+    """The number of NaN in each file, which bounds leave out; None if no number is known."""
 
 
 def may_meet(condition: ColumnTest, bounds: Bounds, data_type: DataType) -> Mask:
@@ -187,11 +189,9 @@ def _beyond(op: Op, literal: Value, bounds: Bounds, data_type: AtomicType) -> pa
         return pa.array(np.ones(len(bounds.rows), np.bool_))
     least, most = bounds.least, bounds.most
     if isinstance(literal, float) and math.isnan(literal):
-        return _nowhere(bounds)
+        only_nan = op in (Op.EQUAL, Op.GREATER_EQUAL) and bounds.nans is not None
+        return pc.equal(bounds.nans, 0) if only_nan else _nowhere(bounds)
     if _is_floating(data_type):
-        # A NaN is larger than all numbers, and a file may have one outside its bounds.
-        if op in (Op.GREATER, Op.GREATER_EQUAL, Op.NOT_EQUAL):
-            return _nowhere(bounds)
         least, most = _without_nan(least), _without_nan(most)
     [value] = values_to_arrow([literal], data_type)
     above, below = pc.greater(least, value), pc.less(most, value)
@@ -210,6 +210,11 @@ def _beyond(op: Op, literal: Value, bounds: Bounds, data_type: AtomicType) -> pa
             beyond = pc.less_equal(most, value)
         case _:
             beyond = below
+    if _is_floating(data_type) and op in (Op.GREATER, Op.GREATER_EQUAL, Op.NOT_EQUAL):
+        # A NaN is larger than all numbers, and a file may have one outside its bounds.
+        if bounds.nans is None:
+            return _nowhere(bounds)
+        known = pc.and_(known, pc.equal(bounds.nans, 0))
     return pc.and_(known, beyond)
 
 

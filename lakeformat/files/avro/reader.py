@@ -24,7 +24,8 @@ from lakeformat.files.avro.avro_container import (
 )
 from lakeformat.files.avro.avro_packing import avro_number
 from lakeformat.files.avro.schema import avro_columns, plain_record
-from lakeformat.files.missing_columns import MissingColumnError, require_columns
+from lakeformat.files.column_choice import ColumnChoice, chosen_columns
+from lakeformat.files.missing_columns import MissingColumnError
 
 __all__ = ["read_avro"]
 
@@ -34,7 +35,7 @@ _LONGEST_NUMBER = 10
 
 
 def read_avro(
-    stream: IO[bytes], columns: list[str], batch_rows: int, rows: range
+    stream: IO[bytes], columns: ColumnChoice, batch_rows: int, rows: range
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
     """Yield batches with the position of their first row, until ``rows`` ends."""
     source = _Counted(stream)
@@ -54,15 +55,15 @@ def read_avro(
 
 
 def _batches(
-    source: _Counted, wanted: list[str], batch_rows: int
+    source: _Counted, choice: ColumnChoice, batch_rows: int
 ) -> Iterator[tuple[int, list[Any], pa.DataType]]:
     header = fastavro.reader(cast(IO[bytes], source))
     written = avro_columns(header.writer_schema)
     named = {column.name: column for column in written}
-    require_columns(wanted, list(named))
-    chosen = [named[name] for name in wanted]
+    schema = pa.schema([column.field for column in written])
+    chosen = [named[name] for name in chosen_columns(choice, schema)]
     plain = plain_record(written)
-    kind = pa.struct([(column.name, column.arrow) for column in chosen])
+    kind = pa.struct([column.field for column in chosen])
     sync = source.last(SYNC_SIZE)
     blocks = _Unpacked(_header(plain, sync), source, header.codec, sync)
     records = fastavro.reader(

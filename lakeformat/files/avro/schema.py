@@ -3,7 +3,8 @@
 
 Logical types describe the meaning of a number, not its storage, and Java uses two of them the wrong
 way round. So values are read as they are stored, and the table's schema gives their meaning. A map
-is stored like an array of pairs, and read as one, as Arrow expects.
+is stored like an array of pairs, and read as one, as Arrow expects. The ids that Iceberg gives to
+fields, elements, keys and values are metadata of the Arrow fields.
 """
 
 from __future__ import annotations
@@ -45,6 +46,13 @@ class AvroColumn:
     name: str
     plain: Any
     arrow: pa.DataType
+    id: int | None = None
+    """The id of the field; None without one."""
+
+    @property
+    def field(self) -> pa.Field:
+        """The field in Arrow, with its id as metadata."""
+        return _with_id(self.name, self.arrow, self.id)
 
 
 def avro_columns(schema: Any) -> list[AvroColumn]:
@@ -74,7 +82,7 @@ class _Translation:
 
     def _field(self, field: Mapping[str, Any]) -> AvroColumn:
         plain, arrow = self._type(field["type"])
-        return AvroColumn(str(field["name"]), plain, arrow)
+        return AvroColumn(str(field["name"]), plain, arrow, field.get("field-id"))
 
     def _type(self, declared: Any) -> tuple[Any, pa.DataType]:
         if isinstance(declared, list):
@@ -87,10 +95,11 @@ class _Translation:
         if kind == "record":
             return self._record(self.fields(declared))
         if kind == "array":
-            return self._array(declared["items"])
+            return self._array(declared)
         if kind == "map":
-            pairs = [AvroColumn("key", "string", pa.string())]
-            pairs.append(self._field({"name": "value", "type": declared["values"]}))
+            pairs = [AvroColumn("key", "string", pa.string(), declared.get("key-id"))]
+            value = {"name": "value", "type": declared["values"]}
+            pairs.append(self._field({**value, "field-id": declared.get("value-id")}))
             plain, arrow = self._record(pairs)
             return {"type": "array", "items": plain}, pa.list_(arrow)
         if kind == "fixed":
@@ -106,18 +115,24 @@ class _Translation:
         plain, arrow = self._type(present[0])
         return ["null" if branch == "null" else plain for branch in branches], arrow
 
-    def _array(self, items: Any) -> tuple[Any, pa.DataType]:
-        plain, arrow = self._type(items)
-        return {"type": "array", "items": plain}, pa.list_(arrow)
+    def _array(self, declared: Mapping[str, Any]) -> tuple[Any, pa.DataType]:
+        plain, arrow = self._type(declared["items"])
+        element = _with_id("item", arrow, declared.get("element-id"))
+        return {"type": "array", "items": plain}, pa.list_(element)
 
     def _record(self, columns: list[AvroColumn]) -> tuple[Any, pa.DataType]:
         fields = [{"name": column.name, "type": column.plain} for column in columns]
-        arrow = pa.struct([(column.name, column.arrow) for column in columns])
+        arrow = pa.struct([column.field for column in columns])
         return {**self._named("record"), "fields": fields}, arrow
 
     def _named(self, kind: str) -> dict[str, Any]:
         self._records += 1
         return {"type": kind, "name": f"{ROOT}{self._records}"}
+
+
+def _with_id(name: str, arrow: pa.DataType, field_id: int | None) -> pa.Field:
+    metadata = None if field_id is None else {"field-id": str(field_id)}
+    return pa.field(name, arrow, metadata=metadata)
 
 
 def _atomic(kind: str, logical: Any) -> pa.DataType:

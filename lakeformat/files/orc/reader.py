@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 
 from lakeformat.errors import UnsupportedError
+from lakeformat.files.column_choice import ColumnChoice, chosen_columns
 from lakeformat.files.missing_columns import require_columns
 from lakeformat.files.orc.footer import find_far_timestamps
 from lakeformat.files.orc.instants import InstantRule, as_written, offsets_of
@@ -25,17 +26,21 @@ _AS_STORED = InstantRule()
 
 def read_orc(
     stream: IO[bytes],
-    columns: list[str],
+    columns: ColumnChoice,
     batch_rows: int,
     rows: range,
     *,
     instants: InstantRule = _AS_STORED,
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
     """Yield batches with the position of their first row, until ``rows`` ends."""
+    source = stream if isinstance(stream, pa.NativeFile) else pa.PythonFile(stream, mode="r")
+    if callable(columns):
+        schema = ds.OrcFileFormat().make_fragment(source).physical_schema
+        columns = chosen_columns(columns, schema)
+        stream.seek(0)
     tail, zones = _checked_tail(stream, columns)
     offsets = offsets_of(instants, zones, tail, columns)
     stream.seek(0)
-    source = stream if isinstance(stream, pa.NativeFile) else pa.PythonFile(stream, mode="r")
     fragment = ds.OrcFileFormat().make_fragment(source)
     require_columns(columns, fragment.physical_schema.names)
     # A fragment is read in batches within a stripe; ``ORCFile`` reads whole stripes only.

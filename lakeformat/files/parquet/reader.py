@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from lakeformat.errors import UnsupportedError
-from lakeformat.files.missing_columns import require_columns
+from lakeformat.files.column_choice import ColumnChoice, chosen_columns
 from lakeformat.files.nested_arrays import map_entries
 from lakeformat.files.parquet.dictionary_columns import repeating_texts
 from lakeformat.files.parquet.row_groups import Footer, PickGroups
@@ -33,7 +33,7 @@ SECONDS_OF_A_ROUND = 2**64 // NANOS_PER_SECOND
 
 def read_parquet(
     stream: IO[bytes],
-    columns: list[str],
+    columns: ColumnChoice,
     batch_rows: int,
     rows: range,
     pick: PickGroups | None = None,
@@ -48,7 +48,7 @@ def read_parquet(
     """
     metadata, stored = (None, b"") if pick is None else read_footer(stream)
     file = _open(stream, metadata=metadata)
-    require_columns(columns, file.schema_arrow.names)
+    columns = chosen_columns(columns, file.schema_arrow)
     if encoded or pick is not None:
         require_sound_footer(file.metadata, stream.seek(0, io.SEEK_END))
     if few := repeating_texts(file.metadata, file.schema_arrow, encoded):

@@ -25,8 +25,8 @@ from lakeformat.paimon.metadata.statistics import ColumnStatistics, TableStatist
 from lakeformat.paimon.options.operation import Operation
 from lakeformat.paimon.read.plan import plan_columns
 from lakeformat.paimon.read.scan import Scan
-from lakeformat.paimon.read.where import columns_named
 from lakeformat.tables.commit_id import CommitId
+from lakeformat.tables.scan_arguments import columns_named
 from lakeformat.types.closest import closest
 from lakeformat.types.count_text import counted
 from lakeformat.types.type_text import type_to_json

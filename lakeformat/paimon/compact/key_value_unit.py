@@ -9,6 +9,7 @@ from typing import Protocol
 
 import pyarrow as pa
 
+from lakeformat.files.data_file import BATCH_ROWS
 from lakeformat.paimon.compact.carried_columns import carried_columns
 from lakeformat.paimon.compact.changelogs.producers import changelog_merge
 from lakeformat.paimon.compact.changelogs.rows import ChangelogRows
@@ -19,7 +20,6 @@ from lakeformat.paimon.compact.vectors import write_vectors
 from lakeformat.paimon.datafile.file_description import FileOrigin
 from lakeformat.paimon.datafile.key_value_files import KeyValueFiles
 from lakeformat.paimon.datafile.key_value_writer import KeyValueWriter
-from lakeformat.paimon.datafile.reader import BATCH_ROWS
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.merge.merge_setup import merge_engine, merge_order
 from lakeformat.paimon.merge.row_kinds import without_retracts

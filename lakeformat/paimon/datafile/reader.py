@@ -3,25 +3,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import IO, TypeAlias, cast
 
-import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
-from lakeformat.errors import (
-    CorruptTableError,
-    InvalidRequestError,
-    NotFoundError,
-    UnsupportedError,
-)
+from lakeformat.errors import InvalidRequestError
 from lakeformat.files.changelog_packs import PackedPart
-from lakeformat.files.check_values import check_values
-from lakeformat.files.file_format import FileFormat, format_of
+from lakeformat.files.data_file import (
+    ALL_ROWS,
+    BATCH_ROWS,
+    KeepRows,
+    naming_file,
+    reader_of,
+    stored_batches,
+)
+from lakeformat.files.file_format import format_of
 from lakeformat.files.file_section import FileSection
 from lakeformat.files.logical_arrays import to_logical
 from lakeformat.files.orc.instants import InstantRule
@@ -33,19 +32,9 @@ from lakeformat.storage import Storage
 from lakeformat.types.arrow_types import to_arrow_schema
 from lakeformat.types.types import DataField
 
-__all__ = ["BATCH_ROWS", "KeepRows", "naming_file", "read_batches", "read_key_values"]
-
-BATCH_ROWS = 128 * 1024
-
-KeepRows: TypeAlias = Callable[[int, int], npt.NDArray[np.bool_]]
-"""Masks the live rows among ``count`` rows from row ``start`` of the file on."""
+__all__ = ["read_batches", "read_key_values"]
 
 Fields: TypeAlias = tuple[DataField, ...]
-_Read: TypeAlias = Callable[
-    [IO[bytes], list[str], int, range], Iterator[tuple[int, pa.RecordBatch]]
-]
-
-_ALL_ROWS = range(1 << 62)
 
 
 def read_batches(
@@ -83,41 +72,20 @@ def read_batches(
     names = [column.source.name for column in columns if column.source is not None]
     if not names:  # a batch without columns has no rows
         names = [field.name for field in stored[:1]]
-    uri, chosen = storage.uri(path), rows or _ALL_ROWS
-    read = _reader(format_of(path, uri), instants)
+    uri, chosen = storage.uri(path), rows or ALL_ROWS
+    read = reader_of(format_of(path, uri), instants)
     if read is read_parquet:
         same = [c.source.name for c in columns if c.source and c.stays_same(encoded)]
         read = partial(read_parquet, pick=pick, encoded=frozenset(same), in_threads=in_threads)
     shape = _Shape(columns, to_arrow_schema(wanted), uri)
-    end = 0
     with naming_file(uri), storage.open_input(path) as file:
         stream = file if section is None else _section(file, section)
-        for start, batch in read(stream, list(dict.fromkeys(names)), batch_rows, chosen):
-            end = start + batch.num_rows
-            if row_count is not None and end > row_count:
-                raise ValueError(f"it has {end} rows or more, but its manifest has {row_count}")
-            # Decoders check neither that texts are UTF-8 nor that decimals fit their precision.
-            check_values(batch)
+        for start, batch in stored_batches(
+            read, stream, list(dict.fromkeys(names)), batch_rows, chosen, row_count
+        ):
             part = _select(batch, start, chosen, keep)
             if part.num_rows:
                 yield shape.of(part)
-        if row_count is not None and end < min(row_count, chosen.stop):
-            raise ValueError(f"it ends after {end} rows, but its manifest has {row_count}")
-
-
-def _reader(file_format: FileFormat, instants: InstantRule | None) -> _Read:
-    """Return the reader of a format; ORC and Avro are loaded only for their files."""
-    match file_format:
-        case FileFormat.PARQUET:
-            return read_parquet
-        case FileFormat.ORC:
-            from lakeformat.files.orc.reader import read_orc
-
-            return read_orc if instants is None else partial(read_orc, instants=instants)
-        case FileFormat.AVRO:
-            from lakeformat.files.avro.reader import read_avro
-
-            return read_avro
 
 
 def read_key_values(
@@ -255,24 +223,3 @@ class _Shape:
             return column.read(batch, field.type)
         except InvalidRequestError as reason:
             raise type(reason)(f"column {field.name!r} of {self._uri}: {reason}") from reason
-
-
-@contextmanager
-def naming_file(uri: str) -> Iterator[None]:
-    """Turn all errors of a damaged file into one error that names the file."""
-    try:
-        yield
-    except UnsupportedError as reason:
-        if uri in str(reason):
-            raise
-        raise UnsupportedError(f"{uri}: {reason}") from reason
-    except NotFoundError:
-        raise CorruptTableError(
-            f"data file {uri} is missing although a manifest lists it; if its "
-            "snapshot was just expired, scan again, else restore the file from a backup"
-        ) from None
-    except (pa.ArrowException, OSError, KeyError, ValueError, MemoryError) as reason:
-        raise CorruptTableError(
-            f"data file {uri} cannot be read: {reason}; "
-            "restore it from a backup or roll the table back to an earlier snapshot"
-        ) from reason

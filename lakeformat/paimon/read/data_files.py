@@ -12,11 +12,12 @@ import pyarrow as pa
 
 from lakeformat.errors import CorruptTableError, LakeError
 from lakeformat.files.changelog_packs import packed_part
+from lakeformat.files.data_file import BATCH_ROWS, KeepRows
 from lakeformat.files.file_format import FileFormat
 from lakeformat.files.orc.instants import InstantRule
 from lakeformat.files.parquet.row_groups import PickGroups
 from lakeformat.paimon.datafile.instant_bounds import instant_bounds, instant_rule
-from lakeformat.paimon.datafile.reader import BATCH_ROWS, KeepRows, read_batches, read_key_values
+from lakeformat.paimon.datafile.reader import read_batches, read_key_values
 from lakeformat.paimon.file_places import data_file_place
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.metadata.data_file_meta import DataFileMeta
@@ -27,10 +28,10 @@ from lakeformat.paimon.metadata.snapshot import Snapshot
 from lakeformat.paimon.partition import partition_fields, partition_path, partition_values
 from lakeformat.paimon.read.deletions import DeletedRows
 from lakeformat.paimon.read.plan import find_manifest
-from lakeformat.paimon.read.pruning.row_groups import group_picker
-from lakeformat.paimon.read.scan_report import ScanReport
 from lakeformat.rows.prune import Conjunction
 from lakeformat.storage import Storage
+from lakeformat.tables.row_groups import group_picker
+from lakeformat.tables.scan_report import ScanReport
 from lakeformat.types.arrow_types import to_arrow_schema
 from lakeformat.types.types import DataField
 from lakeformat.types.values import values_to_arrow

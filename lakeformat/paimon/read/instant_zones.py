@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
+from lakeformat.files.data_file import naming_file
 from lakeformat.files.file_format import FileFormat
 from lakeformat.files.orc.tail import file_zones
 from lakeformat.paimon.datafile.instant_format import keeping_instants
-from lakeformat.paimon.datafile.reader import naming_file
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.metadata.manifest import ManifestEntry
 from lakeformat.paimon.metadata.snapshot import Snapshot

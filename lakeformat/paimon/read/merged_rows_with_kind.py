@@ -9,7 +9,7 @@ from functools import partial
 
 import pyarrow as pa
 
-from lakeformat.paimon.datafile.reader import BATCH_ROWS
+from lakeformat.files.data_file import BATCH_ROWS
 from lakeformat.paimon.datafile.system_fields import VALUE_KIND
 from lakeformat.paimon.merge.looked_up import supersedes, with_level
 from lakeformat.paimon.merge.merge_setup import merge_engine, merge_order, read_engine

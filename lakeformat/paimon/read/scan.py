@@ -22,7 +22,7 @@ from lakeformat.paimon.options.operation import Operation
 from lakeformat.paimon.read.buckets import skips_level_zero, visible_buckets
 from lakeformat.paimon.read.data_files import DataFiles
 from lakeformat.paimon.read.deletions import DeletedRows, find_vectors
-from lakeformat.paimon.read.explain import ScanPlan, explain_scan
+from lakeformat.paimon.read.explain import explain_scan
 from lakeformat.paimon.read.plain_files import PlainFiles, find_plain_files
 from lakeformat.paimon.read.plan import plan_files
 from lakeformat.paimon.read.postponed_rows import (
@@ -31,16 +31,17 @@ from lakeformat.paimon.read.postponed_rows import (
     reports_postponed_rows,
 )
 from lakeformat.paimon.read.row_ranges import deletions_of, range_rows, row_ranges
-from lakeformat.paimon.read.scan_report import ScanReport
 from lakeformat.paimon.read.split_reader import SplitReader
 from lakeformat.paimon.read.splits import Split, bucket_splits
-from lakeformat.paimon.read.where import columns_named, row_filter
+from lakeformat.paimon.read.where import row_filter
 from lakeformat.paimon.schema import TableSchema
 from lakeformat.rows.conditions.filter import PredicateFilter, Where
 from lakeformat.rows.prune import Conjunction
 from lakeformat.tables.results import Results
+from lakeformat.tables.scan_arguments import limited, project
+from lakeformat.tables.scan_plan import ScanPlan
+from lakeformat.tables.scan_report import ScanReport
 from lakeformat.types.arrow_types import to_arrow_schema
-from lakeformat.types.closest import closest
 from lakeformat.types.types import DataField
 
 __all__ = ["Scan"]
@@ -80,7 +81,7 @@ class Scan(Results):
         self._unpublished = tuple(unpublished)
         self._without = frozenset(without)
         self._snapshot = snapshot
-        self._fields = _project(handle.schema.fields, columns)
+        self._fields = project(handle.schema.fields, columns)
         self._filters = [] if where is None else where.conjuncts()
         self._limit = limit
         self._planned: list[Split] | None = None
@@ -133,11 +134,11 @@ class Scan(Results):
 
     def read(self, split: Split) -> Iterator[pa.RecordBatch]:
         """Stream the rows of one split of this scan, or of a scan with the same arguments."""
-        yield from _limited(self._read(split, self._fields), self._limit)
+        yield from limited(self._read(split, self._fields), self._limit)
 
     def to_batches(self) -> Iterator[pa.RecordBatch]:
         """Stream the rows; memory holds one row group, or a few batches of each merged file."""
-        yield from _limited(self._all(), self._limit)
+        yield from limited(self._all(), self._limit)
 
     def count(self) -> int:
         """Return the number of rows, from metadata unless rows must be merged or filtered.
@@ -297,27 +298,3 @@ class Scan(Results):
 def _is_from(file: DataFileMeta, millis: int) -> bool:
     written = written_millis(file)
     return written is not None and written >= millis
-
-
-def _limited(batches: Iterator[pa.RecordBatch], limit: int | None) -> Iterator[pa.RecordBatch]:
-    if limit is None:
-        yield from batches
-        return
-    left = limit
-    while left > 0 and (batch := next(batches, None)) is not None:
-        yield batch.slice(0, left)
-        left -= batch.num_rows
-
-
-def _project(fields: tuple[DataField, ...], columns: Sequence[str] | None) -> tuple[DataField, ...]:
-    if columns is None:
-        return fields
-    by_name = {field.name: field for field in fields}
-    names = columns_named(columns)
-    strange = [name for name in names if name not in by_name]
-    if strange or not names:
-        raise InvalidRequestError(
-            f"columns must name some of {', '.join(by_name)}, got {columns!r}"
-            f"{closest(strange[0], by_name) if strange else ''}"
-        )
-    return tuple(by_name[name] for name in names)

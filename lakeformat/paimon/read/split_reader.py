@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from lakeformat.paimon.datafile.reader import BATCH_ROWS
+from lakeformat.files.data_file import BATCH_ROWS
 from lakeformat.paimon.datafile.system_fields import VALUE_KIND
 from lakeformat.paimon.merge.deduplicate import Deduplicate
 from lakeformat.paimon.merge.engine import MergeEngine

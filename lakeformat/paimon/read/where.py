@@ -3,12 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
-from lakeformat.errors import InvalidRequestError
 from lakeformat.paimon.partition import partition_fields
 from lakeformat.paimon.partition_filter import some_partitions
 from lakeformat.paimon.schema import TableSchema
@@ -23,7 +20,7 @@ from lakeformat.rows.prune import Op
 from lakeformat.tables.arguments import Partitions
 from lakeformat.types.types import DataField
 
-__all__ = ["check_limit", "columns_named", "row_filter"]
+__all__ = ["row_filter"]
 
 
 def row_filter(
@@ -42,23 +39,6 @@ def row_filter(
         asked.append(as_predicate(where))
         bind_predicate(asked[-1], fields)
     return bind_predicate(And(tuple(asked)), fields) if asked else None
-
-
-def columns_named(columns: object) -> list[str]:
-    """Return the names as a list; an empty list if they are not all str."""
-    if not isinstance(columns, Iterable) or isinstance(columns, str | bytes):
-        return []
-    names = list(columns)
-    return names if all(isinstance(name, str) for name in names) else []
-
-
-def check_limit(limit: object) -> int | None:
-    """Check the limit and return it as an int; None means no limit."""
-    if limit is None:
-        return None
-    if isinstance(limit, bool) or not isinstance(limit, int | np.integer) or limit < 0:
-        raise InvalidRequestError(f"limit must be a number of rows, 0 or more, got {limit!r}")
-    return int(limit)
 
 
 def _of_partitions(schema: TableSchema, partitions: Partitions) -> Predicate:

@@ -11,9 +11,9 @@ import pyarrow as pa
 
 from lakeformat.errors import CorruptTableError, InvalidRequestError
 from lakeformat.paimon.expiry_race import explaining_expiry
-from lakeformat.paimon.read.where import columns_named
 from lakeformat.paimon.system_tables.declaration import SystemColumn, SystemTableDeclaration
 from lakeformat.paimon.system_tables.source import Source
+from lakeformat.tables.scan_arguments import columns_named
 from lakeformat.types.arrow_types import to_arrow_schema
 
 if TYPE_CHECKING:

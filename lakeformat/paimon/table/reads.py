@@ -167,7 +167,8 @@ class TableReads:
         ``scan.*`` may choose one; ``newest`` ignores them.
         """
         from lakeformat.paimon.read.scan import Scan
-        from lakeformat.paimon.read.where import check_limit, row_filter
+        from lakeformat.paimon.read.where import row_filter
+        from lakeformat.tables.scan_arguments import check_limit
 
         handle, state = self._state(snapshot, tag, as_of, watermark, newest=newest)
         asked = row_filter(handle.schema, where, partitions)

@@ -383,8 +383,8 @@ class RowSystemTable(ReadOnlyTable):
         limit: int | None = None,
     ) -> Scan | Rows:
         """Scan the rows of a snapshot, chosen as in the scan of the table."""
-        from lakeformat.paimon.read.where import check_limit
         from lakeformat.paimon.system_tables import RowSelection
+        from lakeformat.tables.scan_arguments import check_limit
 
         handle, state = self._state(snapshot, tag, as_of, watermark, newest=newest)
         if state.created_from_millis is not None:

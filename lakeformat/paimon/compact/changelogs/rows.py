@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import pyarrow as pa
 
+from lakeformat.files.data_file import BATCH_ROWS
 from lakeformat.paimon.compact.carried_columns import carried_columns
 from lakeformat.paimon.compact.changelogs.changelog import ChangelogMerge
 from lakeformat.paimon.compact.row_positions import (
@@ -18,7 +19,6 @@ from lakeformat.paimon.compact.row_positions import (
 from lakeformat.paimon.compact.steps import FileRuns, Rewrite, Upgrade
 from lakeformat.paimon.compact.unit import CompactUnit
 from lakeformat.paimon.datafile.key_value_writer import KeyValueWriter
-from lakeformat.paimon.datafile.reader import BATCH_ROWS
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.merge.looked_up import with_level
 from lakeformat.paimon.merge.merge_setup import merge_order

@@ -11,10 +11,11 @@ import pyarrow.compute as pc
 
 from lakeformat.errors import CorruptTableError, InvalidRequestError
 from lakeformat.paimon.datafile.system_fields import VALUE_KIND
-from lakeformat.paimon.read.where import columns_named, row_filter
+from lakeformat.paimon.read.where import row_filter
 from lakeformat.paimon.schema import TableSchema
 from lakeformat.rows.conditions.filter import PredicateFilter, Where
 from lakeformat.tables.arguments import Partitions
+from lakeformat.tables.scan_arguments import columns_named
 from lakeformat.types.arrow_types import to_arrow_schema
 from lakeformat.types.closest import closest
 from lakeformat.types.types import STRING, DataField, with_nullability

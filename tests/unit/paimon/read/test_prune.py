@@ -240,6 +240,22 @@ def test_numbers_that_are_none_rule_nothing_out():
     assert may_meet(ColumnTest("x", Op.EQUAL, math.nan), bounds, DOUBLE).all()
 
 
+@pytest.mark.parametrize(
+    ("op", "literal"),
+    [
+        (Op.GREATER, 5.0),
+        (Op.GREATER_EQUAL, 5.0),
+        (Op.EQUAL, math.nan),
+        (Op.GREATER_EQUAL, math.nan),
+    ],
+)
+def test_a_file_without_nan_is_skipped_where_only_nan_would_match(op, literal):
+    bounds = Bounds(
+        *(pa.array([value] * 3) for value in (1.0, 2.0, 0, 9)), nans=pa.array([0, 1, None])
+    )
+    assert may_meet(ColumnTest("x", op, literal), bounds, DOUBLE).tolist() == [False, True, True]
+
+
 def test_columns_are_found_by_id_and_only_where_their_type_is_the_same():
     renamed = (DataField(1, "key", BIGINT), DataField(2, "id", STRING))
     changed = (DataField(1, "id", INT), DataField(2, "name", STRING))

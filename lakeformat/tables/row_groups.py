@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from lakeformat.files.parquet.row_groups import Footer, PickGroups
-from lakeformat.paimon.read.scan_report import ScanReport
 from lakeformat.rows.prune import Bounds, ColumnTest, Conjunction, Mask, in_any, may_meet
+from lakeformat.tables.scan_report import ScanReport
 from lakeformat.types.arrow_types import to_arrow_type
 from lakeformat.types.types import AtomicType, DataField, with_nullability
 

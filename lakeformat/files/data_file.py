@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Data files of any format: their readers, checks of what is read, and errors of damaged files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import IO, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from lakeformat.errors import CorruptTableError, NotFoundError, UnsupportedError
+from lakeformat.files.check_values import check_values
+from lakeformat.files.column_choice import ColumnChoice
+from lakeformat.files.file_format import FileFormat
+from lakeformat.files.orc.instants import InstantRule
+from lakeformat.files.parquet.reader import read_parquet
+
+__all__ = [
+    "ALL_ROWS",
+    "BATCH_ROWS",
+    "KeepRows",
+    "ReadFile",
+    "naming_file",
+    "reader_of",
+    "stored_batches",
+]
+
+BATCH_ROWS = 128 * 1024
+ALL_ROWS = range(1 << 62)
+
+KeepRows: TypeAlias = Callable[[int, int], npt.NDArray[np.bool_]]
+"""Masks the live rows among ``count`` rows from row ``start`` of the file on."""
+
+ReadFile: TypeAlias = Callable[
+    [IO[bytes], ColumnChoice, int, range], Iterator[tuple[int, pa.RecordBatch]]
+]
+
+
+def reader_of(file_format: FileFormat, instants: InstantRule | None = None) -> ReadFile:
+    """Return the reader of a format; ORC and Avro are loaded only for their files."""
+    match file_format:
+        case FileFormat.PARQUET:
+            return read_parquet
+        case FileFormat.ORC:
+            from lakeformat.files.orc.reader import read_orc
+
+            return read_orc if instants is None else partial(read_orc, instants=instants)
+        case FileFormat.AVRO:
+            from lakeformat.files.avro.reader import read_avro
+
+            return read_avro
+
+
+def stored_batches(
+    read: ReadFile,
+    stream: IO[bytes],
+    columns: ColumnChoice,
+    batch_rows: int,
+    rows: range,
+    row_count: int | None,
+) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """Yield batches with the position of their first row, as the file stores them.
+
+    If ``row_count`` is given, from the manifest, a file with another number of rows is an error.
+    """
+    end = 0
+    for start, batch in read(stream, columns, batch_rows, rows):
+        end = start + batch.num_rows
+        if row_count is not None and end > row_count:
+            raise ValueError(f"it has {end} rows or more, but its manifest has {row_count}")
+        # Decoders check neither that texts are UTF-8 nor that decimals fit their precision.
+        check_values(batch)
+        yield start, batch
+    if row_count is not None and end < min(row_count, rows.stop):
+        raise ValueError(f"it ends after {end} rows, but its manifest has {row_count}")
+
+
+@contextmanager
+def naming_file(uri: str) -> Iterator[None]:
+    """Turn all errors of a damaged file into one error that names the file."""
+    try:
+        yield
+    except UnsupportedError as reason:
+        if uri in str(reason):
+            raise
+        raise UnsupportedError(f"{uri}: {reason}") from reason
+    except NotFoundError:
+        raise CorruptTableError(
+            f"data file {uri} is missing although a manifest lists it; if its "
+            "snapshot was just expired, scan again, else restore the file from a backup"
+        ) from None
+    except (pa.ArrowException, OSError, KeyError, ValueError, MemoryError) as reason:
+        raise CorruptTableError(
+            f"data file {uri} cannot be read: {reason}; "
+            "restore it from a backup or roll the table back to an earlier snapshot"
+        ) from reason

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The columns and the limit of a scan, checked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Protocol, TypeVar
+
+import numpy as np
+import pyarrow as pa
+
+from lakeformat.errors import InvalidRequestError
+from lakeformat.types.closest import closest
+
+__all__ = ["check_limit", "columns_named", "limited", "project"]
+
+
+class _Named(Protocol):
+    @property
+    def name(self) -> str: ...
+
+
+_Field = TypeVar("_Field", bound=_Named)
+
+
+def columns_named(columns: object) -> list[str]:
+    """Return the names as a list; an empty list if they are not all str."""
+    if not isinstance(columns, Iterable) or isinstance(columns, str | bytes):
+        return []
+    names = list(columns)
+    return names if all(isinstance(name, str) for name in names) else []
+
+
+def check_limit(limit: object) -> int | None:
+    """Check the limit and return it as an int; None means no limit."""
+    if limit is None:
+        return None
+    if isinstance(limit, bool) or not isinstance(limit, int | np.integer) or limit < 0:
+        raise InvalidRequestError(f"limit must be a number of rows, 0 or more, got {limit!r}")
+    return int(limit)
+
+
+def limited(batches: Iterator[pa.RecordBatch], limit: int | None) -> Iterator[pa.RecordBatch]:
+    """Stream the first ``limit`` rows."""
+    if limit is None:
+        yield from batches
+        return
+    left = limit
+    while left > 0 and (batch := next(batches, None)) is not None:
+        yield batch.slice(0, left)
+        left -= batch.num_rows
+
+
+def project(
+    fields: tuple[_Field, ...], columns: Sequence[str] | None, hidden: tuple[_Field, ...] = ()
+) -> tuple[_Field, ...]:
+    """Return the named fields in their order, or all but the hidden ones."""
+    if columns is None:
+        return fields
+    by_name = {field.name: field for field in (*hidden, *fields)}
+    names = columns_named(columns)
+    strange = [name for name in names if name not in by_name]
+    if strange or not names:
+        raise InvalidRequestError(
+            f"columns must name some of {', '.join(by_name)}, got {columns!r}"
+            f"{closest(strange[0], by_name) if strange else ''}"
+        )
+    return tuple(by_name[name] for name in names)
