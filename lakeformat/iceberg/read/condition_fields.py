@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Columns of an Iceberg schema in the types that conditions are written in."""
+
+from __future__ import annotations
+
+from lakeformat.iceberg.schema import Schema
+from lakeformat.iceberg.types import ListType, MapType, PrimitiveType, StructType, Type
+from lakeformat.types.types import (
+    BYTES,
+    STRING,
+    ArrayType,
+    AtomicType,
+    DataField,
+    DataType,
+    RowType,
+    TypeName,
+    atomic,
+)
+from lakeformat.types.types import MapType as PairsType
+
+__all__ = ["condition_fields", "condition_type"]
+
+_UUID_BYTES = 16
+_PLAIN: dict[str, AtomicType] = {
+    "boolean": atomic(TypeName.BOOLEAN),
+    "int": atomic(TypeName.INT),
+    "long": atomic(TypeName.BIGINT),
+    "float": atomic(TypeName.FLOAT),
+    "double": atomic(TypeName.DOUBLE),
+    "date": atomic(TypeName.DATE),
+    "time": atomic(TypeName.TIME, 3),
+    "timestamp": atomic(TypeName.TIMESTAMP, 6),
+    "timestamptz": atomic(TypeName.TIMESTAMP_LTZ, 6),
+    "timestamp_ns": atomic(TypeName.TIMESTAMP, 9),
+    "timestamptz_ns": atomic(TypeName.TIMESTAMP_LTZ, 9),
+    "string": STRING,
+    "uuid": atomic(TypeName.BINARY, _UUID_BYTES),
+    "binary": BYTES,
+    "variant": atomic(TypeName.VARIANT),
+    "geometry": atomic(TypeName.GEOMETRY),
+    "geography": atomic(TypeName.GEOGRAPHY),
+    "unknown": STRING,  # every value is null
+}
+
+
+def condition_fields(schema: Schema) -> tuple[DataField, ...]:
+    """Return the columns that a condition may name, in their order."""
+    return tuple(DataField(each.id, each.name, condition_type(each.type)) for each in schema.fields)
+
+
+def condition_type(kind: Type) -> DataType:
+    """Return the type whose values a condition compares with a column of type ``kind``."""
+    match kind:
+        case PrimitiveType(name="decimal"):
+            return atomic(TypeName.DECIMAL, kind.precision, kind.scale)
+        case PrimitiveType(name="fixed"):
+            return atomic(TypeName.BINARY, kind.length)
+        case PrimitiveType(name=name):
+            return _PLAIN[name]
+        case StructType(fields=fields):
+            inner = (DataField(each.id, each.name, condition_type(each.type)) for each in fields)
+            return RowType(tuple(inner))
+        case ListType(element=element):
+            return ArrayType(condition_type(element))
+        case MapType(key=key, value=value):
+            return PairsType(condition_type(key), condition_type(value))

@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Finds the delete files that apply to a data file.
+
+A position delete applies to data files of its partition that are not newer; a deletion vector
+replaces all position deletes of its file. An equality delete applies to older data files of its
+partition, or of all partitions if its spec has none.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+
+from lakeformat.errors import UnsupportedError
+from lakeformat.files.file_format import FileFormat
+from lakeformat.iceberg.metadata.manifest import EQUALITY_DELETES
+from lakeformat.iceberg.partition_spec import PartitionSpec
+from lakeformat.iceberg.read.data_file import DataFile, DeleteFile
+from lakeformat.iceberg.read.entry_columns import EntryColumns, is_unpartitioned, scopes
+from lakeformat.iceberg.read.key_ranges import KeyRanges, ranges_of
+from lakeformat.iceberg.types import Field
+
+__all__ = ["DeleteIndex", "file_format"]
+
+EVERYWHERE = ""
+"""The scope of equality deletes without a partition."""
+_FILE_PATH_ID = 2_147_483_546
+_PUFFIN = "PUFFIN"
+_FILE_COLUMNS = (
+    "content",
+    "file_path",
+    "file_format",
+    "record_count",
+    "file_size_in_bytes",
+    "sequence_number",
+    "equality_ids",
+    "referenced_data_file",
+    "content_offset",
+    "content_size_in_bytes",
+)
+
+
+@dataclass(slots=True)
+class _Numbered:
+    """Delete files in the order of their sequence numbers."""
+
+    files: list[DeleteFile] = field(default_factory=list)
+    ranges: list[KeyRanges | None] = field(default_factory=list)
+
+    def sort(self) -> None:
+        order = sorted(range(len(self.files)), key=lambda at: self.files[at].sequence_number)
+        self.files = [self.files[at] for at in order]
+        self.ranges = [self.ranges[at] for at in order]
+
+    def from_number(self, number: int) -> list[DeleteFile]:
+        """Return the files with at least this sequence number."""
+        return self.files[bisect_left(self.files, number, key=_number) :]
+
+    def after(self, number: int, rows: KeyRanges) -> list[DeleteFile]:
+        """Return newer files whose keys may equal rows in these ranges."""
+        first = bisect_right(self.files, number, key=_number)
+        pairs = zip(self.files[first:], self.ranges[first:], strict=True)
+        return [each for each, keys in pairs if keys is None or keys.may_meet(rows)]
+
+
+@dataclass(slots=True)
+class DeleteIndex:
+    """The delete files of a snapshot."""
+
+    fields: Mapping[int, Field]
+    """Every column of the table, to decode the bounds of keys."""
+    _vectors: dict[str, DeleteFile] = field(default_factory=dict)
+    _of_files: dict[str, _Numbered] = field(default_factory=dict)
+    _positions: dict[str, _Numbered] = field(default_factory=dict)
+    _equality: dict[str, _Numbered] = field(default_factory=dict)
+    key_ids: frozenset[int] = frozenset()
+    """The columns of all equality deletes."""
+    files: int = 0
+    """Number of delete files."""
+
+    def add(self, entries: pa.Table, spec: PartitionSpec) -> None:
+        """Add the delete files of one spec."""
+        places = scopes(entries)
+        everywhere = is_unpartitioned(spec)
+        statistics = EntryColumns(entries)
+        paths = zip(
+            statistics.statistic("lower_bounds", _FILE_PATH_ID).to_pylist(),
+            statistics.statistic("upper_bounds", _FILE_PATH_ID).to_pylist(),
+            strict=True,
+        )
+        rows = entries.select(_FILE_COLUMNS).to_pylist()
+        ids = frozenset(each for row in rows for each in row["equality_ids"] or ())
+        self.key_ids |= ids
+        self.files += len(rows)
+        ranges = ranges_of(statistics, [self.fields[each] for each in ids if each in self.fields])
+        for row, scope, path, keys in zip(rows, places, paths, ranges, strict=True):
+            if row["content"] == EQUALITY_DELETES:
+                scope = EVERYWHERE if everywhere else scope
+                listed = self._equality.setdefault(scope, _Numbered())
+                file = _delete_file(row, scope, None)
+                listed.ranges.append(keys.only(file.equality_ids))
+            else:
+                file = _delete_file(row, scope, _data_file(row, *path))
+                listed = self._place_of(file)
+                listed.ranges.append(None)
+            listed.files.append(file)
+
+    def sort(self) -> None:
+        """Prepare the index for searches, after the last file was added."""
+        for group in (self._of_files, self._positions, self._equality):
+            for each in group.values():
+                each.sort()
+
+    def find(self, file: DataFile, scope: str, rows: KeyRanges) -> tuple[DeleteFile, ...]:
+        """Return the deletes of a data file, whose keys have values in ``rows``."""
+        number = file.sequence_number
+        found: list[DeleteFile] = []
+        for each in (EVERYWHERE, scope):
+            if each in self._equality:
+                found += self._equality[each].after(number, rows)
+        if file.path in self._vectors:
+            return (*found, self._vectors[file.path])
+        for group, key in ((self._positions, scope), (self._of_files, file.path)):
+            if key in group:
+                found += group[key].from_number(number)
+        return tuple(found)
+
+    def _place_of(self, file: DeleteFile) -> _Numbered:
+        if file.is_vector:
+            assert file.data_file is not None
+            self._vectors[file.data_file] = file
+            return _Numbered()
+        if file.data_file is not None:
+            return self._of_files.setdefault(file.data_file, _Numbered())
+        return self._positions.setdefault(file.scope, _Numbered())
+
+
+def file_format(written: str, path: str) -> FileFormat:
+    """Return the format that a manifest names for a file."""
+    try:
+        return FileFormat(written.lower())
+    except ValueError:
+        known = ", ".join(FileFormat)
+        raise UnsupportedError(
+            f"{path} has the format {written!r}; this version reads {known}"
+        ) from None
+
+
+def _number(file: DeleteFile) -> int:
+    return file.sequence_number
+
+
+def _data_file(row: Mapping[str, Any], lower: bytes | None, upper: bytes | None) -> str | None:
+    """Return the only data file of position deletes: named, or the only path within the bounds."""
+    if row["referenced_data_file"] is not None:
+        return str(row["referenced_data_file"])
+    return lower.decode() if lower is not None and lower == upper else None
+
+
+def _delete_file(row: Mapping[str, Any], scope: str, data_file: str | None) -> DeleteFile:
+    path, written = row["file_path"], row["file_format"]
+    return DeleteFile(
+        path,
+        None if written == _PUFFIN else file_format(written, path),
+        row["record_count"],
+        row["file_size_in_bytes"],
+        row["sequence_number"],
+        scope,
+        tuple(row["equality_ids"] or ()),
+        data_file,
+        row["content_offset"] or 0,
+        row["content_size_in_bytes"] or 0,
+    )

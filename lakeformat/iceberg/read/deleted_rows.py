@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The deleted rows of data files: by position, by deletion vector, and by equal values.
+
+Delete files are read when the first data file needs them. Equality deletes of one scope are read
+once, for all data files of a scan.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from lakeformat.errors import CorruptTableError
+from lakeformat.files.data_file import KeepRows, naming_file
+from lakeformat.files.deletion_vector import DeletionVector, keep_mask
+from lakeformat.files.vector_record import DeletionVectorRange, decode_deletion_vector
+from lakeformat.iceberg.arrow_types import to_arrow_field
+from lakeformat.iceberg.read.data_file import DeleteFile, FileSplit
+from lakeformat.iceberg.read.equality_keys import EqualityKeys
+from lakeformat.iceberg.read.file_rows import FileRows
+from lakeformat.iceberg.types import Field, PrimitiveType
+
+__all__ = ["DeletedRows", "EqualityDeletes"]
+
+_FILE_PATH = Field(2_147_483_546, "file_path", PrimitiveType("string"), required=True)
+_POSITION = Field(2_147_483_545, "pos", PrimitiveType("long"), required=True)
+_REMEDY = "restore the file from a backup or roll the table back to an earlier snapshot"
+_KEPT_FILES = 16
+"""The most files of position deletes whose content is kept for the next data file."""
+
+_ScopeKey = tuple[str, tuple[int, ...]]
+"""A scope of equality deletes, and the ids of their columns."""
+
+
+@dataclass(frozen=True, slots=True)
+class EqualityDeletes:
+    """The keys of one scope that may delete rows of a data file."""
+
+    fields: tuple[Field, ...]
+    """The columns of the keys."""
+    keys: EqualityKeys
+
+
+@dataclass(slots=True)
+class DeletedRows:
+    """The deletes of a scan."""
+
+    files: FileRows
+    key_fields: dict[int, Field]
+    """Every column of any schema of the table, in its newest type."""
+    _scopes: dict[_ScopeKey, dict[str, DeleteFile]] = field(default_factory=dict)
+    _equality: dict[_ScopeKey, EqualityDeletes] = field(default_factory=dict)
+    _positions: OrderedDict[str, dict[str, npt.NDArray[np.int64]]] = field(
+        default_factory=OrderedDict
+    )
+
+    def expect(self, splits: Iterable[FileSplit]) -> None:
+        """Note the equality deletes of these splits, so that each of them is read once."""
+        for split in splits:
+            for each in split.deletes:
+                if each.equality_ids:
+                    known = self._scopes.setdefault((each.scope, each.equality_ids), {})
+                    if each.path not in known:
+                        known[each.path] = each
+                        self._equality.pop((each.scope, each.equality_ids), None)
+
+    def equality(self, split: FileSplit) -> list[EqualityDeletes]:
+        """Return the equality deletes that apply to the data file of a split."""
+        self.expect([split])
+        needed = dict.fromkeys(
+            (each.scope, each.equality_ids) for each in split.deletes if each.equality_ids
+        )
+        return [self._keys(scope) for scope in needed]
+
+    def keep(self, split: FileSplit) -> KeepRows | None:
+        """Return the mask of rows without a delete by position; None if none is deleted so."""
+        vector = self.vector(split)
+        return None if vector is None else partial(keep_mask, vector)
+
+    def vector(self, split: FileSplit) -> DeletionVector | None:
+        """Return the positions of rows that position deletes or a deletion vector delete."""
+        path, vectors = split.file.path, []
+        listed = [each for each in split.deletes if not each.equality_ids]
+        for each in listed:
+            if each.is_vector:
+                vectors.append(self._vector(each))
+            else:
+                positions = self._positions_of(each, is_shared=each.data_file is None)
+                if (found := positions.get(path)) is not None:
+                    vectors.append(DeletionVector.of(found))
+        if not vectors:
+            return None
+        merged = vectors[0]
+        for vector in vectors[1:]:
+            merged = merged.merged(vector)
+        if merged.positions and merged.positions.max() >= split.file.record_count:
+            raise CorruptTableError(
+                f"{listed[0].path} deletes row {merged.positions.max()} of {path}, which has "
+                f"{split.file.record_count} rows; {_REMEDY}"
+            )
+        return merged
+
+    def _vector(self, file: DeleteFile) -> DeletionVector:
+        storage, place = self.files.places.place(file.path)
+        with naming_file(file.path), storage.open_input(place) as stream:
+            stream.seek(file.content_offset)
+            record = stream.read(file.content_size)
+        found = DeletionVectorRange(
+            file.data_file or file.path, file.content_offset, file.content_size, file.record_count
+        )
+        return decode_deletion_vector(
+            record, found, file.path, remedy=_REMEDY, named_by="its manifest"
+        )
+
+    def _positions_of(
+        self, file: DeleteFile, *, is_shared: bool
+    ) -> dict[str, npt.NDArray[np.int64]]:
+        if file.path in self._positions:
+            self._positions.move_to_end(file.path)
+            return self._positions[file.path]
+        found = _by_path(self._read(file, (_FILE_PATH, _POSITION)))
+        if is_shared:
+            self._positions[file.path] = found
+            while len(self._positions) > _KEPT_FILES:
+                self._positions.popitem(last=False)
+        return found
+
+    def _keys(self, scope: _ScopeKey) -> EqualityDeletes:
+        if scope not in self._equality:
+            fields = tuple(self._key_field(each) for each in scope[1])
+            files = list(self._scopes[scope].values())
+            tables = [self._read(each, fields) for each in files]
+            numbers = np.repeat(
+                np.array([each.sequence_number for each in files], np.int64),
+                [table.num_rows for table in tables],
+            )
+            keys = pa.concat_tables(tables)
+            columns = [column.combine_chunks() for column in keys.columns]
+            self._equality[scope] = EqualityDeletes(fields, EqualityKeys(columns, numbers))
+        return self._equality[scope]
+
+    def _key_field(self, field_id: int) -> Field:
+        if field_id not in self.key_fields:
+            raise CorruptTableError(
+                f"{self.files.places.uri} has equality deletes by field {field_id}, which is not a "
+                "column of any of its schemas"
+            )
+        return replace(self.key_fields[field_id], required=False)
+
+    def _read(self, file: DeleteFile, fields: Sequence[Field]) -> pa.Table:
+        assert file.format is not None
+        batches = self.files.read(file.path, file.format, fields, row_count=file.record_count)
+        schema = pa.schema([to_arrow_field(each) for each in fields])
+        return pa.Table.from_batches(batches, schema)
+
+
+def _by_path(deletes: pa.Table) -> dict[str, npt.NDArray[np.int64]]:
+    """Return the deleted positions of each data file."""
+    paths = deletes.column(_FILE_PATH.name).combine_chunks().dictionary_encode()
+    positions = deletes.column(_POSITION.name).to_numpy()
+    codes = paths.indices.to_numpy()
+    order = np.argsort(codes, kind="stable")
+    ends = np.searchsorted(codes[order], np.arange(len(paths.dictionary)), side="right")
+    pieces = np.split(positions[order], ends[:-1])
+    return dict(zip(paths.dictionary.to_pylist(), pieces, strict=True))

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Columns of manifest entries that decide about pruning, and the keys of their partitions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from lakeformat.files.nested_arrays import struct_children
+from lakeformat.iceberg.partition_spec import PartitionSpec
+from lakeformat.iceberg.read.map_column import map_entry
+from lakeformat.iceberg.transforms import TransformKind, parse_transform
+
+__all__ = ["EntryColumns", "is_unpartitioned", "partition_columns", "scopes"]
+
+
+@dataclass(frozen=True, slots=True)
+class EntryColumns:
+    """The statistics of entries, column by column."""
+
+    entries: pa.Table
+
+    def __len__(self) -> int:
+        return int(self.entries.num_rows)
+
+    @property
+    def record_count(self) -> pa.Array:
+        """The number of rows of each file."""
+        return self.entries.column("record_count").combine_chunks()
+
+    def statistic(self, name: str, field_id: int) -> pa.Array:
+        """Return a statistic such as ``lower_bounds`` of one column; null where a file has none."""
+        return map_entry(self.entries.column(name), field_id)
+
+
+def partition_columns(entries: pa.Table) -> list[pa.Array]:
+    """Return the values of each partition field."""
+    partition = entries.column("partition").combine_chunks()
+    return struct_children(partition)
+
+
+def scopes(entries: pa.Table) -> list[str]:
+    """Return a text for each entry that equals that of entries with the same spec and partition."""
+    columns = [column.to_pylist() for column in partition_columns(entries)]
+    specs = entries.column("spec_id").to_pylist()
+    return [repr(parts) for parts in zip(specs, *columns, strict=True)]
+
+
+def is_unpartitioned(spec: PartitionSpec) -> bool:
+    """Return True if every file belongs to the only partition of a spec."""
+    return all(parse_transform(f.transform).kind is TransformKind.VOID for f in spec.fields)

@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reads the rows of one file, data or deletes, in the columns and types of a schema."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakeformat.files.data_file import (
+    ALL_ROWS,
+    BATCH_ROWS,
+    KeepRows,
+    ReadFile,
+    naming_file,
+    reader_of,
+    stored_batches,
+)
+from lakeformat.files.file_format import FileFormat
+from lakeformat.files.parquet.reader import read_parquet
+from lakeformat.files.parquet.row_groups import Footer, PickGroups
+from lakeformat.iceberg.arrow_types import to_arrow_field, to_arrow_type
+from lakeformat.iceberg.file_places import FilePlaces
+from lakeformat.iceberg.read.column_values import column_values, default_value
+from lakeformat.iceberg.read.stored_fields import NameMapping, StoredField, stored_fields
+from lakeformat.iceberg.types import Field, PrimitiveType
+from lakeformat.rows.prune import Conjunction, Mask
+from lakeformat.tables.row_groups import group_picker
+from lakeformat.tables.scan_report import ScanReport
+from lakeformat.types.arrow_memory import array_of
+from lakeformat.types.types import DataField
+
+__all__ = ["LINEAGE", "FileRows", "Lineage", "RowGroupPruning"]
+
+ROW_ID = Field(2_147_483_540, "_row_id", PrimitiveType("long"))
+LAST_UPDATED = Field(2_147_483_539, "_last_updated_sequence_number", PrimitiveType("long"))
+LINEAGE = (ROW_ID, LAST_UPDATED)
+"""The columns that version 3 adds to each row; a file stores them only for moved rows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lineage:
+    """The row lineage of rows that do not store their own."""
+
+    first_row_id: int | None
+    sequence_number: int
+
+    def values(self, column: Field, start: int, rows: int) -> pa.Array:
+        """Return one of the two columns for rows from ``start`` on; null before version 3."""
+        if self.first_row_id is None:
+            return pa.nulls(rows, pa.int64())
+        if column == ROW_ID:
+            first = self.first_row_id + start
+            return array_of(np.arange(first, first + rows, dtype=np.int64))
+        return pa.repeat(pa.scalar(self.sequence_number, pa.int64()), rows)
+
+
+@dataclass(slots=True)
+class _Chosen:
+    """The columns of one file that are read."""
+
+    wanted: Sequence[Field]
+    mapping: NameMapping | None
+    stored: dict[int, StoredField] = field(default_factory=dict)
+    """The columns of the file by their ids."""
+
+    def __call__(self, schema: pa.Schema) -> list[str]:
+        """Return the names of the wanted columns in the file; at least one, to count its rows."""
+        columns = stored_fields(schema, self.mapping)
+        self.stored.update((each.id, each) for each in columns if each.id is not None)
+        names = [self.stored[each.id].name for each in self.wanted if each.id in self.stored]
+        return names or [column.name for column in columns[:1]]
+
+
+@dataclass(frozen=True, slots=True)
+class RowGroupPruning:
+    """Conditions by which row groups of a Parquet file are skipped, and the counts of a scan."""
+
+    conditions: Conjunction
+    fields: Sequence[DataField]
+    """The columns that the conditions name."""
+    report: ScanReport
+
+    def picker(self, columns: Mapping[int, StoredField]) -> PickGroups:
+        """Return a picker for a file; its ``columns`` may become known only when it is opened."""
+
+        def pick(footer: Footer, names: Sequence[str]) -> Mask:
+            stored = [
+                replace(each, name=columns[each.id].name)
+                for each in self.fields
+                if each.id in columns
+            ]
+            return group_picker(self.conditions, self.fields, stored, self.report)(footer, names)
+
+        return pick
+
+
+@dataclass(frozen=True, slots=True)
+class FileRows:
+    """Reads files of one table."""
+
+    places: FilePlaces
+    mapping: NameMapping | None = None
+    in_threads: bool = True
+
+    def read(
+        self,
+        path: str,
+        file_format: FileFormat,
+        wanted: Sequence[Field],
+        *,
+        row_count: int | None = None,
+        keep: KeepRows | None = None,
+        constants: Mapping[int, pa.Scalar] | None = None,
+        lineage: Lineage | None = None,
+        pruning: RowGroupPruning | None = None,
+    ) -> Iterator[pa.RecordBatch]:
+        """Stream the rows that ``keep`` keeps, in at least one column.
+
+        ``constants`` are the values of columns that the file may lack.
+        """
+        storage, place = self.places.place(path)
+        chosen = _Chosen(wanted, self.mapping)
+        schema = pa.schema([to_arrow_field(each) for each in wanted])
+        with naming_file(path), storage.open_input(place) as stream:
+            read = self._reader(
+                file_format, None if pruning is None else pruning.picker(chosen.stored)
+            )
+            for start, batch in stored_batches(
+                read, stream, chosen, BATCH_ROWS, ALL_ROWS, row_count
+            ):
+                columns = [
+                    _column(each, batch, start, chosen.stored, constants or {}, lineage)
+                    for each in wanted
+                ]
+                rows = pa.RecordBatch.from_arrays(columns, schema=schema)
+                yield rows if keep is None else _kept(rows, keep(start, batch.num_rows))
+
+    def _reader(self, file_format: FileFormat, pick: PickGroups | None) -> ReadFile:
+        read = reader_of(file_format)
+        if read is not read_parquet:
+            return read
+        return partial(read_parquet, pick=pick, in_threads=self.in_threads)
+
+
+def _column(
+    wanted: Field,
+    batch: pa.RecordBatch,
+    start: int,
+    stored: Mapping[int, StoredField],
+    constants: Mapping[int, pa.Scalar],
+    lineage: Lineage | None,
+) -> pa.Array:
+    found = None
+    if wanted.id in stored:
+        column = stored[wanted.id]
+        found = column_values(batch.column(column.name), column, wanted.type)
+    if lineage is not None and wanted in LINEAGE:
+        own = lineage.values(wanted, start, batch.num_rows)
+        return own if found is None else pc.coalesce(found, own)
+    if found is not None:
+        return found
+    if wanted.id in constants:
+        return pa.repeat(constants[wanted.id].cast(to_arrow_type(wanted.type)), batch.num_rows)
+    return default_value(wanted, batch.num_rows)
+
+
+def _kept(rows: pa.RecordBatch, mask: npt.NDArray[np.bool_]) -> pa.RecordBatch:
+    return rows if mask.all() else rows.filter(array_of(mask))

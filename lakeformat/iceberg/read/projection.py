@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Conditions on columns, turned into conditions on partitions that every matching row meets.
+
+A partition that a projected condition excludes holds no matching row; one that it keeps may hold
+none either. A condition is always projected with the spec that the files were written with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from decimal import Context, Decimal
+
+import pyarrow as pa
+
+from lakeformat.errors import InvalidRequestError
+from lakeformat.iceberg.arrow_types import to_arrow_type
+from lakeformat.iceberg.partition_spec import PartitionSpec
+from lakeformat.iceberg.read.condition_fields import condition_type
+from lakeformat.iceberg.schema import Schema
+from lakeformat.iceberg.transforms import Transform, TransformKind, parse_transform
+from lakeformat.iceberg.types import PrimitiveType
+from lakeformat.rows.prune import ColumnTest, Op
+from lakeformat.types.types import AtomicType, TypeName
+from lakeformat.types.units import timestamp_unit_nanos
+from lakeformat.types.values import Value, values_from_arrow, values_to_arrow
+
+__all__ = ["PartitionTest", "project"]
+
+_NULL_TESTS = (Op.IS_NULL, Op.IS_NOT_NULL)
+_INT = PrimitiveType("int")
+_WIDE = Context(prec=76)
+"""Enough digits for the neighbour of any decimal; the default rounds to 28."""
+_IN_TIME = (TransformKind.YEAR, TransformKind.MONTH, TransformKind.DAY, TransformKind.HOUR)
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionTest:
+    """A condition on one field of a partition."""
+
+    place: int
+    """The place of the field in its spec."""
+    kind: PrimitiveType
+    """The type of the field's values."""
+    test: ColumnTest
+    """Its literal has the type ``condition_type(kind)``."""
+
+
+def project(
+    tests: Sequence[ColumnTest], spec: PartitionSpec, schema: Schema
+) -> list[PartitionTest]:
+    """Return the conditions on partitions of ``spec`` that rows meeting all ``tests`` meet."""
+    found = []
+    for place, field in enumerate(spec.fields):
+        source = schema.field(field.source_id)
+        if (
+            len(field.source_ids) > 1
+            or source is None
+            or not isinstance(source.type, PrimitiveType)
+        ):
+            continue
+        transform = parse_transform(field.transform)
+        for test in tests:
+            asked = schema.named(test.column)
+            if asked is None or asked.id != source.id:
+                continue
+            projected = _Projection(transform, source.type).of(test)
+            if projected is not None:
+                kind = _result_kind(transform, source.type)
+                found.append(PartitionTest(place, kind, projected))
+    return found
+
+
+def _result_kind(transform: Transform, source: PrimitiveType) -> PrimitiveType:
+    match transform.kind:
+        case TransformKind.IDENTITY | TransformKind.TRUNCATE:
+            return source
+        case TransformKind.DAY:
+            return PrimitiveType("date")
+    return _INT
+
+
+@dataclass(frozen=True, slots=True)
+class _Projection:
+    """A transform of a column of one type."""
+
+    transform: Transform
+    source: PrimitiveType
+
+    def of(self, test: ColumnTest) -> ColumnTest | None:
+        """Return the condition on the results; None if it excludes no partition."""
+        kind = self.transform.kind
+        if kind in (TransformKind.VOID, TransformKind.UNKNOWN):
+            return None
+        if kind is TransformKind.IDENTITY or test.op in _NULL_TESTS:
+            return test
+        match test.op:
+            case Op.EQUAL:
+                return replace(test, op=Op.IN, literal=self._any_of([test.literal]))
+            case Op.IN:
+                return replace(test, literal=self._any_of(test.literal))
+            case Op.NOT_EQUAL:
+                return None
+        return self._range(test) if self.transform.keeps_order else None
+
+    def _any_of(self, literals: Sequence[Value]) -> tuple[Value, ...]:
+        there = [literal for literal in literals if literal is not None]
+        results = self._results(there)
+        return tuple(dict.fromkeys([*results, *map(self._after_rounding, results)]))
+
+    def _range(self, test: ColumnTest) -> ColumnTest | None:
+        if test.literal is None:
+            return None
+        is_upper = test.op in (Op.LESS, Op.LESS_EQUAL)
+        strict = test.op in (Op.LESS, Op.GREATER)
+        literal = self._next(test.literal, -1 if is_upper else 1) if strict else test.literal
+        [result] = self._results([literal])
+        if is_upper:
+            is_short = isinstance(result, str | bytes) and result == test.literal and strict
+            op = Op.LESS if is_short else Op.LESS_EQUAL
+            return replace(test, op=op, literal=self._after_rounding(result))
+        return replace(test, op=Op.GREATER_EQUAL, literal=result)
+
+    def _after_rounding(self, result: Value) -> Value:
+        """Return the result that old writers have for times before 1970.
+
+        They rounded towards zero, so such a time may be in the partition after its own.
+        """
+        return result + 1 if self.transform.kind in _IN_TIME and result < 0 else result
+
+    def _next(self, literal: Value, direction: int) -> Value:
+        """Return the value right before or after a literal; the literal itself if none is near."""
+        beside = _beside(literal, direction, self._literal_type)
+        try:
+            values_to_arrow([beside], self._literal_type)
+        except InvalidRequestError:  # no value of the type is beyond it
+            return literal
+        return beside
+
+    @property
+    def _literal_type(self) -> AtomicType:
+        found = condition_type(self.source)
+        assert isinstance(found, AtomicType)
+        return found
+
+    def _results(self, literals: Sequence[Value]) -> list[Value]:
+        values = values_to_arrow(literals, self._literal_type).cast(to_arrow_type(self.source))
+        results: pa.Array = self.transform.apply(values)
+        return values_from_arrow(results, condition_type(_result_kind(self.transform, self.source)))
+
+
+def _beside(literal: Value, direction: int, literal_type: AtomicType) -> Value:
+    """Return the neighbour of a literal; texts and bytes have none."""
+    match literal_type.name:
+        case TypeName.INT | TypeName.BIGINT | TypeName.DATE:
+            return literal + direction
+        case TypeName.TIMESTAMP | TypeName.TIMESTAMP_LTZ:
+            return literal + direction * timestamp_unit_nanos(literal_type)
+        case TypeName.DECIMAL:
+            step = Decimal((int(direction < 0), (1,), -literal_type.scale))
+            return _WIDE.add(literal, step)
+    return literal

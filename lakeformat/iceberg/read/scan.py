@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A scan: the rows of one snapshot as batches, Arrow, pandas or polars."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import Any
+
+import pyarrow as pa
+
+from lakeformat.errors import InvalidRequestError
+from lakeformat.iceberg.arrow_types import to_arrow_field
+from lakeformat.iceberg.read.condition_fields import condition_fields
+from lakeformat.iceberg.read.data_file import FileSplit
+from lakeformat.iceberg.read.deleted_rows import DeletedRows
+from lakeformat.iceberg.read.explain import IcebergScanPlan, explain_plan
+from lakeformat.iceberg.read.file_rows import LINEAGE, FileRows, Lineage, RowGroupPruning
+from lakeformat.iceberg.read.plan import FilePlan, TableState, all_fields, plan_files, plan_splits
+from lakeformat.iceberg.read.stored_fields import NameMapping, parse_name_mapping
+from lakeformat.iceberg.types import Field
+from lakeformat.rows.conditions.filter import PredicateFilter
+from lakeformat.rows.prune import Conjunction
+from lakeformat.tables.results import Results
+from lakeformat.tables.scan_arguments import limited, project
+from lakeformat.tables.scan_report import ScanReport
+from lakeformat.types.arrow_memory import array_of
+
+__all__ = ["Scan"]
+
+_NAME_MAPPING = "schema.name-mapping.default"
+_WITH_LINEAGE = 3
+"""The format version whose rows have a lineage."""
+
+
+class Scan(Results):
+    """The rows of a snapshot; nothing is read until you ask for a result."""
+
+    def __init__(
+        self,
+        state: TableState,
+        columns: Sequence[str] | None = None,
+        where: PredicateFilter | None = None,
+        limit: int | None = None,
+        *,
+        in_threads: bool = True,
+    ) -> None:
+        """Keep the arguments of the scan.
+
+        ``columns`` may name ``_row_id`` and ``_last_updated_sequence_number`` in a table of version
+        3. ``in_threads``: columns of a Parquet file are decoded in parallel.
+        """
+        hidden = LINEAGE if state.metadata.format_version >= _WITH_LINEAGE else ()
+        self._state = state
+        self._fields: tuple[Field, ...] = project(state.schema.fields, columns, hidden)
+        self._filters = [] if where is None else where.conjuncts()
+        self._limit = limit
+        self._in_threads = in_threads
+        self.report = ScanReport()
+        """Counts of what the scan has read so far."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the state for pickling, without plans and deletes."""
+        planned = ("_plan", "_splits", "_deleted")
+        return {name: value for name, value in self.__dict__.items() if name not in planned}
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns of the rows."""
+        return pa.schema([to_arrow_field(field) for field in self._fields])
+
+    @property
+    def fields(self) -> tuple[Field, ...]:
+        """The columns of the rows with their table types."""
+        return self._fields
+
+    @property
+    def snapshot_id(self) -> int | None:
+        """Id of the scanned snapshot; None if the table is empty."""
+        return None if self._state.snapshot is None else self._state.snapshot.snapshot_id
+
+    def splits(self) -> list[FileSplit]:
+        """Return the splits of the scan: each can be read alone, in any order and on any machine.
+
+        A limit holds for each split.
+        """
+        return self._splits
+
+    def read(self, split: FileSplit) -> Iterator[pa.RecordBatch]:
+        """Stream the rows of one split of this scan, or of a scan with the same arguments."""
+        if split.snapshot_id != self.snapshot_id:
+            raise InvalidRequestError(
+                f"the split belongs to snapshot {split.snapshot_id}, but this scan reads snapshot "
+                f"{self.snapshot_id}: use a scan of the split's snapshot"
+            )
+        yield from limited(self._read(split, self._fields), self._limit)
+
+    def to_batches(self) -> Iterator[pa.RecordBatch]:
+        """Stream the rows; memory holds one row group of one file, and the deletes of its rows."""
+        splits = [] if self._limit == 0 else self.splits()
+        self._deleted.expect(splits)
+        batches = (batch for split in splits for batch in self._read(split, self._fields))
+        yield from limited(batches, self._limit)
+
+    def count(self) -> int:
+        """Return the number of rows, from metadata unless rows are filtered or deleted by value.
+
+        If metadata suffices, missing data files are not detected.
+        """
+        found = 0
+        self._deleted.expect(self.splits())
+        for split in self.splits():
+            if self._limit is not None and found >= self._limit:
+                break
+            found += self._count(split)
+        return found if self._limit is None else min(found, self._limit)
+
+    def known_count(self, split: FileSplit) -> int | None:
+        """Return the row count of a split if metadata knows it; None if the rows must be read."""
+        if self._filters or any(each.equality_ids for each in split.deletes):
+            return None
+        vector = self._deleted.vector(split)
+        return split.file.record_count - (0 if vector is None else vector.cardinality)
+
+    def explain(self) -> IcebergScanPlan:
+        """Explain what the scan would read and what each kind of condition skips; reads no data."""
+        return explain_plan(self._state, self._plan, self.splits())
+
+    @cached_property
+    def _plan(self) -> FilePlan:
+        return plan_files(self._state, self._conditions)
+
+    @cached_property
+    def _splits(self) -> list[FileSplit]:
+        return plan_splits(self._state, self._plan)
+
+    @cached_property
+    def _deleted(self) -> DeletedRows:
+        return DeletedRows(self._files, all_fields(self._state.metadata))
+
+    @property
+    def _files(self) -> FileRows:
+        return FileRows(self._state.places, self._mapping, self._in_threads)
+
+    @property
+    def _mapping(self) -> NameMapping | None:
+        text = self._state.metadata.properties.get(_NAME_MAPPING)
+        return None if text is None else parse_name_mapping(text)
+
+    @property
+    def _conditions(self) -> Conjunction:
+        return [condition for each in self._filters for condition in each.conditions()]
+
+    def _count(self, split: FileSplit) -> int:
+        if (known := self.known_count(split)) is not None:
+            return known
+        return sum(batch.num_rows for batch in self._read(split, self._state.schema.fields[:1]))
+
+    def _read(self, split: FileSplit, wanted: Sequence[Field]) -> Iterator[pa.RecordBatch]:
+        """Stream the wanted columns of the rows that are not deleted and meet the conditions."""
+        file, deletes = split.file, self._deleted.equality(split)
+        named = {name for each in self._filters for name in each.columns}
+        fields = {field.id: field for field in wanted}
+        fields |= {each.id: each for each in self._state.schema.fields if each.name in named}
+        keys = [each for delete in deletes for each in delete.fields]
+        # The name of a key may belong to another column today.
+        fields |= {
+            each.id: replace(each, name=f"_key_{each.id}") for each in keys if each.id not in fields
+        }
+        self.report.opened(file.size_bytes)
+        batches = self._files.read(
+            file.path,
+            file.format,
+            list(fields.values()),
+            row_count=file.record_count,
+            keep=self._deleted.keep(split),
+            constants=dict(file.constants),
+            lineage=Lineage(file.first_row_id, file.sequence_number),
+            pruning=RowGroupPruning(
+                self._conditions, condition_fields(self._state.schema), self.report
+            ),
+        )
+        places = {field_id: place for place, field_id in enumerate(fields)}
+        for batch in batches:
+            left = batch
+            for each in self._filters:
+                left = left.filter(each.mask(left))
+            for delete in deletes:
+                columns = [left.column(places[each.id]) for each in delete.fields]
+                gone = delete.keys.deleted(columns, file.sequence_number)
+                left = left.filter(array_of(~gone)) if gone.any() else left
+            if left.num_rows:
+                yield left.select(list(range(len(wanted)))) if len(fields) > len(wanted) else left

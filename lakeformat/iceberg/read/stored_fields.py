@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The fields that a data file stores, with their ids.
+
+The ids come from the file. A file without any ids was written by another program; then the table's
+name mapping gives an id to each known name, and fields with other names have none.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import pyarrow as pa
+
+from lakeformat.errors import CorruptTableError
+
+__all__ = ["NameMapping", "StoredField", "parse_name_mapping", "stored_fields"]
+
+_ID_KEYS = (b"PARQUET:field_id", b"iceberg.id", b"field-id")
+
+NameMapping: TypeAlias = "Mapping[str, MappedName]"
+
+
+@dataclass(frozen=True, slots=True)
+class MappedName:
+    """The id that a mapping gives to one name, and the mapping of the fields inside."""
+
+    id: int | None
+    inner: NameMapping
+
+
+@dataclass(frozen=True, slots=True)
+class StoredField:
+    """A column of a file, or a field inside a column."""
+
+    name: str
+    id: int | None
+    """None if no field of the table is stored here."""
+    type: pa.DataType
+    inner: tuple[StoredField, ...]
+    """The fields of a struct, the element of a list, or key and value of a map."""
+
+    @property
+    def has_ids(self) -> bool:
+        """Return True if this field or one inside has an id."""
+        return self.id is not None or any(each.has_ids for each in self.inner)
+
+
+def stored_fields(schema: pa.Schema, mapping: NameMapping | None) -> list[StoredField]:
+    """Return the columns of a file."""
+    found = [_of_file(field) for field in schema]
+    if any(each.has_ids for each in found) or not found:
+        return found
+    if mapping is None:
+        raise ValueError(
+            "its columns have no field ids, and the table has no property "
+            "schema.name-mapping.default that gives ids to names; set the property, for example "
+            "with Spark's procedure add_files"
+        )
+    return [_mapped(each, each.name, mapping) for each in found]
+
+
+def parse_name_mapping(text: str) -> NameMapping:
+    """Return the mapping of the table property ``schema.name-mapping.default``."""
+    try:
+        return _mapping(json.loads(text))
+    except (KeyError, TypeError, ValueError, AttributeError) as reason:
+        raise CorruptTableError(
+            f"the table property schema.name-mapping.default cannot be read: {reason!r}; write it "
+            "again with the engine that set it"
+        ) from None
+
+
+def _mapping(fields: Sequence[Mapping[str, Any]]) -> NameMapping:
+    if not isinstance(fields, list):
+        raise TypeError(f"{fields!r} is not a list of fields")
+    found: dict[str, MappedName] = {}
+    for field in fields:
+        mapped = MappedName(field.get("field-id"), _mapping(field.get("fields") or []))
+        found |= dict.fromkeys(field["names"], mapped)
+    return found
+
+
+def _of_file(field: pa.Field) -> StoredField:
+    metadata = field.metadata or {}
+    ids = [int(metadata[key]) for key in _ID_KEYS if key in metadata]
+    inner = tuple(_of_file(each) for each in _inner(field.type))
+    return StoredField(field.name, ids[0] if ids else None, field.type, inner)
+
+
+def _inner(kind: pa.DataType) -> Iterator[pa.Field]:
+    if pa.types.is_struct(kind):
+        yield from kind
+    elif pa.types.is_map(kind):
+        yield from (kind.key_field, kind.item_field)
+    elif pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        yield kind.value_field
+
+
+def _mapped(field: StoredField, name: str, mapping: NameMapping) -> StoredField:
+    """Return a field with the ids that the mapping gives to ``name`` and to the names inside."""
+    found = mapping.get(name) or MappedName(None, {})
+    inner = tuple(
+        _mapped(each, inside, found.inner)
+        for each, inside in zip(field.inner, _inner_names(field), strict=True)
+    )
+    return StoredField(field.name, found.id, field.type, inner)
+
+
+def _inner_names(field: StoredField) -> list[str]:
+    """Return the names that a mapping gives to the fields inside; a file may use other names."""
+    if pa.types.is_map(field.type):
+        return ["key", "value"]
+    if pa.types.is_struct(field.type):
+        return [each.name for each in field.inner]
+    return ["element" for _ in field.inner]

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Time travel: find the snapshot to read, and its schema, by id, tag, branch or time."""
+
+from __future__ import annotations
+
+from lakeformat.errors import InvalidRequestError, NotFoundError
+from lakeformat.iceberg.file_places import FilePlaces
+from lakeformat.iceberg.metadata.snapshot import Reference, Snapshot
+from lakeformat.iceberg.metadata.table_metadata import TableMetadata
+from lakeformat.iceberg.read.plan import TableState
+from lakeformat.tables.moment import Moment, moment_text, to_millis
+from lakeformat.types.closest import closest
+
+__all__ = ["find_state"]
+
+
+def find_state(
+    places: FilePlaces,
+    metadata: TableMetadata,
+    *,
+    snapshot: int | None = None,
+    tag: str | None = None,
+    branch: str | None = None,
+    as_of: Moment | None = None,
+) -> TableState:
+    """Return what a scan reads; the newest snapshot of the main branch without an argument.
+
+    A branch is read with the current schema of the table, any other choice with the schema of the
+    snapshot. Raise if two arguments are given.
+    """
+    asked = {"snapshot": snapshot, "tag": tag, "branch": branch, "as_of": as_of}
+    given = [name for name, value in asked.items() if value is not None]
+    if len(given) > 1:
+        raise InvalidRequestError(f"give only one of {', '.join(asked)}, got {' and '.join(given)}")
+    if branch is not None:
+        head = _existing(metadata, _reference(metadata, branch, "branch").snapshot_id)
+        return TableState(places, metadata, head, metadata.schema)
+    if not given:
+        return TableState(places, metadata, metadata.current_snapshot, metadata.schema)
+    if snapshot is not None:
+        found = _existing(metadata, snapshot)
+    elif tag is not None:
+        found = _existing(metadata, _reference(metadata, tag, "tag").snapshot_id)
+    else:
+        assert as_of is not None
+        found = _at(metadata, as_of)
+    return TableState(places, metadata, found, metadata.schema_at(found))
+
+
+def _existing(metadata: TableMetadata, snapshot_id: int) -> Snapshot:
+    found = metadata.snapshot(snapshot_id)
+    if found is None:
+        kept = ", ".join(str(each.snapshot_id) for each in metadata.snapshots) or "none"
+        raise NotFoundError(
+            f"{metadata.location} has no snapshot {snapshot_id}: it may have expired; the "
+            f"snapshots are {kept}"
+        )
+    return found
+
+
+def _reference(metadata: TableMetadata, name: str, kind: str) -> Reference:
+    if not isinstance(name, str):
+        raise InvalidRequestError(f"{kind} must be a str, got {name!r}")
+    known = {each.name: each for each in metadata.references.values() if each.type == kind}
+    if name not in known:
+        listed = ", ".join(known) or "none"
+        raise NotFoundError(
+            f"{metadata.location} has no {kind} {name!r}: there are {listed}{closest(name, known)}"
+        )
+    return known[name]
+
+
+def _at(metadata: TableMetadata, as_of: Moment) -> Snapshot:
+    """Return the snapshot that was current on the main branch at a time."""
+    millis = to_millis(as_of)
+    for entry in reversed(metadata.snapshot_log):
+        if entry.timestamp_ms <= millis:
+            return _existing(metadata, entry.snapshot_id)
+    oldest = min((entry.timestamp_ms for entry in metadata.snapshot_log), default=None)
+    since = "no snapshot" if oldest is None else f"its history begins at {moment_text(oldest)}"
+    raise NotFoundError(f"{metadata.location} had no snapshot at {as_of}: {since}")

@@ -1,0 +1,72 @@
+"""Rows are deleted by equal values, with NULL and NaN equal to themselves."""
+
+from __future__ import annotations
+
+import math
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lakeformat.iceberg.read import equality_keys
+from lakeformat.iceberg.read.equality_keys import EqualityKeys
+
+VALUES: dict[str, tuple[pa.DataType, list[Any]]] = {
+    "long": (pa.int64(), [None, 0, 1, -1, 2**62]),
+    "text": (pa.string(), [None, "", "a", "ab", "é" * 9]),
+    "double": (pa.float64(), [None, 0.0, -0.0, math.nan, 1.5]),
+    "float": (pa.float32(), [None, 0.0, -0.0, math.nan, 1.5]),
+    "decimal": (pa.decimal128(30, 2), [None, Decimal("0.00"), Decimal("1e20"), Decimal("-1.00")]),
+    "boolean": (pa.bool_(), [None, True, False]),
+    "day": (pa.date32(), [None, 0, 1]),
+    "uuid": (pa.binary(2), [None, b"ab", b"ac"]),
+}
+TYPES = [kind for kind, _ in VALUES.values()]
+
+
+def identity(value: Any) -> Any:
+    """A text that equal values share; -0.0 is not 0.0."""
+    return repr(value)
+
+
+def keys() -> st.SearchStrategy[tuple[Any, ...]]:
+    return st.tuples(*(st.sampled_from(values) for _, values in VALUES.values()))
+
+
+def columns(rows: list[tuple[Any, ...]], chosen: list[int]) -> list[pa.Array]:
+    return [pa.array([row[place] for row in rows], TYPES[place]) for place in chosen]
+
+
+@pytest.mark.parametrize("collide", [False, True])
+@given(
+    deletes=st.lists(st.tuples(keys(), st.integers(1, 4)), max_size=8),
+    rows=st.lists(keys(), max_size=20),
+    chosen=st.lists(st.sampled_from(range(len(TYPES))), min_size=1, max_size=3, unique=True),
+    number=st.integers(0, 4),
+)
+def test_a_row_is_deleted_by_a_newer_key_with_its_values(collide, deletes, rows, chosen, number):
+    with pytest.MonkeyPatch.context() as patch:
+        if collide:  # every hash is one of two
+            patch.setattr(equality_keys, "_MIX", np.uint64(1 << 63))
+        found = EqualityKeys(
+            columns([key for key, _ in deletes], chosen),
+            np.array([each for _, each in deletes], np.int64),
+        ).deleted(columns(rows, chosen), number)
+
+    def key_of(row: tuple[Any, ...]) -> tuple[Any, ...]:
+        return tuple(identity(row[place]) for place in chosen)
+
+    newest: dict[Any, int] = {}
+    for key, each in deletes:
+        newest[key_of(key)] = max(each, newest.get(key_of(key), 0))
+    assert found.tolist() == [newest.get(key_of(row), 0) > number for row in rows]
+
+
+def test_no_keys_delete_nothing():
+    none = EqualityKeys([pa.array([], pa.int64())], np.zeros(0, np.int64))
+    assert none.deleted([pa.array([1, None])], 0).tolist() == [False, False]
+    assert len(none) == 0
