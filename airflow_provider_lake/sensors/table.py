@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The base of all table sensors: checks once in the worker, then waits in the triggerer."""
+"""The base of all table sensors: checks once in the worker, then waits in the triggerer.
+
+A DAG file imports no trigger.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,6 @@ from airflow_provider_lake.construction import RefusingConstruction
 from airflow_provider_lake.failures import failing_for_good
 from airflow_provider_lake.hooks.lake import LakeHook
 from airflow_provider_lake.task_arguments import WaitArguments
-from airflow_provider_lake.triggers.table import MET, LakeConditionTrigger, look
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -81,6 +83,8 @@ class LakeTableSensor(CheckedArguments, BaseSensorOperator, metaclass=RefusingCo
             return super().execute(context)
         if (found := self._found()) is not None:
             return found
+        from airflow_provider_lake.triggers.table import LakeConditionTrigger
+
         trigger = LakeConditionTrigger(
             table=self.table,
             condition=write_condition(self.condition()),
@@ -95,12 +99,16 @@ class LakeTableSensor(CheckedArguments, BaseSensorOperator, metaclass=RefusingCo
 
     def execute_complete(self, context: Context, event: dict[str, Any]) -> dict[str, Any]:
         """Return the result of the triggerer; fail if it found an error."""
+        from airflow_provider_lake.triggers.table import MET
+
         if event["status"] != MET:
             raise AirflowFailException(event["reason"])
         found: dict[str, Any] = event["found"]
         return found
 
     def _found(self) -> dict[str, Any] | None:
+        from airflow_provider_lake.triggers.table import look
+
         with failing_for_good():
             return look(LakeHook(self.lake_conn_id), self.table, self.condition())
 

@@ -12,8 +12,6 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from spark_jobs.runtime.watchdog import watch_parent
-
 __all__ = ["ending_with_the_supervisor"]
 
 # Airflow needs some time to notice that the supervisor has died.
@@ -28,6 +26,8 @@ def ending_with_the_supervisor() -> Iterator[None]:
     if not _has_supervisor():
         yield
         return
+    from spark_jobs.runtime.watchdog import watch_parent  # a DAG file does not need it
+
     done = threading.Event()
     watch_parent(grace_seconds=_GRACE_SECONDS, done=done)
     try:

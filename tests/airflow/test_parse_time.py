@@ -63,11 +63,12 @@ ONE_BY_ONE = """
 import importlib, json, pkgutil, sys
 from airflow.sdk import DAG, BaseHook, BaseOperator, BaseSensorOperator, task
 
+before = set(sys.modules)
 package = importlib.import_module("airflow_provider_lake." + sys.argv[1])
 for each in pkgutil.iter_modules(package.__path__):
-    before = set(sys.modules)
     importlib.import_module(f"{package.__name__}.{each.name}")
     print(json.dumps([each.name, sorted(set(sys.modules) - before)]))
+    before = set(sys.modules)
 """
 
 
