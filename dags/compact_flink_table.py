@@ -15,7 +15,7 @@ DAG is paused.
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 from airflow.sdk import DAG
 
@@ -27,6 +27,7 @@ TABLE = "shop.orders"
 with DAG(
     dag_id="compact_flink_table",
     schedule="@continuous",
+    start_date=datetime(2024, 1, 1, tzinfo=UTC),  # without one it would run only once
     catchup=False,
     max_active_runs=1,
     max_consecutive_failed_dag_runs=10,  # the next run starts at once
