@@ -164,11 +164,14 @@ class _JobArguments(TypedDict, total=False):
 
 
 class WarehouseJobArguments(SparkTaskArguments, _JobArguments):
-    """The arguments of every job operator; ``LakeWarehouseJobOperator`` documents its own."""
+    """The arguments of every job operator.
+
+    ``LakeWarehouseJobOperator`` documents those that are not Airflow's.
+    """
 
 
 class TableJobArguments(WarehouseJobArguments):
-    """The arguments of every operator on one table; ``LakeJobOperator`` documents its own."""
+    """The arguments of every operator on one table: ``table``, and those of every job operator."""
 
     table: str
 
@@ -194,7 +197,7 @@ class _TableWaitArguments(TypedDict, total=False):
 
 
 class TableSensorArguments(WaitArguments, _TableWaitArguments):
-    """The arguments of every sensor; ``LakeTableSensor`` documents its own."""
+    """The arguments of every sensor; ``LakeTableSensor`` documents those that are not Airflow's."""
 
     table: str
 
@@ -207,7 +210,10 @@ class _FunctionArguments(TypedDict, total=False):
 
 
 class FunctionArguments(AnyTaskArguments, _FunctionArguments, total=False):
-    """The arguments of every decorator; ``LakeFunctionOperator`` documents its own."""
+    """The arguments of every decorator.
+
+    ``LakeFunctionOperator`` documents those that are not Airflow's.
+    """
 
     task_id: str
 

@@ -193,7 +193,7 @@ class LakeCommitDecoratedOperator(LakeLineageMixin, LakeFunctionOperator):
 
 
 class CommitFunctionArguments(FunctionArguments, total=False):
-    """The arguments of the decorator; ``LakeCommitDecoratedOperator`` documents its own."""
+    """The arguments of the decorator; ``LakeCommitDecoratedOperator`` documents those it adds."""
 
     kinds: str | None
     overwrite: Overwrite | None

@@ -57,9 +57,9 @@ class FilePlaces:
 
 
 def places_of(storage: Storage, root: str, location: str, roots: ExternalRoots) -> FilePlaces:
-    """Return the places of a table at ``root`` whose metadata names ``location``.
+    """Return the places of the table at ``root``; ``location`` is the address in its metadata.
 
-    Raise if the metadata names another place: then the table was moved or copied.
+    Raise if that is not the address of ``root``: then the table was moved or copied.
     """
     here = location_of(storage.uri(root), is_literal=False)
     try:

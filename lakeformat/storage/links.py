@@ -23,10 +23,10 @@ __all__ = [
 
 
 class FollowsNoLinks(ABC):
-    """A storage with links, which can be limited to one directory without any link below it.
+    """A storage that can contain links.
 
-    A storage with links must derive from this class: a wrapper around it, as in tests, is not
-    unwrapped.
+    ``within`` limits it to one directory and refuses links below it. A wrapper other than
+    ``LockedCreation`` must derive from this class, too: its inner storage is not looked at.
     """
 
     @abstractmethod

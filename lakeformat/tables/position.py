@@ -114,8 +114,9 @@ class Position:
         return self.numbers[0]
 
     def is_exactly(self, other: Position) -> bool:
-        """Return True if both have the same numbers and the same snapshot, so not after a
-        rollback.
+        """Return True if number and snapshot are the same.
+
+        After a rollback another snapshot can have the same number.
         """
         return self == other and self.identity == other.identity
 

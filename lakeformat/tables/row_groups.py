@@ -46,7 +46,10 @@ def _may_meet(footer: Footer, asked: Sequence[tuple[ColumnTest, DataField]]) -> 
 def _usable(
     conditions: Sequence[ColumnTest], fields: Sequence[DataField], stored: Sequence[DataField]
 ) -> list[tuple[ColumnTest, DataField]]:
-    """Return the conditions on columns in the file, matched by id, that kept their type."""
+    """Return the conditions whose column, found by its id, has the same atomic type in the file.
+
+    Each comes with the file's field.
+    """
     now = {field.name: field for field in fields}
     then = {field.id: field for field in stored}
     found = []

@@ -103,8 +103,10 @@ class CrashableStorage:
 
     @contextmanager
     def open_output(self, path: str) -> Iterator[IO[bytes]]:
-        """Open a stream whose file is absent or torn until the ``close_output`` call is
-        complete."""
+        """Open a stream; its file is absent or torn until the end of the ``with`` block.
+
+        The log has that end as a call of its own, ``close_output``.
+        """
         stream = self._call("open_output", path, lambda: self._start(path))
         try:
             yield stream

@@ -24,7 +24,8 @@ def blocks_of(path: str) -> Iterator[bytes]:
     """Yield blocks of whole lines, without empty lines and tombstones; refuse a line without a JSON
     object.
 
-    Lines are checked before Arrow parses them, because its JSON reader crashes on other lines.
+    Lines are checked first, because Arrow's JSON reader crashes on a line that is not a JSON
+    object.
     """
     rest = b""
     with open(path, "rb") as file:

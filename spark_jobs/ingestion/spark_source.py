@@ -40,8 +40,9 @@ def parts_frame(
     parts: Sequence[_Part],
     read: Callable[[lake.Table, _Part], Iterator[pa.RecordBatch]],
 ) -> tuple[DataFrame, RowReader]:
-    """Return a DataFrame of part numbers to run tasks over; ``read`` yields the rows of a part.
+    """Return a DataFrame of part numbers to run tasks over, and the reader of a task's parts.
 
+    The reader calls ``read`` with the table and each part, and yields its rows.
     Each task has consecutive parts, and the tasks are in the order of the parts.
     """
     return _numbers(spark, len(parts)), partial(_read_parts, to_send((parts, read)))

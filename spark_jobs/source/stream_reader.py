@@ -187,7 +187,10 @@ class LakeStreamReader(DataSourceStreamReader):
         return self._found
 
     def _beginning_if_any(self) -> dict[str, Any]:
-        """Return the start, or nothing if it has expired; a running stream does not need it."""
+        """Return the start, or nothing if finding it fails, for example because it has expired.
+
+        A running stream does not need the start; a new one gets the error in ``partitions``.
+        """
         try:
             return {_BEGAN: self._beginning()}
         except lake.LakeError:

@@ -87,7 +87,7 @@ def claim(storage: Storage, root: str, owner: Owner) -> bool:
 
 
 def withdraw(storage: Storage, root: str) -> None:
-    """Delete a mark, because nothing was registered."""
+    """Delete a mark; call this only if none of its files is registered."""
     storage.delete(f"{root}/{MARK}")
 
 

@@ -59,7 +59,7 @@ class NotPlainError(Exception):
 
 
 class BlockLimitError(Exception):
-    """A block unpacks to far more than its file can contain."""
+    """The file claims far more bytes or records than a file of its size can have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +117,7 @@ def most_records(size: int) -> int:
 
 
 def unpack_block(codec: str, packed: bytes) -> bytes:
-    """Unpack one block; ``BlockLimitError`` if it claims an implausible size."""
+    """Unpack one block; raise ``BlockLimitError`` if it claims far too many bytes."""
     if codec not in _UNPACK:
         raise NotPlainError(f"codec {codec!r} is not part of the format")
     try:

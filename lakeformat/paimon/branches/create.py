@@ -149,7 +149,10 @@ def _write(handle: TableHandle, target: TableLayout, work: Creation, origin: Ori
 
 
 def put(handle: TableHandle, path: str, content: bytes) -> None:
-    """Write a file once; other content under its name belongs to another program's branch."""
+    """Write a file, or keep one that has the same content.
+
+    Raise ``CommitConflictError`` if it has other content: another program creates the branch.
+    """
     try:
         if handle.storage.create(path, content):
             return

@@ -101,7 +101,11 @@ def _try_on(
 
 
 def _found(attempts: Attempts, found: Snapshot, number: int) -> CommitReport:
-    """Report our own publication in doubt, or that of another attempt with the same identity."""
+    """Report the commit that was found.
+
+    It is ours if an earlier attempt without a clear answer did publish it. Otherwise another writer
+    with the same identity published it, and our files are discarded.
+    """
     ours = attempts.resolve_doubt()
     if ours is not None:
         return _committed(attempts, ours, number)

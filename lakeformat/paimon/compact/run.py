@@ -28,7 +28,7 @@ class UnitWork:
     handle: TableHandle
 
     def __call__(self, unit: CompactUnit) -> UnitOutcome:
-        """Compact a unit; return an error of the table as the result."""
+        """Compact a unit; a ``LakeError`` is returned in the result, not raised."""
         began = self._now()
         try:
             messages = run_messages(self.handle, unit)

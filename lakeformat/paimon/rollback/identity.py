@@ -124,7 +124,7 @@ class StartedCut:
     def fence_off(self, target: int, removed: Sequence[Snapshot]) -> str:
         """Write a fence with the snapshots to delete, before any is deleted; return its name.
 
-        The fence of an earlier attempt is not changed: this one gets another name.
+        If an earlier attempt left a fence, it is not changed, and the new fence gets another name.
         """
         storage, layout = self.handle.storage, self.handle.layout
         if create_fence(storage, layout, self.fence, removed, self._note(target)):

@@ -17,7 +17,10 @@ _log = logging.getLogger(__name__)
 
 
 def write_success_file(handle: TableHandle, tag: str) -> None:
-    """Write the success file of a tag if the table option asks for it; keep its creation time."""
+    """Write a tag's success file if ``tag.create-success-file`` is set.
+
+    An existing file keeps its creation time.
+    """
     if not handle.options.tag_create_success_file:
         return
     path, now = handle.layout.tag_success_file(tag), handle.environment.now_millis()

@@ -37,7 +37,11 @@ class Accumulator(Protocol):
         ...
 
     def add_late(self, keys: Positions, rows: Positions) -> None:
-        """Add a row that is older than the state: the operands are swapped."""
+        """Add a row that is older than the state, as Java does.
+
+        Most functions then combine first the row, second the state. Some, such as ``collect``,
+        combine them as if the row was newer.
+        """
         ...
 
     def retract(self, keys: Positions, rows: Positions) -> None:

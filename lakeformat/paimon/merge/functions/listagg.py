@@ -26,7 +26,11 @@ _BLANK = (
 
 @dataclass(frozen=True, slots=True)
 class ListaggFunction:
-    """Joins texts; ``distinct`` adds only new tokens."""
+    """Joins texts with a delimiter.
+
+    With ``distinct``, each text is split at the delimiter, and only parts that the result does not
+    have yet are added.
+    """
 
     name: str
     column: str
