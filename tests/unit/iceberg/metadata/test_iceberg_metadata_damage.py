@@ -14,6 +14,7 @@ from lakeformat.iceberg.file_places import FilePlaces
 from lakeformat.iceberg.metadata.manifest import live_entries, read_entries
 from lakeformat.iceberg.metadata.manifest_list import read_manifest_list
 from lakeformat.iceberg.metadata.metadata_file import read_metadata_file
+from lakeformat.iceberg.metadata.snapshot import Snapshot
 from lakeformat.iceberg.metadata.table_metadata import TableMetadata
 from lakeformat.storage import MemoryStorage
 from lakeformat.storage.location import location_of
@@ -46,24 +47,19 @@ class InMemory:
             storage.overwrite(f"t/{name}", content if name == changed else whole)
         metadata = read_metadata_file(storage, f"t/{self.metadata_file}")
         places = FilePlaces(storage, "t", location_of(self.location))
-        return sum(
-            self._live_files(places, metadata, number) for number in self._snapshots(metadata)
-        )
-
-    def _snapshots(self, metadata: TableMetadata) -> range:
-        return range(min(3, len(metadata.snapshots)))
-
-    def _live_files(self, places: FilePlaces, metadata: TableMetadata, number: int) -> int:
-        manifests = read_manifest_list(places, metadata.snapshots[number])
-        entries = read_entries(places, metadata, manifests).values()
-        for each in entries:
-            each.validate(full=True)
-        return sum(live_entries(each).num_rows for each in entries)
+        return sum(_live_files(places, metadata, each) for each in metadata.snapshots[:3])
 
     def kind(self, name: str) -> str:
         if name == self.metadata_file:
             return "metadata"
         return "list" if "/snap-" in name else "manifest"
+
+
+def _live_files(places: FilePlaces, metadata: TableMetadata, snapshot: Snapshot) -> int:
+    entries = read_entries(places, metadata, read_manifest_list(places, snapshot)).values()
+    for each in entries:
+        each.validate(full=True)
+    return sum(live_entries(each).num_rows for each in entries)
 
 
 WHOLE = {name: InMemory(name) for name in TABLES}
