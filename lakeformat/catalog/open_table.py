@@ -4,9 +4,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from lakeformat.catalog.outside import external_paths_in
-from lakeformat.catalog.table_format import explain_missing
+from lakeformat.catalog.table_format import explain_missing, is_iceberg
 from lakeformat.environment import SYSTEM, Environment
 from lakeformat.errors import InvalidRequestError, NotFoundError
 from lakeformat.paimon.layout import TableLayout
@@ -14,11 +15,17 @@ from lakeformat.paimon.metadata.schema_file import alter_schema
 from lakeformat.paimon.schema import TableSchema
 from lakeformat.paimon.schema_changes.changes import SchemaChange
 from lakeformat.paimon.table import Table, load_table
-from lakeformat.storage import ExternalRoots, open_storage
+from lakeformat.storage import ExternalRoots, Storage, open_storage
 from lakeformat.storage.links import within
 from lakeformat.tables.position import MAIN_BRANCH
 
+if TYPE_CHECKING:
+    from lakeformat.iceberg.table import IcebergTable
+
 __all__ = ["alter_table_at", "open_table"]
+
+_METADATA = "/metadata"
+_METADATA_FILE = (".metadata.json", ".metadata.json.gz")
 
 
 def open_table(
@@ -28,8 +35,11 @@ def open_table(
     branch: str = MAIN_BRANCH,
     environment: Environment = SYSTEM,
     external_roots: Iterable[str] = (),
-) -> Table:
+) -> Table | IcebergTable:
     """Open the table at a path or URI, without a catalog; the options are those of its storage.
+
+    The files there decide the format. An Iceberg table is read-only: its newest metadata file, or
+    the metadata file that ``location`` names.
 
     ``external_roots`` are directories outside of the table that its files may lie in. By default
     there is none: files that its metadata names elsewhere are neither read nor deleted.
@@ -38,10 +48,25 @@ def open_table(
     """
     storage, root = open_storage(location, options)
     roots = ExternalRoots.of(external_roots)
+    directory, _, name = root.rpartition("/")
+    if name.endswith(_METADATA_FILE) and directory.endswith(_METADATA):
+        return _iceberg_table(storage, directory.removesuffix(_METADATA), roots, branch, root)
     try:
         return load_table(storage, TableLayout(root, branch), environment, roots)
     except NotFoundError as missing:
-        raise explain_missing(within(storage, root), root, missing) from None
+        there = within(storage, root)
+        if is_iceberg(there, root):
+            return _iceberg_table(storage, root, roots, branch)
+        raise explain_missing(there, root, missing) from None
+
+
+def _iceberg_table(
+    storage: Storage, root: str, roots: ExternalRoots, branch: str, file: str | None = None
+) -> IcebergTable:
+    # Opening a Paimon table does not need it.
+    from lakeformat.iceberg.table import load_iceberg_table
+
+    return load_iceberg_table(within(storage, root), root, roots, branch, file)
 
 
 def alter_table_at(

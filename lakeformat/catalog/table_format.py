@@ -14,7 +14,7 @@ from lakeformat.paimon.layout import TableLayout
 from lakeformat.paimon.metadata.schema_file import table_exists
 from lakeformat.storage import Storage
 
-__all__ = ["SIGNS_OF_ANOTHER_KIND", "explain_missing", "sign_of_another_kind"]
+__all__ = ["SIGNS_OF_ANOTHER_KIND", "explain_missing", "is_iceberg", "sign_of_another_kind"]
 
 _ICEBERG_METADATA = "metadata"
 _ICEBERG_ENDS = (".metadata.json", ".metadata.json.gz")
@@ -22,18 +22,32 @@ _ICEBERG_ENDS = (".metadata.json", ".metadata.json.gz")
 
 @dataclass(frozen=True, slots=True)
 class _Format:
-    """A table format that this library does not open."""
+    """A table format that catalogs of this library do not open."""
 
     name: str
     sign: str
-    reader: str
-    """The program that reads it."""
+    advice: str
+    """A sentence with ``{uri}``: what reads the table."""
 
 
+def _other(name: str, sign: str, reader: str) -> _Format:
+    advice = (
+        f"This version does not open it. Read it with {reader}; to work on its rows here, write "
+        "them to a new table (catalog.create_table and table.write)"
+    )
+    return _Format(name, sign, advice)
+
+
+_ICEBERG = _Format(
+    "an Iceberg table",
+    "metadata/version-hint.text",
+    "Catalogs of this version hold Paimon tables only. Open it by its directory, read-only: "
+    "lake.open_table({uri!r}), or `lake scan {uri}`",
+)
 _FORMATS = (
-    _Format("an Iceberg table", "metadata/version-hint.text", "PyIceberg or Spark"),
-    _Format("a Delta table", "_delta_log", "the deltalake package or Spark"),
-    _Format("a Hudi table", ".hoodie", "Spark with Hudi's bundle"),
+    _ICEBERG,
+    _other("a Delta table", "_delta_log", "the deltalake package or Spark"),
+    _other("a Hudi table", ".hoodie", "Spark with Hudi's bundle"),
 )
 SIGNS_OF_ANOTHER_KIND = tuple(each.sign for each in _FORMATS)
 
@@ -50,6 +64,17 @@ def sign_of_another_kind(storage: Storage, directory: str) -> str | None:
     return None if found is None else found[1]
 
 
+def is_iceberg(storage: Storage, root: str) -> bool:
+    """Return True if a directory without a Paimon table has an Iceberg table."""
+    try:
+        if table_exists(storage, TableLayout(root)):
+            return False
+        found = _other_format(storage, root)
+    except LakeError:
+        return False
+    return found is not None and found[0] is _ICEBERG
+
+
 def explain_missing(storage: Storage, root: str, missing: NotFoundError) -> LakeError:
     """Return the error for a place where no Paimon table was found.
 
@@ -61,11 +86,8 @@ def explain_missing(storage: Storage, root: str, missing: NotFoundError) -> Lake
             return missing
         if (found := _other_format(storage, root)) is not None:
             kind, sign = found
-            return UnsupportedError(
-                f"{storage.uri(root)} is {kind.name} ({sign}), and this version opens Paimon "
-                f"tables only. Read it with {kind.reader}; to work on its rows here, write them to "
-                "a new table (catalog.create_table and table.write)"
-            )
+            uri = storage.uri(root)
+            return UnsupportedError(f"{uri} is {kind.name} ({sign}). {kind.advice.format(uri=uri)}")
         hint = _hint_for_plain_files(storage, root)
     except LakeError:
         return missing
@@ -81,7 +103,7 @@ def _other_format(storage: Storage, directory: str) -> tuple[_Format, str] | Non
     if storage.directory_exists(metadata):
         for info in storage.list(metadata):
             if info.name.endswith(_ICEBERG_ENDS):
-                return _FORMATS[0], f"{_ICEBERG_METADATA}/{info.name}"
+                return _ICEBERG, f"{_ICEBERG_METADATA}/{info.name}"
     return None
 
 

@@ -14,9 +14,10 @@ from typing import Annotated
 
 import typer
 
+import lakeformat as lake
 from lakeformat.cli.metadata_commands import METADATA_COMMANDS, MetadataCommand
 from lakeformat.cli.output import AsJson, Shown, print_json, print_rows
-from lakeformat.cli.warehouse import WarehouseOption, existing_catalog, named_table
+from lakeformat.cli.warehouse import WarehouseOption, existing_catalog, named_table_of_any_format
 
 __all__ = ["register"]
 
@@ -104,9 +105,16 @@ def _print(
     tag: str | None = None,
 ) -> None:
     # Arrow takes a while to load, and `lake --help` does not need it.
+    from lakeformat.cli.iceberg_metadata import print_iceberg_metadata
     from lakeformat.cli.plain_values import plain_columns, plain_rows
 
-    found = named_table(context, table).system_table(command.table_name)
+    opened = named_table_of_any_format(context, table)
+    if not isinstance(opened, lake.Table):
+        print_iceberg_metadata(
+            opened, command.name, limit, as_json=as_json, snapshot=snapshot, tag=tag
+        )
+        return
+    found = opened.system_table(command.table_name)
     columns = None if as_json else [shown.key for shown in command.columns]
     rows = found.scan(columns, snapshot=snapshot, tag=tag).to_arrow()
     if limit is not None:

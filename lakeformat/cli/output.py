@@ -76,9 +76,14 @@ def print_rows(
     print_grid(grid)
 
 
-def print_json(rows: Iterable[Mapping[str, Any]]) -> None:
-    """Print one array, one line a row; each row is printed as soon as it is known."""
-    encode = json.JSONEncoder(check_circular=False).encode
+def print_json(
+    rows: Iterable[Mapping[str, Any]], plain: Callable[[Any], Any] | None = None
+) -> None:
+    """Print one array, one line a row; each row is printed as soon as it is known.
+
+    ``plain`` makes a value that JSON cannot hold into one that it can.
+    """
+    encode = json.JSONEncoder(check_circular=False, default=plain).encode
     before = "["
     for row in rows:
         sys.stdout.write(before + encode(row))

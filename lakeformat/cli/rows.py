@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from lakeformat.cli.output import AsJson, listed, print_json
-from lakeformat.cli.warehouse import WarehouseOption, named_table
+from lakeformat.cli.warehouse import WarehouseOption, named_table, named_table_of_any_format
 from lakeformat.errors import InvalidRequestError, NotFoundError
 from lakeformat.types.count_text import counted
 
@@ -98,7 +98,7 @@ def scan(
     from lakeformat.cli.write_row_files import form_of
 
     chosen = form_of(form, output, as_json=as_json)
-    found = named_table(context, table).scan(
+    found = named_table_of_any_format(context, table).scan(
         listed(columns) if columns is not None else None,
         where=where,
         snapshot=snapshot,

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
 import lakeformat as lake
 from lakeformat.cli.metadata_commands import METADATA_COMMANDS
-from lakeformat.errors import InvalidRequestError, NotFoundError
+from lakeformat.errors import InvalidRequestError, NotFoundError, UnsupportedError
 from lakeformat.tables.position import MAIN_BRANCH
 
 if TYPE_CHECKING:
@@ -31,11 +31,23 @@ __all__ = [
     "existing_catalog",
     "named_catalog",
     "named_table",
+    "named_table_of_any_format",
     "named_warehouse",
 ]
 
 DEFAULT_WAREHOUSE = "warehouse"
 _BRANCH = "branch_"
+_OPERATIONS = {
+    "branch": "branches",
+    "consumer": "consumers",
+    "delete": "write",
+    "expire": "expire_snapshots",
+    "rewrite-manifests": "compact",
+    "sort": "compact",
+    "tag": "tags",
+    "update": "write",
+}
+"""The operation behind a command, where its name is another one."""
 _EXTERNAL_ROOTS = "external-roots"
 
 WarehouseOption = Annotated[
@@ -128,9 +140,17 @@ def existing_catalog(context: typer.Context) -> lake.Catalog:
 
 
 def named_table(context: typer.Context, name: str) -> lake.Table:
-    """Return the table with this name in the catalog or, if the name has a slash, in this
+    """Return the Paimon table with this name in the catalog or, if the name has a slash, in this
     directory.
     """
+    found = named_table_of_any_format(context, name)
+    if isinstance(found, lake.Table):
+        return found
+    raise _refuse_format(context, found)
+
+
+def named_table_of_any_format(context: typer.Context, name: str) -> lake.Table | lake.IcebergTable:
+    """Return the table with this name or in this directory, for a command that only reads."""
     found = _table_at(context, name) if "/" in name else _table_in_catalog(context, name)
     if isinstance(found, lake.SystemTable):
         _refuse_system_table(name)
@@ -172,7 +192,7 @@ def _storage_options(context: typer.Context) -> dict[str, str]:
     return {key: value for key, value in given.items() if is_storage_option(key)}
 
 
-def _table_at(context: typer.Context, name: str) -> lake.Table:
+def _table_at(context: typer.Context, name: str) -> lake.Table | lake.IcebergTable:
     location, branch = _address(context, name)
     return lake.open_table(
         location,
@@ -246,6 +266,27 @@ def _is_listed(catalog: lake.Catalog, name: str) -> bool:
         return table in catalog.list_tables(database)
     except NotFoundError:
         return False
+
+
+def _refuse_format(context: typer.Context, table: lake.IcebergTable) -> UnsupportedError:
+    """Return the error for a command that works on Paimon tables only."""
+    command = _command_path(context)
+    word = command.partition(" ")[0]
+    operation = _OPERATIONS.get(word, word.replace("-", "_"))
+    advice = table.instead.get(operation, "`lake scan`, `lake snapshots` and `lake files` read it")
+    return UnsupportedError(
+        f"{table.location} is an Iceberg table, on which `lake {command}` does not work: {advice}"
+    )
+
+
+def _command_path(context: typer.Context) -> str:
+    """Return the command as it is typed after ``lake``, such as ``tag create``."""
+    names: list[str] = []
+    here: Any = context
+    while here.parent is not None:
+        names.insert(0, here.info_name or "")
+        here = here.parent
+    return " ".join(names)
 
 
 def _refuse_system_table(name: str) -> NoReturn:

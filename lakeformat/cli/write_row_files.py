@@ -21,7 +21,7 @@ from pyarrow import csv, parquet
 from lakeformat.cli.grid import GridColumn, print_grid
 from lakeformat.errors import InvalidRequestError
 
-__all__ = ["Form", "form_of", "form_of_file", "print_table", "write_rows"]
+__all__ = ["Form", "form_of", "form_of_file", "plain_value", "print_table", "write_rows"]
 
 _LINES_AT_ONCE = 1024
 
@@ -130,7 +130,7 @@ def _write_csv(stream: BinaryIO, batches: Iterator[pa.RecordBatch], schema: pa.S
 
 
 def _write_json(stream: BinaryIO, batches: Iterator[pa.RecordBatch], schema: pa.Schema) -> None:
-    encode = json.JSONEncoder(ensure_ascii=False, default=_plain).encode
+    encode = json.JSONEncoder(ensure_ascii=False, default=plain_value).encode
     for batch in batches:
         for start in range(0, batch.num_rows, _LINES_AT_ONCE):
             part = batch.slice(start, _LINES_AT_ONCE)
@@ -160,11 +160,11 @@ def _shown(value: Any) -> str:
     if value is None:
         return ""
     if isinstance(value, list | dict):
-        return json.dumps(value, ensure_ascii=False, default=_plain)
-    return str(value).lower() if isinstance(value, bool) else str(_plain(value))
+        return json.dumps(value, ensure_ascii=False, default=plain_value)
+    return str(value).lower() if isinstance(value, bool) else str(plain_value(value))
 
 
-def _plain(value: Any) -> Any:
+def plain_value(value: Any) -> Any:
     """Return a value as JSON can hold it: decimals and times as text, bytes in base64."""
     if isinstance(value, bytes):
         return base64.b64encode(value).decode()

@@ -39,6 +39,7 @@ PROMISED = [
     "FastForwardReport",
     "FileIndexReport",
     "HealthReport",
+    "IcebergTable",
     "InvalidRequestError",
     "LakeError",
     "LivePartition",

@@ -12,10 +12,12 @@ from spark_jobs import compact
 
 COLUMNS = [("id", "BIGINT")]
 
+ICEBERG = [
+    ("metadata/version-hint.text", "an Iceberg table (metadata/version-hint.text)"),
+    ("metadata/00000-a.metadata.json", "(metadata/00000-a.metadata.json)"),
+    ("metadata/00001-a.metadata.json.gz", "an Iceberg table"),
+]
 OTHERS = [
-    ("metadata/version-hint.text", "an Iceberg table (metadata/version-hint.text)", "PyIceberg"),
-    ("metadata/00000-a.metadata.json", "(metadata/00000-a.metadata.json)", "PyIceberg"),
-    ("metadata/00001-a.metadata.json.gz", "an Iceberg table", "PyIceberg"),
     ("_delta_log/00000000000000000000.json", "a Delta table (_delta_log)", "the deltalake package"),
     (".hoodie/hoodie.properties", "a Hudi table (.hoodie)", "Spark with Hudi"),
 ]
@@ -50,6 +52,31 @@ def test_a_table_of_another_format_is_named_with_its_place_and_reader(
         assert message.startswith(f"file://{root} is ")
         assert named in message
         assert f"Read it with {reader}" in message
+
+
+@pytest.mark.parametrize(("file", "named"), ICEBERG)
+def test_a_catalog_names_an_iceberg_table_with_the_call_that_opens_it(
+    catalog, tmp_path, file, named
+):
+    root = place(tmp_path, file, "data/part-0.parquet")
+    with pytest.raises(lake.UnsupportedError) as refused:
+        catalog.table("shop.orders")
+    message = str(refused.value)
+    assert message.startswith(f"file://{root} is ")
+    assert named in message
+    assert f"lake.open_table('file://{root}'), or `lake scan file://{root}`" in message
+
+
+@pytest.mark.parametrize(
+    ("file", "reason"),
+    [
+        ("metadata/version-hint.text", "has no file of table metadata"),
+        ("metadata/00000-a.metadata.json", r"00000-a.metadata.json .* is not JSON"),
+    ],
+)
+def test_damaged_iceberg_metadata_is_named(tmp_path, file, reason):
+    with pytest.raises(lake.LakeError, match=reason):
+        lake.open_table(place(tmp_path, file))
 
 
 def test_a_paimon_table_stays_one_whatever_lies_beside_it(catalog, tmp_path):

@@ -27,7 +27,7 @@ def lake_where(change: str, *words: str, **environment: str) -> subprocess.Compl
 
 
 def raising(error: str) -> str:
-    return f"def fail(*_): raise {error}\ninspect.named_table = fail"
+    return f"def fail(*_): raise {error}\ninspect.named_table_of_any_format = fail"
 
 
 def test_what_nobody_expected_is_one_line_that_calls_itself_a_defect():

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The commands that print metadata, for an Iceberg table: the columns are those of Iceberg."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from urllib.parse import unquote, urlsplit
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+import lakeformat as lake
+from lakeformat.cli.output import print_json
+from lakeformat.cli.plain_values import plain_rows
+from lakeformat.cli.write_row_files import plain_value, print_table
+from lakeformat.errors import UnsupportedError
+
+__all__ = ["print_iceberg_metadata"]
+
+_SHOWN: Mapping[str, tuple[str, ...]] = {
+    "snapshots": ("committed_at", "snapshot_id", "parent_id", "operation"),
+    "manifests": (
+        "path",
+        "content",
+        "length",
+        "partition_spec_id",
+        "added_data_files_count",
+        "deleted_data_files_count",
+        "added_delete_files_count",
+    ),
+    "files": (
+        "partition",
+        "content",
+        "file_format",
+        "record_count",
+        "file_size_in_bytes",
+        "file_path",
+    ),
+    "partitions": (
+        "partition",
+        "record_count",
+        "file_count",
+        "total_data_file_size_in_bytes",
+        "position_delete_file_count",
+        "equality_delete_file_count",
+        "last_updated_at",
+    ),
+}
+"""The columns that people see; programs see all."""
+_PATHS = ("path", "file_path")
+_REFERENCES = {"tags": "TAG", "branches": "BRANCH"}
+
+
+def print_iceberg_metadata(
+    table: lake.IcebergTable,
+    command: str,
+    limit: int | None,
+    *,
+    as_json: bool,
+    snapshot: int | None,
+    tag: str | None,
+) -> None:
+    """Print what a command such as ``lake files`` shows of an Iceberg table, or refuse it."""
+    rows = _rows(table, command, snapshot, tag)
+    if limit is not None:
+        rows = rows.slice(max(rows.num_rows - limit, 0))
+    if as_json:
+        print_json(plain_rows(rows), plain_value)
+        return
+    names = _SHOWN.get(command, tuple(rows.column_names))
+    shown = rows.select([name for name in names if name in rows.column_names])
+    print_table(_with_short_paths(shown, table))
+
+
+def _with_short_paths(rows: pa.Table, table: lake.IcebergTable) -> pa.Table:
+    """Return the rows with the paths of files below the table."""
+    root = re.escape(unquote(urlsplit(table.location).path))
+    for place, name in enumerate(rows.column_names):
+        if name in _PATHS:
+            short = pc.replace_substring_regex(rows.column(name), f"^[^/]*/*?{root}/", "")
+            rows = rows.set_column(place, name, short)
+    return rows
+
+
+def _rows(
+    table: lake.IcebergTable, command: str, snapshot: int | None, tag: str | None
+) -> pa.Table:
+    if command == "options":
+        options = sorted(table.properties.items())
+        keys, values = [key for key, _ in options], [value for _, value in options]
+        return pa.table(
+            {"key": pa.array(keys, pa.string()), "value": pa.array(values, pa.string())}
+        )
+    if command in _REFERENCES:
+        found: pa.Table = table.system_table("refs").scan().to_arrow()
+        return found.filter(pc.equal(found.column("type"), _REFERENCES[command]))
+    if command not in table.system_tables:
+        raise UnsupportedError(
+            f"{table.location} is an Iceberg table, which has nothing for `lake {command}` to "
+            f"show: use one of {', '.join((*_SHOWN, 'options', *_REFERENCES))}"
+        )
+    shown: pa.Table = table.system_table(command).scan(snapshot=snapshot, tag=tag).to_arrow()
+    return shown

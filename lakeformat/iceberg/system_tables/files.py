@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``files``, ``entries`` and ``partitions``: the data and delete files of one snapshot."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakeformat.iceberg.loaded_metadata import LoadedMetadata
+from lakeformat.iceberg.metadata.manifest import (
+    DATA,
+    EQUALITY_DELETES,
+    POSITION_DELETES,
+    entry_schema,
+    live_entries,
+    read_entries,
+)
+from lakeformat.iceberg.metadata.manifest_list import read_manifest_list
+from lakeformat.iceberg.metadata.partition_type import partition_type
+from lakeformat.iceberg.metadata.snapshot import Snapshot
+from lakeformat.iceberg.system_tables.history import TIME
+from lakeformat.iceberg.system_tables.readable_metrics import readable_metrics
+from lakeformat.iceberg.system_tables.unified_partition import unified_partition, unified_type
+
+__all__ = ["entries", "files", "partitions"]
+
+_OF_ENTRY = ("status", "snapshot_id", "sequence_number", "file_sequence_number")
+_FIRST = ("content", "file_path", "file_format", "spec_id", "partition")
+
+
+def files(loaded: LoadedMetadata, snapshot: Snapshot | None) -> pa.Table:
+    """Return the live data and delete files."""
+    return _files(loaded, live_entries(_all_entries(loaded, snapshot)))
+
+
+def entries(loaded: LoadedMetadata, snapshot: Snapshot | None) -> pa.Table:
+    """Return the entries of all manifests, also those of deleted files."""
+    found = _all_entries(loaded, snapshot)
+    shown = _files(loaded, found)
+    inside = shown.drop_columns(["readable_metrics"])
+    columns = [found.column(name) for name in _OF_ENTRY]
+    return pa.table(
+        [*columns, inside.to_struct_array(), shown.column("readable_metrics")],
+        [*_OF_ENTRY, "data_file", "readable_metrics"],
+    )
+
+
+def partitions(loaded: LoadedMetadata, snapshot: Snapshot | None) -> pa.Table:
+    """Return each partition with its rows, files and newest change; one row without partitions."""
+    found = live_entries(_all_entries(loaded, snapshot))
+    is_partitioned = bool(unified_type(loaded.metadata).fields)
+    partition = found.column("partition").combine_chunks()
+    parts = partition.flatten() if is_partitioned else []
+    keys = [*(f"partition.{place}" for place in range(len(parts))), "spec_id"]
+    # A change by a snapshot that has expired has no time, and no snapshot to look at.
+    times = {each.snapshot_id: each.timestamp_ms for each in loaded.metadata.snapshots}
+    ids = [each if each in times else None for each in found.column("snapshot_id").to_pylist()]
+    committed = [None if each is None else times[each] for each in ids]
+    table = pa.table(
+        [*parts, found.column("spec_id"), *_sums(found), _longs(ids), _longs(committed)],
+        [*keys, *_SUMS, "snapshot_id", "committed"],
+    )
+    # The first entry of each group is that of its newest snapshot.
+    table = table.sort_by([("committed", "descending")])
+    grouped = table.group_by(keys, use_threads=False).aggregate(
+        [*((name, "sum") for name in _SUMS), ("snapshot_id", "first"), ("committed", "first")]
+    )
+    return _shown_partitions(grouped, partition.type if is_partitioned else None)
+
+
+_SUMS = (
+    "record_count",
+    "file_count",
+    "total_data_file_size_in_bytes",
+    "position_delete_record_count",
+    "position_delete_file_count",
+    "equality_delete_record_count",
+    "equality_delete_file_count",
+)
+
+
+def _sums(found: pa.Table) -> list[pa.Array]:
+    """Return the columns of ``_SUMS`` for each file, 0 where it has another content."""
+    rows, sizes = found.column("record_count"), found.column("file_size_in_bytes")
+    columns = []
+    for content in (DATA, POSITION_DELETES, EQUALITY_DELETES):
+        ones = pc.equal(found.column("content"), content).cast(pa.int64())
+        columns += [pc.multiply(rows, ones), ones]
+        if content == DATA:
+            columns.append(pc.multiply(sizes, ones))
+    return columns
+
+
+def _longs(values: Sequence[int | None]) -> pa.Array:
+    return pa.array(values, pa.int64())
+
+
+def _shown_partitions(grouped: pa.Table, partition: pa.StructType | None) -> pa.Table:
+    columns = [grouped.column(f"{name}_sum") for name in _SUMS]
+    types = [pa.int64(), pa.int32(), pa.int64(), *[pa.int64(), pa.int32()] * 2]
+    shown = {
+        name: column.cast(kind) for name, column, kind in zip(_SUMS, columns, types, strict=True)
+    }
+    shown["last_updated_at"] = grouped.column("committed_first").cast(TIME)
+    shown["last_updated_snapshot_id"] = grouped.column("snapshot_id_first")
+    if partition is None:
+        return pa.table(shown)
+    values = [
+        grouped.column(f"partition.{place}").combine_chunks() for place in range(len(partition))
+    ]
+    tuples = pa.StructArray.from_arrays(values, fields=list(partition))
+    return pa.table({"partition": tuples, "spec_id": grouped.column("spec_id"), **shown})
+
+
+def _all_entries(loaded: LoadedMetadata, snapshot: Snapshot | None) -> pa.Table:
+    """Return all entries of a snapshot, with the partitions of all specs in one struct."""
+    metadata = loaded.metadata
+    manifests = read_manifest_list(loaded.places, snapshot) if snapshot is not None else None
+    by_spec = {} if manifests is None else read_entries(loaded.places, metadata, manifests)
+    if not by_spec:
+        nothing = partition_type(metadata, metadata.spec_of(metadata.default_spec_id))
+        by_spec = {metadata.default_spec_id: entry_schema(nothing).empty_table()}
+    unified = unified_type(metadata)
+    parts = []
+    for spec_id, found in by_spec.items():
+        own = partition_type(metadata, metadata.spec_of(spec_id))
+        column = unified_partition(found, unified, own)
+        place = found.schema.get_field_index("partition")
+        parts.append(found.set_column(place, "partition", column))
+    return pa.concat_tables(parts)
+
+
+def _files(loaded: LoadedMetadata, found: pa.Table) -> pa.Table:
+    names = [*_FIRST, *(name for name in found.column_names if name not in (*_OF_ENTRY, *_FIRST))]
+    if not unified_type(loaded.metadata).fields:
+        names.remove("partition")
+    shown = found.select(names)
+    return shown.append_column("readable_metrics", readable_metrics(found, loaded.metadata.schema))

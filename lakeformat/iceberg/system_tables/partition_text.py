@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One partition value as Java prints it for people: hour 442027 is ``2020-06-04-19``."""
+
+from __future__ import annotations
+
+import base64
+from uuid import UUID
+
+import pyarrow as pa
+
+from lakeformat.iceberg.transforms import TransformKind, parse_transform
+from lakeformat.iceberg.types import PrimitiveType
+
+__all__ = ["partition_text"]
+
+_NULL = "null"
+_EPOCH_YEAR = 1970
+
+
+def partition_text(transform: str, kind: PrimitiveType, value: pa.Array) -> str:
+    """Return the text of an array's only value; ``null`` without a value."""
+    parsed = parse_transform(transform).kind
+    if value.null_count or parsed is TransformKind.VOID:
+        return _NULL
+    match parsed:
+        case TransformKind.YEAR:
+            return f"{_EPOCH_YEAR + value[0].as_py():04d}"
+        case TransformKind.MONTH:
+            years, month = divmod(value[0].as_py(), 12)
+            return f"{_EPOCH_YEAR + years:04d}-{month + 1:02d}"
+        case TransformKind.HOUR:
+            hours = pa.array([value[0].as_py() * 3600], pa.timestamp("s"))
+            return str(hours.cast(pa.string())[0])[:13].replace(" ", "-")
+    return _value_text(kind, value)
+
+
+def _value_text(kind: PrimitiveType, value: pa.Array) -> str:
+    if kind.name in ("binary", "fixed"):
+        return base64.b64encode(value[0].as_py()).decode("ascii")
+    if kind.name == "uuid":
+        return str(UUID(bytes=value[0].as_py()))
+    if kind.name == "boolean":
+        return str(value[0].as_py()).lower()
+    if kind.name.startswith("timestamp"):
+        zone = "+00:00" if kind.name.startswith("timestamptz") else ""
+        plain = value.cast(pa.timestamp(value.type.unit))
+        return str(plain.cast(pa.string())[0]).replace(" ", "T") + zone
+    return str(value.cast(pa.string())[0])

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The partitions of all specs in one struct: a field that a spec does not have is null."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from lakeformat.iceberg.arrow_types import to_arrow_type
+from lakeformat.iceberg.metadata.partition_type import partition_type
+from lakeformat.iceberg.metadata.table_metadata import TableMetadata
+from lakeformat.iceberg.partition_spec import PartitionField
+from lakeformat.iceberg.transforms import TransformKind, parse_transform
+from lakeformat.iceberg.types import Field, StructType
+
+__all__ = ["unified_partition", "unified_type"]
+
+
+def unified_type(metadata: TableMetadata) -> StructType:
+    """Return the fields of all partition specs by id, with the newest name of each."""
+    found: dict[int, Field] = {}
+    voids: set[int] = set()
+    newest_first = sorted(metadata.partition_specs, key=lambda each: each.spec_id, reverse=True)
+    for spec in newest_first:
+        for field, typed in zip(spec.fields, partition_type(metadata, spec).fields, strict=True):
+            known = found.get(field.field_id)
+            if known is None:
+                found[field.field_id] = typed
+                voids |= {field.field_id} if _is_void(field) else set()
+            elif field.field_id in voids and not _is_void(field):
+                found[field.field_id] = Field(field.field_id, known.name, typed.type)
+                voids.discard(field.field_id)
+    return StructType(tuple(found[field_id] for field_id in sorted(found)))
+
+
+def unified_partition(entries: pa.Table, unified: StructType, own: StructType) -> pa.Array:
+    """Return the column ``partition`` of the entries of one spec with the unified fields."""
+    arrow_type = to_arrow_type(unified)
+    partition = entries.column("partition").combine_chunks()
+    if not unified.fields:
+        return partition
+    places = {field.id: place for place, field in enumerate(own.fields)}
+    columns = [
+        _cast(partition.field(places[field.id]), wanted.type)
+        if field.id in places
+        else pa.nulls(len(partition), wanted.type)
+        for field, wanted in zip(unified.fields, arrow_type, strict=True)
+    ]
+    return pa.StructArray.from_arrays(columns, fields=list(arrow_type))
+
+
+def _cast(values: pa.Array, wanted: pa.DataType) -> pa.Array:
+    return values if values.type == wanted else values.cast(wanted)
+
+
+def _is_void(field: PartitionField) -> bool:
+    return parse_transform(field.transform).kind is TransformKind.VOID

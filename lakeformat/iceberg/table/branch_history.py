@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The history of a branch: its snapshots in their order, and the positions between them.
+
+A position is the sequence number of the newest snapshot before it, and the id of that snapshot.
+Sequence numbers grow from each snapshot to its child. Version 1 has none, so its snapshots have no
+positions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from lakeformat.errors import NotFoundError, UnsupportedError
+from lakeformat.iceberg.metadata.snapshot import Snapshot
+from lakeformat.iceberg.metadata.table_metadata import TableMetadata
+from lakeformat.tables.position import MAIN_BRANCH, AnyPosition, Position
+from lakeformat.tables.since import Since
+from lakeformat.types.closest import closest
+
+__all__ = ["BranchHistory", "BranchSnapshot", "history_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class BranchSnapshot:
+    """A snapshot in the history of a branch."""
+
+    snapshot: Snapshot
+    branch: str
+    table: str
+
+    @property
+    def snapshot_id(self) -> int:
+        """The id of the snapshot, which has no order."""
+        return self.snapshot.snapshot_id
+
+    @property
+    def operation(self) -> str | None:
+        """The kind of the commit: ``append``, ``replace``, ``overwrite`` or ``delete``."""
+        return self.snapshot.operation
+
+    @property
+    def timestamp_ms(self) -> int:
+        """The time of the commit."""
+        return self.snapshot.timestamp_ms
+
+    @property
+    def summary(self) -> Mapping[str, str]:
+        """The counts that the writer noted."""
+        return self.snapshot.summary
+
+    @property
+    def position(self) -> Position:
+        """The position right after this commit."""
+        number = self.snapshot.sequence_number
+        if not number:
+            raise UnsupportedError(
+                f"snapshot {self.snapshot_id} of {self.table} has no position, because tables of "
+                "format version 1 do not number their snapshots. Name snapshots by their ids, or "
+                "upgrade the table to version 2: snapshots after that have positions"
+            )
+        return Position((number,), self.branch, str(self.snapshot_id), self.table)
+
+
+@dataclass(frozen=True, slots=True)
+class BranchHistory:
+    """The snapshots of a branch that are kept, oldest first."""
+
+    snapshots: Sequence[BranchSnapshot]
+    beginning: Position
+
+    @property
+    def branch(self) -> str:
+        """The name of the branch."""
+        assert self.beginning.branch is not None
+        return self.beginning.branch
+
+    @property
+    def head(self) -> Position:
+        """The newest position; the beginning if the branch has no snapshot."""
+        return self.snapshots[-1].position if self.snapshots else self.beginning
+
+    def number(self, position: AnyPosition) -> int:
+        """Return the sequence number of a position; refuse that of another branch or table."""
+        given = Position.parse(position)
+        return given.number if given >= self.beginning else 0
+
+    def between(self, after: AnyPosition, upto: AnyPosition | None) -> list[BranchSnapshot]:
+        """Return the snapshots after a position and up to another, oldest first."""
+        first, last = self.number(after), None if upto is None else self.number(upto)
+        newer = [each for each in self.snapshots if _is_after(each, first)]
+        return [each for each in newer if last is None or each.position.number <= last]
+
+    def since(self, after: AnyPosition, upto: AnyPosition | None) -> Since[BranchSnapshot]:
+        """Return the snapshots after a position, and the signs that some were missed."""
+        given = Position.parse(after)
+        found = tuple(self.between(after, upto))
+        return Since(found, self._missed(given), self._rewound(given))
+
+    def _missed(self, after: Position) -> bool:
+        """Return True if the parent of the oldest kept snapshot may be newer than a position."""
+        if not self.snapshots:
+            return False
+        oldest = self.snapshots[0].snapshot
+        is_its_child = after.identity is not None and after.identity == str(oldest.parent_id)
+        is_right_before = after.number >= oldest.sequence_number - 1
+        return oldest.parent_id is not None and not (is_its_child or is_right_before)
+
+    def _rewound(self, after: Position) -> bool:
+        """Return True if a position is ahead of the branch, or names a snapshot that left it."""
+        numbers = [each.snapshot.sequence_number for each in self.snapshots]
+        if after.number > max(numbers, default=0):
+            return True
+        if after.identity is None or after.number < numbers[0]:
+            return False
+        return all(str(each.snapshot_id) != after.identity for each in self.snapshots)
+
+
+def history_of(metadata: TableMetadata, branch: str, table: str) -> BranchHistory:
+    """Return the history of a branch; ``NotFoundError`` if the table has no such branch."""
+    found = metadata.references.get(branch)
+    if found is None and branch != MAIN_BRANCH:
+        names = [each.name for each in metadata.references.values() if each.type == "branch"]
+        raise NotFoundError(
+            f"{table} has no branch {branch!r}; its branches are {', '.join(names) or 'none'}"
+            f"{closest(branch, names)}"
+        )
+    if found is not None and found.type != "branch":
+        raise NotFoundError(f"{branch!r} is a tag of {table}, not a branch: scan(tag={branch!r})")
+    newest_first = metadata.ancestry(None if found is None else found.snapshot_id)
+    snapshots = [BranchSnapshot(each, branch, table) for each in newest_first]
+    return BranchHistory(snapshots[::-1], Position((0,), branch, None, table))
+
+
+def _is_after(snapshot: BranchSnapshot, number: int) -> bool:
+    """Compare with a number; a snapshot of version 1 is older than any number but the beginning."""
+    if number > 0 and not snapshot.snapshot.sequence_number:
+        return False
+    return snapshot.position.number > number

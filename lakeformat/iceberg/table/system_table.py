@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A system table of an Iceberg table: its metadata as rows, read-only."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+import pyarrow as pa
+
+from lakeformat.errors import InvalidRequestError
+from lakeformat.iceberg.loaded_metadata import LoadedMetadata
+from lakeformat.iceberg.system_tables.registry import SystemTableDeclaration
+from lakeformat.iceberg.table.branch_history import history_of
+from lakeformat.iceberg.table.choice import chosen_state
+from lakeformat.tables.moment import Moment
+from lakeformat.tables.position import AnyPosition
+from lakeformat.tables.results import Rows
+
+__all__ = ["IcebergSystemTable"]
+
+
+class IcebergSystemTable:
+    """Metadata as rows: ``table.system_table("files").scan().to_arrow()``."""
+
+    def __init__(
+        self,
+        declaration: SystemTableDeclaration,
+        load: Callable[[], LoadedMetadata],
+        branch: str,
+    ) -> None:
+        self._declaration = declaration
+        self._load = load
+        self._branch = branch
+
+    @property
+    def name(self) -> str:
+        """The name of the system table."""
+        return self._declaration.name
+
+    def scan(
+        self,
+        columns: Sequence[str] | None = None,
+        *,
+        snapshot: AnyPosition | None = None,
+        tag: str | None = None,
+        as_of: Moment | None = None,
+    ) -> Rows:
+        """Return the rows for the newest snapshot of the branch, or for another one."""
+        is_asked = any(each is not None for each in (snapshot, tag, as_of))
+        if is_asked and not self._declaration.of_snapshot:
+            raise InvalidRequestError(
+                f"${self.name} describes the whole table, not one snapshot: leave out snapshot, "
+                "tag and as_of"
+            )
+        loaded = self._load()
+        chosen = None
+        if self._declaration.of_snapshot:
+            history = history_of(loaded.metadata, self._branch, loaded.places.uri)
+            state = chosen_state(loaded, history, snapshot=snapshot, tag=tag, as_of=as_of)
+            chosen = state.snapshot
+        found = _project(self._declaration.rows(loaded, chosen), columns, self.name)
+        return Rows(found.schema, lambda: _batches(found))
+
+
+def _project(found: pa.Table, columns: Sequence[str] | None, name: str) -> pa.Table:
+    if columns is None:
+        return found
+    unknown = [each for each in columns if each not in found.column_names]
+    if unknown:
+        raise InvalidRequestError(
+            f"${name} has no column {unknown[0]!r}; its columns are {', '.join(found.column_names)}"
+        )
+    return found.select(list(columns))
+
+
+def _batches(found: pa.Table) -> Iterator[pa.RecordBatch]:
+    yield from found.to_batches()

@@ -1,0 +1,231 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The Iceberg table that users hold: read-only, opened by its directory."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from lakeformat.errors import UnsupportedError
+from lakeformat.iceberg.loaded_metadata import LoadedMetadata, load_metadata
+from lakeformat.iceberg.metadata.metadata_file import find_metadata_file
+from lakeformat.iceberg.metadata.snapshot import Reference
+from lakeformat.iceberg.schema import Schema
+from lakeformat.iceberg.table.branch_history import BranchHistory, BranchSnapshot, history_of
+from lakeformat.storage import NO_ROOTS, ExternalRoots, Storage
+from lakeformat.tables.position import MAIN_BRANCH, AnyPosition, Position
+from lakeformat.tables.since import Since
+from lakeformat.tables.table import Table, refuse_operation
+
+if TYPE_CHECKING:
+    from lakeformat.iceberg.read.scan import Scan
+    from lakeformat.iceberg.table.system_table import IcebergSystemTable
+    from lakeformat.rows.conditions.filter import Where
+    from lakeformat.tables.moment import Moment
+
+__all__ = ["IcebergTable", "load_iceberg_table"]
+
+
+def _call(procedure: str) -> str:
+    return f"this version only reads Iceberg tables; run CALL system.{procedure} in Spark"
+
+
+_WRITE = "this version only reads Iceberg tables; write with Spark, Flink or PyIceberg"
+_REFERENCES = (
+    "the system table 'refs' lists branches and tags; create and drop them with ALTER TABLE in "
+    "Spark"
+)
+_NUMBERS = "the system tables 'files' and 'partitions' have the numbers: `lake files` prints them"
+_INSTEAD = {
+    "analyze": _call("compute_table_stats"),
+    "branches": _REFERENCES,
+    "changes": _call("create_changelog_view"),
+    "check": "read the rows with your own engine, and check them there",
+    "commit": _WRITE,
+    "compact": _call("rewrite_data_files"),
+    "consumers": "keep str(table.position()) yourself, and ask table.since(position) for more",
+    "drop_partitions": _WRITE,
+    "expire_partitions": _WRITE,
+    "expire_snapshots": _call("expire_snapshots"),
+    "health": _NUMBERS,
+    "maintain": _call("rewrite_data_files, and then expire_snapshots and remove_orphan_files"),
+    "remove_orphans": _call("remove_orphan_files"),
+    "rollback": _call("rollback_to_snapshot"),
+    "stream": "keep str(table.position()) yourself, and ask table.since(position) for more",
+    "tags": _REFERENCES,
+    "truncate": _WRITE,
+    "write": _WRITE,
+}
+
+
+def load_iceberg_table(
+    storage: Storage,
+    root: str,
+    external_roots: ExternalRoots = NO_ROOTS,
+    branch: str = MAIN_BRANCH,
+    metadata_file: str | None = None,
+) -> IcebergTable:
+    """Load the table in a directory, with its newest metadata file or with a given one.
+
+    Raise ``NotFoundError`` if it has no such branch.
+    """
+    table = IcebergTable(storage, root, external_roots, branch, metadata_file)
+    table.snapshots()
+    return table
+
+
+class IcebergTable(Table):
+    """One branch of a table in Iceberg's format; every call sees the newest metadata file."""
+
+    format = "iceberg"
+    instead = MappingProxyType(_INSTEAD)
+
+    def __init__(
+        self,
+        storage: Storage,
+        root: str,
+        external_roots: ExternalRoots,
+        branch: str,
+        metadata_file: str | None,
+    ) -> None:
+        self._storage = storage
+        self._root = root
+        self._external_roots = external_roots
+        self._branch = branch
+        self._metadata_file = metadata_file
+        self._known: LoadedMetadata | None = None
+
+    def __repr__(self) -> str:
+        return f"<IcebergTable {self.location}>"
+
+    @property
+    def location(self) -> str:
+        """The URI of the table."""
+        return self._storage.uri(self._root)
+
+    @property
+    def schema(self) -> Schema:
+        """The current columns."""
+        return self._loaded().metadata.schema
+
+    @property
+    def properties(self) -> Mapping[str, str]:
+        """The properties that are set on the table."""
+        return self._loaded().metadata.properties
+
+    @property
+    def references(self) -> Mapping[str, Reference]:
+        """The branches and tags by name."""
+        return self._loaded().metadata.references
+
+    def snapshots(self, *, after: AnyPosition | None = None) -> list[BranchSnapshot]:
+        """Return the kept snapshots of the branch, oldest first, or those after a position."""
+        history = self._history()
+        return [*history.snapshots] if after is None else history.between(after, None)
+
+    def latest_snapshot(self) -> BranchSnapshot | None:
+        """Return the newest snapshot of the branch; None before the first commit."""
+        found = self.snapshots()
+        return found[-1] if found else None
+
+    def position(self, named: Any = None) -> Position:
+        """Return the newest position of the branch, or convert a stored position.
+
+        An int is the id of a snapshot of the branch, or else a sequence number.
+        """
+        history = self._history()
+        if named is None:
+            return history.head
+        given = Position.parse(named)
+        if isinstance(named, int):
+            for each in history.snapshots:
+                if each.snapshot_id == named:
+                    return each.position
+        return Position((history.number(given),), self._branch, given.identity, self.location)
+
+    def positions(
+        self, *, after: AnyPosition | None = None, upto: AnyPosition | None = None, limit: int
+    ) -> list[Position]:
+        """Return the newest positions after one and up to another, oldest first."""
+        history = self._history()
+        found = history.between(history.beginning if after is None else after, upto)
+        return [each.position for each in found[-limit:]] if limit > 0 else []
+
+    def advance(self, after: AnyPosition, limit: int | None = None) -> Position:
+        """Return the newest position, at most ``limit`` snapshots after another."""
+        history = self._history()
+        if limit is None:
+            return history.head
+        newer = history.between(after, None)[:limit]
+        return newer[-1].position if newer else min(history.head, self.position(after))
+
+    def since(self, after: AnyPosition, upto: AnyPosition | None = None) -> Since[BranchSnapshot]:
+        """Return the snapshots after a position, oldest first, up to another or to the newest.
+
+        The result shows if some have expired unseen, and if a rollback removed the history of
+        ``after``.
+        """
+        return self._history().since(after, upto)
+
+    def scan(
+        self,
+        columns: Sequence[str] | None = None,
+        *,
+        where: Where | None = None,
+        partitions: Any = None,
+        snapshot: AnyPosition | None = None,
+        tag: str | None = None,
+        as_of: Moment | None = None,
+        watermark: int | None = None,
+        newest: bool = False,
+        limit: int | None = None,
+    ) -> Scan:
+        """Scan the rows of the newest snapshot of the branch, or of one chosen by id, tag or time.
+
+        ``where`` is a SQL condition or one made with ``lake.col``; it skips files of every
+        partition spec. ``snapshot`` is a snapshot id or a position. A chosen snapshot is read with
+        the columns the table had then. ``newest`` changes nothing, because no option of an Iceberg
+        table chooses a snapshot. ``partitions`` and ``watermark`` are refused.
+        """
+        from lakeformat.iceberg.read.scan import Scan
+        from lakeformat.iceberg.table.choice import chosen_state, row_filter
+        from lakeformat.tables.scan_arguments import check_limit
+
+        for name, value in (("partitions", partitions), ("watermark", watermark)):
+            if value is not None:
+                raise UnsupportedError(
+                    f"{self.location} is an Iceberg table, whose scan has no argument {name!r}: "
+                    "use where, which also skips partitions"
+                )
+        state = chosen_state(
+            self._loaded(), self._history(), snapshot=snapshot, tag=tag, as_of=as_of
+        )
+        return Scan(state, columns, row_filter(state.schema, where), check_limit(limit))
+
+    def system_table(self, name: str) -> IcebergSystemTable:
+        """Return a system table: metadata as rows, such as ``"files"``."""
+        from lakeformat.iceberg.system_tables.registry import find_system_table
+        from lakeformat.iceberg.table.system_table import IcebergSystemTable
+
+        return IcebergSystemTable(find_system_table(name), self._loaded, self._branch)
+
+    @property
+    def system_tables(self) -> list[str]:
+        """The names of the system tables."""
+        from lakeformat.iceberg.system_tables.registry import SYSTEM_TABLES
+
+        return [*SYSTEM_TABLES]
+
+    def write(self, *arguments: Any, **options: Any) -> NoReturn:
+        """Refuse to write: this version only reads Iceberg tables."""
+        raise refuse_operation(self, "write")
+
+    def _loaded(self) -> LoadedMetadata:
+        path = self._metadata_file or find_metadata_file(self._storage, self._root)
+        if self._known is None or self._known.path != path:
+            self._known = load_metadata(self._storage, self._root, path, self._external_roots)
+        return self._known
+
+    def _history(self) -> BranchHistory:
+        return history_of(self._loaded().metadata, self._branch, self.location)

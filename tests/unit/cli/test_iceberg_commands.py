@@ -1,0 +1,98 @@
+"""Commands that read take the directory of an Iceberg table; all other commands refuse it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+import lakeformat as lake
+from lakeformat.cli.app import app
+from tests.golden.iceberg import iceberg_table
+
+runner = CliRunner()
+
+
+def show(*arguments: str) -> str:
+    shown = runner.invoke(app, [*arguments], env={"COLUMNS": "200"})
+    assert shown.exit_code == 0, shown.output
+    return shown.output
+
+
+def refusal(*arguments: str) -> str:
+    shown = runner.invoke(app, [*arguments])
+    assert isinstance(shown.exception, lake.UnsupportedError), shown.output
+    return str(shown.exception)
+
+
+def location(name: str) -> str:
+    return iceberg_table(name).location
+
+
+def test_a_scan_prints_the_rows_that_are_not_deleted():
+    lines = show("scan", location("v3_deletion_vectors")).splitlines()
+    assert lines[0].split() == ["id", "v"]
+    assert sorted(line.split()[0] for line in lines[1:]) == ["3", "4", "5"]
+
+
+def test_files_show_their_partition_and_their_path_below_the_table():
+    lines = show("files", location("hour_action"), "--limit", "1").splitlines()
+    assert lines[0].split()[:3] == ["partition", "content", "file_format"]
+    assert '"action": "click"' in lines[1]
+    assert lines[1].split()[-1].startswith("data/event_time_hour=2020-06-04-19/action=click/")
+
+
+def test_files_print_every_column_for_programs():
+    [row] = json.loads(show("files", location("hour_action"), "--limit", "1", "--json"))
+    assert row["readable_metrics"]["id"]["value_count"] == 5
+    assert row["lower_bounds"][0] == [1, "AQAAAAAAAAA="]
+
+
+def test_snapshots_of_one_are_those_of_the_whole_table():
+    found = json.loads(show("snapshots", location("six_commits"), "--json"))
+    assert [row["operation"] for row in found] == ["append"] * 6
+    assert show("snapshots", location("six_commits")).splitlines()[0].split()[0] == "committed_at"
+
+
+@pytest.mark.parametrize(
+    ("command", "names"), [("tags", {"first", "rel/1.0"}), ("branches", {"main", "dev", "ff"})]
+)
+def test_tags_and_branches_are_the_references(command, names):
+    found = json.loads(show(command, location("branches_tags"), "--json"))
+    assert {row["name"] for row in found} == names
+
+
+def test_options_are_the_properties():
+    found = json.loads(show("options", location("v3_deletion_vectors"), "--json"))
+    assert {"key": "write.delete.mode", "value": "merge-on-read"} in found
+
+
+def test_manifests_and_partitions_take_a_snapshot():
+    first = str(iceberg_table("six_commits").expected["snapshots"][0]["snapshot_id"])
+    for command in ("manifests", "partitions"):
+        shown = show(command, location("six_commits"), "--snapshot", first, "--json")
+        assert len(json.loads(shown)) == 1
+
+
+@pytest.mark.parametrize("command", ["schemas", "buckets", "consumers", "statistics", "indexes"])
+def test_a_command_with_nothing_to_show_is_refused_by_name(command):
+    message = refusal(command, location("v1_append"))
+    assert f"is an Iceberg table, which has nothing for `lake {command}` to show" in message
+
+
+@pytest.mark.parametrize(
+    ("command", "more", "advice"),
+    [
+        ("health", [], "the system tables 'files' and 'partitions' have the numbers"),
+        ("compact", [], "CALL system.rewrite_data_files in Spark"),
+        ("expire", ["--dry-run"], "CALL system.expire_snapshots in Spark"),
+        ("tag create", ["v1"], "ALTER TABLE in Spark"),
+        ("delete", ["--where", "id = 1"], "write with Spark, Flink or PyIceberg"),
+        ("rescale", ["--bucket", "4"], "`lake scan`, `lake snapshots` and `lake files` read it"),
+    ],
+)
+def test_a_command_that_works_on_paimon_tables_is_refused_with_what_to_do(command, more, advice):
+    message = refusal(*command.split(), location("v1_append"), *more)
+    assert f"is an Iceberg table, on which `lake {command}` does not work: " in message
+    assert advice in message
