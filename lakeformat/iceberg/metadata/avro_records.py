@@ -9,7 +9,9 @@ a number of days, a decimal its bytes.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from functools import lru_cache
+from itertools import islice
 from typing import Any
 
 import fastavro
@@ -26,6 +28,8 @@ from lakeformat.files.avro.avro_records import record_schema
 __all__ = ["decode_by_id", "partition_key"]
 
 _PARTITION = "partition"
+_AT_ONCE = 8192
+"""The most records that are Python objects at the same time."""
 
 _LIST_NAMES = {
     500: "manifest_path",
@@ -79,14 +83,21 @@ _MANIFEST_NAMES = {
 _NAMES = _LIST_NAMES | _MANIFEST_NAMES
 
 
-def decode_by_id(content: bytes, uri: str) -> list[dict[str, Any]]:
-    """Return every record of a manifest or manifest list; an error names the file."""
+def decode_by_id(content: bytes, uri: str) -> Iterator[list[dict[str, Any]]]:
+    """Yield the records of a manifest or manifest list, many at a time; an error names the file.
+
+    A file without records yields one empty list.
+    """
     try:
         blocks = read_blocks(content)
         schema = record_schema(_schema_by_id(blocks.schema))
-        return list(
-            read_records(blocks, lambda stream: fastavro.schemaless_reader(stream, schema, None))
+        records = read_records(
+            blocks, lambda stream: fastavro.schemaless_reader(stream, schema, None)
         )
+        yield list(islice(records, _AT_ONCE))
+        while some := list(islice(records, _AT_ONCE)):
+            yield some
+        return
     except BlockLimitError:
         reason = "it claims to unpack to far more than it can hold"
     except (NotPlainError, ValueError, RecursionError) as damage:

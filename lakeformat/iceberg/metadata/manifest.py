@@ -71,6 +71,8 @@ _FILE = (
     pa.field("content_size_in_bytes", pa.int64()),
 )
 _SPEC_ID = pa.field("spec_id", pa.int32(), nullable=False)
+_INHERITED = (*(field.name for field in _ENTRY), "first_row_id", "record_count")
+"""The columns that inherit numbers, or decide which."""
 _DEFAULTS = {"content": DATA}
 
 
@@ -103,44 +105,59 @@ def _read_manifest(
         partition = partition_type(metadata, metadata.spec_of(spec_id))
     except ValueError as reason:
         raise CorruptTableError(f"{places.uri} names the manifest {uri}: {reason}") from None
-    records = decode_by_id(places.read(uri), uri)
+    schema = entry_schema(partition)
+    parts = [
+        pa.table(_columns(some, partition, uri), schema=schema)
+        for some in decode_by_id(places.read(uri), uri)
+    ]
+    found = pa.concat_tables(parts).combine_chunks()
+    _check(found, manifest)
+    for name, column in _inherited(found, manifest).items():
+        place = schema.get_field_index(name)
+        found = found.set_column(place, schema.field(place), column)
+    spec_ids = pa.repeat(pa.scalar(spec_id, pa.int32()), found.num_rows)
+    return found.set_column(schema.get_field_index(_SPEC_ID.name), _SPEC_ID, spec_ids)
+
+
+def _columns(
+    records: Sequence[Mapping[str, Any]], partition: StructType, uri: str
+) -> dict[str, pa.Array]:
+    """Return the columns of some entries, without the numbers that they inherit."""
     try:
         files = [record["data_file"] for record in records]
         tuples = [file["partition"] for file in files]
     except (KeyError, TypeError):
         raise CorruptTableError(
-            f"{uri} is not a manifest: it has an entry without a file"
+            f"{uri} is not a manifest: it has an entry without a file or its partition"
         ) from None
     columns = {field.name: column_of(records, field, uri) for field in _ENTRY}
+    columns[_SPEC_ID.name] = pa.nulls(len(records), _SPEC_ID.type)
+    columns["partition"] = _partition_column(partition, tuples, uri)
     columns |= {
         field.name: column_of(files, field, uri, _DEFAULTS.get(field.name)) for field in _FILE
     }
-    _check(columns, manifest)
     columns["file_format"] = pc.utf8_upper(columns["file_format"])
-    columns |= _inherited(columns, manifest)
-    columns["spec_id"] = pa.repeat(pa.scalar(spec_id, pa.int32()), len(records))
-    columns["partition"] = _partition_column(partition, tuples, uri)
-    schema = entry_schema(partition)
-    return pa.table([columns[name] for name in schema.names], schema=schema)
+    return columns
 
 
-def _check(columns: Mapping[str, pa.Array], manifest: Mapping[str, Any]) -> None:
+def _check(found: pa.Table, manifest: Mapping[str, Any]) -> None:
     uri = manifest["manifest_path"]
     allowed = (DATA,) if manifest["content"] == 0 else (POSITION_DELETES, EQUALITY_DELETES)
     for name, known in (("status", (EXISTING, ADDED, DELETED)), ("content", allowed)):
-        unknown = set(columns[name].unique().to_pylist()).difference(known)
+        unknown = set(found.column(name).unique().to_pylist()).difference(known)
         if unknown:
             raise CorruptTableError(
                 f"{uri} has an entry of the {name} {min(unknown)}, which its list does not allow"
             )
-    if columns["key_metadata"].null_count < len(columns["key_metadata"]):
+    if found.column("key_metadata").null_count < found.num_rows:
         raise UnsupportedError(
             f"{uri} names encrypted files, and this version reads no encrypted tables"
         )
 
 
-def _inherited(columns: Mapping[str, pa.Array], manifest: Mapping[str, Any]) -> dict[str, pa.Array]:
+def _inherited(entries: pa.Table, manifest: Mapping[str, Any]) -> dict[str, pa.Array]:
     """Return the columns whose missing values come from the list's entry of the manifest."""
+    columns = {name: entries.column(name).combine_chunks() for name in _INHERITED}
     added = pc.equal(columns["status"], ADDED)
     number = manifest["sequence_number"]
     found = {"snapshot_id": pc.fill_null(columns["snapshot_id"], manifest["added_snapshot_id"])}

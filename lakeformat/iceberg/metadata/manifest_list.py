@@ -55,7 +55,7 @@ def read_manifest_list(places: FilePlaces, snapshot: Snapshot) -> pa.Table:
     if snapshot.manifest_list is None:
         return _of_paths(snapshot)
     uri = snapshot.manifest_list
-    records = decode_by_id(places.read(uri), uri)
+    records = [each for some in decode_by_id(places.read(uri), uri) for each in some]
     table = pa.table(
         [
             column_of(records, field, uri, _IN_VERSION_1.get(field.name))

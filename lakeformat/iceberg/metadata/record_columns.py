@@ -4,8 +4,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from operator import itemgetter
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from lakeformat.errors import CorruptTableError
@@ -17,11 +19,10 @@ def column_of(
     records: Sequence[Mapping[str, Any]], field: pa.Field, uri: str, default: Any = None
 ) -> pa.Array:
     """Return one field of all records; one without it has the default."""
-    values: list[Any] = [record.get(field.name, default) for record in records]
+    values = [record.get(field.name, default) for record in records]
     try:
-        if pa.types.is_map(field.type):
-            values = [_pairs(each) for each in values]
-        column = pa.array(values, field.type)
+        is_map = pa.types.is_map(field.type)
+        column = _maps(values, field.type) if is_map else pa.array(values, field.type)
     except (pa.ArrowException, KeyError, TypeError, ValueError, OverflowError) as reason:
         raise CorruptTableError(
             f"{uri} has a value in the field {field.name!r} that does not fit: {reason}"
@@ -31,6 +32,15 @@ def column_of(
     return column
 
 
-def _pairs(entries: Sequence[Mapping[str, Any]] | None) -> list[tuple[Any, Any]] | None:
-    """Return the entries of a map, which Avro has as records of a key and a value."""
-    return None if entries is None else [(each["key"], each["value"]) for each in entries]
+def _maps(values: Sequence[Sequence[Mapping[str, Any]] | None], kind: pa.MapType) -> pa.Array:
+    """Return maps, which Avro has as lists of records of a key and a value."""
+    entries = [entry for each in values if each for entry in each]
+    keys = pa.array(list(map(itemgetter("key"), entries)), kind.key_type)
+    if keys.null_count:
+        raise ValueError("a key of a map is null")
+    items = pa.array(list(map(itemgetter("value"), entries)), kind.item_type)
+    ends = np.cumsum([0, *(len(each) if each else 0 for each in values)])
+    # The offset of a null map is null.
+    absent = np.array([*(each is None for each in values), False])
+    offsets = pa.array(ends, pa.int32(), mask=absent)
+    return pa.MapArray.from_arrays(offsets, keys, items, kind)
