@@ -24,12 +24,15 @@ from lakeformat.iceberg.arrow_types import to_arrow_field
 from lakeformat.iceberg.read.data_file import DeleteFile, FileSplit
 from lakeformat.iceberg.read.equality_keys import EqualityKeys
 from lakeformat.iceberg.read.file_rows import FileRows
+from lakeformat.iceberg.read.stored_fields import MappedName, NameMapping
 from lakeformat.iceberg.types import Field, PrimitiveType
 
 __all__ = ["DeletedRows", "EqualityDeletes"]
 
 _FILE_PATH = Field(2_147_483_546, "file_path", PrimitiveType("string"), required=True)
 _POSITION = Field(2_147_483_545, "pos", PrimitiveType("long"), required=True)
+_POSITION_NAMES = {each.name: MappedName(each.id, {}) for each in (_FILE_PATH, _POSITION)}
+"""The names of the columns, for files of writers that give them no ids."""
 _REMEDY = "restore the file from a backup or roll the table back to an earlier snapshot"
 _KEPT_FILES = 16
 """The most files of position deletes whose content is kept for the next data file."""
@@ -124,7 +127,7 @@ class DeletedRows:
         if file.path in self._positions:
             self._positions.move_to_end(file.path)
             return self._positions[file.path]
-        found = _by_path(self._read(file, (_FILE_PATH, _POSITION)))
+        found = _by_path(self._read(file, (_FILE_PATH, _POSITION), _POSITION_NAMES))
         if is_shared:
             self._positions[file.path] = found
             while len(self._positions) > _KEPT_FILES:
@@ -153,9 +156,12 @@ class DeletedRows:
             )
         return replace(self.key_fields[field_id], required=False)
 
-    def _read(self, file: DeleteFile, fields: Sequence[Field]) -> pa.Table:
+    def _read(
+        self, file: DeleteFile, fields: Sequence[Field], names: NameMapping | None = None
+    ) -> pa.Table:
         assert file.format is not None
-        batches = self.files.read(file.path, file.format, fields, row_count=file.record_count)
+        files = self.files if names is None else replace(self.files, mapping=names)
+        batches = files.read(file.path, file.format, fields, row_count=file.record_count)
         schema = pa.schema([to_arrow_field(each) for each in fields])
         return pa.Table.from_batches(batches, schema)
 

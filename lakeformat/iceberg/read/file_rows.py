@@ -106,7 +106,6 @@ class FileRows:
 
     places: FilePlaces
     mapping: NameMapping | None = None
-    in_threads: bool = True
 
     def read(
         self,
@@ -145,7 +144,7 @@ class FileRows:
         read = reader_of(file_format)
         if read is not read_parquet:
             return read
-        return partial(read_parquet, pick=pick, in_threads=self.in_threads)
+        return partial(read_parquet, pick=pick)
 
 
 def _column(

@@ -122,7 +122,8 @@ class _Planner:
         """Return the number of manifests that may matter, and their live entries by spec."""
         picked = manifests.filter(array_of(self._picked(manifests)))
         found = read_entries(self.state.places, self.state.metadata, picked)
-        return picked.num_rows, [live_entries(table) for table in found.values()]
+        # One chunk, because thousands of small manifests are thousands of chunks.
+        return picked.num_rows, [live_entries(t).combine_chunks() for t in found.values()]
 
     def in_partitions(self, entries: pa.Table) -> pa.Table:
         if not self.conditions or not entries.num_rows:

@@ -18,7 +18,7 @@ from lakeformat.iceberg.read.deleted_rows import DeletedRows
 from lakeformat.iceberg.read.explain import IcebergScanPlan, explain_plan
 from lakeformat.iceberg.read.file_rows import LINEAGE, FileRows, Lineage, RowGroupPruning
 from lakeformat.iceberg.read.plan import FilePlan, TableState, all_fields, plan_files, plan_splits
-from lakeformat.iceberg.read.stored_fields import NameMapping, parse_name_mapping
+from lakeformat.iceberg.read.stored_fields import parse_name_mapping
 from lakeformat.iceberg.types import Field
 from lakeformat.rows.conditions.filter import PredicateFilter
 from lakeformat.rows.prune import Conjunction
@@ -43,26 +43,23 @@ class Scan(Results):
         columns: Sequence[str] | None = None,
         where: PredicateFilter | None = None,
         limit: int | None = None,
-        *,
-        in_threads: bool = True,
     ) -> None:
         """Keep the arguments of the scan.
 
-        ``columns`` may name ``_row_id`` and ``_last_updated_sequence_number`` in a table of version
-        3. ``in_threads``: columns of a Parquet file are decoded in parallel.
+        In a table of version 3 ``columns`` may name ``_row_id`` and
+        ``_last_updated_sequence_number``.
         """
         hidden = LINEAGE if state.metadata.format_version >= _WITH_LINEAGE else ()
         self._state = state
         self._fields: tuple[Field, ...] = project(state.schema.fields, columns, hidden)
         self._filters = [] if where is None else where.conjuncts()
         self._limit = limit
-        self._in_threads = in_threads
         self.report = ScanReport()
         """Counts of what the scan has read so far."""
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the state for pickling, without plans and deletes."""
-        planned = ("_plan", "_splits", "_deleted")
+        planned = ("_plan", "_splits", "_deleted", "_files")
         return {name: value for name, value in self.__dict__.items() if name not in planned}
 
     @property
@@ -139,14 +136,11 @@ class Scan(Results):
     def _deleted(self) -> DeletedRows:
         return DeletedRows(self._files, all_fields(self._state.metadata))
 
-    @property
+    @cached_property
     def _files(self) -> FileRows:
-        return FileRows(self._state.places, self._mapping, self._in_threads)
-
-    @property
-    def _mapping(self) -> NameMapping | None:
         text = self._state.metadata.properties.get(_NAME_MAPPING)
-        return None if text is None else parse_name_mapping(text)
+        mapping = None if text is None else parse_name_mapping(text)
+        return FileRows(self._state.places, mapping)
 
     @property
     def _conditions(self) -> Conjunction:

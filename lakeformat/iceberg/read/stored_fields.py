@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from lakeformat.errors import CorruptTableError
 
-__all__ = ["NameMapping", "StoredField", "parse_name_mapping", "stored_fields"]
+__all__ = ["MappedName", "NameMapping", "StoredField", "parse_name_mapping", "stored_fields"]
 
 _ID_KEYS = (b"PARQUET:field_id", b"iceberg.id", b"field-id")
 

@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The condition of a scan, made of a filter and of partition values."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from lakeformat.errors import InvalidRequestError
+from lakeformat.iceberg.metadata.table_metadata import TableMetadata
+from lakeformat.iceberg.read.condition_fields import condition_fields
+from lakeformat.iceberg.schema import Schema
+from lakeformat.iceberg.transforms import TransformKind, parse_transform
+from lakeformat.iceberg.types import PrimitiveType
+from lakeformat.rows.conditions.filter import (
+    PredicateFilter,
+    Where,
+    as_predicate,
+    bind_predicate,
+)
+from lakeformat.rows.conditions.predicate import (
+    And,
+    Compare,
+    Constant,
+    IsIn,
+    IsNull,
+    Not,
+    Or,
+    Predicate,
+)
+from lakeformat.rows.prune import Op
+from lakeformat.tables.arguments import Partitions
+from lakeformat.types.closest import closest
+
+__all__ = ["row_filter"]
+
+_UUID = PrimitiveType("uuid")
+
+
+def row_filter(
+    metadata: TableMetadata, schema: Schema, where: Where | None, partitions: Partitions | None
+) -> PredicateFilter | None:
+    """Combine both into one checked condition; None selects all rows."""
+    asked: list[Predicate] = []
+    if partitions is not None:
+        asked.append(_of_partitions(metadata, schema, partitions))
+    fields = condition_fields(schema)
+    if where is not None:
+        asked.append(_with_uuids(as_predicate(where), schema))
+        bind_predicate(asked[-1], fields)  # alone first, so that errors quote the user's condition
+    return bind_predicate(And(tuple(asked)), fields) if asked else None
+
+
+def _of_partitions(metadata: TableMetadata, schema: Schema, partitions: Partitions) -> Predicate:
+    """Convert partitions to a condition on their columns."""
+    is_list = isinstance(partitions, Sequence) and not isinstance(partitions, str)
+    given: Any = partitions if is_list else [partitions]
+    names = _partition_columns(metadata, schema)
+    alternatives = [_of_values(each, names, metadata) for each in given]
+    return Or(tuple(alternatives)) if alternatives else Constant(False)
+
+
+def _of_values(values: Any, names: Sequence[str], metadata: TableMetadata) -> Predicate:
+    if not isinstance(values, Mapping):
+        raise InvalidRequestError(
+            f"partitions must be a dict such as {{'dt': '2024-01-01'}} or a list of dicts, got "
+            f"{values!r}"
+        )
+    parts: list[Predicate] = []
+    for name, value in values.items():
+        if name not in names:
+            listed = ", ".join(names) or "none"
+            raise InvalidRequestError(
+                f"partitions names {name!r}, but the columns that are partitions themselves are "
+                f"{listed}{closest(str(name), names)}; for other partitions of "
+                f"{metadata.location}, give where a condition on their columns"
+            )
+        parts.append(IsNull(name) if value is None else Compare(name, Op.EQUAL, value))
+    return And(tuple(parts)) if parts else Constant(True)
+
+
+def _partition_columns(metadata: TableMetadata, schema: Schema) -> list[str]:
+    """Return the columns that some spec has as partitions, with their values unchanged."""
+    ids = {
+        field.source_id
+        for spec in metadata.partition_specs
+        for field in spec.fields
+        if parse_transform(field.transform).kind is TransformKind.IDENTITY
+    }
+    return [field.name for field in schema.fields if field.id in ids]
+
+
+def _with_uuids(part: Predicate, schema: Schema) -> Predicate:
+    """Return the condition with texts of UUIDs as the bytes that their columns hold."""
+    match part:
+        case Not(inner):
+            return Not(_with_uuids(inner, schema))
+        case And(parts):
+            return And(tuple(_with_uuids(each, schema) for each in parts))
+        case Or(parts):
+            return Or(tuple(_with_uuids(each, schema) for each in parts))
+        case Compare(column, op, value) if _is_uuid(column, schema):
+            return Compare(column, op, _uuid_bytes(column)(value))
+        case IsIn(column, values) if _is_uuid(column, schema):
+            return IsIn(column, tuple(map(_uuid_bytes(column), values)))
+    return part
+
+
+def _is_uuid(column: str, schema: Schema) -> bool:
+    field = schema.named(column)
+    return field is not None and field.type == _UUID
+
+
+def _uuid_bytes(column: str) -> Callable[[Any], Any]:
+    def convert(value: Any) -> Any:
+        if isinstance(value, uuid.UUID):
+            return value.bytes
+        if not isinstance(value, str):
+            return value
+        try:
+            return uuid.UUID(value).bytes
+        except ValueError:
+            raise InvalidRequestError(
+                f"column {column!r} is a uuid, which cannot be compared with {value!r}: write it "
+                "as 'f79c3e09-677c-4bbd-a479-3f349cb785e7'"
+            ) from None
+
+    return convert
