@@ -43,12 +43,15 @@ def columns(rows: list[tuple[Any, ...]], chosen: list[int]) -> list[pa.Array]:
 
 @pytest.mark.parametrize("collide", [False, True])
 @given(
-    deletes=st.lists(st.tuples(keys(), st.integers(1, 4)), max_size=8),
-    rows=st.lists(keys(), max_size=20),
+    pool=st.lists(keys(), min_size=1, max_size=3),
     chosen=st.lists(st.sampled_from(range(len(TYPES))), min_size=1, max_size=3, unique=True),
-    number=st.integers(0, 4),
+    number=st.integers(0, 3),
+    data=st.data(),
 )
-def test_a_row_is_deleted_by_a_newer_key_with_its_values(collide, deletes, rows, chosen, number):
+def test_a_row_is_deleted_by_a_newer_key_with_its_values(collide, pool, chosen, number, data):
+    some = st.sampled_from(pool)
+    deletes = data.draw(st.lists(st.tuples(some, st.integers(1, 3)), max_size=8))
+    rows = data.draw(st.lists(some | keys(), min_size=1, max_size=8))
     with pytest.MonkeyPatch.context() as patch:
         if collide:  # every hash is one of two
             patch.setattr(equality_keys, "_MIX", np.uint64(1 << 63))

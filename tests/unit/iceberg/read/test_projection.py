@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from lakeformat.iceberg.arrow_types import to_arrow_type
@@ -105,7 +105,6 @@ def matches(where: PredicateFilter, rows: pa.Array) -> np.ndarray:
 
 
 @pytest.mark.parametrize(("column", "transform"), CASES)
-@settings(max_examples=30)
 @given(data=st.data())
 def test_the_partition_of_a_matching_row_is_kept(column, transform, data):
     rows, where = drawn(data, column)
@@ -117,7 +116,6 @@ def test_the_partition_of_a_matching_row_is_kept(column, transform, data):
 
 
 @pytest.mark.parametrize("column", [each for each in COLUMNS if each != "binary"])
-@settings(max_examples=30)
 @given(data=st.data())
 def test_a_comparison_with_an_identity_partition_skips_all_that_do_not_match(column, data):
     _, values, _ = COLUMNS[column]
@@ -158,7 +156,6 @@ def bounds_of(values: pa.Array) -> tuple[bytes | None, bytes | None]:
 @pytest.mark.parametrize(
     ("column", "transform"), [case for case in CASES if "zorder" not in str(case.id)]
 )
-@settings(max_examples=30)
 @given(data=st.data())
 def test_the_manifest_of_a_matching_row_is_kept(column, transform, data):
     rows, where = drawn(data, column)
