@@ -15,7 +15,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from lakeformat.errors import UnsupportedError
+from lakeformat.errors import CorruptTableError, UnsupportedError
 from lakeformat.files.file_format import FileFormat
 from lakeformat.iceberg.metadata.manifest import EQUALITY_DELETES
 from lakeformat.iceberg.partition_spec import PartitionSpec
@@ -23,6 +23,7 @@ from lakeformat.iceberg.read.data_file import DataFile, DeleteFile
 from lakeformat.iceberg.read.entry_columns import EntryColumns, is_unpartitioned, scopes
 from lakeformat.iceberg.read.key_ranges import KeyRanges, ranges_of
 from lakeformat.iceberg.types import Field
+from lakeformat.tables.json_file import RESTORE
 
 __all__ = ["DeleteIndex", "file_format"]
 
@@ -131,7 +132,11 @@ class DeleteIndex:
 
     def _place_of(self, file: DeleteFile) -> _Numbered:
         if file.is_vector:
-            assert file.data_file is not None
+            if file.data_file is None:
+                raise CorruptTableError(
+                    f"a manifest lists the deletion vector at byte {file.content_offset} of "
+                    f"{file.path} without its data file; {RESTORE}"
+                )
             self._vectors[file.data_file] = file
             return _Numbered()
         if file.data_file is not None:
@@ -158,19 +163,25 @@ def _data_file(row: Mapping[str, Any], lower: bytes | None, upper: bytes | None)
     """Return the only data file of position deletes: named, or the only path within the bounds."""
     if row["referenced_data_file"] is not None:
         return str(row["referenced_data_file"])
-    return lower.decode() if lower is not None and lower == upper else None
+    return lower.decode(errors="replace") if lower is not None and lower == upper else None
 
 
 def _delete_file(row: Mapping[str, Any], scope: str, data_file: str | None) -> DeleteFile:
-    path, written = row["file_path"], row["file_format"]
+    path, written, ids = row["file_path"], row["file_format"], tuple(row["equality_ids"] or ())
+    is_equality = row["content"] == EQUALITY_DELETES
+    if is_equality is not bool(ids):
+        raise CorruptTableError(
+            f"a manifest lists {path} with the content {row['content']} and the equality ids "
+            f"{list(ids)}, which do not fit together; {RESTORE}"
+        )
     return DeleteFile(
         path,
-        None if written == _PUFFIN else file_format(written, path),
+        None if written == _PUFFIN and not is_equality else file_format(written, path),
         row["record_count"],
         row["file_size_in_bytes"],
         row["sequence_number"],
         scope,
-        tuple(row["equality_ids"] or ()),
+        ids,
         data_file,
         row["content_offset"] or 0,
         row["content_size_in_bytes"] or 0,

@@ -2,15 +2,17 @@
 """The deleted rows of data files: by position, by deletion vector, and by equal values.
 
 Delete files are read when the first data file needs them. Equality deletes of one scope are read
-once, for all data files of a scan.
+once, for all data files of a scan, if the data files of a scope follow each other.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from threading import RLock
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -37,7 +39,12 @@ _REMEDY = "restore the file from a backup or roll the table back to an earlier s
 _KEPT_FILES = 16
 """The most files of position deletes whose content is kept for the next data file."""
 
-_ScopeKey = tuple[str, tuple[int, ...]]
+_KEPT_SCOPES = 8
+"""The most scopes of equality deletes whose keys are kept: those everywhere, and of a partition."""
+_K = TypeVar("_K")
+_V = TypeVar("_V")
+
+_ScopeKey: TypeAlias = tuple[str, tuple[int, ...]]
 """A scope of equality deletes, and the ids of their columns."""
 
 
@@ -58,20 +65,22 @@ class DeletedRows:
     key_fields: dict[int, Field]
     """Every column of any schema of the table, in its newest type."""
     _scopes: dict[_ScopeKey, dict[str, DeleteFile]] = field(default_factory=dict)
-    _equality: dict[_ScopeKey, EqualityDeletes] = field(default_factory=dict)
+    _equality: OrderedDict[_ScopeKey, EqualityDeletes] = field(default_factory=OrderedDict)
     _positions: OrderedDict[str, dict[str, npt.NDArray[np.int64]]] = field(
         default_factory=OrderedDict
     )
+    _lock: RLock = field(default_factory=RLock, repr=False)
+    """Held while a file is looked up or read: several threads may read splits."""
 
     def expect(self, splits: Iterable[FileSplit]) -> None:
         """Note the equality deletes of these splits, so that each of them is read once."""
-        for split in splits:
-            for each in split.deletes:
-                if each.equality_ids:
-                    known = self._scopes.setdefault((each.scope, each.equality_ids), {})
-                    if each.path not in known:
-                        known[each.path] = each
-                        self._equality.pop((each.scope, each.equality_ids), None)
+        listed = (each for split in splits for each in split.deletes if each.equality_ids)
+        with self._lock:
+            for each in listed:
+                known = self._scopes.setdefault((each.scope, each.equality_ids), {})
+                if each.path not in known:
+                    known[each.path] = each
+                    self._equality.pop((each.scope, each.equality_ids), None)
 
     def equality(self, split: FileSplit) -> list[EqualityDeletes]:
         """Return the equality deletes that apply to the data file of a split."""
@@ -79,7 +88,8 @@ class DeletedRows:
         needed = dict.fromkeys(
             (each.scope, each.equality_ids) for each in split.deletes if each.equality_ids
         )
-        return [self._keys(scope) for scope in needed]
+        with self._lock:
+            return [_kept(self._equality, scope, self._keys, _KEPT_SCOPES) for scope in needed]
 
     def keep(self, split: FileSplit) -> KeepRows | None:
         """Return the mask of rows without a delete by position; None if none is deleted so."""
@@ -94,8 +104,7 @@ class DeletedRows:
             if each.is_vector:
                 vectors.append(self._vector(each))
             else:
-                positions = self._positions_of(each, is_shared=each.data_file is None)
-                if (found := positions.get(path)) is not None:
+                if (found := self._positions_of(each).get(path)) is not None:
                     vectors.append(DeletionVector.of(found))
         if not vectors:
             return None
@@ -121,32 +130,26 @@ class DeletedRows:
             record, found, file.path, remedy=_REMEDY, named_by="its manifest"
         )
 
-    def _positions_of(
-        self, file: DeleteFile, *, is_shared: bool
-    ) -> dict[str, npt.NDArray[np.int64]]:
-        if file.path in self._positions:
-            self._positions.move_to_end(file.path)
-            return self._positions[file.path]
-        found = _by_path(self._read(file, (_FILE_PATH, _POSITION), _POSITION_NAMES))
-        if is_shared:
-            self._positions[file.path] = found
-            while len(self._positions) > _KEPT_FILES:
-                self._positions.popitem(last=False)
-        return found
+    def _positions_of(self, file: DeleteFile) -> dict[str, npt.NDArray[np.int64]]:
+        def read(_: str) -> dict[str, npt.NDArray[np.int64]]:
+            return _by_path(self._read(file, (_FILE_PATH, _POSITION), _POSITION_NAMES))
+
+        if file.data_file is not None:  # no other data file needs it
+            return read(file.path)
+        with self._lock:
+            return _kept(self._positions, file.path, read, _KEPT_FILES)
 
     def _keys(self, scope: _ScopeKey) -> EqualityDeletes:
-        if scope not in self._equality:
-            fields = tuple(self._key_field(each) for each in scope[1])
-            files = list(self._scopes[scope].values())
-            tables = [self._read(each, fields) for each in files]
-            numbers = np.repeat(
-                np.array([each.sequence_number for each in files], np.int64),
-                [table.num_rows for table in tables],
-            )
-            keys = pa.concat_tables(tables)
-            columns = [column.combine_chunks() for column in keys.columns]
-            self._equality[scope] = EqualityDeletes(fields, EqualityKeys(columns, numbers))
-        return self._equality[scope]
+        fields = tuple(self._key_field(each) for each in scope[1])
+        files = list(self._scopes[scope].values())
+        tables = [self._read(each, fields) for each in files]
+        numbers = np.repeat(
+            np.array([each.sequence_number for each in files], np.int64),
+            [table.num_rows for table in tables],
+        )
+        keys = pa.concat_tables(tables)
+        columns = [column.combine_chunks() for column in keys.columns]
+        return EqualityDeletes(fields, EqualityKeys(columns, numbers))
 
     def _key_field(self, field_id: int) -> Field:
         if field_id not in self.key_fields:
@@ -164,6 +167,16 @@ class DeletedRows:
         batches = files.read(file.path, file.format, fields, row_count=file.record_count)
         schema = pa.schema([to_arrow_field(each) for each in fields])
         return pa.Table.from_batches(batches, schema)
+
+
+def _kept(known: OrderedDict[_K, _V], key: _K, read: Callable[[_K], _V], most: int) -> _V:
+    """Return the value of a key, read if it is not among the ``most`` last ones."""
+    if key not in known:
+        known[key] = read(key)
+    known.move_to_end(key)
+    while len(known) > most:
+        known.popitem(last=False)
+    return known[key]
 
 
 def _by_path(deletes: pa.Table) -> dict[str, npt.NDArray[np.int64]]:

@@ -222,6 +222,8 @@ def plan_splits(state: TableState, plan: FilePlan) -> list[FileSplit]:
 def _splits(state: TableState, entries: pa.Table, index: DeleteIndex) -> Iterator[FileSplit]:
     assert state.snapshot is not None
     fields = [index.fields[each] for each in index.key_ids if each in index.fields]
+    if fields:
+        entries = _by_scope(entries)
     per_file = zip(
         entries.select(_FILE_COLUMNS).to_pylist(),
         _constants(_spec_of(state, entries), entries),
@@ -241,6 +243,13 @@ def _splits(state: TableState, entries: pa.Table, index: DeleteIndex) -> Iterato
         )
         deletes = index.find(file, scope, keys) if index.files else ()
         yield FileSplit(state.snapshot.snapshot_id, file, deletes)
+
+
+def _by_scope(entries: pa.Table) -> pa.Table:
+    """Return the entries of each partition after each other, so that its keys are read once."""
+    places: dict[str, int] = {}
+    order = [places.setdefault(scope, len(places)) for scope in scopes(entries)]
+    return entries.take(array_of(np.argsort(np.array(order, np.int64), kind="stable")))
 
 
 def _constants(

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lakeformat.errors import CorruptTableError, UnsupportedError
 from lakeformat.files.file_format import FileFormat
 from lakeformat.iceberg.metadata.manifest import (
     DATA,
@@ -157,3 +158,22 @@ def ranged(least: int, most: int, nulls: int) -> dict[str, Any]:
 def test_keys_outside_the_bounds_of_a_file_delete_nothing_in_it(rows, keys, expected):
     delete = entry("e", EQUALITY_DELETES, 2, None, equality_ids=[1], **keys)
     assert found(entry("a", DATA, 1, 1, **rows), [delete]) == ({"e"} if expected else set())
+
+
+@pytest.mark.parametrize(
+    ("delete", "error"),
+    [
+        (entry("e", EQUALITY_DELETES, 2, 1), r"content 2 and the equality ids \[\]"),
+        (entry("p", POSITION_DELETES, 2, 1, equality_ids=[1]), r"content 1 and .* \[1\]"),
+        (entry("v", POSITION_DELETES, 2, 1, file_format="PUFFIN"), "without its data file"),
+    ],
+)
+def test_a_delete_that_its_manifest_does_not_describe_is_damage(delete, error):
+    with pytest.raises(CorruptTableError, match=error):
+        found(entry("a", DATA, 1, 1), [delete])
+
+
+def test_a_delete_file_of_an_unknown_format_is_refused():
+    delete = entry("e.x", EQUALITY_DELETES, 2, 1, equality_ids=[1], file_format="LANCE")
+    with pytest.raises(UnsupportedError, match=r"e\.x has the format 'LANCE'"):
+        found(entry("a", DATA, 1, 1), [delete])
