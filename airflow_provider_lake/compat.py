@@ -7,8 +7,9 @@ Only public modules of Airflow are used, also where an internal one would be sho
 from __future__ import annotations
 
 import inspect
+from collections.abc import Mapping
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 try:
     from airflow.sdk.configuration import conf
@@ -21,6 +22,8 @@ try:
         AirflowTimetableInvalid,
         XComNotFound,
     )
+
+    _IS_3_1 = False
 except ImportError:  # Airflow 3.1
     from airflow.configuration import conf
     from airflow.exceptions import (  # type: ignore[attr-defined, no-redef]
@@ -32,6 +35,8 @@ except ImportError:  # Airflow 3.1
         AirflowTimetableInvalid,
         XComNotFound,
     )
+
+    _IS_3_1 = True
 
 if TYPE_CHECKING:
     from airflow.sdk import CronDataIntervalTimetable
@@ -54,10 +59,13 @@ __all__ = [
     "has_teams",
     "is_resolved_later",
     "metrics_sender",
+    "readable_connections",
     "state_store_of",
     "team_column",
+    "with_form",
 ]
 
+_Hook = TypeVar("_Hook")
 
 # Names that only some users need, each with its module now and in Airflow 3.1.
 _MOVED = {
@@ -75,6 +83,29 @@ def __getattr__(name: str) -> Any:
         return getattr(import_module(now), name)
     except (ImportError, AttributeError):
         return getattr(import_module(before), name)
+
+
+def with_form(hook: type[_Hook]) -> type[_Hook]:
+    """Give a hook the method that Airflow 3.1 asks for the connection form.
+
+    Newer versions read the form from the metadata of the provider, and warn of the method.
+    """
+    if _IS_3_1:
+        hook.get_ui_field_behaviour = staticmethod(_form)  # type: ignore[attr-defined]
+    return hook
+
+
+def _form() -> dict[str, Any]:
+    """Return the form for Airflow 3.1: without fields for options, which belong into its extra."""
+    from airflow_provider_lake.provider_info import get_provider_info
+
+    form = get_provider_info()["connection-types"][0]["ui-field-behaviour"]
+    hidden = [name for name in form["hidden-fields"] if name != "extra"]
+    return {
+        "hidden_fields": hidden,
+        "relabeling": form["relabeling"],
+        "placeholders": form["placeholders"],
+    }
 
 
 def is_resolved_later(value: object) -> bool:
@@ -99,6 +130,27 @@ def team_column(connections: Any) -> Any:
     from sqlalchemy import null
 
     return getattr(connections, "team_name", null())
+
+
+def readable_connections(manager: Any, user: Any, team_of: Mapping[str, str | None]) -> set[str]:
+    """Return the connections that a user may read; ``team_of`` has the team of each.
+
+    Since Airflow 3.2 an auth manager filters all connections of a team at once. Airflow 3.1 asks it
+    about each one.
+    """
+    if not hasattr(manager, "filter_authorized_connections"):
+        from airflow.api_fastapi.auth.managers.models.resource_details import ConnectionDetails
+
+        asked = {conn_id: ConnectionDetails(conn_id=conn_id) for conn_id in team_of}
+        may_read = manager.is_authorized_connection
+        return {each for each in asked if may_read(method="GET", user=user, details=asked[each])}
+    readable: set[str] = set()
+    for team in {*team_of.values()}:
+        of_team = {conn_id for conn_id, owner in team_of.items() if owner == team}
+        readable |= manager.filter_authorized_connections(
+            conn_ids=of_team, user=user, team_name=team
+        )
+    return readable
 
 
 def find_in_backend(backend: Any, conn_id: str, team: str | None) -> Any:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import BaseHook
 
-from airflow_provider_lake.compat import AirflowNotFoundException
+from airflow_provider_lake.compat import AirflowNotFoundException, with_form
 from airflow_provider_lake.connection import CONNECTION_TYPE, LakeConnection, read_connection
 from airflow_provider_lake.identity import ONLY_COMMIT, commit_user, find_first_try
 
@@ -24,6 +24,7 @@ __all__ = ["LakeHook"]
 _LOCAL_WAREHOUSE = "./warehouse"
 
 
+@with_form
 class LakeHook(BaseHook):
     """Opens a lake by its connection. If the default connection is missing, it opens
     ``./warehouse``.

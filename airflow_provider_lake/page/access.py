@@ -27,8 +27,9 @@ from airflow.api_fastapi.core_api.security import (
 )
 from fastapi import Depends
 
-from airflow_provider_lake.compat import has_teams, team_column
-from airflow_provider_lake.page.airflow_records import OneTask
+from airflow_provider_lake.compat import has_teams, readable_connections
+from airflow_provider_lake.connection import CONNECTION_TYPE
+from airflow_provider_lake.page.airflow_records import OneTask, stored_connections
 
 __all__ = ["User", "lake_connections", "may_read_connection", "may_see_task", "visible_tasks"]
 
@@ -68,22 +69,10 @@ def lake_connections(user: BaseUser) -> dict[str, str | None]:
     """Return the connections of type ``lake`` that a user may read, each with its team.
 
     They are in the metadata database or, without multi-team mode, in this process's environment.
-    A secrets backend cannot list its connections. Without multi-team mode, a connection that still
-    belongs to a team is left out, because no task can use it.
+    A secrets backend cannot list its connections.
     """
-    from airflow.models.connection import Connection
-    from airflow.utils.session import create_session
-    from sqlalchemy import select
-
-    from airflow_provider_lake.connection import CONNECTION_TYPE
-
-    with create_session() as session:
-        team = team_column(Connection)
-        asked = select(Connection.conn_id, team).where(Connection.conn_type == CONNECTION_TYPE)
-        if not has_teams():
-            asked = asked.where(team.is_(None))
-        found = {conn_id: team for conn_id, team in session.execute(asked.order_by("conn_id"))}
-        allowed = get_auth_manager().get_authorized_connections(user=user, session=session)
+    found = stored_connections()
+    allowed = readable_connections(get_auth_manager(), user, found)
     readable = {conn_id: team for conn_id, team in found.items() if conn_id in allowed}
     if has_teams():
         return readable
@@ -92,8 +81,6 @@ def lake_connections(user: BaseUser) -> dict[str, str | None]:
 
 def _in_environment(user: BaseUser) -> Iterator[str]:
     """Yield the connections of type ``lake`` in the environment that a user may read."""
-    from airflow_provider_lake.connection import CONNECTION_TYPE
-
     may_read = get_auth_manager().is_authorized_connection
     for name, text in os.environ.items():
         conn_id = name.removeprefix(_VARIABLE).lower()

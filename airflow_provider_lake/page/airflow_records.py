@@ -1,16 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Airflow's records of tasks, read from its metadata database; each query has a limit."""
+"""Airflow's records of tasks and connections, read from its metadata database.
+
+Only this module reads that database, in the API server, as Airflow's own pages do. Airflow offers
+these records publicly only over HTTP: a page would send requests to its own server.
+"""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from airflow.utils.session import NEW_SESSION, provide_session
 
 from airflow_provider_lake.assets.uri import SCHEME
+from airflow_provider_lake.compat import has_teams, team_column
+from airflow_provider_lake.connection import CONNECTION_TYPE
 from airflow_provider_lake.identity import commit_user, possible_names, without_suffix
 
-__all__ = ["OneTask", "events_of", "tasks_of_users"]
+if TYPE_CHECKING:
+    from sqlalchemy.orm import Session
+
+__all__ = ["OneTask", "events_of", "stored_connections", "tasks_of_users", "xcom_of"]
 
 _MOST_EVENTS = 20
 _MOST_TASKS = 1000
@@ -27,13 +40,54 @@ class OneTask:
     map_index: int
 
 
-def events_of(task: OneTask) -> list[tuple[str, Mapping[str, Any]]]:
+@provide_session
+def stored_connections(*, session: Session = NEW_SESSION) -> dict[str, str | None]:
+    """Return the connections of type ``lake``, each with its team.
+
+    Without multi-team mode, a connection that still belongs to a team is left out, because no task
+    can use it.
+    """
+    from airflow.models.connection import Connection
+    from sqlalchemy import select
+
+    team = team_column(Connection)
+    asked = select(Connection.conn_id, team).where(Connection.conn_type == CONNECTION_TYPE)
+    if not has_teams():
+        asked = asked.where(team.is_(None))
+    return {conn_id: team for conn_id, team in session.execute(asked.order_by("conn_id"))}
+
+
+@provide_session
+def xcom_of(task: OneTask, key: str, *, session: Session = NEW_SESSION) -> Mapping[str, Any]:
+    """Return an XCom of the task; empty if there is none."""
+    from airflow.models.xcom import XComModel
+
+    asked = XComModel.get_many(
+        key=key,
+        dag_ids=task.dag_id,
+        run_id=task.run_id,
+        task_ids=task.task_id,
+        map_indexes=task.map_index,
+        limit=1,
+    )
+    row: Any = session.scalars(asked).first()
+    value = None if row is None else row.value
+    # As on Airflow's own pages, values that a custom backend stores elsewhere are not fetched.
+    if isinstance(value, str):
+        with suppress(ValueError):
+            value = json.loads(value)
+    return value if isinstance(value, Mapping) else {}
+
+
+@provide_session
+def events_of(
+    task: OneTask, *, session: Session = NEW_SESSION
+) -> list[tuple[str, Mapping[str, Any]]]:
     """Return the asset events that a task has sent for tables: the URI and the payload of each.
 
     Only the task itself can send them in its name, unlike its XComs, which people can change.
     """
     from airflow.models.asset import AssetEvent, AssetModel
-    from airflow.utils.session import create_session
     from sqlalchemy import select
 
     asked = (
@@ -49,15 +103,16 @@ def events_of(task: OneTask) -> list[tuple[str, Mapping[str, Any]]]:
         .order_by(AssetEvent.id.desc())
         .limit(_MOST_EVENTS)
     )
-    with create_session() as session:
-        found = session.execute(asked).all()
+    found = session.execute(asked).all()
     return [(uri, extra) for uri, extra in found if isinstance(extra, Mapping)]
 
 
-def tasks_of_users(users: Collection[str], table: str) -> dict[str, OneTask]:
+@provide_session
+def tasks_of_users(
+    users: Collection[str], table: str, *, session: Session = NEW_SESSION
+) -> dict[str, OneTask]:
     """Return the task instance of each commit user of a table, as far as Airflow still has it."""
     from airflow.models.taskinstance import TaskInstance as Row
-    from airflow.utils.session import create_session
     from sqlalchemy import and_, or_, select
 
     names = {each for user in users for each in possible_names(user)}
@@ -70,8 +125,7 @@ def tasks_of_users(users: Collection[str], table: str) -> dict[str, OneTask]:
         .order_by(Row.start_date.desc())
         .limit(_MOST_TASKS)
     )
-    with create_session() as session:
-        rows = session.execute(asked).all()
+    rows = session.execute(asked).all()
     subjects = (table, table.partition(".")[0])  # a task on a database has it in its name
     tasks = [OneTask(*row) for row in rows]
     by_user = {commit_user(task, subject): task for task in tasks for subject in subjects}

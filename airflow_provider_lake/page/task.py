@@ -8,7 +8,6 @@ only the task sends them in its own name, so their snapshots are shown as they a
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -18,7 +17,7 @@ from airflow_provider_lake.assets.uri import address_of
 from airflow_provider_lake.hooks.lake import LakeHook
 from airflow_provider_lake.identity import commit_user, without_suffix
 from airflow_provider_lake.links import TABLE_KEY
-from airflow_provider_lake.page.airflow_records import OneTask, events_of
+from airflow_provider_lake.page.airflow_records import OneTask, events_of, xcom_of
 from airflow_provider_lake.page.table_facts import counts_rows
 from airflow_provider_lake.page.team_lake import lake_of_dag
 
@@ -69,8 +68,8 @@ def changes_of_task(task: OneTask) -> TaskChanges:
     """Read the task's XComs and asset events from the metadata database, and its snapshots from
     the tables.
     """
-    subject = _xcom_of(task, TABLE_KEY)
-    result = _xcom_of(task, _RESULT_KEY)
+    subject = xcom_of(task, TABLE_KEY)
+    result = xcom_of(task, _RESULT_KEY)
     connection_id = str(subject.get("lake_conn_id") or LakeHook.default_conn_name)
     events = _events_by_table(task)
     if "table" in subject:
@@ -161,26 +160,3 @@ def _positions(table: Table, named: Mapping[str, Any]) -> list[Position]:
         return table.positions(limit=_LOOKED_BACK)
     after = before if type(before) is int else None
     return table.positions(after=after, upto=last, limit=_LOOKED_BACK)
-
-
-def _xcom_of(task: OneTask, key: str) -> Mapping[str, Any]:
-    """Return an XCom of the task; empty if there is none."""
-    from airflow.models.xcom import XComModel
-    from airflow.utils.session import create_session
-
-    with create_session() as session:
-        asked = XComModel.get_many(
-            key=key,
-            dag_ids=task.dag_id,
-            run_id=task.run_id,
-            task_ids=task.task_id,
-            map_indexes=task.map_index,
-            limit=1,
-        )
-        row: Any = session.scalars(asked).first()
-        value = None if row is None else row.value
-    # As on Airflow's own pages, values that a custom backend stores elsewhere are not fetched.
-    if isinstance(value, str):
-        with suppress(ValueError):
-            value = json.loads(value)
-    return value if isinstance(value, Mapping) else {}

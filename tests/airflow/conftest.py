@@ -104,15 +104,15 @@ def ask(server):
 
     from tests.airflow.versions import AIRFLOW
 
-    def get(address, role="op", teams=()):
+    def send(address, role="op", teams=(), method="GET", **more):
         headers = {}
         if role is not None:
             of_teams = {"teams": [*teams]} if AIRFLOW.release >= (3, 2) else {}
             someone = SimpleAuthManagerUser(username="someone", role=role or None, **of_teams)
             headers["Authorization"] = f"Bearer {get_auth_manager().generate_jwt(someone)}"
-        return server.get(address, headers=headers)
+        return server.request(method, address, headers=headers, **more)
 
-    return get
+    return send
 
 
 @pytest.fixture
@@ -120,7 +120,7 @@ def said(monkeypatch):
     """Return the XComs of a task, pushed without running it."""
     pushed = {}
     monkeypatch.setattr(
-        "airflow_provider_lake.page.task._xcom_of", lambda _, key: pushed.get(key, {})
+        "airflow_provider_lake.page.task.xcom_of", lambda _, key: pushed.get(key, {})
     )
     return pushed
 

@@ -13,8 +13,10 @@ FILES = [
 ]
 # Airflow's documentation offers none of these to providers.
 INTERNAL = re.compile(r"^airflow\.(.*\.)?_|^airflow\.models\.xcom\b|\.create_session$")
-# The pages read the metadata database in the API server; a public way exists only over HTTP.
-OF_PAGES = {"airflow.utils.session.create_session", "airflow.models.xcom.XComModel"}
+# The pages read XComs in the API server; a public way exists only over HTTP.
+OF_RECORDS = {"airflow.models.xcom.XComModel"}
+# Only the module of Airflow's records reads the metadata database.
+DATABASE = re.compile(r"^airflow\.(utils\.session|settings)\b")
 # Airflow 3.1 has these under other names.
 MOVED = re.compile(
     r"^airflow\.sdk\.(exceptions\.Airflow(?!Runtime)|configuration\.|observability\."
@@ -38,7 +40,14 @@ def imported(path):
 def test_a_module_imports_nothing_internal(path):
     found = {name for name in imported(path) if INTERNAL.search(name)}
 
-    assert found <= (OF_PAGES if path.parent.name == "page" else set())
+    assert found <= (OF_RECORDS if path.name == "airflow_records.py" else set())
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_only_one_module_reads_the_metadata_database(path):
+    found = [name for name in imported(path) if DATABASE.search(name)]
+
+    assert found == [] or path.name == "airflow_records.py"
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
