@@ -1,6 +1,7 @@
 """The context of a running task, without an Airflow around it."""
 
 import json
+from collections.abc import MutableMapping
 from datetime import UTC, datetime
 from types import SimpleNamespace
 
@@ -20,12 +21,44 @@ class TaskInstance(SimpleNamespace):
         self.xcoms[key] = value
 
 
-class OutletEvents(dict):
+class ByAsset(MutableMapping):
+    """A value for each asset or alias, as in Airflow's contexts; Airflow 3.1 can hash neither."""
+
+    def __init__(self, pairs=()):
+        self._pairs = {}
+        for asset, value in pairs:
+            self[asset] = value
+
+    @staticmethod
+    def _key(asset):
+        return type(asset), asset.name, getattr(asset, "uri", None)
+
+    def __getitem__(self, asset):
+        return self._pairs[self._key(asset)][1]
+
+    def __setitem__(self, asset, value):
+        self._pairs[self._key(asset)] = asset, value
+
+    def __delitem__(self, asset):
+        del self._pairs[self._key(asset)]
+
+    def __iter__(self):
+        return (asset for asset, _ in self._pairs.values())
+
+    def __len__(self):
+        return len(self._pairs)
+
+
+class OutletEvents(ByAsset):
     """An event for each outlet that is asked for."""
 
-    def __missing__(self, outlet):
-        self[outlet] = SimpleNamespace(extra={})
-        return self[outlet]
+    def __getitem__(self, outlet):
+        if outlet not in self:
+            self[outlet] = SimpleNamespace(extra={})
+        return super().__getitem__(outlet)
+
+    def __contains__(self, outlet):
+        return self._key(outlet) in self._pairs
 
 
 class StateStore(dict):

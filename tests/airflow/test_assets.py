@@ -18,7 +18,7 @@ from airflow_provider_lake.operators.compact import LakeCompactOperator
 from airflow_provider_lake.outlet_events import announce, partition_keys
 from airflow_provider_lake.sensors.snapshot import LakeSnapshotSensor
 from airflow_provider_lake.triggers.snapshot_event import LakeSnapshotEventTrigger
-from tests.airflow.versions import since
+from tests.airflow.versions import providers_of_tasks, since
 
 
 @pytest.mark.parametrize(
@@ -197,11 +197,9 @@ def test_the_factory_and_the_address_are_each_other_s_way_back():
     )
 
 
-@since("3.2", "its providers manager for tasks")
 def test_airflow_finds_handler_factory_and_converter():
-    from airflow.sdk.providers_manager_runtime import ProvidersManagerTaskRuntime
+    found = providers_of_tasks()
 
-    found = ProvidersManagerTaskRuntime()
     assert found.asset_factories["lake"] is create_asset
     assert "lake" in found.asset_to_openlineage_converters
 

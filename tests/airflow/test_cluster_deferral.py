@@ -15,7 +15,7 @@ from airflow_provider_lake.triggers import driver as driver_trigger
 from tests.airflow.clusters import APPLICATION, NO_POD, KubernetesClient, kubernetes, pod, yarn
 from tests.airflow.contexts import StateStore, task_context
 from tests.airflow.deferred import WITHOUT_TASKS, defer, event_of
-from tests.airflow.versions import AirflowException, AirflowTaskTimeout
+from tests.airflow.versions import AirflowException, AirflowTaskTimeout, since
 
 ACCEPTED, RUNNING = ("ACCEPTED", "UNDEFINED", ""), ("RUNNING", "UNDEFINED", "")
 SUCCEEDED = ("FINISHED", "SUCCEEDED", "")
@@ -195,6 +195,7 @@ def test_execution_timeout_ends_the_driver(on_yarn, orders, context):
         work.execute_complete(context, event)
 
 
+@since("3.3", "the state that a task keeps, such as the id of its driver")
 def test_a_retry_rejoins_the_application_and_a_clear_submits_another(on_yarn, orders, tmp_path):
     first = tried()
     with yarn(RUNNING) as cluster:

@@ -434,7 +434,7 @@ def test_what_cannot_be_right_is_refused_by_the_call(arguments, call, said):
 @pytest.mark.parametrize("name", ["lake_job", "lake_commit"])
 def test_whoever_ends_the_task_interrupts_the_function(orders, name):
     @getattr(task, name)(table="shop.orders")
-    def work(ti, table):
+    def work(table, ti=None):
         ti.asked.on_kill()
         return ROWS
 

@@ -1,5 +1,6 @@
 """Metrics of tasks: numbers of their work, sent once, and never an error."""
 
+import inspect
 import re
 import socket
 from pathlib import Path
@@ -20,7 +21,7 @@ from airflow_provider_lake.operators.remove_orphans import LakeRemoveOrphansOper
 from airflow_provider_lake.operators.rescale import LakeRescaleOperator
 from tests.airflow.contexts import task_context
 from tests.airflow.kept_metrics import backend
-from tests.airflow.versions import AirflowFailException, since
+from tests.airflow.versions import AirflowFailException
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "metrics.md"
 SUBJECT = {"job": "compact", "table": "shop.orders"}
@@ -263,15 +264,16 @@ class UdpClient:
 
 
 @pytest.mark.parametrize("tags", [False, True], ids=["statsd", "with tags of influxdb"])
-@since("3.2", "the module of its metrics")
 def test_statsd_gets_it_as_text(told, orders, tags):
-    from airflow.sdk._shared.observability.metrics.statsd_logger import SafeStatsdLogger
+    from tests.airflow.versions import SafeStatsdLogger
 
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as listener:
         listener.bind(("127.0.0.1", 0))
         listener.settimeout(5)
         client = UdpClient(listener.getsockname()[1])
-        backend(SafeStatsdLogger(client, influxdb_tags_enabled=tags, statsd_influxdb_enabled=tags))
+        names = ("influxdb_tags_enabled", "statsd_influxdb_enabled")
+        known = inspect.signature(SafeStatsdLogger).parameters
+        backend(SafeStatsdLogger(client, **{name: tags for name in names if name in known}))
 
         do(LakeCompactOperator, table="shop.orders")
 
@@ -283,11 +285,11 @@ def test_statsd_gets_it_as_text(told, orders, tags):
     assert any(re.fullmatch(rf"lake\.duration{tagged}:\d+\.\d+\|ms", line) for line in lines)
 
 
-@since("3.2", "the module of its metrics")
 def test_opentelemetry_gets_it_with_attributes(told, orders):
-    from airflow.sdk._shared.observability.metrics.otel_logger import SafeOtelLogger
     from opentelemetry.sdk.metrics import MeterProvider
     from opentelemetry.sdk.metrics.export import InMemoryMetricReader
+
+    from tests.airflow.versions import SafeOtelLogger
 
     reader = InMemoryMetricReader()
     provider = MeterProvider(metric_readers=[reader])

@@ -20,7 +20,6 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from airflow.sdk import DAG, Asset, task
-from airflow.sdk.exceptions import TaskDeferred
 
 import lakeformat as lake
 from airflow_provider_lake.assets.uri import lake_asset
@@ -32,6 +31,7 @@ from airflow_provider_lake.maintenance.task_group import LakeMaintenanceTaskGrou
 from airflow_provider_lake.provider_info import get_provider_info
 from tests.airflow.contexts import task_context
 from tests.airflow.mistakes import MISTAKES
+from tests.airflow.versions import TaskDeferred
 
 DAY = datetime(2024, 1, 1, tzinfo=UTC)
 

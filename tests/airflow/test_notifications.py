@@ -9,13 +9,13 @@ from types import SimpleNamespace
 
 import pyarrow as pa
 import pytest
-from airflow.sdk import AsyncCallback, DeadlineAlert, DeadlineReference
 
 from airflow_provider_lake.arguments import LakeArgumentError
 from airflow_provider_lake.notifications.health import LakeHealthNotifier
 from tests.airflow.chat import SENT, AsyncChat, Chat
 from tests.airflow.conftest import TEST_DAGS
 from tests.airflow.test_dags import MIDNIGHT
+from tests.airflow.versions import AsyncCallback, DeadlineAlert, DeadlineReference
 
 
 @pytest.fixture(autouse=True)
@@ -127,7 +127,7 @@ def test_a_missed_deadline_notifies_from_the_triggerer(orders, sent, kind, start
 
 def test_a_failed_task_of_a_real_run_notifies_about_its_table(airflow_db, orders, sent):
     orders.write(pa.table({"id": [1, 1], "item": ["tea", "tea"]}))
-    from airflow.dag_processing.dagbag import DagBag
+    from tests.airflow.versions import DagBag
 
     dag = DagBag(str(TEST_DAGS / "notified.py")).dags["notified"]
 

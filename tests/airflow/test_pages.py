@@ -73,7 +73,7 @@ def test_every_page_is_asked_here_and_only_reads(server):
 
 def test_the_plugin_costs_workers_and_parsers_nothing():
     loaded = modules_loaded_by(
-        "import airflow.sdk.plugins_manager; before = set(sys.modules); "
+        "from airflow_provider_lake.compat import AirflowPlugin; before = set(sys.modules); "
         "import airflow_provider_lake.plugin as plugin; plugin.LakePlugin()"
     )
 

@@ -26,6 +26,8 @@ CODE = f"""
 import json, runpy, sys
 import airflow.sdk, airflow.models
 import airflow.providers.standard.operators.hitl
+from airflow.providers_manager import ProvidersManager
+ProvidersManager().initialize_providers_list()  # as the first asset does in Airflow 3.1
 before = set(sys.modules)
 for path in sys.argv[1:]:
     runpy.run_path(path)

@@ -8,11 +8,12 @@ from importlib.resources import files
 from pathlib import Path
 
 import jsonschema
+import pytest
 import yaml
 
 import airflow_provider_lake
 from airflow_provider_lake.provider_info import get_provider_info
-from tests.airflow.versions import since
+from tests.airflow.versions import macros_of_plugins, providers_of_tasks, since
 
 
 def test_the_provider_info_keeps_airflows_schema():
@@ -22,6 +23,7 @@ def test_the_provider_info_keeps_airflows_schema():
     assert set(get_provider_info()) <= set(schema["properties"])
 
 
+@since("3.2", "two fields of a provider's manifest")
 def test_the_manifest_keeps_airflows_schema():
     schema = json.loads(files("airflow").joinpath("provider.yaml.schema.json").read_text())
     manifest = yaml.safe_load((Path(__file__).parents[2] / "provider.yaml").read_text())
@@ -36,30 +38,32 @@ def test_the_provider_is_discovered():
     assert "airflow-provider-lake" in ProvidersManager().providers
 
 
-@since("3.2", "its providers manager for tasks")
 def test_tasks_find_the_hook_by_its_connection_type():
-    from airflow.sdk.providers_manager_runtime import ProvidersManagerTaskRuntime
-
-    hook = ProvidersManagerTaskRuntime().hooks["lake"]
+    hook = providers_of_tasks().hooks["lake"]
 
     assert hook.hook_class_name == "airflow_provider_lake.hooks.lake.LakeHook"
     assert hook.connection_id_attribute_name == "lake_conn_id"
 
 
-def test_people_get_a_form_that_asks_for_the_warehouse():
+@pytest.fixture
+def form():
+    """The form of a connection. Airflow 3.1 has none once its process has loaded the hooks."""
     from airflow.api_fastapi.core_api.services.ui.connections import HookMetaService
+    from airflow.providers_manager import ProvidersManager
 
+    ProvidersManager()._cleanup()
     [form] = [hook for hook in HookMetaService.hook_meta_data() if hook.connection_type == "lake"]
+    return form
 
+
+def test_people_get_a_form_that_asks_for_the_warehouse(form):
     host = form.standard_fields.host
     assert (host.hidden, host.title) == (False, "Warehouse")
     assert "s3://bucket/warehouse" in host.placeholder
 
 
-def test_the_form_has_a_section_for_each_cloud():
-    from airflow.api_fastapi.core_api.services.ui.connections import HookMetaService
-
-    [form] = [hook for hook in HookMetaService.hook_meta_data() if hook.connection_type == "lake"]
+@since("3.2", "fields of a form in the metadata of its provider")
+def test_the_form_has_a_section_for_each_cloud(form):
     sections = {}
     for name, field in form.extra_fields.items():
         sections.setdefault(field["schema"].get("section"), []).append(name.partition("_")[0])
@@ -72,11 +76,9 @@ def test_the_form_has_a_section_for_each_cloud():
     }
 
 
-def test_a_choice_that_nobody_has_made_is_shown_as_what_it_means():
+@since("3.2", "fields of a form in the metadata of its provider")
+def test_a_choice_that_nobody_has_made_is_shown_as_what_it_means(form):
     """Without these words the form shows "null"."""
-    from airflow.api_fastapi.core_api.services.ui.connections import HookMetaService
-
-    [form] = [hook for hook in HookMetaService.hook_meta_data() if hook.connection_type == "lake"]
     choices = {
         name: field["schema"]
         for name, field in form.extra_fields.items()
@@ -89,16 +91,10 @@ def test_a_choice_that_nobody_has_made_is_shown_as_what_it_means():
         assert schema["values_display"]["null"].startswith("Default: ")
 
 
-@since("3.2", "its plugins manager for tasks")
 def test_the_plugin_is_registered():
-    from airflow.sdk import plugins_manager
-
-    plugins_manager.integrate_macros_plugins()
-    from airflow.sdk.execution_time import macros
-
     from airflow_provider_lake.identity import commit_user
 
-    assert macros.lake.commit_user is commit_user
+    assert macros_of_plugins().lake.commit_user is commit_user
 
 
 def test_every_operator_and_link_is_listed():
@@ -123,6 +119,9 @@ def test_every_decorator_is_listed():
 
 def test_the_settings_are_known_to_airflow():
     from airflow.configuration import conf
+    from airflow.providers_manager import ProvidersManager
+
+    ProvidersManager().initialize_providers_configuration()  # as Airflow's programs do
 
     assert conf.get("lake", "snapshot_url") == ""
 

@@ -10,9 +10,8 @@ import pytest
 from airflow_provider_lake.arguments import LakeArgumentError
 from airflow_provider_lake.assets.snapshot_range import SnapshotRange, snapshot_range
 from airflow_provider_lake.assets.uri import lake_asset
-from tests.airflow.versions import AirflowFailException, since
-
-pytestmark = since("3.2", "assets as keys of a dict")
+from tests.airflow.contexts import ByAsset
+from tests.airflow.versions import AirflowFailException
 
 
 @pytest.fixture
@@ -33,7 +32,7 @@ def context(*events, asset=None, store=None):
     asset = asset or lake_asset("shop.orders")
     return {
         "ti": SimpleNamespace(dag_id="totals", run_id="r", task_id="t"),
-        "triggering_asset_events": {asset: [*events]} if events else {},
+        "triggering_asset_events": ByAsset([(asset, [*events])] if events else []),
         "task_state_store": store,
     }
 

@@ -26,7 +26,12 @@ from airflow_provider_lake.operators.tag import LakeTagOperator
 from spark_jobs.runtime.job import PartlyFailedError
 from tests.airflow.contexts import task_context
 from tests.airflow.deferred import AS_SPARK_DOES, WITHOUT_TASKS
-from tests.airflow.versions import AirflowException, AirflowFailException, AirflowSkipException
+from tests.airflow.versions import (
+    AirflowException,
+    AirflowFailException,
+    AirflowSkipException,
+    since,
+)
 
 
 @pytest.fixture
@@ -313,6 +318,7 @@ def test_a_driver_elsewhere_needs_a_place_for_its_result(orders, task):
         tag.execute(task_context())
 
 
+@since("3.3", "the state that a task keeps, such as the id of its driver")
 def test_settings_the_stock_operator_cannot_follow_fail_for_good(orders, task, connect, tmp_path):
     connect("spark_here", conn_type="spark", host="yarn")
     tag = task(

@@ -7,9 +7,9 @@ import pytest
 import lakeformat as lake
 from airflow_provider_lake.identity import commit_user
 from tests.airflow.pages import TASK, TASK_PATH, words, write
-from tests.airflow.versions import since
+from tests.airflow.versions import forget_teams, since
 
-pytestmark = since("3.3", "the pages of teams")
+pytestmark = since("3.2", "the multi-team mode")
 
 OF_TEAM = "/lake/table/{}?name=shop.orders"
 
@@ -18,13 +18,13 @@ OF_TEAM = "/lake/table/{}?name=shop.orders"
 def teams(airflow_db, monkeypatch):
     """Two teams; afterwards no connection, no team and no bundle is left."""
     from airflow.models.connection import Connection
-    from airflow.models.dag import DagModel, _team_name_cache
+    from airflow.models.dag import DagModel
     from airflow.models.dagbundle import DagBundleModel
     from airflow.models.team import Team
     from airflow.utils.session import create_session
 
     monkeypatch.setenv("AIRFLOW__CORE__MULTI_TEAM", "True")
-    _team_name_cache.clear()  # other tests asked for the DAG's team, too
+    forget_teams()  # other tests asked for the DAG's team, too
     with create_session() as session:
         session.add_all([Team(name="red"), Team(name="blue")])
     yield
@@ -34,7 +34,7 @@ def teams(airflow_db, monkeypatch):
         for bundle in session.query(DagBundleModel).filter(DagBundleModel.name == "of-team"):
             session.delete(bundle)
         session.query(Team).delete()
-    _team_name_cache.clear()
+    forget_teams()
 
 
 @pytest.fixture
