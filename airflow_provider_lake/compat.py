@@ -56,6 +56,7 @@ __all__ = [
     "conf",
     "determine_kwargs",
     "find_in_backend",
+    "has_partition_keys",
     "has_teams",
     "is_resolved_later",
     "metrics_sender",
@@ -164,6 +165,11 @@ def find_in_backend(backend: Any, conn_id: str, team: str | None) -> Any:
     )
     more = {"team_name": team} if takes_team else {}
     return backend.get_connection(conn_id=conn_id, **more)
+
+
+def has_partition_keys(event: object) -> bool:
+    """Return True if the event of an outlet can have partition keys, as since Airflow 3.3."""
+    return hasattr(event, "add_partitions")
 
 
 def state_store_of(watcher: Any) -> Any:

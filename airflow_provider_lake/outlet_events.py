@@ -19,6 +19,7 @@ from airflow_provider_lake.assets.uri import (
     is_watched,
     split_table_name,
 )
+from airflow_provider_lake.compat import has_partition_keys
 from airflow_provider_lake.hooks.lake import LakeHook
 
 if TYPE_CHECKING:
@@ -63,8 +64,17 @@ def announce(
     for outlet in targets:
         _send_event(context, outlet, meant, payload)
         if keys and not _is_alias(outlet):
-            context["outlet_events"][outlet].add_partitions(keys)
+            _add_keys(context["outlet_events"][outlet], keys)
     return payload
+
+
+def _add_keys(event: Any, keys: Sequence[str]) -> None:
+    if not has_partition_keys(event):
+        raise LakeArgumentError(
+            "argument 'partition_column' needs Airflow 3.3 or newer, because events of older "
+            "versions have no partition keys: leave it out"
+        )
+    event.add_partitions(keys)
 
 
 def partition_keys(

@@ -18,6 +18,7 @@ from airflow_provider_lake.operators.compact import LakeCompactOperator
 from airflow_provider_lake.outlet_events import announce, partition_keys
 from airflow_provider_lake.sensors.snapshot import LakeSnapshotSensor
 from airflow_provider_lake.triggers.snapshot_event import LakeSnapshotEventTrigger
+from tests.airflow.contexts import task_context
 from tests.airflow.versions import providers_of_tasks, since
 
 
@@ -289,6 +290,14 @@ def test_the_partitions_that_were_touched_can_be_the_event_s_keys(orders):
     event = told([outlet], result_of(2, 1), partition_column="dt")[outlet]
 
     assert event.partition_keys == {"2024-01-02", "2024-01-03"}
+
+
+def test_keys_for_an_event_that_cannot_have_any_are_refused(orders):
+    write(orders, "2024-01-01")
+    outlet = lake_asset("shop.orders")
+
+    with pytest.raises(LakeArgumentError, match=r"'partition_column' needs Airflow 3\.3 or newer"):
+        announce(task_context(), [outlet], result_of(1, None), partition_column="dt")
 
 
 @pytest.mark.parametrize("legacy", ["true", "false"])
