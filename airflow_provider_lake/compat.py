@@ -97,7 +97,7 @@ def with_form(hook: type[_Hook]) -> type[_Hook]:
 
 
 def _form() -> dict[str, Any]:
-    """Return the form for Airflow 3.1: without fields for options, which belong into its extra."""
+    """Return the form for Airflow 3.1: without fields for options, which are in its extra."""
     from airflow_provider_lake.provider_info import get_provider_info
 
     form = get_provider_info()["connection-types"][0]["ui-field-behaviour"]

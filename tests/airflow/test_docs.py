@@ -19,7 +19,7 @@ def blocks(page, kind):
 
 
 def as_in_this_airflow(example):
-    """Import deadlines in Airflow 3.1 as the page says."""
+    """Replace the import of deadlines as the page shows for Airflow 3.1."""
     if AIRFLOW.release >= (3, 2):
         return example
     [instead] = re.findall(r"On Airflow 3\.1 write `(.*?)`", (DOCS / "recipes.md").read_text())
