@@ -3,7 +3,9 @@
 import inspect
 import re
 import socket
+import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pyarrow as pa
 import pytest
@@ -264,7 +266,10 @@ class UdpClient:
 
 
 @pytest.mark.parametrize("tags", [False, True], ids=["statsd", "with tags of influxdb"])
-def test_statsd_gets_it_as_text(told, orders, tags):
+def test_statsd_gets_it_as_text(told, orders, tags, monkeypatch):
+    # Airflow 3.4 imports the client's package for this backend, and the client here replaces it.
+    clients = SimpleNamespace(StatsClient=UdpClient, UnixSocketStatsClient=UdpClient)
+    monkeypatch.setitem(sys.modules, "statsd", clients)
     from tests.airflow.versions import SafeStatsdLogger
 
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as listener:
