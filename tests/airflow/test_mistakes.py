@@ -108,6 +108,7 @@ def run(dag, each):
     """Run a task as the worker does; results of earlier tasks are missing, as if skipped."""
     context = task_context(each.task_id)
     context["ti"].xcom_pull = lambda **asked: asked["default"]
+    context["ti"].task = each
     context["dag_run"].conf = {}
     each.render_template_fields(
         {**context, "dag": dag, "params": {"day": None, "list": "a,b"}, "ds": "2024-02-02"}
