@@ -95,7 +95,10 @@ class ByteCursor:
         value = self.int8()
         if value not in supported:
             known = " or ".join(map(str, supported))
-            raise self.error(f"its format version is {value}, but this library reads {known}")
+            raise self.error(
+                f"its format version is {value}, but this library reads {known}; if a newer "
+                "version wrote it, upgrade this library"
+            )
         return value
 
     def error(self, found: str) -> CorruptTableError:

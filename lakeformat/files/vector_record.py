@@ -87,12 +87,12 @@ def decode_deletion_vector(
     if announced != found.length:
         raise cursor.error(
             f"the deletion vector of {found.data_file_name} has length {announced}, "
-            f"but {named_by} has {found.length}"
+            f"but {named_by} records {found.length}"
         )
     if found.cardinality not in (None, vector.cardinality):
         raise cursor.error(
             f"the deletion vector of {found.data_file_name} has {vector.cardinality} rows, "
-            f"but {named_by} has {found.cardinality}"
+            f"but {named_by} records {found.cardinality}"
         )
     return vector
 

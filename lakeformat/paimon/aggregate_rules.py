@@ -240,8 +240,9 @@ def _check_nested(function: str, field: DataField, options: TableOptions) -> Non
         for option in others:
             if options.of_column(option, field.name):
                 raise UnsupportedError(
-                    f"option {_key(option, field)!r} is for 'nested_update': "
-                    "'nested_partial_update' takes every element in the order of arrival"
+                    f"option {_key(option, field)!r} has no effect with 'nested_partial_update', "
+                    "which takes every element in the order of arrival: leave the option out, or "
+                    "choose 'nested_update'"
                 )
 
 

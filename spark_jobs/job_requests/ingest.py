@@ -269,8 +269,8 @@ class IngestRequest(CommitRequest):
                 )
         if self.columns is not None and self.header is False:
             raise refusal(
-                "keys 'columns' and header=False exclude each other: files without a header have "
-                "the columns of the table, in their order"
+                "key 'columns' cannot be used with header=False: such files must have the table's "
+                "columns in the table's order. Leave out 'columns', or add a header to the files"
             )
 
     def _require_all_rows(self) -> None:

@@ -78,8 +78,8 @@ def claim(storage: Storage, root: str, owner: Owner) -> bool:
     except LakeError as reason:
         if not _is_there(storage, path, content):
             raise UnavailableError(
-                f"{storage.uri(path)} cannot be written: {reason}. It would name the table that "
-                "owns and may delete the files: pass copy=True to copy them instead"
+                f"the mark {storage.uri(path)} cannot be written: {reason}. Without it, another "
+                "table could register and delete the same files: pass copy=True to copy them"
             ) from reason
         made = True
     refuse_owned(storage, root, [], owner)  # another table may have been first

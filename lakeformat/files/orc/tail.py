@@ -236,5 +236,5 @@ def _stripe(message: Message, end: int) -> Stripe:
         for member in (_OFFSET, _INDEX_LENGTH, _DATA_LENGTH, _STRIPE_FOOTER_LENGTH)
     )
     if start + index + data + footer > end:
-        raise ValueError(f"a stripe at offset {start} extends past the end of the file")
+        raise ValueError(f"a stripe at offset {start} reaches into the footer of the file")
     return Stripe(start, start + index + data, footer)

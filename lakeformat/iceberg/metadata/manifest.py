@@ -23,6 +23,7 @@ from lakeformat.iceberg.metadata.physical_values import values_to_arrow
 from lakeformat.iceberg.metadata.record_columns import column_of
 from lakeformat.iceberg.metadata.table_metadata import TableMetadata
 from lakeformat.iceberg.types import StructType
+from lakeformat.tables.json_file import RESTORE
 
 __all__ = [
     "ADDED",
@@ -128,7 +129,7 @@ def _columns(
         tuples = [file["partition"] for file in files]
     except (KeyError, TypeError):
         raise CorruptTableError(
-            f"{uri} is not a manifest: it has an entry without a file or its partition"
+            f"{uri} is not a manifest: it has an entry without a file or its partition; {RESTORE}"
         ) from None
     columns = {field.name: column_of(records, field, uri) for field in _ENTRY}
     columns[_SPEC_ID.name] = pa.nulls(len(records), _SPEC_ID.type)
@@ -147,7 +148,8 @@ def _check(found: pa.Table, manifest: Mapping[str, Any]) -> None:
         unknown = set(found.column(name).unique().to_pylist()).difference(known)
         if unknown:
             raise CorruptTableError(
-                f"{uri} has an entry of the {name} {min(unknown)}, which its list does not allow"
+                f"{uri} has an entry of the {name} {min(unknown)}, which its list does not allow; "
+                f"{RESTORE}"
             )
     if found.column("key_metadata").null_count < found.num_rows:
         raise UnsupportedError(
@@ -168,7 +170,7 @@ def _inherited(entries: pa.Table, manifest: Mapping[str, Any]) -> dict[str, pa.A
         if filled.null_count:
             raise CorruptTableError(
                 f"{manifest['manifest_path']} has an entry without {name} that was not added by "
-                "the manifest"
+                f"the manifest; {RESTORE}"
             )
         found[name] = filled
     found["first_row_id"] = _first_row_ids(columns, manifest)
@@ -198,8 +200,13 @@ def _partition_column(
         try:
             values = [each[partition_key(field.id)] for each in tuples]
             columns.append(values_to_arrow(field.type, values))
-        except (KeyError, TypeError, ValueError, OverflowError, pa.ArrowException) as reason:
+        except KeyError:
             raise CorruptTableError(
-                f"{uri} has no readable value of the partition field {field.name!r}: {reason!r}"
+                f"{uri} has an entry without the partition field {field.name!r}; {RESTORE}"
+            ) from None
+        except (TypeError, ValueError, OverflowError, pa.ArrowException) as reason:
+            raise CorruptTableError(
+                f"{uri} has an unreadable value of the partition field {field.name!r}: {reason}; "
+                f"{RESTORE}"
             ) from None
     return pa.StructArray.from_arrays(columns, fields=list(arrow_type))

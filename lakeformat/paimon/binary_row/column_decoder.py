@@ -49,6 +49,7 @@ Mask = NDArray[np.bool_]
 _LOW_HALF = np.uint64(0xFFFFFFFF)
 _HALF_BITS = np.uint64(32)
 _MAX_BYTES = (1 << 31) - 1
+_RESTORE = "restore the file it comes from, or roll the table back to an earlier snapshot"
 
 
 def decode_columns(rows: pa.Array, types: Sequence[DataType]) -> list[pa.Array]:
@@ -231,7 +232,9 @@ class FramedRows:
         try:
             return values_to_arrow(values, data_type)
         except InvalidRequestError as reason:
-            raise CorruptTableError(f"{self._name(position)} of binary rows: {reason}") from None
+            raise CorruptTableError(
+                f"{self._name(position)} of binary rows is damaged: {reason}; {_RESTORE}"
+            ) from None
 
     def _references(self, position: int) -> tuple[Positions, Positions]:
         """Return upper and lower half of the slots: the offset in the row, and the size."""
@@ -259,7 +262,7 @@ class FramedRows:
         field = "" if position is None else f"{self._name(position)} is "
         raise CorruptTableError(
             f"binary row {int(np.argmax(wrong))} of {len(wrong)} is damaged: {field}{what}; "
-            "restore the file it comes from, or roll the table back to an earlier snapshot"
+            f"{_RESTORE}"
         )
 
     def _name(self, position: int) -> str:

@@ -30,6 +30,12 @@ class Keys(Enum):
     """Files of postponed rows, which are sorted when they get their bucket."""
 
 
+_REMEDIES = {
+    Keys.ONCE: "sort and merge them",
+    Keys.REPEATED: "sort them by key, with the changes of one key in their order,",
+}
+
+
 class KeyOrder:
     """Checks the key order of one writer's rows, also across files: a run has no overlaps."""
 
@@ -51,8 +57,8 @@ class KeyOrder:
             raise InvalidRequestError(
                 f"row {start + position - before} of {uri} has the key "
                 f"{_shown(keys, position)}{_behind(keys, position)}; rows of this file must be "
-                f"in key order, {self._keys.value}: sort and merge them before they "
-                "are written. No written file was kept"
+                f"in key order, {self._keys.value}: {_REMEDIES[self._keys]} before they are "
+                "written. The files written so far were deleted"
             )
         self._last = keys.slice(keys.num_rows - 1)
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache
 
-from lakeformat.errors import CorruptTableError
+from lakeformat.errors import CorruptTableError, UnsupportedError
 from lakeformat.paimon.compact.partition_choice import Chosen, chosen_partitions
 from lakeformat.paimon.datafile.file_index_writer import INDEX_SUFFIX, WantedIndex, wanted_indexes
 from lakeformat.paimon.file_places import beside
@@ -120,7 +120,7 @@ def _same_type(one: DataField, other: DataField) -> bool:
 
 
 def _indexed(handle: TableHandle, entry: ManifestEntry) -> Indexed:
-    """Return the columns and kinds of a file's index; a damaged index counts as none."""
+    """Return the columns and kinds of a file's index; an unreadable index counts as none."""
     found: set[tuple[str, str]] = set()
     try:
         if (embedded := entry.file.embedded_file_index) is not None:
@@ -130,7 +130,7 @@ def _indexed(handle: TableHandle, entry: ManifestEntry) -> Indexed:
             if name.endswith(INDEX_SUFFIX):
                 bodies = read_file_index(*index_place(handle, entry, name))
                 found |= {(column, kind) for column, kinds in bodies.items() for kind in kinds}
-    except CorruptTableError:
+    except (CorruptTableError, UnsupportedError):
         return frozenset()
     return frozenset(found)
 

@@ -33,8 +33,8 @@ class FirstRow:
         if retracts.any() and not self.ignore_delete:
             row = int(groups.order[retracts.argmax()])
             raise InvalidRequestError(
-                f"a delete or update-before of {key_text(rows, self.keys, row)} meets another row, "
-                "which merge engine 'first-row' does not accept; set 'ignore-delete' to 'true', or "
-                "write no such rows"
+                "merge engine 'first-row' cannot apply the delete or update-before of "
+                f"{key_text(rows, self.keys, row)} to its other rows; set 'ignore-delete' to "
+                "'true', or write no such rows"
             )
         return take_rows(rows, without(groups, retracts).oldest)

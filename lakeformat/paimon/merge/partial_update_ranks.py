@@ -135,10 +135,10 @@ class RowByRow:
             self._remove(slots[removes], rows[removes])
         elif len(rows):
             raise InvalidRequestError(
-                f"a delete or update-before of {self._key(int(rows[0]))} meets another row, which "
-                "merge engine 'partial-update' does not accept; set 'ignore-delete' or "
-                "'partial-update.remove-record-on-delete' to 'true', or name with "
-                "'fields.<column>.sequence-group' the columns that a delete sets to null"
+                "merge engine 'partial-update' cannot apply the delete or update-before of "
+                f"{self._key(int(rows[0]))} to its other rows; set 'ignore-delete' or "
+                "'partial-update.remove-record-on-delete' to 'true', or list the columns that a "
+                "delete sets to null in 'fields.<column>.sequence-group'"
             )
 
     def _retract_in_groups(self, slots: Positions, rows: Positions) -> None:

@@ -29,6 +29,8 @@ from lakeformat.storage import Storage
 
 __all__ = ["DeletedRows", "deleted_rows_of", "find_deleted_rows", "find_vectors"]
 
+_RESTORE = RESTORE.replace("the file", "the index manifest")
+
 Place = tuple[bytes, int]
 """Partition and bucket: file names are unique only within one bucket."""
 
@@ -90,7 +92,7 @@ class DeletedRows:
     def _two_vectors(self, data_file_name: str) -> CorruptTableError:
         return CorruptTableError(
             f"{self._source} has two deletion vectors for {data_file_name}; at most one is "
-            f"allowed; {RESTORE}"
+            f"allowed; {_RESTORE}"
         )
 
     def _read(self, entry: IndexManifestEntry) -> dict[str, DeletionVector]:
@@ -101,7 +103,7 @@ class DeletedRows:
         if len(ranges) != entry.row_count:
             raise CorruptTableError(
                 f"{self._source} counts {entry.row_count} deletion vectors in {entry.file_name}, "
-                f"but lists {len(ranges)}; {RESTORE}"
+                f"but lists {len(ranges)}; {_RESTORE}"
             )
         with referred_to_by(self._source):
             storage, path = self.place(entry)

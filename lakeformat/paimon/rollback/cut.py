@@ -59,13 +59,13 @@ def cut_history(
 def _bring_back(handle: TableHandle, target: Origin) -> None:
     """Restore a snapshot that only a tag keeps, before any other is deleted."""
     if target.tag is None:
-        target.require_kept(handle, "a rollback to it")
+        target.require_kept(handle, "the rollback to it")
         return
     storage, path = handle.storage, handle.layout.snapshot(target.snapshot.id)
     try:
         content = snapshot_content(storage, handle.layout, target.tag)
     except NotFoundError:
-        target.require_kept(handle, "a rollback to it")
+        target.require_kept(handle, "the rollback to it")
         raise
     try:
         storage.create(path, content)
@@ -73,7 +73,7 @@ def _bring_back(handle: TableHandle, target: Origin) -> None:
         if not storage.exists(path):
             raise
     try:
-        target.require_kept(handle, "a rollback to it")
+        target.require_kept(handle, "the rollback to it")
     except LakeError:
         storage.delete(path)
         raise
@@ -100,7 +100,7 @@ def _fence(
     else:
         unique = cut.fence_off(target.snapshot.id, strays)
     try:
-        Origin(target.snapshot).require_kept(handle, "a rollback to it")
+        Origin(target.snapshot).require_kept(handle, "the rollback to it")
         yield
     except LakeError:
         with suppress(LakeError):

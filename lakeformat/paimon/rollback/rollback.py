@@ -114,7 +114,7 @@ def _as_latest(
         plan = plan_return(handle, head, target)
     except CorruptTableError as damage:
         require_newest(handle, head, target)
-        target.require_kept(handle, "a rollback to it")  # then its files may be missing
+        target.require_kept(handle, "the rollback to it")  # then its files may be missing
         found = str(damage).removesuffix(".")
         raise CorruptTableError(
             f"{found}. The rollback compares snapshot {target.snapshot.id} with the newest, "

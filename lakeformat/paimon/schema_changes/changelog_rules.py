@@ -24,7 +24,7 @@ def check_changelog(schema: TableSchema) -> None:
     if options.streaming_read_overwrite and producer in ("lookup", "full-compaction"):
         raise InvalidRequestError(
             f"option 'streaming-read-overwrite' is 'true', but 'changelog-producer' is "
-            f"{producer!r}, whose compactions would deliver the rows of an overwrite again; leave "
+            f"{producer!r}, whose compactions may deliver the rows of an overwrite again; leave "
             "the option out, or set the producer to 'input' or 'none'"
         )
     if producer == "full-compaction" and options.deletion_vectors_enabled:

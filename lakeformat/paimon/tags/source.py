@@ -37,9 +37,9 @@ class Origin:
     def require_kept(self, handle: TableHandle, what: str) -> None:
         """Raise ``CommitConflictError`` if the snapshot is no longer protected.
 
-        Call it after writing ``what``, the new tag or branch. An expiry announces its snapshots,
-        and a tag deletion removes the tag file, before either looks for new tags and branches. So
-        one of both sides sees the other.
+        Call it after writing ``what``, such as a new tag or branch. An expiry announces its
+        snapshots, and a tag deletion removes the tag file, before either looks for new tags and
+        branches. So one of both sides sees the other.
         """
         storage, layout, number = handle.storage, handle.layout, self.snapshot.id
         if self.tag is None:
@@ -53,8 +53,7 @@ class Origin:
                 return
             gone = f"tag {self.tag!r} of {handle.uri} was deleted or replaced"
         raise CommitConflictError(
-            f"{gone} while {what} was created from it, so nothing was created; choose another "
-            "snapshot"
+            f"{gone} meanwhile, so {what} was given up: choose another snapshot"
         )
 
 

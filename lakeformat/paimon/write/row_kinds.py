@@ -80,10 +80,12 @@ class RowKinds:
     def _split_column(
         self, batch: pa.RecordBatch, name: str
     ) -> tuple[pa.RecordBatch, pa.Array | None]:
-        if batch.schema.names.count(name) != 1:
+        count = batch.schema.names.count(name)
+        if count != 1:
             raise InvalidRequestError(
-                f"kinds is {name!r}, which is not one column of the rows; they have "
-                f"{', '.join(batch.schema.names)}. Name a column, or pass one kind per row"
+                f"kinds is {name!r}, but the rows have {count or 'no'} columns of that name; their "
+                f"columns are {', '.join(batch.schema.names)}. Name a column, or pass one kind per "
+                "row"
             )
         given = batch.column(name)
         return (batch if name in self._columns else batch.drop_columns([name])), given

@@ -209,10 +209,9 @@ class LeasedRow:
         """Raise if the write may take longer than half of the lease."""
         if seconds > self._settings.lease_seconds / 2:
             raise InvalidRequestError(
-                f"{self!r} is certainly held for {self._settings.lease_seconds / 2:g} s, and a"
-                f" write to the store may take {seconds:g} s, with retries: nothing was written."
-                f" Set lock-acquire-timeout to {math.ceil(2 * seconds)} s or more, or a shorter"
-                " s3.connection.timeout"
+                f"{self!r} is guaranteed only for {self._settings.lease_seconds / 2:g} s, but one "
+                f"write with its retries may take {seconds:g} s: nothing was written. Set "
+                f"lock-acquire-timeout to {math.ceil(2 * seconds)} s or more"
             )
 
     def _asked(self, give_up: float) -> LockRow | None:

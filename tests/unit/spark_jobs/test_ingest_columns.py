@@ -230,7 +230,10 @@ def test_a_sql_table_has_its_names_and_types_mapped_too(catalog, tmp_path, land)
             {"casts": {"id": "NUMBER"}},
             "'casts' must be an object of table columns, each with a type",
         ),
-        ({"columns": {"id": "Order"}, "header": False}, "'columns' and header=False exclude"),
+        (
+            {"columns": {"id": "Order"}, "header": False},
+            "'columns' cannot be used with header=False: such files",
+        ),
         ({"columns": {"id": "x"}, "format": "canal-json"}, "'columns' cannot be used with format"),
     ],
 )

@@ -11,11 +11,12 @@ import struct
 from collections.abc import Collection, Mapping
 from typing import IO
 
-from lakeformat.errors import InvalidRequestError, NotFoundError
+from lakeformat.errors import InvalidRequestError, NotFoundError, UnsupportedError
 from lakeformat.files.byte_cursor import ByteCursor
 from lakeformat.paimon.index.damage import missing_file
 from lakeformat.paimon.index.file_index.modified_utf8 import encode_utf, read_utf
 from lakeformat.storage import Storage
+from lakeformat.tables.json_file import newer_version
 
 __all__ = ["REBUILD", "decode_file_index", "encode_file_index", "read_file_index"]
 
@@ -63,7 +64,7 @@ def encode_file_index(indexes: Mapping[str, Mapping[str, bytes | None]]) -> byte
 def decode_file_index(content: bytes, source: str) -> Bodies:
     """Return every body of a container in memory, such as that of a manifest entry."""
     cursor = ByteCursor(content, source, remedy=REBUILD)
-    head_length = _read_prefix(cursor, len(content))
+    head_length = _read_prefix(cursor, len(content), source)
     places = _read_places(cursor.part(0, head_length), cursor.end)
     bodies: Bodies = {}
     for column, index_type, start, length in places:
@@ -82,7 +83,7 @@ def read_file_index(storage: Storage, path: str, columns: Collection[str] | None
     with stream:
         size = stream.seek(0, 2)
         prefix = _read_at(stream, 0, min(size, _PREFIX_BYTES))
-        head_length = _read_prefix(ByteCursor(prefix, uri, remedy=REBUILD), size)
+        head_length = _read_prefix(ByteCursor(prefix, uri, remedy=REBUILD), size, uri)
         head = ByteCursor(_read_at(stream, 0, head_length), uri, remedy=REBUILD)
         bodies: Bodies = {}
         for column, index_type, start, length in _read_places(head, size):
@@ -97,16 +98,17 @@ def _read_at(stream: IO[bytes], start: int, length: int) -> bytes:
     return stream.read(length)
 
 
-def _read_prefix(cursor: ByteCursor, size: int) -> int:
-    """Return the length of the head after checking its magic."""
+def _read_prefix(cursor: ByteCursor, size: int, source: str) -> int:
+    """Return the length of the head after checking magic and version."""
     magic = cursor.int64()
     if magic != _MAGIC:
         raise cursor.error(f"a file index cannot start with {magic:#x}")
     version = cursor.int32()
-    if version != FORMAT_VERSION:
-        raise cursor.error(
-            f"its format version is {version}, but this library reads {FORMAT_VERSION}"
-        )
+    if version > FORMAT_VERSION:
+        newer = newer_version("file index", version, FORMAT_VERSION)
+        raise UnsupportedError(f"{source}: {newer}, or set 'file-index.read.enabled' to 'false'")
+    if version < FORMAT_VERSION:
+        raise cursor.error(f"its format version is {version}, but the first is {FORMAT_VERSION}")
     head_length = cursor.int32()
     if not _PREFIX_BYTES <= head_length <= size:
         raise cursor.error(
@@ -127,8 +129,8 @@ def _read_places(cursor: ByteCursor, size: int) -> _Places:
             is_inside = cursor.end <= start and 0 <= length <= size - start
             if start != _EMPTY and not is_inside:
                 raise cursor.error(
-                    f"its {index_type} index of column {column} is {length} bytes at byte "
-                    f"{start} of {size}"
+                    f"its {index_type} index of column {column} claims bytes {start} to "
+                    f"{start + length}, but indexes are at bytes {cursor.end} to {size}"
                 )
             places.append((column, index_type, start, length))
     # Bodies that overlap would let a small file ask for any amount of memory.

@@ -394,7 +394,9 @@ def test_a_tag_of_the_branch_that_is_deleted_meanwhile_is_no_tag_of_main():
     storage = Deletes()
     storage.__dict__.update(handle.storage.__dict__)
     table = load_table(storage, handle.layout, handle.environment)
-    with pytest.raises(lake.CommitConflictError, match="was deleted or replaced while tag 'one'"):
+    with pytest.raises(
+        lake.CommitConflictError, match="was deleted or replaced meanwhile, so tag 'one'"
+    ):
         table.branches.fast_forward("dev")
     assert met
     assert main.tags.list() == []

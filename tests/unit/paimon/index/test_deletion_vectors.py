@@ -162,8 +162,8 @@ def test_a_wrong_checksum_is_named_with_file_and_offset(form):
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        ({"length": 25}, "has length 24, but the index manifest has 25"),
-        ({"cardinality": 3}, "has 2 rows, but the index manifest has 3"),
+        ({"length": 25}, "has length 24, but the index manifest records 25"),
+        ({"cardinality": 3}, "has 2 rows, but the index manifest records 3"),
         ({"offset": 0}, "should be 24 bytes at byte 0"),
         ({"offset": 30}, "has 33 bytes"),
         ({"length": -1}, "should be -1 bytes"),

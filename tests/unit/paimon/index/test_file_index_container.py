@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lakeformat.errors import CorruptTableError, InvalidRequestError
+from lakeformat.errors import CorruptTableError, InvalidRequestError, UnsupportedError
 from lakeformat.files.byte_cursor import ByteCursor
 from lakeformat.paimon.index.file_index import (
     EMPTY,
@@ -101,12 +101,16 @@ def test_a_name_longer_than_its_length_can_say_is_refused():
     ("start", "change", "reason"),
     [
         (7, b"\0", "a file index cannot start with 0x"),
-        (11, b"\2", "its format version is 2, but this library reads 1"),
+        (11, b"\0", "its format version is 0, but the first is 1"),
         (12, b"\x7f\xff\xff\xff", "the length of its head is 2147483647"),
         (12, b"\0\0\0\0", "the length of its head is 0"),
         (16, b"\xff\xff\xff\xff", "the number of columns cannot be -1"),
-        (GOOD.index(b"bloom-filter") + 12, b"\0\0\0\0", "bloom-filter index of column a is"),
-        (GOOD.index(b"bloom-filter") + 16, b"\0\1\0\0", "bloom-filter index of column a is 65536"),
+        (GOOD.index(b"bloom-filter") + 12, b"\0\0\0\0", "bloom-filter index of column a claims"),
+        (
+            GOOD.index(b"bloom-filter") + 16,
+            b"\0\1\0\0",
+            r"index of column a claims bytes \d+ to \d{5}, but indexes are at bytes",
+        ),
         (
             GOOD.index(b"bloom-filter") + 16,
             b"\0\0\0\x0a",
@@ -121,6 +125,17 @@ def test_a_damaged_head_is_named_with_what_to_do(start, change, reason):
             decode(damaged)
 
 
+def test_a_container_of_a_newer_version_is_not_called_damaged():
+    newer = GOOD[:11] + b"\2" + GOOD[12:]
+    for decode in (lambda content: decode_file_index(content, "index"), read):
+        with pytest.raises(
+            UnsupportedError,
+            match=r"index: its file index version is 2, but this library reads up to 1: a newer "
+            "version wrote it; upgrade this library, or set 'file-index.read.enabled' to 'false'",
+        ):
+            decode(newer)
+
+
 def test_a_missing_file_is_named():
     with pytest.raises(CorruptTableError, match=r"x\.index is missing although a manifest"):
         read_file_index(MemoryStorage("empty"), "x.index")
@@ -131,7 +146,7 @@ def test_changed_bytes_give_our_error_or_valid_bodies(position, noise, cut):
     damaged = GOOD[:position] + noise + GOOD[position + cut :]
     found = []
     for decode in (lambda content: decode_file_index(content, "index"), read):
-        with contextlib.suppress(CorruptTableError):
+        with contextlib.suppress(CorruptTableError, UnsupportedError):
             found.append(decode(damaged))
     # From memory and from storage the answer is the same.
     assert len(found) in (0, 2)

@@ -444,7 +444,9 @@ def test_a_tag_that_is_deleted_while_it_is_renamed_has_no_new_name():
     storage = Deletes()
     storage.__dict__.update(handle.storage.__dict__)
     table = load_table(storage, handle.layout, handle.environment)
-    with pytest.raises(lake.CommitConflictError, match="was deleted or replaced while tag 'new'"):
+    with pytest.raises(
+        lake.CommitConflictError, match="was deleted or replaced meanwhile, so tag 'new'"
+    ):
         table.tags.rename("old", "new")
     assert met
     assert names(table) == []

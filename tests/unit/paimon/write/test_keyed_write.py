@@ -109,8 +109,11 @@ def test_a_column_of_the_table_says_kinds_where_an_option_names_it(catalog):
         (["+I", 1, 2], "kinds must be '\\+I'"),
         (["+I"] * 2, "kinds has 2 values, but there are more rows"),
         (["+I"] * 4, "kinds has 4 values for 3 rows"),
-        ("op", "kinds is 'op', which is not one column of the rows; they have id, note"),
-        ("+I", r"kinds is '\+I', which is not.*pass one kind per row"),
+        (
+            "op",
+            "kinds is 'op', but the rows have no columns of that name; their columns are id, note",
+        ),
+        ("+I", r"kinds is '\+I', but the rows have no .*pass one kind per row"),
         (7, "one kind per row"),
         ("note", "row 0 has 'a' in column 'note'"),
     ],
