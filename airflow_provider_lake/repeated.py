@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Cleared tasks: after a recorded success, another try does its work again.
 
-The last act of a task is a record of its success beside the table. A later try that finds it has
-been cleared, so it commits under the next identifier: the work is done again, and commits of the
-earlier run are refused. A retry after a failure finds no record and keeps its identifier, so its
-commit is published once.
+The last act of a task is a record of its success in the table's directory. If a later try
+finds it, the task was cleared: the try commits under the next identifier, so the work is done
+again, and commits of the earlier run are refused. A retry after a failure finds no record and keeps
+its identifier, so its commit is published once.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ class LakeRepeatedMixin(LakeJobMixin):
         )
 
     def _record_success(self, result: JobResult, context: Context) -> None:
-        """Record the success beside the table; without the record, a clear would do nothing."""
+        """Record the success in the table; without the record, a clear would do nothing."""
         from lakeformat import LakeError, RunRecord
 
         if not issubclass(self.request, CommitKeys) or not self._is_repeated():
