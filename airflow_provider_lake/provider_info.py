@@ -229,7 +229,7 @@ def _engine_fields() -> dict[str, Any]:
         },
         "spark_conn_id": {
             "label": "Spark connection",
-            "description": "Id of a Spark connection. If set, engine 'auto' means Spark.",
+            "description": "Id of a Spark connection. If set, 'auto' uses Spark for work on rows.",
             "schema": {"type": ["string", "null"]},
         },
     }

@@ -152,7 +152,7 @@ class _SizedUnit(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class _Reading(Generic[T, R]):
-    """Reads a thing; returns an error of the table as its result."""
+    """Reads a thing; a ``LakeError`` or ``OSError`` is returned, not raised."""
 
     read: Callable[[T], R]
 

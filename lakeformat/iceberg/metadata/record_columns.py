@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from lakeformat.errors import CorruptTableError
+from lakeformat.tables.json_file import RESTORE
 
 __all__ = ["column_of"]
 
@@ -25,10 +26,12 @@ def column_of(
         column = _maps(values, field.type) if is_map else pa.array(values, field.type)
     except (pa.ArrowException, KeyError, TypeError, ValueError, OverflowError) as reason:
         raise CorruptTableError(
-            f"{uri} has a value in the field {field.name!r} that does not fit: {reason}"
+            f"{uri} has a value in the field {field.name!r} that does not fit: {reason}; {RESTORE}"
         ) from None
     if not field.nullable and column.null_count:
-        raise CorruptTableError(f"{uri} has an entry without the required field {field.name!r}")
+        raise CorruptTableError(
+            f"{uri} has an entry without the required field {field.name!r}; {RESTORE}"
+        )
     return column
 
 

@@ -223,7 +223,7 @@ class Table(
         return read_run(self._handle.storage, self._handle.layout, user)
 
     def record_run(self, record: RunRecord) -> None:
-        """Record the success of a run beside the table; records are kept for 90 days."""
+        """Record the success of a run in the table's directory; records are kept for 90 days."""
         from lakeformat.paimon.metadata.run_record import write_run
 
         write_run(self._handle.storage, self._handle.layout, record, self._handle.environment)

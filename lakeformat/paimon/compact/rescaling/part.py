@@ -76,7 +76,7 @@ class Rewriting:
     count: int
 
     def __call__(self, part: Part) -> PartOutcome:
-        """Write new files with the rows of a part; return an error of the table as the result."""
+        """Write new files with the rows of a part; a ``LakeError`` is returned in the result."""
         entries = [entry for split in part.splits for entry in split.files]
         instants_kept = rewriting_instants(self.handle, self.scan.snapshot, entries)
         target = with_buckets(instants_kept, self.count)
