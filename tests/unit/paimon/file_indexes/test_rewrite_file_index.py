@@ -203,14 +203,24 @@ def test_an_index_built_later_is_the_one_its_writer_would_have_built(catalog):
     assert {e.file.file_name: e.file.embedded_file_index for e in entries(table)} == written
 
 
-def test_a_damaged_index_is_built_anew(catalog):
+def newer(content: bytes) -> bytes:
+    """The container, in format version 2."""
+    return content[:11] + b"\2" + content[12:]
+
+
+@pytest.mark.parametrize(
+    ("changed", "error"),
+    [(lambda content: b"nothing", lake.CorruptTableError), (newer, lake.UnsupportedError)],
+    ids=["damaged", "newer"],
+)
+def test_an_unreadable_index_is_built_anew(catalog, changed, error):
     table = filled(
         catalog,
         options={"file-index.bitmap.columns": "kind", "file-index.in-manifest-threshold": "1 b"},
     )
     for path in Path(table.location.removeprefix("file://")).rglob("*.index"):
-        path.write_bytes(b"nothing")
-    with pytest.raises(lake.CorruptTableError):
+        path.write_bytes(changed(path.read_bytes()))
+    with pytest.raises(error):
         table.scan(where="kind = 'a'").to_arrow()
     assert len(table.rewrite_file_indexes().changed) == 2
     assert table.scan(where="kind = 'a'").to_arrow().num_rows == 1
