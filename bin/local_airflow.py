@@ -14,6 +14,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from datetime import datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -132,18 +133,25 @@ class LocalAirflow:
                 f"the DAG {dag_id}", lambda dag_id=dag_id: self._get(f"dags/{dag_id}"), seconds
             )
 
-    def run(self, dag_id: str, conf: Mapping[str, Any], *, seconds: float) -> str:
+    def run(
+        self, dag_id: str, conf: Mapping[str, Any], *, seconds: float, at: datetime | None = None
+    ) -> str:
         """Start a run, wait until it has succeeded, and return its id."""
-        run_id = self.trigger(dag_id, conf)
+        run_id = self.trigger(dag_id, conf, at=at)
         self.wait_for_run(dag_id, run_id, seconds=seconds)
         return run_id
 
-    def trigger(self, dag_id: str, conf: Mapping[str, Any]) -> str:
-        """Start a run and return its id."""
-        asked = {"logical_date": None, "conf": dict(conf)}
+    def trigger(self, dag_id: str, conf: Mapping[str, Any], *, at: datetime | None = None) -> str:
+        """Start a run, of the logical date ``at`` if there is one, and return its id."""
+        asked = {"logical_date": at and at.isoformat(), "conf": dict(conf)}
         started = self.ask("POST", f"dags/{dag_id}/dagRuns", asked)
         run_id: str = started["dag_run_id"]
         return run_id
+
+    def clear(self, dag_id: str, run_id: str) -> None:
+        """Clear all tasks of a run, which then does its work again."""
+        asked = {"dag_run_id": run_id, "dry_run": False, "only_failed": False}
+        self.ask("POST", f"dags/{dag_id}/clearTaskInstances", {**asked, "reset_dag_runs": True})
 
     def wait_for_run(self, dag_id: str, run_id: str, *, seconds: float) -> None:
         """Wait until this run has succeeded."""

@@ -2,14 +2,15 @@
 """Stages the files of several shops in parallel, publishes all in one commit, and compacts.
 
 Prerequisites: files such as ``incoming/berlin/2024-01-31/part-1.csv``, one folder for each shop,
-where the workers can read them. Change ``SHOPS``, and ``incoming`` when triggering or here. The
-connection ``lake_default`` names the warehouse; without it, tables are in ``./warehouse``.
+where the workers can read them. Their column ``dt`` is the day, the partition of the table. Change
+``SHOPS``, and ``incoming`` when triggering or here. The connection ``lake_default`` names the
+warehouse; without it, tables are in ``./warehouse``.
 
 The idea: writing files takes long, publishing them does not. A task for each shop stages its files,
 on Spark if there are many. Readers see none of them until ``publish`` commits all of them in one
 snapshot. A retry of any task publishes nothing twice. After a corrected file, clear the run: its
-new rows replace the old ones. If a compaction has rewritten those, ``publish`` fails and names the
-next step. The asset event names the new snapshots, for other DAGs.
+new rows replace the old ones, also after a compaction, because a day is compacted by itself. The
+asset event names the new snapshots, for other DAGs.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from airflow_provider_lake.operators.commit import LakeCommitOperator
 from airflow_provider_lake.operators.compact import LakeCompactOperator
 from airflow_provider_lake.operators.ingest import LakeIngestOperator
 
-TABLE = "shop.orders"
+TABLE = "shop.orders_by_day"
 SHOPS = ["berlin", "paris"]
 STAGED = "{{ ti.xcom_pull(task_ids='stage_shop') | map(attribute='staged') | list | tojson }}"
 
@@ -39,7 +40,7 @@ with DAG(
     tags=["lake"],
 ):
     stage = LakeIngestOperator.partial(
-        task_id="stage_shop", table=TABLE, create=True, stage=True
+        task_id="stage_shop", table=TABLE, create=True, partition_by=["dt"], stage=True
     ).expand(
         source=[
             "{{ params.incoming }}/" + shop + "/{{ data_interval_start | ds }}/*" for shop in SHOPS
