@@ -1,53 +1,45 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The snapshot that a call chooses by id, position, tag or time, and the condition on its rows."""
+"""The snapshot that a call on a branch chooses: by id, position, tag or time."""
 
 from __future__ import annotations
 
+from typing import TypedDict
+
 from lakeformat.errors import InvalidRequestError, NotFoundError
 from lakeformat.iceberg.loaded_metadata import LoadedMetadata
-from lakeformat.iceberg.read.condition_fields import condition_fields
-from lakeformat.iceberg.read.plan import TableState
-from lakeformat.iceberg.read.time_travel import find_state
-from lakeformat.iceberg.schema import Schema
 from lakeformat.iceberg.table.branch_history import BranchHistory
-from lakeformat.rows.conditions.filter import (
-    PredicateFilter,
-    Where,
-    as_predicate,
-    bind_predicate,
-)
-from lakeformat.tables.moment import Moment
-from lakeformat.tables.position import AnyPosition, Position
+from lakeformat.tables.moment import Moment, moment_text, to_millis
+from lakeformat.tables.position import MAIN_BRANCH, AnyPosition, Position
 
-__all__ = ["chosen_state", "row_filter"]
+__all__ = ["Choice", "choose"]
 
 
-def chosen_state(
+class Choice(TypedDict):
+    """The arguments that choose a snapshot; at most one is not None, unless a caller gave two."""
+
+    snapshot: int | None
+    tag: str | None
+    branch: str | None
+    as_of: Moment | None
+
+
+def choose(
     loaded: LoadedMetadata,
     history: BranchHistory,
     *,
     snapshot: AnyPosition | None = None,
     tag: str | None = None,
     as_of: Moment | None = None,
-) -> TableState:
-    """Return what a scan reads: the newest snapshot of the branch, unless another is chosen."""
-    is_chosen = any(each is not None for each in (snapshot, tag, as_of))
-    has_snapshots = bool(history.snapshots)
-    return find_state(
-        loaded.places,
-        loaded.metadata,
-        snapshot=None if snapshot is None else _snapshot_id(loaded, history, snapshot),
-        tag=tag,
-        branch=None if is_chosen or not has_snapshots else history.branch,
-        as_of=as_of,
-    )
-
-
-def row_filter(schema: Schema, where: Where | None) -> PredicateFilter | None:
-    """Return the checked condition; None selects all rows."""
-    if where is None:
-        return None
-    return bind_predicate(as_predicate(where), condition_fields(schema))
+) -> Choice:
+    """Return the choice of a caller; without one, the newest snapshot of the branch."""
+    if snapshot is None and tag is None and as_of is None:
+        has_snapshots = bool(history.snapshots)
+        branch = history.branch if has_snapshots else None
+        return Choice(snapshot=None, tag=None, branch=branch, as_of=None)
+    number = None if snapshot is None else _snapshot_id(loaded, history, snapshot)
+    if as_of is not None and number is None and tag is None and history.branch != MAIN_BRANCH:
+        return Choice(snapshot=_newest_at(history, as_of), tag=None, branch=None, as_of=None)
+    return Choice(snapshot=number, tag=tag, branch=None, as_of=as_of)
 
 
 def _snapshot_id(loaded: LoadedMetadata, history: BranchHistory, chosen: AnyPosition) -> int:
@@ -60,10 +52,23 @@ def _snapshot_id(loaded: LoadedMetadata, history: BranchHistory, chosen: AnyPosi
     number = history.number(chosen)
     upto = [each for each in history.snapshots if each.snapshot.sequence_number <= number]
     if isinstance(chosen, int):
-        upto = [each for each in upto if each.snapshot.sequence_number == number > 0]
-        return upto[-1].snapshot_id if upto else chosen
+        exact = [each for each in upto if each.snapshot.sequence_number == number > 0]
+        return exact[-1].snapshot_id if exact else chosen
     if not upto:
         raise NotFoundError(
             f"{loaded.places.uri} has no snapshot up to position {chosen}: it may have expired"
         )
     return upto[-1].snapshot_id
+
+
+def _newest_at(history: BranchHistory, as_of: Moment) -> int:
+    """Return the id of the newest snapshot of the branch at a time."""
+    millis = to_millis(as_of)
+    for each in reversed(history.snapshots):
+        if each.timestamp_ms <= millis:
+            return each.snapshot_id
+    oldest = history.snapshots[0].timestamp_ms if history.snapshots else None
+    since = (
+        "it has no snapshot" if oldest is None else f"its history begins at {moment_text(oldest)}"
+    )
+    raise NotFoundError(f"branch {history.branch!r} had no snapshot at {as_of}: {since}")

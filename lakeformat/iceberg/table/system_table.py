@@ -9,9 +9,10 @@ import pyarrow as pa
 
 from lakeformat.errors import InvalidRequestError
 from lakeformat.iceberg.loaded_metadata import LoadedMetadata
+from lakeformat.iceberg.read.time_travel import find_state
 from lakeformat.iceberg.system_tables.registry import SystemTableDeclaration
 from lakeformat.iceberg.table.branch_history import history_of
-from lakeformat.iceberg.table.choice import chosen_state
+from lakeformat.iceberg.table.choice import choose
 from lakeformat.tables.moment import Moment
 from lakeformat.tables.position import AnyPosition
 from lakeformat.tables.results import Rows
@@ -56,8 +57,8 @@ class IcebergSystemTable:
         chosen = None
         if self._declaration.of_snapshot:
             history = history_of(loaded.metadata, self._branch, loaded.places.uri)
-            state = chosen_state(loaded, history, snapshot=snapshot, tag=tag, as_of=as_of)
-            chosen = state.snapshot
+            choice = choose(loaded, history, snapshot=snapshot, tag=tag, as_of=as_of)
+            chosen = find_state(loaded.places, loaded.metadata, **choice).snapshot
         found = _project(self._declaration.rows(loaded, chosen), columns, self.name)
         return Rows(found.schema, lambda: _batches(found))
 

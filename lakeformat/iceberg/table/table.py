@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from lakeformat.iceberg.read.scan import Scan
     from lakeformat.iceberg.table.system_table import IcebergSystemTable
     from lakeformat.rows.conditions.filter import Where
+    from lakeformat.tables.arguments import Partitions
     from lakeformat.tables.moment import Moment
 
 __all__ = ["IcebergTable", "load_iceberg_table"]
@@ -173,7 +174,7 @@ class IcebergTable(Table):
         columns: Sequence[str] | None = None,
         *,
         where: Where | None = None,
-        partitions: Any = None,
+        partitions: Partitions | None = None,
         snapshot: AnyPosition | None = None,
         tag: str | None = None,
         as_of: Moment | None = None,
@@ -184,24 +185,26 @@ class IcebergTable(Table):
         """Scan the rows of the newest snapshot of the branch, or of one chosen by id, tag or time.
 
         ``where`` is a SQL condition or one made with ``lake.col``; it skips files of every
-        partition spec. ``snapshot`` is a snapshot id or a position. A chosen snapshot is read with
-        the columns the table had then. ``newest`` changes nothing, because no option of an Iceberg
-        table chooses a snapshot. ``partitions`` and ``watermark`` are refused.
+        partition spec. ``partitions`` chooses some by the values of columns that are partitions
+        themselves, ``{"dt": "2024-01-01"}`` or a list of such. ``snapshot`` is a snapshot id or a
+        position. A chosen snapshot is read with the columns the table had then. ``newest`` changes
+        nothing, because no option of an Iceberg table chooses a snapshot. ``watermark`` is refused.
         """
         from lakeformat.iceberg.read.scan import Scan
-        from lakeformat.iceberg.table.choice import chosen_state, row_filter
+        from lakeformat.iceberg.read.time_travel import find_state
+        from lakeformat.iceberg.read.where import row_filter
+        from lakeformat.iceberg.table.choice import choose
         from lakeformat.tables.scan_arguments import check_limit
 
-        for name, value in (("partitions", partitions), ("watermark", watermark)):
-            if value is not None:
-                raise UnsupportedError(
-                    f"{self.location} is an Iceberg table, whose scan has no argument {name!r}: "
-                    "use where, which also skips partitions"
-                )
-        state = chosen_state(
-            self._loaded(), self._history(), snapshot=snapshot, tag=tag, as_of=as_of
-        )
-        return Scan(state, columns, row_filter(state.schema, where), check_limit(limit))
+        if watermark is not None:
+            raise UnsupportedError(
+                f"{self.location} is an Iceberg table, which has no watermarks: use as_of"
+            )
+        loaded = self._loaded()
+        chosen = choose(loaded, self._history(), snapshot=snapshot, tag=tag, as_of=as_of)
+        state = find_state(loaded.places, loaded.metadata, **chosen)
+        asked = row_filter(loaded.metadata, state.schema, where, partitions)
+        return Scan(state, columns, asked, check_limit(limit))
 
     def system_table(self, name: str) -> IcebergSystemTable:
         """Return a system table: metadata as rows, such as ``"files"``."""

@@ -128,6 +128,9 @@ def test_a_position_that_a_rollback_removed_is_rewound():
     [*_, left] = [row["snapshot_id"] for row in everything if row["snapshot_id"] not in kept]
     since = table.since(table.position(f"main/9@{left}"))
     assert (since.snapshots, since.rewound) == ((), True)
+    oldest = table.snapshots()[0]
+    assert table.since(table.position(f"main/{oldest.position.number}@{left}")).rewound
+    assert not table.since(oldest.position).rewound
 
 
 def test_positions_of_two_branches_do_not_compare():
@@ -171,15 +174,38 @@ def test_a_branch_is_read_at_its_own_newest_snapshot():
     assert sorted(rows["id"].to_pylist()) == [2, 3]
 
 
-@pytest.mark.parametrize("argument", ["partitions", "watermark"])
-def test_an_argument_that_has_no_meaning_is_refused_by_name(argument):
-    with pytest.raises(lake.UnsupportedError, match=f"no argument '{argument}': use where"):
-        opened("v1_append").scan(**{argument: {"p": 1}})
+def test_a_branch_is_read_as_it_was_at_a_time():
+    dev = opened("branches_tags", "dev")
+    first, second = (each.timestamp_ms for each in dev.snapshots()[:2])
+    assert dev.scan(as_of=second).count() > dev.scan(as_of=first).count() == 2
+    with pytest.raises(lake.NotFoundError, match=r"branch 'dev' had no snapshot at 1: its history"):
+        dev.scan(as_of=1)
+
+
+def test_partitions_are_chosen_by_the_values_of_their_columns():
+    table = opened("hour_action")
+    clicks = table.scan(partitions={"action": "click"}).to_arrow()
+    assert set(clicks["action"].to_pylist()) == {"click"}
+    assert clicks.num_rows == table.scan(where="action = 'click'").count()
+
+
+def test_a_watermark_is_refused_by_name():
+    with pytest.raises(lake.UnsupportedError, match="which has no watermarks: use as_of"):
+        opened("v1_append").scan(watermark=1)
 
 
 def test_a_snapshot_that_does_not_exist_is_named():
     with pytest.raises(lake.NotFoundError, match="has no snapshot 12345"):
         opened("six_commits").scan(snapshot=12345)
+
+
+def test_a_table_without_a_snapshot_has_no_rows_and_is_at_its_beginning():
+    table = lake.open_table(f"{iceberg_table('hour_action').location}/metadata/v1.metadata.json")
+    assert (table.scan().count(), table.latest_snapshot()) == (0, None)
+    assert table.position() == table.position().before
+    assert table.since(table.position()).snapshots == ()
+    for name in ("files", "entries", "manifests", "partitions", "snapshots", "refs"):
+        assert table.system_table(name).scan().count() == 0
 
 
 # System tables
