@@ -7,7 +7,7 @@ Only public modules of Airflow are used, also where an internal one would be sho
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -58,6 +58,7 @@ __all__ = [
     "find_in_backend",
     "has_partition_keys",
     "has_teams",
+    "in_thread",
     "is_resolved_later",
     "metrics_sender",
     "readable_connections",
@@ -67,6 +68,8 @@ __all__ = [
 ]
 
 _Hook = TypeVar("_Hook")
+
+_Result = TypeVar("_Result")
 
 # Names that only some users need, each with its module now and in Airflow 3.1.
 _MOVED = {
@@ -175,6 +178,17 @@ def has_partition_keys(event: object) -> bool:
 def state_store_of(watcher: Any) -> Any:
     """Return the store that outlives a watcher; None before Airflow 3.3, which has none."""
     return getattr(watcher, "asset_state_store", None)
+
+
+async def in_thread(call: Callable[..., _Result], *arguments: Any) -> _Result:
+    """Await a blocking call that may ask Airflow for a connection, in a thread.
+
+    In Airflow 3.1 the questions of a thread that ``asyncio.to_thread`` has started mix with those
+    of the triggerer itself, which then ends with ``Response read out of order``.
+    """
+    from asgiref.sync import sync_to_async
+
+    return await sync_to_async(call, thread_sensitive=False)(*arguments)
 
 
 def metrics_sender() -> Any:

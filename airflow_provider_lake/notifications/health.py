@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from copy import copy
 from importlib import import_module
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk import BaseNotifier
 
 from airflow_provider_lake.arguments import LakeArgumentError
+from airflow_provider_lake.compat import in_thread
 from airflow_provider_lake.notifications.sentence import occasion_of, table_health
 
 if TYPE_CHECKING:
@@ -64,10 +64,10 @@ class LakeHealthNotifier(BaseNotifier):
 
     async def async_notify(self, context: Context) -> None:
         """Read the health, and send it; deadline alerts in the triggerer call this."""
-        context = await asyncio.to_thread(self._with_health, context)
+        context = await in_thread(self._with_health, context)
         behind = self._behind()
         if type(behind).async_notify is BaseNotifier.async_notify:
-            await asyncio.to_thread(behind, context)
+            await in_thread(behind, context)
         else:
             behind.context = context
             await behind

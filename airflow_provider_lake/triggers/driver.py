@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.triggers.base import BaseTrigger, TriggerEvent
 
+from airflow_provider_lake.compat import in_thread
 from airflow_provider_lake.spark.cluster_driver import UnreachableClusterError, driver_of
 from airflow_provider_lake.spark.master import spark_connection
 from airflow_provider_lake.triggers.process import TIMED_OUT
@@ -64,13 +65,13 @@ class LakeDriverTrigger(BaseTrigger):
     async def run(self) -> AsyncIterator[TriggerEvent]:
         """Ask for the state at each interval; every call that blocks runs in a thread."""
         watch = _Watch(self)
-        while (found := await asyncio.to_thread(watch.look)) is None:
+        while (found := await in_thread(watch.look)) is None:
             await asyncio.sleep(self.poll_interval)
         yield TriggerEvent(found)  # type: ignore[no-untyped-call]
 
     async def on_kill(self) -> None:
         """End the driver of a task that a user has cleared or marked; from Airflow 3.3 on."""
-        await asyncio.to_thread(_Watch(self).end)
+        await in_thread(_Watch(self).end)
 
 
 class _Watch:

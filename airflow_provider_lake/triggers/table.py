@@ -13,6 +13,7 @@ from airflow.triggers.base import BaseTrigger, TriggerEvent
 
 from airflow_provider_lake.assets.change import ROW_KINDS, check_kinds
 from airflow_provider_lake.assets.uri import split_table_name
+from airflow_provider_lake.compat import in_thread
 from airflow_provider_lake.conditions import (
     Condition,
     SnapshotAdvanced,
@@ -103,7 +104,7 @@ class LakeConditionTrigger(BaseTrigger):
         hook = LakeHook(self.lake_conn_id)
         while True:
             try:
-                found = await asyncio.to_thread(look, hook, self.table, condition)
+                found = await in_thread(look, hook, self.table, condition)
             except Exception as reason:  # noqa: BLE001 - the task raises it
                 yield _event({"status": REFUSED, "reason": _error_text(reason)})
                 return

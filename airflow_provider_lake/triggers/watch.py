@@ -15,6 +15,7 @@ from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from airflow_provider_lake.compat import in_thread
 from airflow_provider_lake.hooks.lake import LakeHook
 
 if TYPE_CHECKING:
@@ -77,7 +78,7 @@ async def open_ticks(key: WatchKey, lake_conn_id: str, poll_interval: float) -> 
     """Yield a check at each interval, without end; the interval includes the time to handle a
     check.
     """
-    while (heads := await asyncio.to_thread(_opened, lake_conn_id)) is None:
+    while (heads := await in_thread(_opened, lake_conn_id)) is None:
         await asyncio.sleep(poll_interval)
     watch = watch_of(key)
     seen: dict[str, str | None] = {}
