@@ -23,6 +23,7 @@ SEED=7 bin/test repeats the sample of seed 7. bin/test --all runs everything.
 
 Words after -- go to pytest:  bin/test unit -- -k snapshot -x
 One version of Airflow:       bin/test compat --airflow 3.1
+A whole Airflow of it:        bin/test compat --airflow 3.1 -- tests/stack/test_templates.py
 Exit code: 0 all passed, 1 something failed, 2 this machine cannot run it (see the last line)."""
 
 
@@ -42,6 +43,8 @@ class Group:
     """Requirements beyond the project's own; such a group runs only when named."""
     tests_of: str = ""
     """The group whose tests this one runs again; empty for tests of its own."""
+    if_named: tuple[str, ...] = ()
+    """Groups of which it runs only the tests that are named."""
 
     @property
     def folder(self) -> str:
@@ -73,6 +76,7 @@ COMPAT = Group(
     waits=True,
     opt_in="installs three more versions of Airflow, 1.5 GB each, and takes an hour",
     tests_of="airflow",
+    if_named=("stack",),
 )
 GROUPS = (
     GATE,
@@ -121,10 +125,11 @@ class Request:
 
     def targets(self, group: Group) -> list[str]:
         """Return the arguments of pytest for one group."""
-        folder = f"tests/{group.folder}"
         if not self.tests:
-            return [folder]
-        return [word for word in self.tests if word == folder or word.startswith(f"{folder}/")]
+            return [f"tests/{group.folder}"]
+        folders = [f"tests/{name}" for name in (group.folder, *group.if_named)]
+        below = tuple(f"{folder}/" for folder in folders)
+        return [word for word in self.tests if word in folders or word.startswith(below)]
 
 
 def parse_request(arguments: Sequence[str]) -> Request:

@@ -122,6 +122,19 @@ def test_compat_runs_the_airflow_tests_with_each_version(run_compat):
     assert results[1].rerun == "bin/test compat --airflow 3.1"
 
 
+def test_compat_runs_tests_of_a_whole_airflow_only_if_they_are_named(bin_modules):
+    groups = bin_modules["groups"]
+    named = "tests/stack/test_templates.py"
+
+    def tests_of(*arguments):
+        request = groups.parse_request([*arguments])
+        return {group.name: request.targets(group) for group in request.groups}
+
+    assert tests_of("compat") == {"compat": ["tests/airflow"]}
+    assert tests_of("compat", "--", named) == {"compat": [named]}
+    assert tests_of("--", named) == {"stack": [named]}
+
+
 def test_compat_says_why_a_version_was_skipped(run_compat):
     [skipped] = [result for result in run_compat()[1] if result.skip_reasons]
 
