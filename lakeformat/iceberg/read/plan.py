@@ -7,8 +7,8 @@ files.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import repeat
 
 import numpy as np
@@ -16,7 +16,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakeformat.iceberg.file_places import FilePlaces
-from lakeformat.iceberg.metadata.manifest import EQUALITY_DELETES, live_entries, read_entries
+from lakeformat.iceberg.metadata.manifest import (
+    ADDED,
+    EQUALITY_DELETES,
+    live_entries,
+    read_entries,
+)
 from lakeformat.iceberg.metadata.manifest_list import read_manifest_list
 from lakeformat.iceberg.metadata.snapshot import Snapshot
 from lakeformat.iceberg.metadata.table_metadata import TableMetadata
@@ -37,7 +42,14 @@ from lakeformat.iceberg.types import Field
 from lakeformat.rows.prune import Conjunction, Mask, on_columns
 from lakeformat.types.arrow_memory import array_of
 
-__all__ = ["FilePlan", "TableState", "all_fields", "plan_files", "plan_splits"]
+__all__ = [
+    "FilePlan",
+    "TableState",
+    "all_fields",
+    "plan_added_files",
+    "plan_files",
+    "plan_splits",
+]
 
 _DATA, _DELETES = 0, 1
 """The values of ``content`` in a manifest list."""
@@ -93,24 +105,43 @@ def plan_files(state: TableState, conditions: Conjunction = ()) -> FilePlan:
     manifests = read_manifest_list(state.places, state.snapshot)
     planner = _Planner(state, conditions)
     data = manifests.filter(pc.equal(manifests.column("content"), _DATA))
-    read, entries = planner.entries(data)
-    in_partitions = [planner.in_partitions(table) for table in entries]
-    left = [planner.by_statistics(table) for table in in_partitions]
-    deletes: list[pa.Table] = []
-    if any(table.num_rows for table in left):
-        _, found = planner.entries(
-            manifests.filter(pc.equal(manifests.column("content"), _DELETES))
-        )
-        deletes = [planner.of_wanted_rows(planner.in_partitions(table)) for table in found]
-    return FilePlan(
-        data.num_rows,
-        read,
-        _live_files(data),
-        sum(table.num_rows for table in entries),
-        sum(table.num_rows for table in in_partitions),
-        tuple(table for table in left if table.num_rows),
-        tuple(table for table in deletes if table.num_rows),
-    )
+    plan = planner.plan(data, _files_in(data, "added", "existing"), *planner.entries(data))
+    if not plan.entries:
+        return plan
+    _, found = planner.entries(manifests.filter(pc.equal(manifests.column("content"), _DELETES)))
+    deletes = (planner.of_wanted_rows(planner.in_partitions(table)) for table in found)
+    return replace(plan, deletes=tuple(table for table in deletes if table.num_rows))
+
+
+def plan_added_files(
+    state: TableState, snapshots: Sequence[Snapshot], conditions: Conjunction = ()
+) -> FilePlan:
+    """Plan the data files that these snapshots added and that may hold rows meeting all
+    conditions; later deletes do not apply to them.
+    """
+    if not snapshots:
+        return FilePlan()
+    planner = _Planner(state, conditions)
+    manifests = pa.concat_tables([_added_manifests(state, each) for each in snapshots])
+    read, live = planner.entries(manifests)
+    ids = pa.array([each.snapshot_id for each in snapshots], pa.int64())
+    entries = [table.filter(_added_by(table, ids)) for table in live]
+    counted = _files_in(manifests, "added")
+    files = sum(table.num_rows for table in entries) if counted is None else counted
+    return planner.plan(manifests, files, read, entries)
+
+
+def _added_manifests(state: TableState, snapshot: Snapshot) -> pa.Table:
+    """Return the manifests of data files that a snapshot wrote."""
+    manifests = read_manifest_list(state.places, snapshot)
+    is_data = pc.equal(manifests.column("content"), _DATA)
+    is_own = pc.equal(manifests.column("added_snapshot_id"), snapshot.snapshot_id)
+    return manifests.filter(pc.and_(is_data, is_own))
+
+
+def _added_by(entries: pa.Table, snapshot_ids: pa.Array) -> pa.ChunkedArray:
+    is_added = pc.equal(entries.column("status"), ADDED)
+    return pc.and_(is_added, pc.is_in(entries.column("snapshot_id"), snapshot_ids))
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +155,22 @@ class _Planner:
         found = read_entries(self.state.places, self.state.metadata, picked)
         # One chunk, because thousands of small manifests are thousands of chunks.
         return picked.num_rows, [live_entries(t).combine_chunks() for t in found.values()]
+
+    def plan(
+        self, manifests: pa.Table, files: int | None, read: int, entries: Sequence[pa.Table]
+    ) -> FilePlan:
+        """Return the plan of data files, whose deletes are not yet known."""
+        in_partitions = [self.in_partitions(table) for table in entries]
+        left = [self.by_statistics(table) for table in in_partitions]
+        found = sum(table.num_rows for table in entries)
+        return FilePlan(
+            manifests.num_rows,
+            read,
+            files,
+            found,
+            sum(table.num_rows for table in in_partitions),
+            tuple(table for table in left if table.num_rows),
+        )
 
     def in_partitions(self, entries: pa.Table) -> pa.Table:
         if not self.conditions or not entries.num_rows:
@@ -192,9 +239,12 @@ def _summaries(manifests: pa.Table, fields: int) -> list[PartitionSummaries]:
     return found
 
 
-def _live_files(manifests: pa.Table) -> int | None:
-    counts = pc.add(manifests.column("added_files_count"), manifests.column("existing_files_count"))
-    return None if counts.null_count else int(pc.sum(counts).as_py() or 0)
+def _files_in(manifests: pa.Table, *kinds: str) -> int | None:
+    """Return the number of files of these kinds; None if a manifest list does not count them."""
+    counts = [manifests.column(f"{kind}_files_count") for kind in kinds]
+    if any(each.null_count for each in counts):
+        return None
+    return sum(int(pc.sum(each).as_py() or 0) for each in counts)
 
 
 def _filtered(entries: pa.Table, mask: Mask) -> pa.Table:

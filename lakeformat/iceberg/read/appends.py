@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The rows that the appends after one snapshot and up to another added.
+
+A snapshot that only replaced files has the same rows and adds none. One that deletes or overwrites
+rows is refused or left out, because its rows are no plain additions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Literal, TypeAlias
+
+from lakeformat.errors import InvalidRequestError, NotFoundError
+from lakeformat.iceberg.metadata.snapshot import Snapshot
+from lakeformat.iceberg.metadata.table_metadata import TableMetadata
+from lakeformat.iceberg.read.plan import FilePlan, TableState, plan_added_files
+from lakeformat.iceberg.read.scan import Scan
+from lakeformat.rows.conditions.filter import PredicateFilter
+
+__all__ = ["AppendedRows", "OtherCommits", "appends_between", "newest_at"]
+
+OtherCommits: TypeAlias = Literal["fail", "skip"]
+"""The treatment of commits that delete or overwrite rows."""
+_APPEND, _REPLACE = "append", "replace"
+
+
+class AppendedRows(Scan):
+    """The rows that some snapshots added, read with the schema of a state."""
+
+    def __init__(
+        self,
+        state: TableState,
+        snapshots: Sequence[Snapshot],
+        columns: Sequence[str] | None = None,
+        where: PredicateFilter | None = None,
+    ) -> None:
+        super().__init__(state, columns, where)
+        self._snapshots = tuple(snapshots)
+
+    @cached_property
+    def _plan(self) -> FilePlan:
+        return plan_added_files(self._state, self._snapshots, self._conditions)
+
+
+def appends_between(
+    metadata: TableMetadata,
+    after: int | None,
+    upto: int,
+    *,
+    other_commits: OtherCommits = "fail",
+) -> list[Snapshot]:
+    """Return the appends after a snapshot, up to and including another, oldest first.
+
+    ``after=None`` is before the first snapshot.
+    """
+    window: list[Snapshot] = []
+    for snapshot in metadata.ancestry(upto):
+        if snapshot.snapshot_id == after:
+            break
+        window.append(snapshot)
+    else:
+        _require_start(metadata, window, after, upto)
+    others = [each for each in window if each.operation not in (_APPEND, _REPLACE)]
+    if others and other_commits == "fail":
+        raise InvalidRequestError(
+            f"snapshot {others[-1].snapshot_id} of {metadata.location} is of the operation "
+            f"{others[-1].operation!r}, which deletes or overwrites rows: compare two states, or "
+            "give other_commits='skip' to read the appends only"
+        )
+    return [each for each in reversed(window) if each.operation == _APPEND]
+
+
+def newest_at(metadata: TableMetadata, upto: int, millis: int) -> int | None:
+    """Return the newest ancestor of a snapshot at a time; None if it is before the first one.
+
+    Windows by time share this snapshot, so that each append is in exactly one of them.
+    """
+    ancestors = list(metadata.ancestry(upto))
+    for snapshot in ancestors:
+        if snapshot.timestamp_ms <= millis:
+            return snapshot.snapshot_id
+    if ancestors and ancestors[-1].parent_id is not None:
+        raise _expired(metadata)
+    return None
+
+
+def _require_start(
+    metadata: TableMetadata, window: Sequence[Snapshot], after: int | None, upto: int
+) -> None:
+    """Raise if the history does not reach back to the start of a window."""
+    if not window:
+        raise NotFoundError(f"{metadata.location} has no snapshot {upto}: it may have expired")
+    if after is not None:
+        raise NotFoundError(
+            f"snapshot {after} of {metadata.location} is not among the ancestors of {upto}: it "
+            "has expired, or belongs to another branch; read the whole state, and continue from it"
+        )
+    if window[-1].parent_id is not None:
+        raise _expired(metadata)
+
+
+def _expired(metadata: TableMetadata) -> NotFoundError:
+    return NotFoundError(
+        f"the first snapshots of {metadata.location} have expired, so their appends are not "
+        "known: read the whole state, and continue from it"
+    )

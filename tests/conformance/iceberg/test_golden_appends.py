@@ -1,0 +1,109 @@
+"""Appends between two snapshots of golden Iceberg tables are those that Java reads."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from lakeformat.errors import InvalidRequestError, NotFoundError
+from lakeformat.iceberg.read.appends import AppendedRows, appends_between, newest_at
+from lakeformat.iceberg.read.condition_fields import condition_fields
+from lakeformat.iceberg.read.time_travel import find_state
+from lakeformat.rows.conditions.filter import bind_predicate
+from tests.conformance.iceberg.test_golden_rows import opened, rows_of
+from tests.golden.iceberg import ICEBERG_TABLES, iceberg_table
+from tests.golden.iceberg_values import sorted_rows
+
+WINDOWS = [
+    pytest.param(name, number, id=f"{name}-{number}")
+    for name in ICEBERG_TABLES
+    for number in range(len(iceberg_table(name).expected.get("incremental") or ()))
+]
+
+
+def appended(name: str, after: int | None, upto: int, where: str | None = None) -> AppendedRows:
+    _, metadata, places = opened(name)
+    snapshots = appends_between(metadata, after, upto, other_commits="skip")
+    state = find_state(places, metadata, branch="main")
+    asked = None if where is None else bind_predicate(where, condition_fields(state.schema))
+    return AppendedRows(state, snapshots, None, asked)
+
+
+@pytest.mark.parametrize(("name", "number"), WINDOWS)
+def test_a_window_has_the_rows_that_java_reads(name, number):
+    table, metadata, _ = opened(name)
+    window = table.expected["incremental"][number]
+    upto = window["to_snapshot_id_inclusive"] or metadata.current_snapshot_id
+    ends = window["from_snapshot_id_exclusive"], upto
+    if "error" in window:
+        with pytest.raises(NotFoundError, match="is not among the ancestors"):
+            appended(name, *ends)
+        return
+    found = appended(name, *ends)
+    assert rows_of(found) == sorted_rows(window["rows"])
+    files = sorted(table.relative(split.file.path) for split in found.splits())
+    assert files == sorted(window["java_incremental_append_files"])
+    assert found.count() == len(window["rows"])
+
+
+def commit_times() -> list[int]:
+    return [each["timestamp_ms"] for each in opened("six_commits")[0].expected["snapshots"]]
+
+
+def in_time(start: int, end: int) -> list[int]:
+    """The commits whose rows a window of time has."""
+    _, metadata, _ = opened("six_commits")
+    head = metadata.current_snapshot_id
+    assert head is not None
+    upto = newest_at(metadata, head, end)
+    assert upto is not None
+    found = appended("six_commits", newest_at(metadata, head, start), upto)
+    return sorted(set(found.to_arrow().column("commit_no").to_pylist()))
+
+
+def test_windows_of_time_next_to_each_other_have_each_append_once():
+    """The second window begins where the first one ended, between two commits."""
+    times = commit_times()
+    assert in_time(times[0] + 1, times[3] - 1) == [1, 2]
+    assert in_time(times[3] - 1, times[4]) == [3, 4]
+    assert in_time(times[0] - 1, times[5]) == [0, 1, 2, 3, 4, 5]
+
+
+def test_windows_by_time_are_those_of_java():
+    for window in opened("six_commits")[0].expected["windows_by_time"]:
+        if "error" in window:  # an empty window, which Java refuses
+            continue
+        expected = sorted({row["commit_no"] for row in window["changelog_rows"]})
+        assert in_time(window["start_ms"], window["end_ms"]) == expected
+
+
+def test_conditions_skip_appended_files():
+    _, metadata, _ = opened("six_commits")
+    ids = [each.snapshot_id for each in metadata.snapshots]
+    found = appended("six_commits", ids[0], ids[-1], "id = 25")
+    assert found.to_arrow().column("id").to_pylist() == [25]
+    plan = found.explain()
+    assert (plan.files, plan.files_to_read) == (5, 1)
+
+
+def names(*numbers: int) -> tuple[Any, ...]:
+    ids = [each.snapshot_id for each in opened("cow_dml")[1].snapshots]
+    return tuple(ids[number] for number in numbers)
+
+
+def test_a_commit_that_overwrites_rows_is_refused_by_name():
+    _, metadata, _ = opened("cow_dml")
+    overwritten, upto = names(1, 3)
+    with pytest.raises(InvalidRequestError, match=rf"snapshot {overwritten} .* 'overwrite'"):
+        appends_between(metadata, None, upto)
+
+
+def test_the_beginning_of_an_expired_history_is_not_known():
+    _, metadata, _ = opened("expired")
+    head = metadata.current_snapshot_id
+    assert head is not None
+    with pytest.raises(NotFoundError, match="have expired"):
+        appends_between(metadata, None, head)
+    with pytest.raises(NotFoundError, match="have expired"):
+        newest_at(metadata, head, 0)
