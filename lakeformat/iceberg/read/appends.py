@@ -66,7 +66,7 @@ def appends_between(
         raise InvalidRequestError(
             f"snapshot {others[-1].snapshot_id} of {metadata.location} is of the operation "
             f"{others[-1].operation!r}, which deletes or overwrites rows: compare two states, or "
-            "give other_commits='skip' to read the appends only"
+            "give mode='appends' to read only the appends"
         )
     return [each for each in reversed(window) if each.operation == _APPEND]
 

@@ -11,7 +11,7 @@ from lakeformat.iceberg.table.branch_history import BranchHistory
 from lakeformat.tables.moment import Moment, moment_text, to_millis
 from lakeformat.tables.position import MAIN_BRANCH, AnyPosition, Position
 
-__all__ = ["Choice", "choose"]
+__all__ = ["Choice", "choose", "snapshot_id_of"]
 
 
 class Choice(TypedDict):
@@ -36,13 +36,13 @@ def choose(
         has_snapshots = bool(history.snapshots)
         branch = history.branch if has_snapshots else None
         return Choice(snapshot=None, tag=None, branch=branch, as_of=None)
-    number = None if snapshot is None else _snapshot_id(loaded, history, snapshot)
+    number = None if snapshot is None else snapshot_id_of(loaded, history, snapshot)
     if as_of is not None and number is None and tag is None and history.branch != MAIN_BRANCH:
         return Choice(snapshot=_newest_at(history, as_of), tag=None, branch=None, as_of=None)
     return Choice(snapshot=number, tag=tag, branch=None, as_of=as_of)
 
 
-def _snapshot_id(loaded: LoadedMetadata, history: BranchHistory, chosen: AnyPosition) -> int:
+def snapshot_id_of(loaded: LoadedMetadata, history: BranchHistory, chosen: AnyPosition) -> int:
     """Return the id of a snapshot that is given by its id, its sequence number or a position."""
     if not isinstance(chosen, Position):
         if isinstance(chosen, bool) or not isinstance(chosen, int):

@@ -22,8 +22,9 @@ if TYPE_CHECKING:
     from lakeformat.iceberg.read.scan import Scan
     from lakeformat.iceberg.table.system_table import IcebergSystemTable
     from lakeformat.rows.conditions.filter import Where
-    from lakeformat.tables.arguments import Partitions
+    from lakeformat.tables.arguments import Partitions, WindowEnd
     from lakeformat.tables.moment import Moment
+    from lakeformat.tables.results import Rows
 
 __all__ = ["IcebergTable", "load_iceberg_table"]
 
@@ -41,7 +42,6 @@ _NUMBERS = "the system tables 'files' and 'partitions' have the numbers: `lake f
 _INSTEAD = {
     "analyze": _call("compute_table_stats"),
     "branches": _REFERENCES,
-    "changes": _call("create_changelog_view"),
     "check": "read the rows with your own engine, and check them there",
     "commit": _WRITE,
     "compact": _call("rewrite_data_files"),
@@ -205,6 +205,36 @@ class IcebergTable(Table):
         state = find_state(loaded.places, loaded.metadata, **chosen)
         asked = row_filter(loaded.metadata, state.schema, where, partitions)
         return Scan(state, columns, asked, check_limit(limit))
+
+    def changes(
+        self,
+        after: WindowEnd,
+        upto: WindowEnd | None = None,
+        mode: str = "auto",
+        *,
+        columns: Sequence[str] | None = None,
+        where: Where | None = None,
+        partitions: Partitions | None = None,
+    ) -> Rows:
+        """Return the rows that commits after one snapshot up to and including another appended.
+
+        Both ends are positions, snapshot ids, names of tags or branches, or datetimes; ``after=0``
+        is before the first. Rewritten files add no rows. ``mode="auto"`` refuses a window with a
+        commit that deletes or overwrites rows; ``mode="appends"`` reads only the appends of it. The
+        first column, ``rowkind``, is ``+I``. Rows are read with the current columns of the table.
+        """
+        from lakeformat.iceberg.table.appended import appended_rows
+
+        return appended_rows(
+            self._loaded(),
+            self._history(),
+            after,
+            upto,
+            mode,
+            columns=columns,
+            where=where,
+            partitions=partitions,
+        )
 
     def system_table(self, name: str) -> IcebergSystemTable:
         """Return a system table: metadata as rows, such as ``"files"``."""
