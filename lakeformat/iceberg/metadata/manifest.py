@@ -104,7 +104,7 @@ def _read_manifest(
     uri, spec_id = manifest["manifest_path"], manifest["partition_spec_id"]
     try:
         partition = partition_type(metadata, metadata.spec_of(spec_id))
-    except ValueError as reason:
+    except CorruptTableError as reason:
         raise CorruptTableError(f"{places.uri} names the manifest {uri}: {reason}") from None
     schema = entry_schema(partition)
     parts = [

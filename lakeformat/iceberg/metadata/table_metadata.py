@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from lakeformat.errors import UnsupportedError
+from lakeformat.errors import CorruptTableError, UnsupportedError
 from lakeformat.iceberg.metadata.snapshot import (
     MetadataLogEntry,
     Reference,
@@ -76,18 +76,17 @@ class TableMetadata:
         return self.schema_of(self.current_schema_id)
 
     def schema_of(self, schema_id: int) -> Schema:
-        """Return the schema of an id; ``ValueError`` if the table has none."""
-        return _found("schema", schema_id, {each.schema_id: each for each in self.schemas})
+        """Return the schema of an id; ``CorruptTableError`` if the table has none."""
+        return self._named("schema", schema_id, {each.schema_id: each for each in self.schemas})
 
     def schema_at(self, snapshot: Snapshot) -> Schema:
         """Return the schema under which a snapshot was written."""
         return self.schema if snapshot.schema_id is None else self.schema_of(snapshot.schema_id)
 
     def spec_of(self, spec_id: int) -> PartitionSpec:
-        """Return the partition spec of an id; ``ValueError`` if the table has none."""
-        return _found(
-            "partition spec", spec_id, {each.spec_id: each for each in self.partition_specs}
-        )
+        """Return the partition spec of an id; ``CorruptTableError`` if the table has none."""
+        specs = {each.spec_id: each for each in self.partition_specs}
+        return self._named("partition spec", spec_id, specs)
 
     @property
     def current_snapshot(self) -> Snapshot | None:
@@ -106,11 +105,21 @@ class TableMetadata:
         seen: set[int] = set()
         while snapshot_id in by_id:
             if snapshot_id in seen:
-                raise ValueError(f"snapshot {snapshot_id} is among its own ancestors")
+                raise CorruptTableError(
+                    f"snapshot {snapshot_id} of {self.location} is among its own ancestors; "
+                    "restore the metadata file from a backup"
+                )
             seen.add(snapshot_id)
             snapshot = by_id[snapshot_id]
             yield snapshot
             snapshot_id = snapshot.parent_id
+
+    def _named(self, kind: str, wanted: int, known: Mapping[int, _T]) -> _T:
+        if wanted not in known:
+            raise CorruptTableError(
+                f"{kind} {wanted} is not among those of the table {self.location}: {sorted(known)}"
+            )
+        return known[wanted]
 
 
 _MEMBERS = (
@@ -186,8 +195,11 @@ def metadata_from_json(members: Mapping[str, Any]) -> TableMetadata:
         ),
         unknown={key: value for key, value in members.items() if key not in _KNOWN},
     )
-    metadata.schema_of(metadata.current_schema_id)
-    metadata.spec_of(metadata.default_spec_id)
+    try:
+        metadata.schema_of(metadata.current_schema_id)
+        metadata.spec_of(metadata.default_spec_id)
+    except CorruptTableError as reason:
+        raise ValueError(reason) from None  # the caller names the file
     return metadata
 
 
@@ -274,9 +286,3 @@ def _listed(
     if members.get(key) is None:
         return ()
     return tuple(build(each) for each in require_list(members, key))
-
-
-def _found(kind: str, wanted: int, known: Mapping[int, _T]) -> _T:
-    if wanted not in known:
-        raise ValueError(f"{kind} {wanted} is not among those of the table: {sorted(known)}")
-    return known[wanted]

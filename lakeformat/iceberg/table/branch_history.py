@@ -87,15 +87,24 @@ class BranchHistory:
 
     def between(self, after: AnyPosition, upto: AnyPosition | None) -> list[BranchSnapshot]:
         """Return the snapshots after a position and up to another, oldest first."""
-        first, last = self.number(after), None if upto is None else self.number(upto)
-        newer = [each for each in self.snapshots if _is_after(each, first)]
-        return [each for each in newer if last is None or each.position.number <= last]
+        first = self.number(after)
+        return self._upto(upto, [each for each in self.snapshots if _is_after(each, first)])
+
+    def numbered(self, upto: AnyPosition | None) -> list[BranchSnapshot]:
+        """Return the snapshots that have positions, up to one of them, oldest first."""
+        return self._upto(upto, [each for each in self.snapshots if each.snapshot.sequence_number])
 
     def since(self, after: AnyPosition, upto: AnyPosition | None) -> Since[BranchSnapshot]:
         """Return the snapshots after a position, and the signs that some were missed."""
         given = Position.parse(after)
         found = tuple(self.between(after, upto))
         return Since(found, self._missed(given), self._rewound(given))
+
+    def _upto(self, upto: AnyPosition | None, found: list[BranchSnapshot]) -> list[BranchSnapshot]:
+        if upto is None:
+            return found
+        last = self.number(upto)
+        return [each for each in found if each.position.number <= last]
 
     def _missed(self, after: Position) -> bool:
         """Return True if the parent of the oldest kept snapshot may be newer than a position."""

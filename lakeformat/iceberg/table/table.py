@@ -150,7 +150,7 @@ class IcebergTable(Table):
     ) -> list[Position]:
         """Return the newest positions after one and up to another, oldest first."""
         history = self._history()
-        found = history.between(history.beginning if after is None else after, upto)
+        found = history.numbered(upto) if after is None else history.between(after, upto)
         return [each.position for each in found[-limit:]] if limit > 0 else []
 
     def advance(self, after: AnyPosition, limit: int | None = None) -> Position:

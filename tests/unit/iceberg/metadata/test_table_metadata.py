@@ -126,7 +126,10 @@ def test_a_missing_member_is_named_with_the_file(whole, key):
     [
         ({"format-version": "2"}, "format-version is '2', not an int"),
         ({"format-version": 0}, "format-version is 0"),
-        ({"current-schema-id": 5}, r"schema 5 is not among those of the table: \[0\]"),
+        (
+            {"current-schema-id": 5},
+            r"schema 5 is not among those of the table file:///t: \[0\]; restore",
+        ),
         ({"default-spec-id": 5}, "partition spec 5 is not among"),
         ({"current-snapshot-id": 8}, "names snapshot 8, which is not among the snapshots"),
         ({"refs": {"t": {"snapshot-id": 9, "type": "tag"}}}, "the tag 't' names snapshot 9"),
@@ -159,8 +162,14 @@ def test_a_newer_or_encrypted_table_is_refused_by_name(changed, reason):
 
 def test_a_snapshot_among_its_own_ancestors_is_refused():
     metadata = read(OF_VERSION_2 | {"snapshots": [SNAPSHOT | {"parent-snapshot-id": 7}]})
-    with pytest.raises(ValueError, match="snapshot 7 is among its own ancestors"):
+    with pytest.raises(CorruptTableError, match="snapshot 7 of file:///t is among its own"):
         list(metadata.ancestry(7))
+
+
+def test_the_missing_schema_of_a_snapshot_is_named():
+    metadata = read(OF_VERSION_2 | {"snapshots": [SNAPSHOT | {"schema-id": 4}]})
+    with pytest.raises(CorruptTableError, match="schema 4 is not among those of the table"):
+        metadata.schema_at(metadata.snapshots[0])
 
 
 def test_ancestors_end_where_a_snapshot_has_expired():

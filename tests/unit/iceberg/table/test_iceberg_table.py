@@ -159,6 +159,16 @@ def test_snapshots_of_version_1_have_ids_and_no_positions():
         table.position()
 
 
+def test_snapshots_have_positions_from_the_upgrade_to_version_2_on():
+    table = opened("spec_evolution_v1_void")
+    listed = table.positions(limit=9)
+    assert listed[-1] == table.position()
+    assert 0 < len(listed) < len(table.snapshots())
+    assert [each.position for each in table.since(listed[0]).snapshots] == listed[1:]
+    with pytest.raises(lake.UnsupportedError, match="upgrade the table to version 2"):
+        table.since(listed[0].before)
+
+
 # Reading
 
 
