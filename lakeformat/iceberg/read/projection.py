@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from lakeformat.errors import InvalidRequestError
 from lakeformat.iceberg.arrow_types import to_arrow_type
+from lakeformat.iceberg.metadata.partition_type import transform_result
 from lakeformat.iceberg.partition_spec import PartitionSpec
 from lakeformat.iceberg.read.condition_fields import condition_type
 from lakeformat.iceberg.schema import Schema
@@ -28,7 +29,6 @@ from lakeformat.types.values import Value, values_from_arrow, values_to_arrow
 __all__ = ["PartitionTest", "project"]
 
 _NULL_TESTS = (Op.IS_NULL, Op.IS_NOT_NULL)
-_INT = PrimitiveType("int")
 _WIDE = Context(prec=76)
 """Enough digits for the neighbour of any decimal; the default rounds to 28."""
 _IN_TIME = (TransformKind.YEAR, TransformKind.MONTH, TransformKind.DAY, TransformKind.HOUR)
@@ -59,25 +59,17 @@ def project(
             or not isinstance(source.type, PrimitiveType)
         ):
             continue
-        transform = parse_transform(field.transform)
+        result = transform_result(field.transform, source.type)
+        assert isinstance(result, PrimitiveType)  # like the column
+        projection = _Projection(parse_transform(field.transform), source.type, result)
         for test in tests:
             asked = schema.named(test.column)
             if asked is None or asked.id != source.id:
                 continue
-            projected = _Projection(transform, source.type).of(test)
+            projected = projection.of(test)
             if projected is not None:
-                kind = _result_kind(transform, source.type)
-                found.append(PartitionTest(place, kind, projected))
+                found.append(PartitionTest(place, result, projected))
     return found
-
-
-def _result_kind(transform: Transform, source: PrimitiveType) -> PrimitiveType:
-    match transform.kind:
-        case TransformKind.IDENTITY | TransformKind.TRUNCATE:
-            return source
-        case TransformKind.DAY:
-            return PrimitiveType("date")
-    return _INT
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +78,7 @@ class _Projection:
 
     transform: Transform
     source: PrimitiveType
+    result: PrimitiveType
 
     def of(self, test: ColumnTest) -> ColumnTest | None:
         """Return the condition on the results; None if it excludes no partition."""
@@ -146,7 +139,7 @@ class _Projection:
     def _results(self, literals: Sequence[Value]) -> list[Value]:
         values = values_to_arrow(literals, self._literal_type).cast(to_arrow_type(self.source))
         results: pa.Array = self.transform.apply(values)
-        return values_from_arrow(results, condition_type(_result_kind(self.transform, self.source)))
+        return values_from_arrow(results, condition_type(self.result))
 
 
 def _beside(literal: Value, direction: int, literal_type: AtomicType) -> Value:
