@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+import lakeformat as lake
 from lakeformat.cli.output import AsJson, listed, print_json
 from lakeformat.cli.warehouse import WarehouseOption, named_table, named_table_of_any_format
 from lakeformat.errors import InvalidRequestError, NotFoundError
@@ -125,7 +126,10 @@ def changes(
         str | None,
         typer.Option(metavar="SNAPSHOT", help="End with this. Default: the newest snapshot."),
     ] = None,
-    mode: Annotated[str, typer.Option(help="auto, delta, changelog or diff.")] = "auto",
+    mode: Annotated[
+        str,
+        typer.Option(help="auto, delta, changelog or diff; of an Iceberg table auto or appends."),
+    ] = "auto",
     columns: ColumnsOption = None,
     where: WhereOption = None,
     limit: LimitOption = None,
@@ -142,7 +146,7 @@ def changes(
     from lakeformat.tables.results import Rows
 
     chosen = form_of(form, output, as_json=as_json)
-    opened = named_table(context, table)
+    opened = named_table_of_any_format(context, table)
     found = opened.changes(
         _window_end(after),
         None if upto is None else _window_end(upto),
@@ -152,6 +156,8 @@ def changes(
     )
     limited = Rows(found.schema, found.to_batches, _asked(limit, chosen))
     is_empty = _emit(limited, chosen, output, limit) == 0
+    if not isinstance(opened, lake.Table) or not isinstance(found, lake.Changes):
+        return
     if is_empty and found.mode == "changelog" and opened.options.makes_changelog:
         typer.echo(
             "the changelog does not cover writes since the last compaction; to bring it up to "

@@ -36,6 +36,16 @@ def test_a_scan_prints_the_rows_that_are_not_deleted():
     assert sorted(line.split()[0] for line in lines[1:]) == ["3", "4", "5"]
 
 
+def test_changes_print_the_rows_that_commits_appended():
+    second = iceberg_table("six_commits").expected["snapshots"][1]["snapshot_id"]
+    shown = show("changes", location("six_commits"), "--after", str(second), "--json")
+    rows = [json.loads(line) for line in shown.splitlines()]
+    assert {row["rowkind"] for row in rows} == {"+I"}
+    assert len(rows) == 40
+    refused = runner.invoke(app, ["changes", location("cow_dml"), "--after", "0"])
+    assert isinstance(refused.exception, lake.LakeError)
+
+
 def test_files_show_their_partition_and_their_path_below_the_table():
     lines = show("files", location("hour_action"), "--limit", "1").splitlines()
     assert lines[0].split()[:3] == ["partition", "content", "file_format"]
