@@ -39,7 +39,7 @@ class LakeDecorator(Protocol):
     """
 
     def __call__(self, function: Callable[..., _Returned], /) -> Task[..., _Returned]:
-        """Make a function a task."""
+        """Turn a function into a task."""
 
 
 class LakeFunctionOperator(LakeRepeatedMixin, DecoratedOperator, metaclass=RefusingConstruction):

@@ -211,7 +211,7 @@ def lake_commit_task(
     multiple_outputs: bool | None = None,
     **kwargs: Unpack[CommitFunctionArguments],
 ) -> LakeDecorator:
-    """Make a function a task whose rows are committed to a table, once.
+    """Turn a function into a task that commits the rows it returns to a table, once.
 
     :param python_callable: the function, if the decorator is written without parentheses; type
         checkers know only the form with parentheses

@@ -78,7 +78,7 @@ def lake_job_task(
     multiple_outputs: bool | None = None,
     **kwargs: Unpack[FunctionArguments],
 ) -> LakeDecorator:
-    """Make a function a task that gets its open table as the argument ``table``.
+    """Turn a function into a task that gets its open table as the argument ``table``.
 
     :param python_callable: the function, if the decorator is written without parentheses; type
         checkers know only the form with parentheses

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Renders facts as HTML. The template engine escapes every value; addresses are built here."""
+"""Renders facts as HTML.
+
+The template engine escapes every value. Links are built in this module, which quotes the names in
+them.
+"""
 
 from __future__ import annotations
 

@@ -25,7 +25,10 @@ _log = logging.getLogger(__name__)
 
 
 class JobOutput:
-    """The output of a driver so far: the result of its job, and its Spark application."""
+    """Reads the output of a driver.
+
+    Keeps the result of its job, and passes its Spark application to ``on_spark``.
+    """
 
     def __init__(self, *, on_spark: Callable[[dict[str, Any]], None] | None = None) -> None:
         self.result: dict[str, Any] | None = None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Commands that take a table, or a database for each of its tables."""
+"""Helpers of commands that take one table, or a database to work on all its tables."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ NameArgument = Annotated[
     str,
     typer.Argument(
         metavar="TABLE|DATABASE",
-        help="database.table, a branch of it, its directory, or a database for each of its tables",
+        help="database.table, a branch of it, its directory, or a database (all its tables)",
     ),
 ]
 

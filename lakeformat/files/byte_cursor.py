@@ -102,7 +102,7 @@ class ByteCursor:
         return value
 
     def error(self, found: str) -> CorruptTableError:
-        """Return the error about a value at the position that is not allowed."""
+        """Return the error for damage at the current position; ``found`` describes the damage."""
         place = self._base + self.position
         return CorruptTableError(
             f"{self._source} is damaged at byte {place}: {found}; {self._remedy}"

@@ -36,7 +36,7 @@ CODECS: Mapping[str, Mapping[str, str]] = {
         "null": "null",
     },
 }
-"""For each format: the names in options, as in Java, and the names of the format's writer."""
+"""For each format: the names in options, as in Paimon, and the names of the format's writer."""
 
 COMPRESSIONS = tuple({name: None for codecs in CODECS.values() for name in codecs})
 """Every name that some format has."""

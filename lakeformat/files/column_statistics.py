@@ -53,10 +53,10 @@ def bounded_by(bounds: tuple[Value, Value] | None, null_count: int) -> ColumnSta
 
 
 def merge_bounds(bounds: Iterable[tuple[Value, Value] | None]) -> tuple[Value, Value] | None:
-    """Return the bounds of all parts of a column; None if a part has NaN as a bound, or no bounds.
+    """Return the common bounds of the parts of a column; the caller omits parts without values.
 
-    The caller leaves out parts without values. Readers order NaN differently, so no bound may be
-    NaN. A bound of zero stands for both zeros.
+    None if one part has no bounds, or NaN as a bound, because readers disagree on its order. A
+    lower bound of zero becomes -0.0 and an upper one 0.0, to include both zeros.
     """
     lowest: Value = None
     highest: Value = None

@@ -65,7 +65,10 @@ def _key_file(text: str) -> str:
 
 
 def _seconds(text: str) -> float:
-    """Parse a duration like Hadoop: bare numbers are milliseconds."""
+    """Return a duration in seconds; a number without a unit is milliseconds, as in Hadoop.
+
+    Only the units ms, s and m are accepted.
+    """
     found = re.fullmatch(r"\s*(\d+)\s*(ms|s|m)?\s*", text)
     if found is None or int(found[1]) == 0:
         raise ValueError("it must be a duration such as 30s or 200000 (milliseconds)")

@@ -91,7 +91,10 @@ def spans(array: pa.Array, nulls: NDArray[np.bool_] | None) -> tuple[Words, Posi
 
 
 def decimal_array(unscaled: Sequence[int | None], kind: pa.DataType) -> pa.Array:
-    """Build decimals from their digits, also those with more digits than the Arrow type allows."""
+    """Build decimals from unscaled integers.
+
+    A number may exceed the precision of ``kind``, but not 128 bits.
+    """
     content = bytearray()
     for number in unscaled:
         try:

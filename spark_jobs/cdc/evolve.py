@@ -192,12 +192,12 @@ def _differs(column: MessageColumn, name: str, there: DataType, found: DataType)
 
 
 def declaration(type: DataType) -> str | pa.DataType:
-    """Return a type in the form that schema changes take."""
+    """Return a type as schema changes accept it: SQL text if it is atomic, else an Arrow type."""
     return type_text(type) if isinstance(type, AtomicType) else to_arrow_type(type)
 
 
 def column_list(found: Mapping[str, DataType]) -> list[tuple[str, str]] | pa.Schema:
-    """Return columns in the form that a new table takes."""
+    """Return columns as a new table accepts them: SQL texts if all are atomic, else Arrow types."""
     if all(isinstance(type, AtomicType) for type in found.values()):
         return [(name, type_text(type)) for name, type in found.items()]
     return pa.schema([(name, to_arrow_type(type)) for name, type in found.items()])

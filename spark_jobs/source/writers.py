@@ -77,7 +77,10 @@ def written_as(options: Mapping[str, str], *, overwrite: bool) -> Written:
 
 
 class _TaskWriter:
-    """The part of both writers that runs in a task."""
+    """The shared part of the batch writer and the stream writer.
+
+    ``write`` runs in the tasks, ``_commit`` and ``_abort`` in the driver.
+    """
 
     def __init__(self, table: lake.Table, how: Written) -> None:
         self._table = table

@@ -16,7 +16,7 @@ from lakeformat.storage.location import one_spelling
 __all__ = ["LOCATION", "Places"]
 
 LOCATION = "location"
-"""The property of a database with its location, the same as in Java."""
+"""The property of a database with its location, the same as in Paimon's Java code."""
 
 
 class Places:

@@ -288,8 +288,9 @@ class _Migration:
         )
 
     def _in_file(self) -> list[DataField | None]:
-        """Return the columns whose values the file has; partition columns come from the
-        directory.
+        """Return the table's columns, with None for each partition column.
+
+        The value of a partition column comes from the directory, not from the file.
         """
         schema = self._handle.schema
         return [

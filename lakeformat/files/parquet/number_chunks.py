@@ -70,7 +70,10 @@ def encode_plain(column: pa.ChunkedArray, field: pa.Field, codec: PageCodec) -> 
 def encode_constant(
     column: pa.ChunkedArray, field: pa.Field, codec: PageCodec
 ) -> ColumnChunk | None:
-    """Return a dictionary of one value with its count; None if there are several values."""
+    """Return a column of one repeated value as a dictionary-encoded chunk.
+
+    None if the values differ, are NaN or are not stored as numbers.
+    """
     values = _values(column)
     if values is None:
         return None

@@ -2,7 +2,8 @@
 """Keys of equality deletes, searched for many rows at once.
 
 Each key has the highest sequence number of its deletes: a row is deleted if its own number is
-smaller. A null equals a null, NaN equals NaN, and -0.0 is not 0.0, as in Java.
+smaller. A null equals a null, NaN equals NaN, and -0.0 is not 0.0, as in
+Iceberg's Java library.
 """
 
 from __future__ import annotations

@@ -50,7 +50,7 @@ class Fence:
 def write_fence(
     storage: Storage, layout: TableLayout, unique: str, removed: Iterable[Snapshot]
 ) -> None:
-    """Write the list of snapshots to remove, before they are deleted."""
+    """Write the list of snapshots to remove, before they are deleted; replace an older list."""
     storage.overwrite(layout.fence(unique), _content(removed))
 
 
@@ -61,7 +61,10 @@ def create_fence(
     removed: Iterable[Snapshot],
     note: Mapping[str, Any],
 ) -> bool:
-    """Create a fence with a note for retries; return False if it exists. Fences never change."""
+    """Create a fence with a note for retries, and return True.
+
+    An existing fence is left as it is, and False is returned.
+    """
     return storage.create(layout.fence(unique), _content(removed, note))
 
 

@@ -37,7 +37,7 @@ class NumberedFiles:
         return sorted(n for n in (numbered(name, self.prefix) for name in names) if n is not None)
 
     def latest_id(self) -> int | None:
-        """The highest number of the files; None if there are none."""
+        """Return the highest ``<n>`` of the existing files; None if there is no file."""
         hint = self._read_latest_hint()
         if hint is not None:
             # Numbers have no gaps: files newer than the hint are found by trying the next

@@ -140,7 +140,7 @@ def _checked(name: str) -> str:
 
 
 def _time_parts(moment: datetime) -> list[int]:
-    """Return the parts of a time; as in Java, trailing zero seconds and nanoseconds are omitted."""
+    """Return the parts of a time, without trailing zero seconds and nanoseconds, as in Paimon."""
     parts = [*moment.timetuple()[:6], moment.microsecond * NANOS_PER_MICRO]
     while len(parts) > _PARTS.start and parts[-1] == 0:
         del parts[-1]

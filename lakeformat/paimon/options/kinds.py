@@ -242,7 +242,7 @@ def _addresses(text: str) -> tuple[str, ...]:
 
 
 def _column_names(text: str) -> tuple[str, ...]:
-    # Names are taken literally, spaces included, as in Java.
+    # Names are taken literally, spaces included, as in Paimon's Java code.
     return tuple(text.split(",")) if text else ()
 
 

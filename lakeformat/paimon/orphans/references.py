@@ -321,7 +321,10 @@ class _Branch:
             self._found.names.add(named.numbers()[~named.is_delete])
 
     def _add_unread(self, lists: _Lists) -> None:
-        """Add all files that unread manifests add: more than needed, never less."""
+        """Count as referenced every file that a manifest not read so far adds.
+
+        Some of these files were deleted later: this may keep too many files, never too few.
+        """
         self._add_added(
             [each for each in (*lists.base, *lists.delta) if each.file_name not in self._found.read]
         )

@@ -61,7 +61,7 @@ def row_ranges(files: Iterable[ManifestEntry]) -> list[tuple[ManifestEntry, ...]
     """Group files by the rows they hold, in the order of row ids; each group has the newest first.
 
     Side files come last. If files have equal sequence numbers, the file committed first counts as
-    the newest, as in Java.
+    the newest, as in Paimon's Java reader.
     """
     by_start = sorted(files, key=lambda entry: _first(entry.file))
     groups: list[list[ManifestEntry]] = []

@@ -106,7 +106,7 @@ def _of_version(handle: TableHandle, version: str) -> Snapshot | None:
 
 
 def _local_millis(named: NamedState) -> int:
-    """Return epoch milliseconds; a text without a zone is local time here, as in Java."""
+    """Return epoch milliseconds; a text without a zone is local time, as in Paimon."""
     try:
         moment = datetime.fromisoformat(named.text.strip())
     except ValueError:

@@ -64,7 +64,8 @@ def newest_at(handle: TableHandle, millis: int) -> Snapshot | None:
 def newest_compacted(handle: TableHandle) -> Snapshot | None:
     """Return the newest snapshot of a compaction; None if none is left.
 
-    With ``full-compaction.delta-commits`` only full compactions count, as in Java.
+    With ``full-compaction.delta-commits`` only full compactions count, as in Paimon's
+    Java reader.
     """
     every = handle.options.full_compaction_delta_commits or 1
     ids, read = _snapshots(handle)

@@ -60,7 +60,8 @@ class NamedState:
 def named_state(options: TableOptions) -> NamedState | None:
     """Return the state that the options name; None for the newest.
 
-    Contradicting options are refused, as in Java: another reader might follow the other one.
+    Contradicting options are refused, as in Paimon's Java code: another reader might follow the
+    other one.
     """
     given = [each for each in _DEFAULT_MODES if options.text(each[0])]
     if len(given) > 1:

@@ -36,7 +36,7 @@ class _Files(LiveFiles):
         return FileStatistics(self.source, self.columns)
 
     def addresses(self) -> list[str]:
-        """Return the address of each file; on local disk the plain path, as in Java."""
+        """Return the address of each file; on local disk the plain path, as in Paimon."""
         places = zip(
             self.texts("external_path"),
             self.partitions.indices.to_pylist(),

@@ -26,7 +26,7 @@ _INT_BYTES = 4
 
 
 def require_coded_type(data_type: DataType, index_type: str) -> AtomicType:
-    """Return the type; refuse one whose values do not fit the index."""
+    """Return the type if the index can hold all its values; raise UnsupportedError otherwise."""
     found = require_type(data_type, INDEXABLE[index_type], index_type)
     if is_too_fine(found):
         raise UnsupportedError(

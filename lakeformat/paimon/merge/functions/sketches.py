@@ -38,7 +38,7 @@ def _hll(library: Any, values: Sequence[bytes]) -> bytes:
     sketches = [library.hll_sketch.deserialize(value) for value in values]
     # The coarsest input decides: a union cannot be finer.
     union = library.hll_union(min(sketch.lg_config_k for sketch in sketches))
-    # The newest first, as in Java.
+    # The newest first, as in Paimon's Java code.
     for sketch in reversed(sketches):
         union.update(sketch)
     united: bytes = union.get_result(library.tgt_hll_type.HLL_4).serialize_compact()

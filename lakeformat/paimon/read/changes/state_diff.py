@@ -246,7 +246,7 @@ def _newest_file_decides(schema: TableSchema) -> bool:
     """Return True if a row in a new file alone determines the new value of its key.
 
     Then files shared by both states need not be read. A row that was rewritten unchanged counts as
-    changed, as in Java.
+    changed, as in Paimon's Java reader.
     """
     options = schema.table_options
     return options.merge_engine == _DEDUPLICATE and not options.sequence_field
