@@ -85,7 +85,7 @@ class _Marks:
         """Find a file that the commit deletes without having read its deletion vectors.
 
         A file that is added again at once, with another index, keeps its vectors. Tables with a
-        primary key are not checked, as in Java: there only compactions mark rows, and of two
+        primary key are not checked, as in Paimon: there only compactions mark rows, and of two
         compactions of a file one is refused anyway.
         """
         if self.handle.schema.primary_keys:

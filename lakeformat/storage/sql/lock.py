@@ -56,7 +56,7 @@ class LockSettings:
     """The lifetime of a lock, and the longest wait for it."""
 
     acquire_timeout_seconds: float = 480.0
-    """The longest wait in seconds; as in Paimon, also the lifetime of a lock that is not renewed."""
+    """The longest wait in seconds, as in Paimon also the lifetime of a lock that is not renewed."""
     max_sleep_seconds: float = 8.0
     key_length: int = 255
 
