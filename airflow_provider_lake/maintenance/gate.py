@@ -101,7 +101,13 @@ def _within(found: Sequence[dict[str, Any]], max_bytes: int | None) -> list[dict
     used = 0
     for each in found:
         if max_bytes is not None and chosen and used + each["bytes"] > max_bytes:
-            _log.info("%s waits for the next run: the quota of bytes is used up", each["table"])
+            _log.info(
+                "%s (%d bytes) waits for the next run: this run has %d bytes left of max_bytes=%d",
+                each["table"],
+                each["bytes"],
+                max(0, max_bytes - used),
+                max_bytes,
+            )
             continue
         chosen.append(each)
         used += each["bytes"]

@@ -57,8 +57,8 @@ def explaining_expiry(
             raise
         raise SnapshotExpiredError(
             f"snapshot {expired.id} of {handle.uri} has expired while it was read, and its files "
-            "with it: read a newer one, and tag snapshots that are read for long. The first error: "
-            f"{missing}"
+            "with it: read a newer snapshot; before a long read, tag the snapshot. "
+            f"The first error: {missing}"
         ) from missing
 
 

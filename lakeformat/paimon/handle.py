@@ -192,7 +192,7 @@ def require_writable(handle: TableHandle) -> None:
         raise UnsupportedError(
             f"the primary key of {handle.uri} lacks a partition column, so a row may have to move "
             f"between partitions: that needs 'bucket' = '-1', and the table has '{bucket}'. Create "
-            "a new table with that bucket, or with the partition columns in its primary key"
+            "a new table with 'bucket' = '-1', or with the partition columns in its primary key"
         )
     elif crosses_partitions(handle) and handle.options.keeps_moved_rows:
         raise UnsupportedError(

@@ -75,7 +75,10 @@ def parse_object_address(address: str) -> tuple[ObjectAddress, str]:
             f"{without_credentials(address)} has no bucket: write {scheme}://bucket/path."
         )
     if host and not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9.:-]*", host):
-        raise InvalidRequestError(f"{without_credentials(address)} has no account after the @.")
+        raise InvalidRequestError(
+            f"{without_credentials(address)} has an invalid account after the @: write "
+            "abfss://container@account.dfs.core.windows.net/path."
+        )
     segments = [segment for segment in below.split("/") if segment]
     if any(segment in (".", "..") for segment in segments):
         raise InvalidRequestError(

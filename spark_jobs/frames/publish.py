@@ -53,5 +53,8 @@ def _remove(table: lake.Table, messages: list[lake.CommitMessage]) -> None:
         table.abort(messages)
     except lake.LakeError as reason:
         _log.warning(
-            "unreferenced files of a failed commit are left in %s: %s", table.location, reason
+            "unreferenced files of a failed commit could not be deleted from %s (%s): "
+            "remove_orphans deletes them later",
+            table.location,
+            reason,
         )

@@ -214,9 +214,11 @@ def _text(value: Any) -> Any:
 def check_millis(number: int) -> None:
     """Raise a ``ValueError`` for a number that cannot be epoch milliseconds."""
     if number < _MILLIS.start:
-        raise ValueError("it is too small, and may be seconds or a count of days")
+        raise ValueError(
+            "it is too small for epoch milliseconds; it looks like seconds or a number of days"
+        )
     if number >= _MILLIS.stop:
-        raise ValueError("it is too large, and may be microseconds")
+        raise ValueError("it is too large for epoch milliseconds; it looks like microseconds")
 
 
 def refusal(reason: str) -> InvalidRequestError:

@@ -163,7 +163,8 @@ def read_options(given: Mapping[str, str]) -> dict[str, str]:
             )
     if "path" in options and "table" in options:
         raise lake.InvalidRequestError(
-            "the table is named twice: leave out option 'table', or the argument of load or save"
+            "the table is given twice, as option 'table' and as the path (the argument of load, "
+            "save or start): leave one out"
         )
     return options
 

@@ -348,7 +348,7 @@ MISTAKES = [
         "a bare number of days",
         "parse",
         'LakeExpireSnapshotsOperator(task_id="t", table="shop.orders", older_than=7)',
-        "task 't': argument 'older_than' must be a time such as '2024-01-31 10:00', an age such as '7 d', or epoch milliseconds, got 7: it is too small, and may be seconds or a count of days: write '90 d' for an age",
+        "task 't': argument 'older_than' must be a time such as '2024-01-31 10:00', an age such as '7 d', or epoch milliseconds, got 7: it is too small for epoch milliseconds; it looks like seconds or a number of days: write '90 d' for an age",
     ),
     Mistake(
         "a bare number of days as text",
@@ -372,7 +372,7 @@ MISTAKES = [
         "epoch seconds",
         "parse",
         'LakeSnapshotSensor(task_id="t", table="shop.orders", since=1700000000)',
-        "task 't': argument 'since' must be a time in epoch milliseconds, got 1700000000: it is too small, and may be seconds or a count of days",
+        "task 't': argument 'since' must be a time in epoch milliseconds, got 1700000000: it is too small for epoch milliseconds; it looks like seconds or a number of days",
     ),
     Mistake(
         "a datetime without a time zone",
@@ -962,7 +962,7 @@ MISTAKES = [
         "a connection with an option that is no text",
         "run",
         'LakeHealthOperator(task_id="t", table="shop.orders", lake_conn_id="lake_eu")',
-        "InvalidRequestError: connection 'lake_eu' has options that are not a JSON object of strings: write each value in quotes",
+        "InvalidRequestError: connection 'lake_eu': the value of option 's3.path-style-access' is not a string: write it in quotes",
         {
             "lake_eu": {
                 "conn_type": "lake",

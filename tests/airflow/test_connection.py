@@ -120,13 +120,13 @@ def test_empty_fields_of_a_form_say_nothing():
     [
         ({"engine": "flink"}, "engine 'flink': use one of auto, python, spark"),
         ({"secret_options": "{"}, "secret_options that are not a JSON object of strings"),
-        ({"options": {"a": 1}}, "options that are not a JSON object of strings"),
+        ({"options": {"a": 1}}, "the value of option 'a' is not a string: write it in quotes"),
         (
             {"options": {"metastore": "jdbc"}, "metastore": "filesystem"},
             "'metastore' to two different values",
         ),
         ({"spark_conn_id": 1}, "spark_conn_id that is not a string"),
-        ({"s3_secret_key": 7}, "options that are not a JSON object of strings"),
+        ({"s3_secret_key": 7}, "the value of option .* is not a string: write it in quotes"),
     ],
 )
 def test_what_a_field_cannot_mean_is_refused(extra, words):

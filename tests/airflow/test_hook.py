@@ -81,7 +81,7 @@ def test_a_secrets_backend_that_fails_is_not_taken_for_one_that_knows_nothing(mo
         ),
         (
             {"conn_type": "lake", "extra": {"warehouse": "/w", "options": {"a": 1}}},
-            "not a JSON object of st",
+            "the value of option 'a' is not a string",
         ),
         (
             {"conn_type": "lake", "host": "/h", "extra": {"warehouse": "/w"}},

@@ -34,6 +34,19 @@ def test_a_damaged_table_gets_a_task_that_says_so_and_stops_no_other(orders, cat
     assert [each["table"] for each in due] == ["shop.orders", "shop.damaged"]
 
 
+def test_a_table_beyond_the_quota_waits_and_the_log_has_its_size(orders, catalog, caplog):
+    refunds = catalog.create_table("shop.refunds", [("id", "BIGINT")])
+    for number in range(6):
+        orders.write(pa.table({"id": [number], "item": ["pear"]}))
+        refunds.write(pa.table({"id": [number]}))
+
+    with caplog.at_level("INFO"):
+        due = due_tables("shop", max_bytes=1)
+
+    assert len(due) == 1
+    assert " bytes) waits for the next run: this run has 0 bytes left of max_bytes=1" in caplog.text
+
+
 @pytest.mark.parametrize(
     ("wrong", "words"),
     [

@@ -221,10 +221,13 @@ OF_TIME = [
 @pytest.mark.parametrize(
     ("number", "why"),
     [
-        (0, "small, and may be seconds or a count of days"),
-        (90, "small, and may be seconds or a count of days"),
-        (1_700_000_000, "small, and may be seconds or a count of days"),
-        (1_700_000_000_000_000, "large, and may be microseconds"),
+        (0, "small for epoch milliseconds; it looks like seconds or a number of days"),
+        (90, "small for epoch milliseconds; it looks like seconds or a number of days"),
+        (
+            1_700_000_000,
+            "small for epoch milliseconds; it looks like seconds or a number of days",
+        ),
+        (1_700_000_000_000_000, "large for epoch milliseconds; it looks like microseconds"),
     ],
 )
 @pytest.mark.parametrize(("kind", "key"), OF_TIME)

@@ -210,7 +210,7 @@ def test_system_tables_are_read(source, orders):
         ({"incremental__between": "3"}, "must be two ends separated by a comma"),
         ({"incremental__between__scan__mode": "diff"}, "needs option 'incremental-between'"),
         ({"rowkind": "yes"}, "'rowkind' must be true or false"),
-        ({"table": "shop.orders"}, "named twice"),
+        ({"table": "shop.orders"}, "given twice"),
     ],
 )
 def test_a_wrong_option_is_refused_with_what_there_is(source, orders, options, said):

@@ -93,26 +93,29 @@ def _holds_instants(tail: OrcTail, columns: Sequence[str]) -> bool:
 
 def as_written(batch: pa.RecordBatch, offsets: ZoneOffsets) -> pa.RecordBatch:
     """Return the instants that the writer received, instead of the stored ones."""
-    arrays = [_shifted(array, offsets) for array in batch.columns]
+    arrays = [
+        _shifted(array, offsets, name)
+        for array, name in zip(batch.columns, batch.schema.names, strict=True)
+    ]
     return pa.RecordBatch.from_arrays(arrays, schema=batch.schema)
 
 
-def _shifted(array: pa.Array, offsets: ZoneOffsets) -> pa.Array:
+def _shifted(array: pa.Array, offsets: ZoneOffsets, column: str) -> pa.Array:
     kind = array.type
     if pa.types.is_struct(kind):
-        children = [_shifted(child, offsets) for child in struct_children(array)]
+        children = [_shifted(child, offsets, column) for child in struct_children(array)]
         return struct_around(array, children, kind)
     if pa.types.is_map(kind):
-        keys, items = (_shifted(part, offsets) for part in map_entries(array))
+        keys, items = (_shifted(part, offsets, column) for part in map_entries(array))
         return map_around(array, keys, items, kind)
     if pa.types.is_list(kind):
-        return list_around(array, _shifted(array.values, offsets), kind)
+        return list_around(array, _shifted(array.values, offsets, column), kind)
     if not pa.types.is_timestamp(kind) or kind.tz is None:
         return array
     stored = np.asarray(array.view(pa.int64()).fill_null(0))
     if len(stored) and (stored.min() < -_FARTHEST or stored.max() > _FARTHEST):
         raise UnsupportedError(
-            "a TIMESTAMP_LTZ column holds times before 1677 or after 2262, which cannot be "
+            f"column {column!r} holds instants before 1677 or after 2262, which cannot be "
             "shifted to another time zone: read only the other columns, or use another engine"
         )
     nulls = np.asarray(array.is_null()) if array.null_count else None

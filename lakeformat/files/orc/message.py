@@ -29,9 +29,11 @@ def parse_message(data: bytes) -> Message:
             elif wire in _FIXED_SIZES:
                 size = _FIXED_SIZES[wire]
             else:
-                raise ValueError(f"member {member} of a message is of kind {wire}")
+                raise ValueError(
+                    f"field {member} of a protobuf message has the unknown kind {wire}"
+                )
             if place + size > len(data):
-                raise ValueError(f"member {member} of a message extends past its end")
+                raise ValueError(f"field {member} of a protobuf message is longer than the message")
             value, place = data[place : place + size], place + size
         members.setdefault(member, []).append(value)
     return members
@@ -57,7 +59,7 @@ def single(message: Message, member: int) -> int:
     """Return a number that occurs at most once; 0 if it is missing."""
     values = message.get(member, [0])
     if len(values) != 1:
-        raise ValueError(f"member {member} of a message occurs {len(values)} times")
+        raise ValueError(f"field {member} of a protobuf message occurs {len(values)} times")
     return _number(values[0])
 
 
@@ -66,7 +68,7 @@ def parts(message: Message, member: int) -> list[bytes]:
     found = []
     for value in message.get(member, []):
         if not isinstance(value, bytes):
-            raise ValueError(f"member {member} of a message is a number, not bytes")
+            raise ValueError(f"field {member} of a protobuf message is a number, not bytes")
         found.append(value)
     return found
 
@@ -87,5 +89,5 @@ def numbers(message: Message, member: int) -> list[int]:
 
 def _number(value: int | bytes) -> int:
     if not isinstance(value, int):
-        raise ValueError("a message has bytes in place of a number")
+        raise ValueError("a field of a protobuf message has bytes in place of a number")
     return value

@@ -177,7 +177,7 @@ class _Runs2:
         packed, place = self._take(place, _size((count - 2) * _WIDTHS[code]))
         steps = _unpack_bits(packed, 1, count - 2, _WIDTHS[code])
         if max(abs(first), abs(step), int(steps.max(initial=0)) << 9) > 1 << _MOST_BITS:
-            raise ValueError("a delta run has numbers or deltas that are too large")
+            raise ValueError(f"a delta run has a number or a delta of more than {_MOST_BITS} bits")
         second = first + step
         rest = second + np.cumsum(-steps if step < 0 else steps)
         last = int(rest[-1]) if count > 2 else second

@@ -83,5 +83,6 @@ def _evolve_row(
 def _require_same(key: DataType, new_key: DataType, stored: DataType, wanted: DataType) -> None:
     if with_nullability(key, nullable=True) != with_nullability(new_key, nullable=True):
         raise UnsupportedError(
-            f"the keys of {type_to_json(stored)} cannot become those of {type_to_json(wanted)}"
+            f"the keys of {type_to_json(stored)} cannot become those of {type_to_json(wanted)}: "
+            "read only the other columns, or rewrite the files with another engine"
         )

@@ -51,8 +51,8 @@ def decode_hash_index(content: bytes, source: str, *, count: int) -> npt.NDArray
     """Return the hashes in file order; ``count`` is the row count of the manifest entry."""
     if len(content) != _HASH_BYTES * count:
         raise CorruptTableError(
-            f"{source} has {len(content)} bytes, but {count} hashes need {_HASH_BYTES * count}; "
-            f"{_WRITE_ANEW}"
+            f"{source} has {len(content)} bytes, but its manifest promises {count} hashes "
+            f"({_HASH_BYTES * count} bytes); {_WRITE_ANEW}"
         )
     return np.frombuffer(content, ">i4").astype(np.int32)
 

@@ -60,7 +60,8 @@ def require_branch(storage: Storage, layout: TableLayout) -> None:
             return
         raise NotFoundError(
             f"branch {layout.branch!r} of {storage.uri(layout.root)} is being created or deleted, "
-            "or its creation or deletion was interrupted: repeat it, or delete the branch"
+            "or its creation or deletion was interrupted: wait if a program still works on it; "
+            "after an interruption repeat that call, or delete the branch"
         )
     names = [branch.name for branch in branches(storage, layout)]
     there = f"its branches are {', '.join(map(repr, names))}" if names else "it has no branch"

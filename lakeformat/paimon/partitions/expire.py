@@ -190,7 +190,11 @@ class _PartitionExpiry:
             remove_done_directory(self.handle, partition.path)
         except LakeError as error:
             _log.warning(
-                "the mark .done of partition %s was not deleted: %s", partition.path, error
+                "partition %s was deleted, but its mark, the directory %s.done, was not: %s. "
+                "The mark has no effect; you can delete it",
+                partition.path,
+                partition.path,
+                error,
             )
 
     def report(self, *, dry_run: bool) -> ExpirePartitionsReport:

@@ -156,8 +156,8 @@ def rename(handle: TableHandle, name: str, new_name: str, *, dry_run: bool = Fal
         return _report(handle, tag, "renamed", reason, dry_run=True)
     if there is None and not _create_once(handle, tag):
         raise CommitConflictError(
-            f"another program created tag {new_name!r} of {handle.uri} while {name!r} was renamed: "
-            "check it and choose another name"
+            f"another program created tag {new_name!r} of {handle.uri} while {name!r} was renamed; "
+            f"{name!r} keeps its name. Look at tag {new_name!r}, or choose another name"
         )
     try:  # a deletion of the old tag looks for other tags after this
         Origin(old.snapshot, name).require_kept(handle, f"tag {new_name!r}")

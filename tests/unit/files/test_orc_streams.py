@@ -12,10 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lakeformat.errors import UnsupportedError
+from lakeformat.files.orc.instants import as_written
 from lakeformat.files.orc.message import parse_message, parts, single
 from lakeformat.files.orc.runs import summarise_runs
 from lakeformat.files.orc.streams import check_streams
 from lakeformat.files.orc.tail import read_tail, unpack
+from lakeformat.types.java_zones import zone_offsets
 from tests.damage import fuzzed
 
 COMPRESSIONS = ["uncompressed", "zlib", "snappy", "lz4", "zstd"]
@@ -99,3 +101,10 @@ def test_a_compression_whose_lengths_cannot_be_checked_is_refused_by_name():
     content[-1 - content[-1] :] = postscript.replace(b"\x10\x01", b"\x10\x03")
     with pytest.raises(UnsupportedError, match="LZO"):
         read_tail(io.BytesIO(content))
+
+
+def test_an_instant_too_far_to_shift_is_refused_with_its_column():
+    instants = pa.array([2**63 - 1]).cast(pa.timestamp("ns", "UTC"))
+    rows = pa.record_batch({"seen": pa.array([{"at": instants[0]}])})
+    with pytest.raises(UnsupportedError, match="column 'seen' holds instants before 1677"):
+        as_written(rows, zone_offsets("Europe/Berlin"))

@@ -69,5 +69,5 @@ def test_why_a_commit_was_refused_is_told_also_if_its_files_cannot_be_removed(
     monkeypatch.setattr(lake.Table, "abort", fail)
     with caplog.at_level(logging.WARNING), pytest.raises(lake.CommitConflictError):
         publish(orders, messages)
-    assert "are left in" in caplog.text
+    assert "could not be deleted from" in caplog.text
     assert "no answer came" in caplog.text

@@ -141,6 +141,7 @@ def test_an_hdfs_address_gives_an_absolute_path(address, root, path):
         ("s3://bucket/a/../b", "write the full path"),
         ("az://container/wh", r"set azure\.account"),
         ("abfss://c@/wh", r"set azure\.account"),
+        ("abfss://c@-acct/wh", "an invalid account after the @: write abfss://container@account"),
         ("hdfs://nn:8020/", "below the root"),
         ("hdfs://nn:8020", "below the root"),
         ("hdfs://nn/../x", "without the segments"),

@@ -20,7 +20,10 @@ def read_rows(cursor: ByteCursor, row_count: int) -> BitMap:
     """Read the bitmap at the cursor; refuse rows that the file does not have."""
     rows = read_bitmap(cursor)
     if rows and rows.max() >= row_count:
-        raise cursor.error(f"its bitmap has row {rows.max()}, but there are {row_count} rows")
+        raise cursor.error(
+            f"a bitmap names row {rows.max()}, counted from 0, but the data file has only "
+            f"{row_count} rows"
+        )
     return rows
 
 

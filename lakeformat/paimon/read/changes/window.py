@@ -133,7 +133,7 @@ class _Ends:
         if last < first <= self._latest:
             raise InvalidRequestError(
                 f"the window of changes of {self._handle.uri} ends before it starts: "
-                f"after={first}, upto={last}; swap them"
+                f"'after' is snapshot {first}, 'upto' is snapshot {last}: swap the two arguments"
             )
         if first < self._earliest - 1 or max(first, last) > self._latest:
             raise NotFoundError(

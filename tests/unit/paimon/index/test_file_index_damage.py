@@ -129,7 +129,7 @@ def test_announced_lengths_ask_for_no_memory(sample):
             IndexType.BSI,
             "01 00000005 01 01 0000000000000000 0000000000000001"
             "3a300000 01000000 0000 0000 10000000 0900 00000000 00",
-            "its bitmap has row 9, but there are 5 rows",
+            "a bitmap names row 9, counted from 0, but the data file has only 5 rows",
         ),
         (
             IndexType.BSI,
