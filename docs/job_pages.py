@@ -33,7 +33,7 @@ keys, or the typed request, such as
 | option | effect |
 |---|---|
 | `--result-uri` | writes the result to this path or URI; after a failure the file has `error`, \
-`message`, `exit_code` and, if a part of the work is done, its result |
+`message`, `exit_code` and the result of the part that was finished, if any |
 | `--catalog-options-env NAME` | reads `catalog_options` from an environment variable, so that no \
 argument shows a secret |
 | `--source-options-env NAME` | the same for `source_options` |
@@ -62,7 +62,8 @@ has the number of omitted ones |
 | 10 | nothing to do |
 | 20 | repeated conflicts with other writers: run it again |
 | 30 | wrong request: a retry cannot help |
-| 1 | any other error; the result, if there is one, has the finished work |
+| 1 | any other error, failed checks, or a verdict that `fail_when` names; if a part of the work \
+was done, the result describes that part |
 | 143 | stopped by SIGTERM, or because the parent process died |
 
 Times are ISO-8601 text (UTC unless they have a zone) or epoch milliseconds. Write an age as

@@ -23,8 +23,8 @@ class LakeExpireSnapshotsOperator(LakeJobOperator):
         table
     :param retain_min: keep at least this many of the newest snapshots, of any age. Default: the
         option of the table
-    :param older_than: between these limits, delete snapshots that were replaced before this time,
-        or this long ago, such as ``"2 d"``
+    :param older_than: between these limits, delete snapshots whose successor was committed before
+        this time, or this long ago, such as ``"2 d"``
     :param limit: delete at most this many snapshots
     :param dry_run: only list the files that would be deleted
     """

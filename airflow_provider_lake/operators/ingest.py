@@ -64,8 +64,8 @@ class LakeIngestOperator(LakeJobOperator):
         since the last run
     :param consumer: with ``source_table``: the name of the consumer that reads it. The
         position of the consumer moves once the rows are committed. The first run reads all rows
-    :param jdbc_url: address of a SQL database: of SQLAlchemy for engine ``python``, of JDBC for
-        ``spark``
+    :param jdbc_url: address of a SQL database: with engine ``python`` a URL of SQLAlchemy
+        (``postgresql://host/db``), with ``spark`` one of JDBC (``jdbc:postgresql://host/db``)
     :param jdbc_table: with ``jdbc_url``: the table, of which all rows are read
     :param jdbc_conn_id: with ``jdbc_url``: the connection whose login and password are used; its
         other fields are ignored
@@ -94,8 +94,8 @@ class LakeIngestOperator(LakeJobOperator):
     :param table_options: with ``create``: the options of the table, such as ``{"bucket": "4"}``
     :param dry_run: only show the files, the columns of a new table, and the changes of an existing
         one that ``on_schema_change`` allows. Values are not checked
-    :param stage: write the files of the table, but let the job ``commit`` publish them: the result
-        holds the address of the staged result under ``staged``
+    :param stage: only write the data files; the job ``commit`` publishes them later. ``staged`` in
+        the result is the address to give to that job
     :param on_clear: for a task that is cleared after a success: ``redo`` does its work again, and
         its first rows are replaced in the same commit; ``force`` does it again and keeps them;
         ``skip`` does nothing. Default: ``redo``

@@ -37,7 +37,7 @@ OlderThanOption = Annotated[
     typer.Option(
         metavar="TIME|AGE",
         help="Only files last changed before '2024-01-31 10:00:00', in UTC, or '2 d' ago. "
-        "Default: one day before now or before the newest commit, whichever is older.",
+        "Default: one day before the newest commit; without a commit, one day ago.",
     ),
 ]
 RunningSinceOption = Annotated[

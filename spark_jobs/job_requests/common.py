@@ -39,9 +39,9 @@ class JobRequest:
     catalog_options: Mapping[str, str] | None = declared(default=None, repr=False)
     """Options of the catalog and its storage; their values appear in no message."""
     engine: Engine = "python"
-    """``python`` reads and writes rows in this process, ``spark`` in Spark's tasks, which also read
-    the manifests and directories for ``remove_orphans``. All other work runs in this process, or in
-    Spark's driver.
+    """``python`` does all work in this process. With ``spark``, Spark's tasks read and write the
+    rows, and for ``remove_orphans`` read the manifests and directories; all other work runs in this
+    process, the driver.
     """
 
     def __post_init__(self) -> None:
@@ -77,21 +77,25 @@ class CommitKeys:
 
     commit_user: str | None = None
     """The name of the run, such as a UUID. A retry with the same ``commit_user`` and
-    ``commit_identifier`` (the commit pair) publishes nothing twice.
+    ``commit_identifier`` (the commit pair) publishes nothing twice. A job on a database uses one
+    pair for all tables: each table records it on its own.
     """
     commit_identifier: int | None = None
     """The number of the commit in that run, such as 1. Give both keys or neither."""
     commit_first_try_millis: int | None = None
-    """A time before the first attempt of the commit, in epoch milliseconds. With it, a retry fails
-    instead of publishing a second time if snapshots that it must check have expired.
+    """A time before the first attempt of the commit, in epoch milliseconds. If snapshots since this
+    time have expired, the retry cannot know whether the first attempt published: it then fails.
+    Without this key it might publish twice.
     """
     commit_first_try_head: str | None = None
-    """The identity of the newest snapshot when the first attempt began. While this snapshot exists,
-    a retry does not fail because older snapshots have expired.
+    """The identity of the newest snapshot when the first attempt began:
+    ``table.position().identity``, which also differs between two snapshots of the same number.
+    While this snapshot exists, a retry does not fail because older snapshots have expired.
     """
     commit_replaces: int | None = None
-    """The snapshot in which the same user published these rows before, with a lower identifier:
-    they are replaced in the same commit. If that is not possible, nothing is written.
+    """For ``ingest`` and ``commit``: the number of the snapshot in which the same ``commit_user``
+    published an earlier version of these rows, with a lower identifier. This commit takes them out.
+    If that is not possible, nothing is written. An overwrite ignores this key.
     """
 
     def __post_init__(self) -> None:

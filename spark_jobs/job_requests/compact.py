@@ -86,7 +86,7 @@ class CompactDatabaseRequest(JobRequest, CommitKeys):
 
 @dataclass(frozen=True, kw_only=True)
 class ChangelogRequest(CommitRequest, PartitionsRequest):
-    """Bring the changelog of a table up to date: compact files whose rows it lacks."""
+    """Bring the changelog of a table up to date: compact the files with rows that it lacks."""
 
     idle: Duration | None = None
     """Only partitions without a write for this long, such as ``"1 h"``."""

@@ -25,8 +25,8 @@ class ExpireSnapshotsRequest(TableRequest):
     table.
     """
     older_than: PastTime | None = None
-    """Between ``retain_min`` and ``retain_max``, delete snapshots that were replaced before this
-    time, or this long ago, such as ``"2 d"``. Default: the option of the table.
+    """Between ``retain_min`` and ``retain_max``, delete snapshots whose successor was committed
+    before this time, or this long ago, such as ``"2 d"``. Default: the option of the table.
     """
     limit: Numbered | None = None
     """Delete at most this many snapshots. Default: the option of the table."""

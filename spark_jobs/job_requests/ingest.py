@@ -133,7 +133,9 @@ class IngestRequest(CommitRequest):
     moves after the rows are committed. The first run reads all rows.
     """
     jdbc_url: str | None = None
-    """Address of a SQL database: of SQLAlchemy for engine ``python``, of JDBC for ``spark``."""
+    """Address of a SQL database: with engine ``python`` a URL of SQLAlchemy
+    (``postgresql://host/db``), with ``spark`` one of JDBC (``jdbc:postgresql://host/db``).
+    """
     jdbc_table: str | None = None
     """With ``jdbc_url``: the table or view whose rows are all read, such as ``shop.orders`` or
     ``"My Shop"."Orders"``.
@@ -184,8 +186,8 @@ class IngestRequest(CommitRequest):
     ``on_schema_change`` allows. Values are not checked.
     """
     stage: bool = False
-    """Write the files of the table, but let the job ``commit`` publish them: ``staged`` in the
-    result is the address of the staged result.
+    """Only write the data files; the job ``commit`` publishes them later. ``staged`` in the result
+    is the address to give to that job.
     """
 
     def __post_init__(self) -> None:

@@ -20,21 +20,24 @@ class RemoveOrphansRequest(TableRequest):
 
     older_than: PastTime | None = None
     """Only files last changed before this time, or this long ago, such as ``"2 d"``. Default: one
-    day before the newest commit, or before now if there is no commit.
+    day before the newest commit; without a commit, one day ago.
     """
     dry_run: bool = True
     """Only list the files that would be deleted."""
     running_since: Moment | None = None
     """Start of the oldest running write: files changed since then are kept."""
     allow_younger: bool = False
-    """Also delete files of the last day. Stop all writers first."""
+    """Allow an ``older_than`` within the last day, or after ``running_since``.
+
+    Stop all writers first.
+    """
     max_share: Share = 0.5
     """Refuse to delete more than this share of the table's files or bytes."""
     external_paths: bool = False
     """Also search the external paths of the table; no other table may use them."""
     staged_older_than: PastTime | None = None
-    """Delete staged results that have not been published since this time, or for this long, such as
-    ``"7 d"``, with their files. Default: all are kept.
+    """Delete unpublished staged results that are older than this time or age, such as ``"7 d"``,
+    with their files. Default: all are kept.
     """
 
     def __post_init__(self) -> None:

@@ -52,7 +52,10 @@ class TagRequest(TableRequest):
     missing_ok: bool = False
     """``delete``: ignore a tag that does not exist."""
     force: bool = False
-    """``delete``, ``replace``: also a tag at which a branch began, or that protects a rollback."""
+    """``delete``, ``replace``: also a tag at which a branch began, or one that keeps files which a
+    rollback restored. The latter is refused anyway if the table has more than 100 snapshots and
+    changelogs.
+    """
     dry_run: bool = False
     """``delete``: only report what would be deleted."""
 

@@ -252,7 +252,7 @@ TableOptionTexts: TypeAlias = Annotated[
 ]
 ColumnSources: TypeAlias = Annotated[
     Mapping[str, str],
-    Rule("an object of table columns, each with a different source column", _sources),
+    Rule("an object of table columns with their source columns, none of them twice", _sources),
 ]
 ColumnCasts: TypeAlias = Annotated[
     Mapping[str, str], Rule("an object of table columns, each with a type", _casts)
