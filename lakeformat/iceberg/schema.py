@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -67,13 +67,19 @@ def schema_from_json(written: Mapping[str, Any]) -> Schema:
     """Return the schema that table metadata has as JSON; version 1 may leave its id out."""
     fields = struct_from_json(written).fields
     schema_id = require_int(written, "schema-id") if "schema-id" in written else 0
-    ids = [field.id for _, field in _named_fields(StructType(fields))]
-    if repeated := sorted(each for each, times in Counter(ids).items() if times > 1):
-        raise ValueError(f"schema {schema_id} gives the field ids {repeated} more than once")
+    named = list(_named_fields(StructType(fields)))
+    ids = [field.id for _, field in named]
+    _require_once(schema_id, "field ids", ids)
+    _require_once(schema_id, "names", [name for name, _ in named])
     identifiers = written.get("identifier-field-ids") or ()
     if not all(type(each) is int and each in ids for each in identifiers):
         raise ValueError(f"identifier-field-ids is {identifiers!r}, not a list of fields")
     return Schema(schema_id, fields, tuple(identifiers))
+
+
+def _require_once(schema_id: int, what: str, given: Sequence[int] | Sequence[str]) -> None:
+    if repeated := [each for each, times in Counter(given).items() if times > 1]:
+        raise ValueError(f"schema {schema_id} gives the {what} {repeated} more than once")
 
 
 def _named_fields(kind: Type, prefix: str = "") -> Iterator[tuple[str, Field]]:

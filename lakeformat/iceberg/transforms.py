@@ -23,7 +23,7 @@ from lakeformat.types.casts.floor_division import floor_divide
 
 __all__ = ["Transform", "TransformKind", "parse_transform"]
 
-_WITH_NUMBER = re.compile(r"(bucket|truncate)\[(\d+)\]", re.ASCII)
+_WITH_NUMBER = re.compile(r"(bucket|truncate)\[(\d{1,10})\]", re.ASCII)
 _LARGEST = 2**31 - 1
 _MICROS = {"s": 1_000_000, "ms": 1_000, "us": 1}
 _SECONDS = {"day": 86_400, "hour": 3_600}

@@ -155,6 +155,12 @@ def _check(found: pa.Table, manifest: Mapping[str, Any]) -> None:
         raise UnsupportedError(
             f"{uri} names encrypted files, and this version reads no encrypted tables"
         )
+    counts = [manifest[f"{kind}_files_count"] or 0 for kind in ("added", "existing", "deleted")]
+    if found.num_rows < sum(counts):
+        raise CorruptTableError(
+            f"{uri} ends after {found.num_rows} entries, but its list counts {sum(counts)}; "
+            f"{RESTORE}"
+        )
 
 
 def _inherited(entries: pa.Table, manifest: Mapping[str, Any]) -> dict[str, pa.Array]:
@@ -185,6 +191,11 @@ def _first_row_ids(columns: Mapping[str, pa.Array], manifest: Mapping[str, Any])
     live = pc.not_equal(columns["status"], DELETED)
     numbered = pc.and_(live, ids.is_null()).to_numpy(zero_copy_only=False)
     rows = np.where(numbered, columns["record_count"].to_numpy(), 0)
+    if rows.size and rows.min() < 0:
+        raise CorruptTableError(
+            f"{manifest['manifest_path']} has a file without a number of rows, so its row ids are "
+            f"not known; {RESTORE}"
+        )
     starts = first + np.cumsum(rows) - rows
     return pc.if_else(pa.array(numbered), pa.array(starts, pa.int64()), ids)
 

@@ -6,12 +6,14 @@ from __future__ import annotations
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from lakeformat.errors import CorruptTableError, UnsupportedError
 from lakeformat.iceberg.file_places import FilePlaces
 from lakeformat.iceberg.metadata.avro_records import decode_by_id
 from lakeformat.iceberg.metadata.record_columns import column_of
 from lakeformat.iceberg.metadata.snapshot import Snapshot
+from lakeformat.tables.json_file import RESTORE
 
 __all__ = ["MANIFEST_SCHEMA", "read_manifest_list"]
 
@@ -70,7 +72,21 @@ def read_manifest_list(places: FilePlaces, snapshot: Snapshot) -> pa.Table:
     unknown = set(table.column("content").to_pylist()) - {0, 1}
     if unknown:
         raise CorruptTableError(f"{uri} has manifests of the unknown content {min(unknown)}")
+    _check(table, uri)
     return table
+
+
+def _check(table: pa.Table, uri: str) -> None:
+    """Raise if the list would hide manifests, or count their files twice."""
+    for kind in ("added", "existing", "deleted"):
+        name = f"{kind}_files_count"
+        if (least := pc.min(table.column(name)).as_py()) is not None and least < 0:
+            raise CorruptTableError(
+                f"{uri} has the {name} {least}, which no manifest has; {RESTORE}"
+            )
+    paths = table.column("manifest_path")
+    if len(paths.unique()) < len(paths):
+        raise CorruptTableError(f"{uri} names a manifest more than once; {RESTORE}")
 
 
 def _of_paths(snapshot: Snapshot) -> pa.Table:

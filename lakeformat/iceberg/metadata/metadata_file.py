@@ -22,6 +22,8 @@ __all__ = ["METADATA", "find_metadata_file", "is_metadata_file", "read_metadata_
 METADATA = "metadata"
 _HINT = "version-hint.text"
 _NAME = re.compile(r"(?:v(\d+)|(\d+)-[^/]+?)(?:\.gz)?\.metadata\.json(?:\.gz)?", re.ASCII)
+_MOST_DIGITS = 18
+"""The digits of the largest version that a hint can name."""
 _GZIP_MAGIC = b"\x1f\x8b"
 _GZIP = 16 + zlib.MAX_WBITS
 
@@ -74,7 +76,7 @@ def _follow_hint(storage: Storage, directory: str) -> str | None:
         text = storage.read(f"{directory}/{_HINT}").decode("ascii", "replace").strip()
     except NotFoundError:
         return None
-    if not text.isdecimal():
+    if not text.isdecimal() or len(text) > _MOST_DIGITS:
         return None
     number, newest = int(text), None
     while (found := _version(storage, directory, number)) is not None:

@@ -18,7 +18,8 @@ class DataFile:
 
     path: str
     format: FileFormat
-    record_count: int
+    record_count: int | None
+    """None if the manifest does not know it: old importers of Avro files wrote -1."""
     size_bytes: int
     sequence_number: int
     first_row_id: int | None = None

@@ -123,8 +123,14 @@ class DeleteIndex:
         for each in (EVERYWHERE, scope):
             if each in self._equality:
                 found += self._equality[each].after(number, rows)
-        if file.path in self._vectors:
-            return (*found, self._vectors[file.path])
+        if (vector := self._vectors.get(file.path)) is not None:
+            if vector.sequence_number < number:
+                raise CorruptTableError(
+                    f"the deletion vector of {file.path} has the sequence number "
+                    f"{vector.sequence_number}, which is older than {number}, that of the file; "
+                    f"{RESTORE}"
+                )
+            return (*found, vector)
         for group, key in ((self._positions, scope), (self._of_files, file.path)):
             if key in group:
                 found += group[key].from_number(number)
@@ -136,6 +142,17 @@ class DeleteIndex:
                 raise CorruptTableError(
                     f"a manifest lists the deletion vector at byte {file.content_offset} of "
                     f"{file.path} without its data file; {RESTORE}"
+                )
+            if file.data_file in self._vectors:
+                raise CorruptTableError(
+                    f"manifests list more than one deletion vector of {file.data_file}: in "
+                    f"{self._vectors[file.data_file].path} and in {file.path}; {RESTORE}"
+                )
+            if file.content_offset < 0 or file.content_size <= 0:
+                raise CorruptTableError(
+                    f"a manifest lists the deletion vector of {file.data_file} at byte "
+                    f"{file.content_offset} of {file.path} with {file.content_size} bytes; "
+                    f"{RESTORE}"
                 )
             self._vectors[file.data_file] = file
             return _Numbered()
@@ -163,7 +180,12 @@ def _data_file(row: Mapping[str, Any], lower: bytes | None, upper: bytes | None)
     """Return the only data file of position deletes: named, or the only path within the bounds."""
     if row["referenced_data_file"] is not None:
         return str(row["referenced_data_file"])
-    return lower.decode(errors="replace") if lower is not None and lower == upper else None
+    if lower is None or lower != upper:
+        return None
+    try:
+        return lower.decode()
+    except UnicodeDecodeError:  # no path, so the bounds say nothing
+        return None
 
 
 def _delete_file(row: Mapping[str, Any], scope: str, data_file: str | None) -> DeleteFile:

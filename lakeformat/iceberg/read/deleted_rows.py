@@ -17,6 +17,7 @@ from typing import TypeAlias, TypeVar
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from lakeformat.errors import CorruptTableError
 from lakeformat.files.data_file import KeepRows, naming_file
@@ -111,10 +112,11 @@ class DeletedRows:
         merged = vectors[0]
         for vector in vectors[1:]:
             merged = merged.merged(vector)
-        if merged.positions and merged.positions.max() >= split.file.record_count:
+        count = split.file.record_count
+        if count is not None and merged.positions and merged.positions.max() >= count:
             raise CorruptTableError(
                 f"{listed[0].path} deletes row {merged.positions.max()} of {path}, which has "
-                f"{split.file.record_count} rows; {_REMEDY}"
+                f"{count} rows; {_REMEDY}"
             )
         return merged
 
@@ -132,7 +134,12 @@ class DeletedRows:
 
     def _positions_of(self, file: DeleteFile) -> dict[str, npt.NDArray[np.int64]]:
         def read(_: str) -> dict[str, npt.NDArray[np.int64]]:
-            return _by_path(self._read(file, (_FILE_PATH, _POSITION), _POSITION_NAMES))
+            found = self._read(file, (_FILE_PATH, _POSITION), _POSITION_NAMES)
+            if any(each.null_count for each in found.columns) or _has_negative(found):
+                raise CorruptTableError(
+                    f"{file.path} deletes a row without naming its file and its position; {_REMEDY}"
+                )
+            return _by_path(found)
 
         if file.data_file is not None:  # no other data file needs it
             return read(file.path)
@@ -177,6 +184,11 @@ def _kept(known: OrderedDict[_K, _V], key: _K, read: Callable[[_K], _V], most: i
     while len(known) > most:
         known.popitem(last=False)
     return known[key]
+
+
+def _has_negative(deletes: pa.Table) -> bool:
+    least = pc.min(deletes.column(_POSITION.name)).as_py()
+    return least is not None and least < 0
 
 
 def _by_path(deletes: pa.Table) -> dict[str, npt.NDArray[np.int64]]:

@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from lakeformat.files.nested_arrays import struct_children
 from lakeformat.iceberg.partition_spec import PartitionSpec
@@ -26,8 +27,9 @@ class EntryColumns:
 
     @property
     def record_count(self) -> pa.Array:
-        """The number of rows of each file."""
-        return self.entries.column("record_count").combine_chunks()
+        """The number of rows of each file; null where it is not known, which is written as -1."""
+        counts = self.entries.column("record_count").combine_chunks()
+        return pc.if_else(pc.less(counts, 0), None, counts)
 
     def statistic(self, name: str, field_id: int) -> pa.Array:
         """Return a statistic such as ``lower_bounds`` of one column; null where a file has none."""

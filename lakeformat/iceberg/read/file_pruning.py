@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from lakeformat.iceberg.partition_spec import PartitionSpec
 from lakeformat.iceberg.read.condition_fields import condition_type
 from lakeformat.iceberg.read.projection import project
-from lakeformat.iceberg.read.single_values import single_values
+from lakeformat.iceberg.read.single_values import bounds_of
 from lakeformat.iceberg.schema import Schema
 from lakeformat.iceberg.types import PrimitiveType
 from lakeformat.rows.prune import Bounds, ColumnTest, Conjunction, Mask, in_any, may_meet
@@ -43,7 +43,7 @@ class ColumnStatistics(Protocol):
 
     @property
     def record_count(self) -> pa.Array:
-        """The number of rows of each file."""
+        """The number of rows of each file; null where it is not known."""
         ...
 
     def statistic(self, name: str, field_id: int) -> pa.Array:
@@ -78,8 +78,7 @@ def _of_summary(summary: PartitionSummaries, kind: PrimitiveType) -> Bounds:
     only_nulls = pc.and_(pc.and_(summary.contains_null, pc.is_null(summary.lower)), no_nan)
     nulls = pc.case_when(pc.make_struct(no_nulls, only_nulls), pa.scalar(0), pa.scalar(1))
     return Bounds(
-        single_values(summary.lower, kind),
-        single_values(summary.upper, kind),
+        *bounds_of(summary.lower, summary.upper, kind),
         nulls,
         array_of(np.ones(len(nulls), np.int64)),
         pc.invert(no_nan).cast(pa.int64()),
@@ -133,8 +132,7 @@ def by_statistics(conditions: Conjunction, schema: Schema, files: ColumnStatisti
 def _of_column(files: ColumnStatistics, field_id: int, kind: PrimitiveType) -> Bounds:
     lower, upper = (files.statistic(name, field_id) for name in ("lower_bounds", "upper_bounds"))
     return Bounds(
-        single_values(lower, kind),
-        single_values(upper, kind),
+        *bounds_of(lower, upper, kind),
         files.statistic("null_value_counts", field_id),
         files.record_count,
         files.statistic("nan_value_counts", field_id),

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -72,6 +73,9 @@ class _Chosen:
     def __call__(self, schema: pa.Schema) -> list[str]:
         """Return the names of the wanted columns in the file; at least one, to count its rows."""
         columns = stored_fields(schema, self.mapping)
+        ids = Counter(each.id for each in columns if each.id is not None)
+        if repeated := [each for each in ids if ids[each] > 1]:
+            raise ValueError(f"it has more than one column of the field id {min(repeated)}")
         self.stored.update((each.id, each) for each in columns if each.id is not None)
         names = [self.stored[each.id].name for each in self.wanted if each.id in self.stored]
         return names or [column.name for column in columns[:1]]

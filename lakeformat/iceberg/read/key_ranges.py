@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from lakeformat.iceberg.read.file_pruning import ColumnStatistics
-from lakeformat.iceberg.read.single_values import single_values
+from lakeformat.iceberg.read.single_values import bounds_of
 from lakeformat.iceberg.types import Field, PrimitiveType
 
 __all__ = ["KeyRange", "KeyRanges", "ranges_of"]
@@ -72,15 +72,12 @@ def _column(files: ColumnStatistics, field: Field) -> list[KeyRange]:
     lower: list[Any] = [None] * count
     upper = lower
     if isinstance(field.type, PrimitiveType) and field.type.name not in _UNBOUNDED:
-        kind = field.type
-        lower, upper = (
-            _ordered(single_values(files.statistic(name, field.id), kind))
-            for name in ("lower_bounds", "upper_bounds")
-        )
+        least, most = (files.statistic(name, field.id) for name in ("lower_bounds", "upper_bounds"))
+        lower, upper = map(_ordered, bounds_of(least, most, field.type))
     nulls = files.statistic("null_value_counts", field.id).to_pylist()
     rows = files.record_count.to_pylist()
     return [
-        KeyRange(least, most, has_nulls=null != 0, has_values=null is None or null < total)
+        KeyRange(least, most, has_nulls=null != 0, has_values=null is None or null != total)
         for least, most, null, total in zip(lower, upper, nulls, rows, strict=True)
     ]
 

@@ -185,7 +185,7 @@ class _Planner:
         return _filtered(entries, mask)
 
     def by_statistics(self, entries: pa.Table) -> pa.Table:
-        has_rows = pc.greater(entries.column("record_count"), 0)
+        has_rows = pc.not_equal(entries.column("record_count"), 0)
         entries = entries.filter(has_rows)
         if not self.conditions or not entries.num_rows:
             return entries
@@ -285,7 +285,7 @@ def _splits(state: TableState, entries: pa.Table, index: DeleteIndex) -> Iterato
         file = DataFile(
             row["file_path"],
             file_format(row["file_format"], row["file_path"]),
-            row["record_count"],
+            row["record_count"] if row["record_count"] >= 0 else None,
             row["file_size_in_bytes"],
             row["sequence_number"],
             row["first_row_id"],

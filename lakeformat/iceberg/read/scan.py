@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from lakeformat.errors import InvalidRequestError
-from lakeformat.iceberg.arrow_types import to_arrow_field
+from lakeformat.iceberg.arrow_types import to_arrow_field, to_arrow_type
 from lakeformat.iceberg.read.condition_fields import condition_fields
 from lakeformat.iceberg.read.data_file import FileSplit
 from lakeformat.iceberg.read.deleted_rows import DeletedRows
@@ -115,10 +115,11 @@ class Scan(Results):
 
     def known_count(self, split: FileSplit) -> int | None:
         """Return the row count of a split if metadata knows it; None if the rows must be read."""
-        if self._filters or any(each.equality_ids for each in split.deletes):
+        count = split.file.record_count
+        if count is None or self._filters or any(each.equality_ids for each in split.deletes):
             return None
         vector = self._deleted.vector(split)
-        return split.file.record_count - (0 if vector is None else vector.cardinality)
+        return count - (0 if vector is None else vector.cardinality)
 
     def explain(self) -> IcebergScanPlan:
         """Explain what the scan would read and what each kind of condition skips; reads no data."""
@@ -181,7 +182,11 @@ class Scan(Results):
             for each in self._filters:
                 left = left.filter(each.mask(left))
             for delete in deletes:
-                columns = [left.column(places[each.id]) for each in delete.fields]
+                columns = [
+                    # Of the earlier type, if the scanned schema is older than the keys'.
+                    left.column(places[each.id]).cast(to_arrow_type(each.type))
+                    for each in delete.fields
+                ]
                 gone = delete.keys.deleted(columns, file.sequence_number)
                 left = left.filter(array_of(~gone)) if gone.any() else left
             if left.num_rows:

@@ -19,9 +19,11 @@ from lakeformat.iceberg.arrow_types import to_arrow_type
 from lakeformat.iceberg.types import PrimitiveType
 from lakeformat.types.arrow_memory import as_bits, byte_spans, null_mask
 
-__all__ = ["single_values"]
+__all__ = ["bounds_of", "single_values"]
 
 _MICROS_PER_DAY = 86_400_000_000
+_NEGATIVE = b"\x80"
+"""The first of the bytes with the sign of a negative number."""
 # The forms of each type: numpy's type of the bytes, and how many units of today one unit is.
 _NUMBERS: dict[str, tuple[tuple[str, int], ...]] = {
     "boolean": (("<u1", 1),),
@@ -53,6 +55,25 @@ def single_values(encoded: pa.Array, kind: PrimitiveType) -> pa.Array:
     if pa.types.is_null(wanted):
         return pa.nulls(len(encoded))
     return _checked(lambda known: known.cast(wanted), encoded)
+
+
+def bounds_of(lower: pa.Array, upper: pa.Array, kind: PrimitiveType) -> tuple[pa.Array, pa.Array]:
+    """Return bounds that hold in the order in which values are compared.
+
+    Java before 1.11 ordered UUIDs as two signed numbers. So their bounds are known only if both
+    have the same sign, and by their first half.
+    """
+    least, most = single_values(lower, kind), single_values(upper, kind)
+    if kind.name != "uuid":
+        return least, most
+    first, last = (pc.binary_slice(each.cast(pa.binary()), 0, 8) for each in (least, most))
+    known = pc.equal(pc.less(first, _NEGATIVE), pc.less(last, _NEGATIVE))
+    widened = (
+        pc.binary_join_element_wise(half, rest, b"")
+        for half, rest in ((first, bytes(8)), (last, b"\xff" * 8))
+    )
+    least, most = (_where(known, each).cast(least.type) for each in widened)
+    return least, most
 
 
 def _where(fits: pa.Array, encoded: pa.Array) -> pa.Array:

@@ -8,6 +8,7 @@ name mapping gives an id to each known name, and fields with other names have no
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -66,7 +67,7 @@ def parse_name_mapping(text: str) -> NameMapping:
     """Return the mapping of the table property ``schema.name-mapping.default``."""
     try:
         return _mapping(json.loads(text))
-    except (KeyError, TypeError, ValueError, AttributeError) as reason:
+    except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as reason:
         raise CorruptTableError(
             f"the table property schema.name-mapping.default cannot be read: {reason!r}; write it "
             "again with the engine that set it"
@@ -78,8 +79,18 @@ def _mapping(fields: Sequence[Mapping[str, Any]]) -> NameMapping:
         raise TypeError(f"{fields!r} is not a list of fields")
     found: dict[str, MappedName] = {}
     for field in fields:
-        mapped = MappedName(field.get("field-id"), _mapping(field.get("fields") or []))
-        found |= dict.fromkeys(field["names"], mapped)
+        field_id, names = field.get("field-id"), field["names"]
+        if field_id is not None and type(field_id) is not int:
+            raise TypeError(f"the field id {field_id!r} is not a number")
+        if not isinstance(names, list) or not all(isinstance(each, str) for each in names):
+            raise TypeError(f"names is {names!r}, not a list of names")
+        if repeated := found.keys() & names:
+            raise ValueError(f"it gives the name {min(repeated)!r} to several fields")
+        mapped = MappedName(field_id, _mapping(field.get("fields") or []))
+        found |= dict.fromkeys(names, mapped)
+    ids = [each.id for each in {id(each): each for each in found.values()}.values()]
+    if repeated_ids := [each for each, times in Counter(ids).items() if each and times > 1]:
+        raise ValueError(f"it gives the field id {min(repeated_ids)} to several fields")
     return found
 
 

@@ -154,7 +154,9 @@ def test_void_is_always_null_and_identity_changes_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["zorder", "bucket", "bucket[0]", "truncate[x]", "bucket[9999999999]"]
+    "text",
+    ["zorder", "bucket", "bucket[0]", "truncate[x]", "bucket[9999999999]", f"bucket[{'9' * 5000}]"],
+    ids=lambda text: text[:20],
 )
 def test_a_transform_that_is_not_known_is_named_when_it_is_used(text: str) -> None:
     transform = parse_transform(text)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lakeformat.errors import CorruptTableError, UnsupportedError
+from lakeformat.errors import CorruptTableError, InvalidRequestError, UnsupportedError
 from lakeformat.iceberg.file_places import FilePlaces
 from lakeformat.iceberg.metadata.manifest import live_entries, read_entries
 from lakeformat.iceberg.metadata.manifest_list import read_manifest_list
@@ -21,7 +21,8 @@ from lakeformat.storage.location import location_of
 from tests.damage import damaged, fuzzed, within_bounds
 from tests.golden.iceberg import iceberg_table
 
-DAMAGE = (CorruptTableError, UnsupportedError)
+DAMAGE = (CorruptTableError, InvalidRequestError, UnsupportedError)
+"""A changed path may lie outside of the table, which is an ``InvalidRequestError``."""
 TABLES = ("v3_deletion_vectors", "bucket_truncate", "v1_append")
 """Deletes and row ids; partitions of every kind; no sequence numbers."""
 JSON_PIECES = (b"null", b"-1", b"1e999", b"[]", b"{}", b'"\\ud800"', b"true", b"9" * 25, b"[" * 40)

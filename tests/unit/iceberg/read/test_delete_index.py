@@ -173,6 +173,33 @@ def test_a_delete_that_its_manifest_does_not_describe_is_damage(delete, error):
         found(entry("a", DATA, 1, 1), [delete])
 
 
+def vector(number: int = 2, **more: Any) -> dict[str, Any]:
+    place = {"content_offset": 4, "content_size_in_bytes": 40} | more
+    of_a = {"file_format": "PUFFIN", "referenced_data_file": "a"}
+    return entry("v.puffin", POSITION_DELETES, number, 1, **of_a, **place)
+
+
+@pytest.mark.parametrize(
+    ("vectors", "error"),
+    [
+        ([vector(), vector(3)], "more than one deletion vector of a"),
+        ([vector(1)], "sequence number 1, which is older than 2, that of the file"),
+        ([vector(content_size_in_bytes=-1)], r"of v\.puffin with -1 bytes"),
+        ([vector(content_size_in_bytes=None)], r"of v\.puffin with 0 bytes"),
+        ([vector(content_offset=-4)], r"at byte -4 of v\.puffin"),
+    ],
+)
+def test_a_deletion_vector_that_is_not_the_only_and_whole_one_is_damage(vectors, error):
+    with pytest.raises(CorruptTableError, match=error):
+        found(entry("a", DATA, 2, 1), vectors)
+
+
+def test_a_position_delete_with_bounds_that_are_no_text_is_of_its_partition():
+    path = [(2_147_483_546, b"\xff")]
+    delete = entry("p", POSITION_DELETES, 2, 1, lower_bounds=path, upper_bounds=path)
+    assert found(entry("a", DATA, 1, 1), [delete]) == {"p"}
+
+
 def test_a_delete_file_of_an_unknown_format_is_refused():
     delete = entry("e.x", EQUALITY_DELETES, 2, 1, equality_ids=[1], file_format="LANCE")
     with pytest.raises(UnsupportedError, match=r"e\.x has the format 'LANCE'"):

@@ -1,0 +1,178 @@
+"""Scans of tables of old writers and of hostile ones, with schemas that changed."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from datetime import date
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import lakeformat as lake
+from lakeformat.errors import CorruptTableError
+from tests.unit.iceberg.made_table import SNAPSHOT_ID, MadeTable
+
+ID = {(1, "id"): "long"}
+FILE_PATH_ID, POSITION_ID = 2_147_483_546, 2_147_483_545
+
+
+def longs(*values: int | None) -> pa.Array:
+    return pa.array(values, pa.int64())
+
+
+def one_file(made: MadeTable, *values: int, **members: Any) -> dict[str, Any]:
+    """Write a file of the column ``id`` and return its entry."""
+    path = made.write(f"{values}.parquet", id=(1, longs(*values)))
+    return {"file_path": path, "record_count": len(values), **members}
+
+
+# Numbers of rows
+
+
+def test_a_file_whose_number_of_rows_is_not_known_is_read(tmp_path):
+    """Early importers of Avro files wrote -1 as their number of rows."""
+    made = MadeTable(tmp_path / "t", ID)
+    nulls = {"null_value_counts": {1: -1}}
+    made.manifest(one_file(made, 1, 2, 3, record_count=-1, **nulls), one_file(made, 4))
+    table = made.commit()
+    assert sorted(table.scan().to_arrow()["id"].to_pylist()) == [1, 2, 3, 4]
+    assert (table.scan().count(), table.scan(where="id > 1").count()) == (4, 3)
+
+
+def test_deletes_apply_to_a_file_whose_number_of_rows_is_not_known(tmp_path):
+    made = MadeTable(tmp_path / "t", ID)
+    made.manifest(one_file(made, 1, 2, 3, record_count=-1))
+    made.manifest(one_file(made, 2, content=2, equality_ids=[1]), number=2)
+    assert made.commit().scan().to_arrow()["id"].to_pylist() == [1, 3]
+
+
+@pytest.mark.parametrize(
+    ("listed", "error"),
+    [
+        ({"added_files_count": 2}, r"m0\.avro ends after 1 entries, but its list counts 2"),
+        ({"added_files_count": -1, "existing_files_count": 1}, "has the added_files_count -1"),
+    ],
+)
+def test_a_list_that_counts_other_files_is_damage(tmp_path, listed, error):
+    made = MadeTable(tmp_path / "t", ID)
+    made.manifest(one_file(made, 1), **listed)
+    with pytest.raises(CorruptTableError, match=error):
+        made.commit().scan().count()
+
+
+def test_a_list_that_names_a_manifest_twice_is_damage(tmp_path):
+    made = MadeTable(tmp_path / "t", ID)
+    made.manifest(one_file(made, 1))
+    made.manifest(manifest_path=f"{made.location}/metadata/m0.avro")
+    with pytest.raises(CorruptTableError, match="names a manifest more than once"):
+        made.commit().scan().count()
+
+
+# UUIDs
+
+
+LOW, HIGH = uuid.UUID(int=1), uuid.UUID(int=0x80 << 120)
+
+
+@pytest.mark.parametrize("wanted", [LOW, HIGH])
+def test_a_uuid_is_found_though_java_bounded_it_by_signed_numbers(tmp_path, wanted):
+    """Signed, ``HIGH`` is the least of both."""
+    sixteen = {"type": "fixed", "size": 16, "name": "u"}
+    made = MadeTable(tmp_path / "t", {(1, "u"): "uuid"}, partition=(1, "u", sixteen))
+    bounds = {"contains_null": False, "lower_bound": HIGH.bytes, "upper_bound": LOW.bytes}
+    files = []
+    for each in (LOW, HIGH):
+        path = made.write(f"{each}.parquet", u=(1, pa.array([each.bytes], pa.binary(16))))
+        files.append({"file_path": path, "record_count": 1, "partition": {"u": each.bytes}})
+    made.manifest(*files, partitions=[bounds])
+    found = made.commit().scan(where=lake.col("u") == wanted)
+    assert found.to_arrow()["u"].to_pylist() == [wanted.bytes]
+
+
+# Equality deletes
+
+
+@pytest.mark.parametrize(
+    ("types", "values"),
+    [
+        (("int", "long"), pa.array([1, 2], pa.int32())),
+        (("float", "double"), pa.array([1.5, 2.5], pa.float32())),
+        (("decimal(9, 2)", "decimal(20, 2)"), pa.array([Decimal("1.25"), Decimal("-2.50")])),
+        (("date", "timestamp"), pa.array([date(2024, 1, 1), date(2024, 1, 2)])),
+    ],
+    ids=lambda each: each[1] if isinstance(each, tuple) else "",
+)
+def test_keys_delete_rows_also_with_the_type_that_the_column_had(tmp_path, types, values):
+    made = MadeTable(tmp_path / "t", *({(1, "x"): kind} for kind in types))
+    path = made.write("data.parquet", x=(1, values))
+    keys = made.write("keys.parquet", x=(1, values[:1]))
+    made.manifest({"file_path": path, "record_count": 2})
+    made.manifest(
+        {"file_path": keys, "record_count": 1, "content": 2, "equality_ids": [1]}, number=2
+    )
+    table = made.commit(schema_id=0)
+    for scan in (table.scan(), table.scan(snapshot=SNAPSHOT_ID)):
+        assert scan.to_arrow()["x"].cast(values.type).to_pylist() == values[1:].to_pylist()
+
+
+# Deletes by position
+
+
+@pytest.mark.parametrize(("path", "position"), [(None, 0), ("", None), ("", -1)])
+def test_a_delete_without_its_file_or_position_is_damage(tmp_path, path, position):
+    made = MadeTable(tmp_path / "t", ID)
+    made.manifest(one_file(made, 1))
+    deletes = made.write(
+        "deletes.parquet",
+        file_path=(FILE_PATH_ID, pa.array([path], pa.string())),
+        pos=(POSITION_ID, longs(position)),
+    )
+    made.manifest({"file_path": deletes, "record_count": 1, "content": 1})
+    with pytest.raises(CorruptTableError, match=r"deletes\.parquet deletes a row without naming"):
+        made.commit().scan().to_arrow()
+
+
+# Names and ids of columns
+
+
+def test_a_file_with_two_columns_of_one_id_is_damage(tmp_path):
+    made = MadeTable(tmp_path / "t", ID)
+    path = made.write("a.parquet", a=(1, longs(1)), b=(1, longs(2)))
+    made.manifest({"file_path": path, "record_count": 1})
+    with pytest.raises(CorruptTableError, match="more than one column of the field id 1"):
+        made.commit().scan().to_arrow()
+
+
+@pytest.mark.parametrize(
+    ("mapping", "error"),
+    [
+        ([{"field-id": "1", "names": ["id"]}], "the field id '1' is not a number"),
+        ([{"field-id": 1, "names": "id"}], "names is 'id', not a list"),
+        ([{"field-id": 1, "names": [1]}], "not a list of names"),
+        ([{"field-id": 1, "names": ["a"]}, {"field-id": 1, "names": ["b"]}], "field id 1 to sev"),
+        ([{"field-id": 1, "names": ["a"]}, {"field-id": 2, "names": ["a"]}], "name 'a' to several"),
+    ],
+)
+def test_a_name_mapping_that_is_not_clear_is_damage(tmp_path, mapping, error):
+    properties = {"schema.name-mapping.default": json.dumps(mapping)}
+    made = MadeTable(tmp_path / "t", ID, properties=properties)
+    made.manifest(one_file(made, 1))
+    with pytest.raises(CorruptTableError, match=error):
+        made.commit().scan().to_arrow()
+
+
+def test_a_schema_with_two_columns_of_one_name_is_damage(tmp_path):
+    made = MadeTable(tmp_path / "t", {(1, "a"): "long", (2, "a"): "long"})
+    with pytest.raises(CorruptTableError, match=r"schema 0 gives the names \['a'\] more than once"):
+        made.commit()
+
+
+def test_a_hint_of_far_too_many_digits_names_no_file(tmp_path):
+    made = MadeTable(tmp_path / "t", ID)
+    made.manifest(one_file(made, 1))
+    made.commit()
+    (made.root / "metadata/version-hint.text").write_text("9" * 6000)
+    assert lake.open_table(str(made.root)).scan().count() == 1
