@@ -184,7 +184,7 @@ def _inherited(entries: pa.Table, manifest: Mapping[str, Any]) -> dict[str, pa.A
 
 
 def _first_row_ids(columns: Mapping[str, pa.Array], manifest: Mapping[str, Any]) -> pa.Array:
-    """Return the first row ids: files without one follow each other from the manifest's on."""
+    """Return the first row ids; files without one are numbered from the manifest's first row id."""
     ids, first = columns["first_row_id"], manifest["first_row_id"]
     if first is None:
         return pa.nulls(len(ids), pa.int64())

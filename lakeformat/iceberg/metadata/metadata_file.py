@@ -50,7 +50,9 @@ def find_metadata_file(storage: Storage, root: str) -> str:
         return hinted
     found = [each for info in storage.list(directory) if (each := _numbered(info.name))]
     if not found:
-        raise NotFoundError(f"{storage.uri(directory)} has no file of table metadata")
+        raise NotFoundError(
+            f"{storage.uri(directory)} has no file of table metadata: check the table's address"
+        )
     highest = max(each.number for each in found)
     names = [each.name for each in found if each.number == highest]
     if len(names) > 1:
@@ -71,7 +73,7 @@ def read_metadata_file(storage: Storage, path: str) -> TableMetadata:
 
 
 def _follow_hint(storage: Storage, directory: str) -> str | None:
-    """Return the newest file from the number in the hint on; None without a usable hint."""
+    """Return the newest metadata file from the number in the hint upwards; None without a hint."""
     try:
         text = storage.read(f"{directory}/{_HINT}").decode("ascii", "replace").strip()
     except NotFoundError:

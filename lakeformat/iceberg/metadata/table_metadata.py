@@ -117,7 +117,7 @@ class TableMetadata:
     def _named(self, kind: str, wanted: int, known: Mapping[int, _T]) -> _T:
         if wanted not in known:
             raise CorruptTableError(
-                f"{kind} {wanted} is not among those of the table {self.location}: {sorted(known)}"
+                f"the table {self.location} has no {kind} {wanted}, only {sorted(known)}"
             )
         return known[wanted]
 

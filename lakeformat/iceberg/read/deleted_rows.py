@@ -177,7 +177,7 @@ class DeletedRows:
 
 
 def _kept(known: OrderedDict[_K, _V], key: _K, read: Callable[[_K], _V], most: int) -> _V:
-    """Return the value of a key, read if it is not among the ``most`` last ones."""
+    """Return the value of a key; the ``most`` values that were used last are cached."""
     if key not in known:
         known[key] = read(key)
     known.move_to_end(key)

@@ -169,7 +169,7 @@ def test_manifests_that_version_1_lists_by_their_paths_have_no_counts():
         ({}, entry(status=3), "an entry of the status 3"),
         ({}, entry({"content": 1}), "an entry of the content 1, which its list does not allow"),
         ({"content": 1}, entry(), "an entry of the content 0, which its list does not allow"),
-        ({"partition_spec_id": 4}, entry(), "names the manifest .*: partition spec 4 is not among"),
+        ({"partition_spec_id": 4}, entry(), "names the manifest .* has no partition spec 4, only"),
         ({"content": 2}, entry(), "manifests of the unknown content 2"),
     ],
 )

@@ -128,9 +128,9 @@ def test_a_missing_member_is_named_with_the_file(whole, key):
         ({"format-version": 0}, "format-version is 0"),
         (
             {"current-schema-id": 5},
-            r"schema 5 is not among those of the table file:///t: \[0\]; restore",
+            r"the table file:///t has no schema 5, only \[0\]; restore",
         ),
-        ({"default-spec-id": 5}, "partition spec 5 is not among"),
+        ({"default-spec-id": 5}, "has no partition spec 5, only"),
         ({"current-snapshot-id": 8}, "names snapshot 8, which is not among the snapshots"),
         ({"refs": {"t": {"snapshot-id": 9, "type": "tag"}}}, "the tag 't' names snapshot 9"),
         ({"refs": {"main": {"snapshot-id": 7, "type": "twig"}}}, "'main' has the type 'twig'"),
@@ -168,7 +168,7 @@ def test_a_snapshot_among_its_own_ancestors_is_refused():
 
 def test_the_missing_schema_of_a_snapshot_is_named():
     metadata = read(OF_VERSION_2 | {"snapshots": [SNAPSHOT | {"schema-id": 4}]})
-    with pytest.raises(CorruptTableError, match="schema 4 is not among those of the table"):
+    with pytest.raises(CorruptTableError, match=r"the table .* has no schema 4, only"):
         metadata.schema_at(metadata.snapshots[0])
 
 
