@@ -121,7 +121,7 @@ def main() -> None:
     """Run the command line and exit.
 
     Exit codes: 0 done, 1 failed, 2 wrong request, 3 a defect of the program. 4: ``lake maintain``
-    finished, and an obstacle keeps a table from being healthy.
+    finished, but an obstacle remains or a table of a database was skipped.
     """
     if sys.stdout is None:  # started with its output closed
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - until the end

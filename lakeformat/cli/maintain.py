@@ -89,8 +89,9 @@ def maintain(
 
     Deletes expired partitions if 'partition.expiration-time' is set, compacts the buckets that are
     due, expires all snapshots and changelogs beyond the table's retention, and deletes orphan files
-    older than a day. Run it at any time: it does what is due. Exit code: 0 healthy, 4 an obstacle
-    keeps a table from being healthy, 1 a step failed.
+    older than a day. Run it at any time: it does what is due. Exit code: 0 healthy (or you
+    declined at the question), 4 an obstacle remains or a table of a database was skipped, 1 a step
+    failed.
 
     An example: lake maintain shop.orders --dry-run
     """

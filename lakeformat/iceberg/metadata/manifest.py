@@ -153,7 +153,8 @@ def _check(found: pa.Table, manifest: Mapping[str, Any]) -> None:
             )
     if found.column("key_metadata").null_count < found.num_rows:
         raise UnsupportedError(
-            f"{uri} names encrypted files, and this version reads no encrypted tables"
+            f"{uri} names encrypted files, and this version reads no encrypted tables: use the "
+            "engine that has the keys"
         )
     counts = [manifest[f"{kind}_files_count"] or 0 for kind in ("added", "existing", "deleted")]
     if found.num_rows < sum(counts):

@@ -49,7 +49,7 @@ MANIFEST_SCHEMA = pa.schema(
 A count is null if its writer did not know it.
 """
 _IN_VERSION_1 = {"content": 0, "sequence_number": 0, "min_sequence_number": 0}
-"""The values of the fields that version 1 does not have."""
+"""The values that fields missing in version 1 stand for."""
 
 
 def read_manifest_list(places: FilePlaces, snapshot: Snapshot) -> pa.Table:
@@ -67,11 +67,14 @@ def read_manifest_list(places: FilePlaces, snapshot: Snapshot) -> pa.Table:
     )
     if table.column("key_metadata").null_count < table.num_rows:
         raise UnsupportedError(
-            f"{uri} names encrypted manifests, and this version reads no encrypted tables"
+            f"{uri} names encrypted manifests, and this version reads no encrypted tables: use the "
+            "engine that has the keys"
         )
     unknown = set(table.column("content").to_pylist()) - {0, 1}
     if unknown:
-        raise CorruptTableError(f"{uri} has manifests of the unknown content {min(unknown)}")
+        raise CorruptTableError(
+            f"{uri} has manifests of the unknown content {min(unknown)}; {RESTORE}"
+        )
     _check(table, uri)
     return table
 

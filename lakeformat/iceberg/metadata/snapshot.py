@@ -32,7 +32,7 @@ class Snapshot:
     snapshot_id: int
     timestamp_ms: int
     sequence_number: int = 0
-    """0 in tables of version 1, which number nothing."""
+    """0 in tables of version 1, whose snapshots have no numbers."""
     parent_id: int | None = None
     manifest_list: str | None = None
     manifests: tuple[str, ...] = ()
@@ -102,7 +102,8 @@ def snapshot_from_json(members: Mapping[str, Any]) -> Snapshot:
     if members.get("key-id") is not None:
         raise UnsupportedError(
             f"the manifest list of snapshot {values['snapshot_id']} is encrypted (key-id "
-            f"{members['key-id']!r}), and this version reads no encrypted tables"
+            f"{members['key-id']!r}), and this version reads no encrypted tables: use the engine "
+            "that has the keys"
         )
     if "manifest_list" not in values:
         values["manifests"] = _paths(members["manifests"])

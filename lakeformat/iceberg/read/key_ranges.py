@@ -18,7 +18,7 @@ from lakeformat.iceberg.types import Field, PrimitiveType
 __all__ = ["KeyRange", "KeyRanges", "ranges_of"]
 
 _UNBOUNDED = ("float", "double")
-"""NaN equals NaN, and no bound counts it."""
+"""Types with NaN, which equals NaN as a key but is outside of the bounds of a column."""
 
 
 class KeyRange(NamedTuple):
