@@ -102,6 +102,6 @@ def test_a_compaction_planned_on_an_expired_snapshot_is_checked_against_the_head
         orders.storage.delete(orders.layout.snapshot(number))
     commit(orders, message(orders, compact_before=[one, two], compact_after=[file("m", level=5)]))
     assert live(orders) == ["c", "d", "e", "m@5"]
-    with pytest.raises(lake.CommitConflictError, match=r"a, b .* any more"):
+    with pytest.raises(lake.CommitConflictError, match="not in the table any more: a, b"):
         commit(orders, message(orders, compact_before=[one, two], compact_after=[file("n")]))
     assert head(orders).id == 5
