@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -195,12 +196,20 @@ def metadata_from_json(members: Mapping[str, Any]) -> TableMetadata:
         ),
         unknown={key: value for key, value in members.items() if key not in _KNOWN},
     )
+    _require_once("schema-id", [each.schema_id for each in metadata.schemas])
+    _require_once("spec-id", [each.spec_id for each in metadata.partition_specs])
+    _require_once("snapshot-id", [each.snapshot_id for each in snapshots])
     try:
         metadata.schema_of(metadata.current_schema_id)
         metadata.spec_of(metadata.default_spec_id)
     except CorruptTableError as reason:
         raise ValueError(reason) from None  # the caller names the file
     return metadata
+
+
+def _require_once(key: str, given: Sequence[int]) -> None:
+    if repeated := [each for each, times in Counter(given).items() if times > 1]:
+        raise ValueError(f"the {key} {repeated[0]} is given more than once")
 
 
 def _version(members: Mapping[str, Any]) -> int:

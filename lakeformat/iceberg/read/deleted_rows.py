@@ -149,7 +149,9 @@ class DeletedRows:
     def _keys(self, scope: _ScopeKey) -> EqualityDeletes:
         fields = tuple(self._key_field(each) for each in scope[1])
         files = list(self._scopes[scope].values())
-        tables = [self._read(each, fields) for each in files]
+        # A file that lacks a key would otherwise delete the rows without a value.
+        stored = [replace(each, required=True, initial_default=None) for each in fields]
+        tables = [self._read(each, stored) for each in files]
         numbers = np.repeat(
             np.array([each.sequence_number for each in files], np.int64),
             [table.num_rows for table in tables],

@@ -67,7 +67,7 @@ def project(
             if asked is None or asked.id != source.id:
                 continue
             projected = projection.of(test)
-            if projected is not None:
+            if projected is not None and projection.fits(projected):
                 found.append(PartitionTest(place, result, projected))
     return found
 
@@ -96,6 +96,16 @@ class _Projection:
                 return None
         return self._range(test) if self.transform.keeps_order else None
 
+    def fits(self, test: ColumnTest) -> bool:
+        """Return True if all literals of a projected condition are values of the results."""
+        literals = test.literal if test.op is Op.IN else [test.literal]
+        kind = condition_type(self.result)
+        try:
+            values_to_arrow(literals, kind)
+        except InvalidRequestError:  # such as the least decimal, rounded to one digit more
+            return False
+        return True
+
     def _any_of(self, literals: Sequence[Value]) -> tuple[Value, ...]:
         there = [literal for literal in literals if literal is not None]
         results = self._results(there)
@@ -108,6 +118,8 @@ class _Projection:
         strict = test.op in (Op.LESS, Op.GREATER)
         literal = self._next(test.literal, -1 if is_upper else 1) if strict else test.literal
         [result] = self._results([literal])
+        if self.transform.kind is TransformKind.TRUNCATE and result > literal:
+            return None  # Rounded below the least number, it wraps to the largest ones.
         if is_upper:
             is_short = isinstance(result, str | bytes) and result == test.literal and strict
             op = Op.LESS if is_short else Op.LESS_EQUAL

@@ -178,3 +178,17 @@ def test_ancestors_end_where_a_snapshot_has_expired():
     ]
     metadata = read(OF_VERSION_2 | {"snapshots": chain})
     assert [each.snapshot_id for each in metadata.ancestry(7)] == [7, 6, 5]
+
+
+@pytest.mark.parametrize(
+    ("key", "named"),
+    [
+        ("schemas", "schema-id 0"),
+        ("partition-specs", "spec-id 0"),
+        ("snapshots", "snapshot-id 7"),
+    ],
+)
+def test_an_id_that_two_members_have_is_damage(key, named):
+    twice = OF_VERSION_2 | {key: [*OF_VERSION_2[key], *OF_VERSION_2[key]]}
+    with pytest.raises(CorruptTableError, match=f"the {named} is given more than once"):
+        read(twice)

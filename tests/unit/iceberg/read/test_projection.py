@@ -204,3 +204,14 @@ def test_a_column_that_is_no_source_of_the_spec_excludes_nothing():
     schema = Schema(0, (Field(7, "x", PrimitiveType("int")), Field(8, "y", PrimitiveType("int"))))
     assert project([ColumnTest("y", Op.EQUAL, 1)], spec_of("identity"), schema) == []
     assert project([ColumnTest("x", Op.NOT_EQUAL, 1)], spec_of("bucket[4]"), schema) == []
+
+
+def test_a_number_that_is_rounded_below_the_least_one_excludes_nothing():
+    """Such a result wraps to the largest numbers, or has a digit too many."""
+    least = -(2**31)
+    for op, literal in ((Op.GREATER, least), (Op.GREATER_EQUAL, least), (Op.LESS_EQUAL, least)):
+        test = ColumnTest("x", op, literal)
+        assert project([test], spec_of("truncate[10]"), schema_of("int")) == []
+    longest = Schema(0, (Field(7, "x", PrimitiveType("decimal", (38, 0))),))
+    test = ColumnTest("x", Op.GREATER_EQUAL, Decimal(1 - 10**38))
+    assert project([test], spec_of("truncate[50]"), longest) == []

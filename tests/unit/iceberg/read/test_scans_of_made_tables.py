@@ -118,6 +118,15 @@ def test_keys_delete_rows_also_with_the_type_that_the_column_had(tmp_path, types
         assert scan.to_arrow()["x"].cast(values.type).to_pylist() == values[1:].to_pylist()
 
 
+def test_a_delete_file_without_one_of_its_keys_is_damage(tmp_path):
+    """Its keys must not become nulls, which delete rows without a value."""
+    made = MadeTable(tmp_path / "t", ID | {(2, "x"): "long"})
+    made.manifest(one_file(made, 1))
+    made.manifest(one_file(made, 1, content=2, equality_ids=[1, 2]), number=2)
+    with pytest.raises(CorruptTableError, match="lacks the required column 'x'"):
+        made.commit().scan().to_arrow()
+
+
 # Deletes by position
 
 
