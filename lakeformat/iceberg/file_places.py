@@ -42,6 +42,7 @@ class FilePlaces:
         if self.location.holds(found) and found != self.location:
             below = found.segments[len(self.location.segments) :]
             return self.storage, "/".join((self.root, *below))
+        self.external_roots.require(address, self.uri, levels=1)
         return self.external_roots.place(address, self.storage, self.uri)
 
     def read(self, address: str, limit: int = LARGE_FILE) -> bytes:

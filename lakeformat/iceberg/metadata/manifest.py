@@ -7,7 +7,7 @@ writer left the sequence numbers, the snapshot or the first row id to the manife
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,8 @@ from lakeformat.iceberg.metadata.partition_type import partition_type
 from lakeformat.iceberg.metadata.physical_values import values_to_arrow
 from lakeformat.iceberg.metadata.record_columns import column_of
 from lakeformat.iceberg.metadata.table_metadata import TableMetadata
+from lakeformat.iceberg.partition_spec import PartitionSpec
+from lakeformat.iceberg.transforms import TransformKind, parse_transform
 from lakeformat.iceberg.types import StructType
 from lakeformat.tables.json_file import RESTORE
 
@@ -103,12 +105,13 @@ def _read_manifest(
 ) -> pa.Table:
     uri, spec_id = manifest["manifest_path"], manifest["partition_spec_id"]
     try:
-        partition = partition_type(metadata, metadata.spec_of(spec_id))
+        spec = metadata.spec_of(spec_id)
+        partition = partition_type(metadata, spec)
     except CorruptTableError as reason:
         raise CorruptTableError(f"{places.uri} names the manifest {uri}: {reason}") from None
     schema = entry_schema(partition)
     parts = [
-        pa.table(_columns(some, partition, uri), schema=schema)
+        pa.table(_columns(some, partition, _unknown_fields(spec), uri), schema=schema)
         for some in decode_by_id(places.read(uri), uri)
     ]
     found = pa.concat_tables(parts).combine_chunks()
@@ -121,7 +124,10 @@ def _read_manifest(
 
 
 def _columns(
-    records: Sequence[Mapping[str, Any]], partition: StructType, uri: str
+    records: Sequence[Mapping[str, Any]],
+    partition: StructType,
+    as_text: Collection[int],
+    uri: str,
 ) -> dict[str, pa.Array]:
     """Return the columns of some entries, without the numbers that they inherit."""
     try:
@@ -133,7 +139,7 @@ def _columns(
         ) from None
     columns = {field.name: column_of(records, field, uri) for field in _ENTRY}
     columns[_SPEC_ID.name] = pa.nulls(len(records), _SPEC_ID.type)
-    columns["partition"] = _partition_column(partition, tuples, uri)
+    columns["partition"] = _partition_column(partition, tuples, as_text, uri)
     columns |= {
         field.name: column_of(files, field, uri, _DEFAULTS.get(field.name)) for field in _FILE
     }
@@ -201,8 +207,14 @@ def _first_row_ids(columns: Mapping[str, pa.Array], manifest: Mapping[str, Any])
     return pc.if_else(pa.array(numbered), pa.array(starts, pa.int64()), ids)
 
 
+def _unknown_fields(spec: PartitionSpec) -> list[int]:
+    """Return the fields with unknown transforms, whose values may be of any type."""
+    kinds = {each.field_id: parse_transform(each.transform).kind for each in spec.fields}
+    return [field_id for field_id, kind in kinds.items() if kind is TransformKind.UNKNOWN]
+
+
 def _partition_column(
-    partition: StructType, tuples: Sequence[Mapping[str, Any]], uri: str
+    partition: StructType, tuples: Sequence[Mapping[str, Any]], as_text: Collection[int], uri: str
 ) -> pa.Array:
     arrow_type = to_arrow_type(partition)
     if not partition.fields:
@@ -211,6 +223,8 @@ def _partition_column(
     for field in partition.fields:
         try:
             values = [each[partition_key(field.id)] for each in tuples]
+            if field.id in as_text:
+                values = [None if each is None else str(each) for each in values]
             columns.append(values_to_arrow(field.type, values))
         except KeyError:
             raise CorruptTableError(

@@ -31,15 +31,15 @@ _DELETE_MEMBERS = {
 class MadeTable:
     """A table of one snapshot; ``schemas`` are lists of types by (id, name).
 
-    ``partition`` is the id of a column, its name, and its type in Avro; its values are the
-    partitions.
+    ``partition`` is the id of a column, its name, the type of partitions in Avro, and the
+    transform.
     """
 
     def __init__(
         self,
         root: Path,
         *schemas: dict[tuple[int, str], str],
-        partition: tuple[int, str, Any] | None = None,
+        partition: tuple[int, str, Any, str] | None = None,
         **members: Any,
     ) -> None:
         self.root = root
@@ -119,7 +119,7 @@ class MadeTable:
     def _entry_schema(self) -> dict[str, Any]:
         parts = []
         if self._partition is not None:
-            _, name, kind = self._partition
+            _, name, kind, _ = self._partition
             parts = [_field(1000, name, ["null", kind])]
         maps = {
             name: (field_id, _map(key, value))
@@ -204,6 +204,6 @@ def _schema(schema_id: int, columns: dict[tuple[int, str], str]) -> dict[str, An
     return {"type": "struct", "schema-id": schema_id, "fields": fields}
 
 
-def _spec_field(partition: tuple[int, str, Any]) -> dict[str, Any]:
-    source_id, name, _ = partition
-    return {"source-id": source_id, "field-id": 1000, "name": name, "transform": "identity"}
+def _spec_field(partition: tuple[int, str, Any, str]) -> dict[str, Any]:
+    source_id, name, _, transform = partition
+    return {"source-id": source_id, "field-id": 1000, "name": name, "transform": transform}

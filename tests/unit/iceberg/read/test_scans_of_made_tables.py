@@ -81,7 +81,7 @@ LOW, HIGH = uuid.UUID(int=1), uuid.UUID(int=0x80 << 120)
 def test_a_uuid_is_found_though_java_bounded_it_by_signed_numbers(tmp_path, wanted):
     """Signed, ``HIGH`` is the least of both."""
     sixteen = {"type": "fixed", "size": 16, "name": "u"}
-    made = MadeTable(tmp_path / "t", {(1, "u"): "uuid"}, partition=(1, "u", sixteen))
+    made = MadeTable(tmp_path / "t", {(1, "u"): "uuid"}, partition=(1, "u", sixteen, "identity"))
     bounds = {"contains_null": False, "lower_bound": HIGH.bytes, "upper_bound": LOW.bytes}
     files = []
     for each in (LOW, HIGH):
@@ -90,6 +90,17 @@ def test_a_uuid_is_found_though_java_bounded_it_by_signed_numbers(tmp_path, want
     made.manifest(*files, partitions=[bounds])
     found = made.commit().scan(where=lake.col("u") == wanted)
     assert found.to_arrow()["u"].to_pylist() == [wanted.bytes]
+
+
+# Unknown transforms
+
+
+def test_files_of_an_unknown_transform_are_read_with_partitions_of_any_type(tmp_path):
+    made = MadeTable(tmp_path / "t", ID, partition=(1, "p", "int", "zorder"))
+    parts = [one_file(made, each, partition={"p": each}) for each in (1, 2)]
+    made.manifest(*parts)
+    made.manifest(one_file(made, 1, 2, partition={"p": 2}, content=2, equality_ids=[1]), number=2)
+    assert made.commit().scan(where="id > 0").to_arrow()["id"].to_pylist() == [1]
 
 
 # Equality deletes
