@@ -19,7 +19,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakeformat.errors import CorruptTableError
+from lakeformat.errors import CorruptTableError, UnsupportedError
 from lakeformat.files.data_file import KeepRows, naming_file
 from lakeformat.files.deletion_vector import DeletionVector, keep_mask
 from lakeformat.files.vector_record import DeletionVectorRange, decode_deletion_vector
@@ -28,7 +28,7 @@ from lakeformat.iceberg.read.data_file import DeleteFile, FileSplit
 from lakeformat.iceberg.read.equality_keys import EqualityKeys
 from lakeformat.iceberg.read.file_rows import FileRows
 from lakeformat.iceberg.read.stored_fields import MappedName, NameMapping
-from lakeformat.iceberg.types import Field, PrimitiveType
+from lakeformat.iceberg.types import Field, PrimitiveType, Type, inner_fields
 
 __all__ = ["DeletedRows", "EqualityDeletes"]
 
@@ -161,6 +161,12 @@ class DeletedRows:
         return EqualityDeletes(fields, EqualityKeys(columns, numbers))
 
     def _key_field(self, field_id: int) -> Field:
+        if any(_holds(each.type, field_id) for each in self.key_fields.values()):
+            raise UnsupportedError(
+                f"{self.files.places.uri} has equality deletes by field {field_id}, which is "
+                "inside of a column, and this version applies only those by whole columns: read "
+                "the table with Spark"
+            )
         if field_id not in self.key_fields:
             raise CorruptTableError(
                 f"{self.files.places.uri} has equality deletes by field {field_id}, which is not a "
@@ -186,6 +192,11 @@ def _kept(known: OrderedDict[_K, _V], key: _K, read: Callable[[_K], _V], most: i
     while len(known) > most:
         known.popitem(last=False)
     return known[key]
+
+
+def _holds(kind: Type, field_id: int) -> bool:
+    """Return True if a field with this id is inside of a type."""
+    return any(each.id == field_id or _holds(each.type, field_id) for each in inner_fields(kind))
 
 
 def _has_negative(deletes: pa.Table) -> bool:

@@ -77,5 +77,10 @@ def _at(metadata: TableMetadata, as_of: Moment) -> Snapshot:
         if entry.timestamp_ms <= millis:
             return _existing(metadata, entry.snapshot_id)
     oldest = min((entry.timestamp_ms for entry in metadata.snapshot_log), default=None)
-    since = "no snapshot" if oldest is None else f"its history begins at {moment_text(oldest)}"
+    if oldest is not None:
+        since = f"its history begins at {moment_text(oldest)}"
+    elif metadata.snapshots:
+        since = "its metadata keeps no times of its snapshots, so choose one by its id"
+    else:
+        since = "no snapshot"
     raise NotFoundError(f"{metadata.location} had no snapshot at {as_of}: {since}")

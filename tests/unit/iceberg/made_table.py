@@ -38,7 +38,7 @@ class MadeTable:
     def __init__(
         self,
         root: Path,
-        *schemas: dict[tuple[int, str], str],
+        *schemas: dict[tuple[int, str], Any],
         partition: tuple[int, str, Any, str] | None = None,
         **members: Any,
     ) -> None:
@@ -196,7 +196,7 @@ def _file(members: dict[str, Any]) -> dict[str, Any]:
     return plain | members | maps
 
 
-def _schema(schema_id: int, columns: dict[tuple[int, str], str]) -> dict[str, Any]:
+def _schema(schema_id: int, columns: dict[tuple[int, str], Any]) -> dict[str, Any]:
     fields = [
         {"id": field_id, "name": name, "required": False, "type": kind}
         for (field_id, name), kind in columns.items()

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 import lakeformat as lake
-from lakeformat.errors import CorruptTableError
+from lakeformat.errors import CorruptTableError, NotFoundError, UnsupportedError
 from tests.unit.iceberg.made_table import SNAPSHOT_ID, MadeTable
 
 ID = {(1, "id"): "long"}
@@ -138,6 +138,15 @@ def test_a_delete_file_without_one_of_its_keys_is_damage(tmp_path):
         made.commit().scan().to_arrow()
 
 
+def test_equality_deletes_by_a_field_inside_of_a_column_are_refused(tmp_path):
+    inner = {"id": 3, "name": "k", "required": False, "type": "long"}
+    made = MadeTable(tmp_path / "t", ID | {(2, "s"): {"type": "struct", "fields": [inner]}})
+    made.manifest(one_file(made, 1))
+    made.manifest(one_file(made, 1, content=2, equality_ids=[3]), number=2)
+    with pytest.raises(UnsupportedError, match="by field 3, which is inside of a column"):
+        made.commit().scan().to_arrow()
+
+
 # Deletes by position
 
 
@@ -153,6 +162,16 @@ def test_a_delete_without_its_file_or_position_is_damage(tmp_path, path, positio
     made.manifest({"file_path": deletes, "record_count": 1, "content": 1})
     with pytest.raises(CorruptTableError, match=r"deletes\.parquet deletes a row without naming"):
         made.commit().scan().to_arrow()
+
+
+# Times
+
+
+def test_a_table_without_a_log_of_its_snapshots_proposes_their_ids(tmp_path):
+    made = MadeTable(tmp_path / "t", ID)
+    made.manifest(one_file(made, 1))
+    with pytest.raises(NotFoundError, match="keeps no times of its snapshots, so choose one by"):
+        made.commit().scan(as_of="2024-01-31 10:00")
 
 
 # Names and ids of columns
