@@ -18,6 +18,7 @@ from tests.airflow.contexts import task_context
 from tests.airflow.versions import AirflowFailException
 
 PATIENCE_SECONDS = 300
+STORY = pytest.mark.sampled(2, among="functions with Spark")
 
 RUN = f"""
 from tests.airflow.versions import DagBag
@@ -80,6 +81,7 @@ def run(code):
 
 
 @pytest.mark.spark
+@STORY
 def test_the_page_s_second_dag_writes_a_data_frame_once(airflow_db, prices):
     assert run(RUN) == "success"
 
@@ -91,6 +93,7 @@ def test_the_page_s_second_dag_writes_a_data_frame_once(airflow_db, prices):
 
 
 @pytest.mark.spark
+@STORY
 def test_a_function_gets_spark_where_its_connection_says(prices, connect):
     connect("two_cores", conn_type="spark", host="local[2]")
 
@@ -119,7 +122,7 @@ made.execute(task_context())
 
 
 @pytest.mark.spark
-@pytest.mark.sampled(1)
+@STORY
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
 def test_spark_ends_with_the_task(prices, how):
     words = [sys.executable, "-c", KILLED]

@@ -20,6 +20,7 @@ import lakeformat as lake
 HERE = Path(__file__).parent
 OPERATOR = "airflow_provider_lake.operators.ingest.LakeIngestOperator"
 PATIENCE_SECONDS = 600
+STORY = pytest.mark.sampled(1, among="killed workers")
 
 
 @pytest.fixture(autouse=True)
@@ -76,7 +77,7 @@ def require_gone(processes):
     assert alive == []
 
 
-@pytest.mark.sampled(1)
+@STORY
 @pytest.mark.parametrize(
     "how", [signal.SIGALRM, signal.SIGTERM, signal.SIGKILL], ids=["timeout", "failed", "lost"]
 )
@@ -93,6 +94,7 @@ def test_nothing_is_left_of_a_task_that_was_ended(how, land, tmp_path, warehouse
     assert lake.open_catalog(warehouse).table("shop.orders").latest_snapshot() is None
 
 
+@STORY
 def test_a_retry_after_a_kill_commits_exactly_once(land, tmp_path, warehouse):
     worker = land()
     started = processes_at_the_commit(worker, tmp_path)

@@ -23,6 +23,7 @@ from lakeformat.files.avro.avro_container import (
     unpack_block,
 )
 from lakeformat.files.avro.avro_packing import avro_number
+from lakeformat.files.avro.avro_records import record_schema
 from lakeformat.files.avro.schema import avro_columns, plain_record
 from lakeformat.files.column_choice import ColumnChoice, chosen_columns
 from lakeformat.files.missing_columns import MissingColumnError
@@ -59,6 +60,7 @@ def _batches(
 ) -> Iterator[tuple[int, list[Any], pa.DataType]]:
     header = fastavro.reader(cast(IO[bytes], source))
     written = avro_columns(header.writer_schema)
+    record_schema(header.metadata["avro.schema"].encode())  # refuses items without bytes
     named = {column.name: column for column in written}
     schema = pa.schema([column.field for column in written])
     chosen = [named[name] for name in chosen_columns(choice, schema)]

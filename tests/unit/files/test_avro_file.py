@@ -67,7 +67,6 @@ def test_a_few_bytes_do_not_take_the_memory(bomb):
         decode_avro_file(BOMBS[bomb], "f")
 
 
-@pytest.mark.sampled(2)
 @pytest.mark.parametrize("bomb", BOMBS)
 def test_a_few_bytes_of_a_data_file_do_not_take_the_memory(bomb):
     storage, field = MemoryStorage("bombs"), DataField(0, "x", parse_type("BYTES"))
