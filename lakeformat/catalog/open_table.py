@@ -50,23 +50,29 @@ def open_table(
     roots = ExternalRoots.of(external_roots)
     directory, _, name = root.rpartition("/")
     if name.endswith(_METADATA_FILE) and directory.endswith(_METADATA):
-        return _iceberg_table(storage, directory.removesuffix(_METADATA), roots, branch, root)
+        table = directory.removesuffix(_METADATA)
+        return _iceberg_table(storage, table, roots, branch, environment, root)
     try:
         return load_table(storage, TableLayout(root, branch), environment, roots)
     except NotFoundError as missing:
         there = within(storage, root)
         if is_iceberg(there, root):
-            return _iceberg_table(storage, root, roots, branch)
+            return _iceberg_table(storage, root, roots, branch, environment)
         raise explain_missing(there, root, missing) from None
 
 
 def _iceberg_table(
-    storage: Storage, root: str, roots: ExternalRoots, branch: str, file: str | None = None
+    storage: Storage,
+    root: str,
+    roots: ExternalRoots,
+    branch: str,
+    environment: Environment,
+    file: str | None = None,
 ) -> IcebergTable:
     # Opening a Paimon table does not need it.
     from lakeformat.iceberg.table import load_iceberg_table
 
-    return load_iceberg_table(within(storage, root), root, roots, branch, file)
+    return load_iceberg_table(within(storage, root), root, roots, branch, file, environment)
 
 
 def alter_table_at(

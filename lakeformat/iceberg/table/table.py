@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from lakeformat.environment import SYSTEM, Environment
 from lakeformat.errors import UnsupportedError
 from lakeformat.iceberg.loaded_metadata import LoadedMetadata, load_metadata
 from lakeformat.iceberg.metadata.metadata_file import find_metadata_file
@@ -66,12 +67,13 @@ def load_iceberg_table(
     external_roots: ExternalRoots = NO_ROOTS,
     branch: str = MAIN_BRANCH,
     metadata_file: str | None = None,
+    environment: Environment = SYSTEM,
 ) -> IcebergTable:
     """Load the table in a directory, with its newest metadata file or with a given one.
 
     Raise ``NotFoundError`` if it has no such branch.
     """
-    table = IcebergTable(storage, root, external_roots, branch, metadata_file)
+    table = IcebergTable(storage, root, external_roots, branch, metadata_file, environment)
     table.snapshots()
     return table
 
@@ -89,12 +91,14 @@ class IcebergTable(Table):
         external_roots: ExternalRoots,
         branch: str,
         metadata_file: str | None,
+        environment: Environment,
     ) -> None:
         self._storage = storage
         self._root = root
         self._external_roots = external_roots
         self._branch = branch
         self._metadata_file = metadata_file
+        self._environment = environment
         self._known: LoadedMetadata | None = None
 
     def __repr__(self) -> str:
