@@ -3,54 +3,27 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.health.health_report import BucketFacts, DeleteFacts, FileFacts
-from lakeformat.paimon.health.score import BYTES_PART, ENOUGH_FILES, Pending
 from lakeformat.paimon.metadata.index_manifest import DELETION_VECTORS, IndexManifestEntry
 from lakeformat.paimon.metadata.manifest import ManifestColumns
 from lakeformat.paimon.options.kinds import POSTPONE_BUCKET
 from lakeformat.paimon.partition import partition_name
 from lakeformat.paimon.read.buckets import skips_level_zero
 from lakeformat.paimon.read.row_ranges import rows_by_file
+from lakeformat.tables.health.groups import Counts, FileGroups, Mask, grouped
+from lakeformat.tables.health.score import BYTES_PART, ENOUGH_FILES, Pending
 
 __all__ = ["MUCH_DELETED", "FileState", "target_size"]
 
 MUCH_DELETED = 0.2
 """With a larger share of delete rows, a full compaction is worth its cost."""
-
-Counts = npt.NDArray[np.int64]
-Mask = npt.NDArray[np.bool_]
-
-
-@dataclass(frozen=True, slots=True)
-class _Groups:
-    """Files grouped by a common property."""
-
-    of_file: Counts
-    """The number of each file's group."""
-    first: Counts
-    """The position of one file of each group."""
-
-    def __len__(self) -> int:
-        return len(self.first)
-
-    def count(self, mask: Mask) -> Counts:
-        """Return the number of files of each group that a mask picks."""
-        return np.bincount(self.of_file[mask], minlength=len(self)).astype(np.int64)
-
-    def sum(self, numbers: Counts, mask: Mask) -> Counts:
-        """Return the sum over the picked files of each group."""
-        total = np.zeros(len(self), np.int64)
-        np.add.at(total, self.of_file[mask], numbers[mask])
-        return total
 
 
 class FileState:
@@ -77,24 +50,24 @@ class FileState:
         )
 
     @cached_property
-    def partitions(self) -> _Groups:
+    def partitions(self) -> FileGroups:
         """Files by partition."""
         codes = self._columns.partition.to_arrow().dictionary_encode().indices
-        return _grouped(codes.to_numpy(zero_copy_only=False).astype(np.int64))
+        return grouped(codes.to_numpy(zero_copy_only=False).astype(np.int64))
 
     @cached_property
-    def buckets(self) -> _Groups:
+    def buckets(self) -> FileGroups:
         """Files by partition and bucket."""
         _, bucket = np.unique(self._columns.bucket.numbers, return_inverse=True)
         width = int(bucket.max(initial=0)) + 1
-        return _grouped(self.partitions.of_file * width + bucket)
+        return grouped(self.partitions.of_file * width + bucket)
 
     @cached_property
     def runs(self) -> Counts:
         """Sorted runs of each bucket."""
         higher = ~self._is_fresh & ~self._is_postponed
         levels = self.buckets.of_file * (int(self._levels.max(initial=0)) + 1) + self._levels
-        per_level = _grouped(levels[higher])
+        per_level = grouped(levels[higher])
         of_bucket = self.buckets.of_file[higher][per_level.first]
         return self.buckets.count(self._is_fresh) + np.bincount(
             of_bucket, minlength=len(self.buckets)
@@ -248,11 +221,6 @@ def target_size(handle: TableHandle) -> int:
     if handle.schema.primary_keys:
         options = options.of_level(0)
     return options.target_file_size_bytes
-
-
-def _grouped(codes: Counts) -> _Groups:
-    _, first, of_file = np.unique(codes, return_index=True, return_inverse=True)
-    return _Groups(of_file, first)
 
 
 def _hidden_rows(

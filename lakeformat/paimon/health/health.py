@@ -21,7 +21,6 @@ from lakeformat.paimon.health.health_report import (
     FileFacts,
     HealthReport,
     Holder,
-    Reason,
     SnapshotFacts,
     StorageFacts,
 )
@@ -33,10 +32,8 @@ from lakeformat.paimon.health.misread_options import misread_reasons, without_mi
 from lakeformat.paimon.health.notes import find_notes
 from lakeformat.paimon.health.outside import outside_reasons
 from lakeformat.paimon.health.overdue import Overdue, find_overdue, forgotten_consumers
-from lakeformat.paimon.health.reasons import find_reasons, in_order
-from lakeformat.paimon.health.score import Score, score
+from lakeformat.paimon.health.reasons import find_reasons
 from lakeformat.paimon.health.unknown import find_unknown, list_files
-from lakeformat.paimon.health.verdict import judge
 from lakeformat.paimon.metadata.branch_directory import branches
 from lakeformat.paimon.metadata.changelog_directory import read_changelog_if_present
 from lakeformat.paimon.metadata.index_manifest import IndexManifestEntry, read_index_manifest
@@ -51,6 +48,8 @@ from lakeformat.paimon.metadata.snapshot_directory import (
 from lakeformat.paimon.metadata.tag import tag_names
 from lakeformat.paimon.orphans.references import find_references
 from lakeformat.paimon.read.plan import plan_columns
+from lakeformat.tables.health.score import Score, score
+from lakeformat.tables.health.verdict import Reason, in_order, judge
 
 __all__ = ["check_health", "due_places"]
 

@@ -3,14 +3,11 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from enum import StrEnum
-from typing import Any
+from dataclasses import dataclass
 
 from lakeformat.paimon.consumers import StalledConsumer
-from lakeformat.paimon.health.score import Score
+from lakeformat.tables.health.health_summary import HealthSummary
 from lakeformat.tables.moment import moment_text
-from lakeformat.tables.report import Report
 
 __all__ = [
     "BucketFacts",
@@ -18,36 +15,10 @@ __all__ = [
     "FileFacts",
     "HealthReport",
     "Holder",
-    "Reason",
     "SnapshotFacts",
     "StorageFacts",
     "UnknownFiles",
-    "Verdict",
 ]
-
-
-class Verdict(StrEnum):
-    """One word for the whole table."""
-
-    EMPTY = "empty"
-    """The table has no commit yet."""
-    HEALTHY = "healthy"
-    DEGRADED = "degraded"
-    """The table works, but costs more than it should."""
-    UNHEALTHY = "unhealthy"
-    """Reads or writes are slow or fail."""
-
-
-@dataclass(frozen=True, slots=True)
-class Reason:
-    """One reason against a healthy verdict, with advice."""
-
-    finding: str
-    advice: str
-    is_severe: bool = False
-
-    def __str__(self) -> str:
-        return f"{self.finding}: {self.advice}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -193,20 +164,9 @@ class StorageFacts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HealthReport(Report):
+class HealthReport(HealthSummary):
     """The health of a table at its newest snapshot."""
 
-    table: str
-    location: str
-    snapshot_id: int | None
-    verdict: Verdict
-    reasons: tuple[Reason, ...]
-    """Severe ones first; none if the table is healthy."""
-    score: int
-    """From 0 to 100: the sum of the parts, limited to the scores of the verdict."""
-    score_parts: Score
-    score_notes: tuple[str, ...]
-    """The parts of the score that do not apply to this kind of table."""
     files: FileFacts
     worst_buckets: tuple[BucketFacts, ...]
     """The most urgent buckets, not all."""
@@ -215,28 +175,3 @@ class HealthReport(Report):
     storage: StorageFacts
     notes: tuple[str, ...] = ()
     """Options of other engines that are ignored or refuse an operation; not in the verdict."""
-
-    @property
-    def why_they_differ(self) -> str | None:
-        """Explain a score that is not the sum of its parts; None if it is."""
-        if self.score == self.score_parts.total:
-            return None
-        if self.reasons:
-            return (
-                f"a table that is {self.verdict} has at most {self.score} points; its parts, "
-                f"weighted by bytes, would give {self.score_parts.total}"
-            )
-        return (
-            f"a table without a reason to act has at least {self.score} points; its parts would "
-            f"give {self.score_parts.total}"
-        )
-
-    @property
-    def first_step(self) -> str | None:
-        """The command to run first: that of the first reason; None where no reason has one."""
-        return next((each.advice for each in self.reasons if each.advice.startswith("lake ")), None)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON."""
-        more = {"verdict": str(self.verdict), "why_they_differ": self.why_they_differ}
-        return {**asdict(self), **more}

@@ -6,9 +6,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from lakeformat.paimon.handle import TableHandle
-from lakeformat.paimon.health.health_report import FileFacts, Reason, SnapshotFacts, StorageFacts
+from lakeformat.paimon.health.health_report import FileFacts, SnapshotFacts, StorageFacts
 from lakeformat.paimon.health.overdue import Overdue
 from lakeformat.paimon.options import TableOptions
+from lakeformat.tables.health.verdict import Reason
 from lakeformat.types.byte_size import size
 from lakeformat.types.count_text import counted
 from lakeformat.types.duration_text import duration

@@ -7,8 +7,8 @@ import shlex
 from dataclasses import replace
 
 from lakeformat.paimon.handle import TableHandle
-from lakeformat.paimon.health.health_report import Reason
 from lakeformat.paimon.options.operation import Operation
+from lakeformat.tables.health.verdict import Reason
 
 __all__ = ["misread_reasons", "without_misread"]
 

@@ -10,9 +10,9 @@ import numpy as np
 from lakeformat.errors import InvalidRequestError
 from lakeformat.paimon.file_places import data_file_place
 from lakeformat.paimon.handle import TableHandle
-from lakeformat.paimon.health.health_report import Reason
 from lakeformat.paimon.metadata.manifest import ManifestColumns
 from lakeformat.paimon.partition import partition_path
+from lakeformat.tables.health.verdict import Reason
 
 __all__ = ["outside_reasons"]
 

@@ -17,7 +17,6 @@ from lakeformat.paimon.health.health_report import (
     BucketFacts,
     DeleteFacts,
     FileFacts,
-    Reason,
     SnapshotFacts,
     StorageFacts,
 )
@@ -25,9 +24,10 @@ from lakeformat.paimon.health.history_reasons import history_reasons
 from lakeformat.paimon.health.overdue import Overdue
 from lakeformat.paimon.options.operation import Operation
 from lakeformat.paimon.read.buckets import skips_level_zero
+from lakeformat.tables.health.verdict import Reason
 from lakeformat.types.byte_size import size
 
-__all__ = ["find_reasons", "in_order"]
+__all__ = ["find_reasons"]
 
 STALL_AFTER = 3
 """Writers of other engines wait at this many extra runs, unless an option sets it."""
@@ -59,11 +59,6 @@ def find_reasons(
     ]
     found = _without_refused(handle, found)
     return tuple(_by_one_command(found, table, snapshots.stalled_consumers))
-
-
-def in_order(*reasons: Reason) -> tuple[Reason, ...]:
-    """Severe ones first."""
-    return tuple(sorted(reasons, key=lambda reason: not reason.is_severe))
 
 
 def _without_refused(handle: TableHandle, reasons: Sequence[Reason]) -> list[Reason]:

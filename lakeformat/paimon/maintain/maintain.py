@@ -13,7 +13,6 @@ from lakeformat.paimon.consumers import StalledConsumer
 from lakeformat.paimon.expire import ExpireReport
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.health import HealthReport
-from lakeformat.paimon.health.health_report import Reason
 from lakeformat.paimon.health.misread_options import misread_reasons, without_misread
 from lakeformat.paimon.maintain.figures import expected, measure, with_dead_files
 from lakeformat.paimon.maintain.maintain_report import (
@@ -29,6 +28,7 @@ from lakeformat.paimon.maintain.obstacles import find_holders, find_obstacles
 from lakeformat.paimon.maintain.request import MaintainRequest
 from lakeformat.paimon.maintain.steps import STEPS, Step, of_compaction
 from lakeformat.paimon.maintain.time_travel import time_travel_note
+from lakeformat.tables.health.verdict import Reason
 from lakeformat.tables.table_by_table import as_defect
 
 __all__ = ["maintain"]

@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Any, ClassVar, Final
 
 from lakeformat.errors import InvalidRequestError, LakeError, Reported
-from lakeformat.paimon.health.health_report import Reason, Verdict
+from lakeformat.tables.health.verdict import Reason, Verdict
 from lakeformat.tables.report import Report
 
 __all__ = [

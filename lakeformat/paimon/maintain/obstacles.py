@@ -16,8 +16,8 @@ from lakeformat.errors import (
 from lakeformat.paimon.consumers import StalledConsumer, find_stalled
 from lakeformat.paimon.expire.retention import changelog_rules, is_decoupled, snapshot_retention
 from lakeformat.paimon.handle import TableHandle
-from lakeformat.paimon.health.health_report import Reason
 from lakeformat.paimon.maintain.maintain_report import COMPACT, EXPIRE, ORPHANS, StepReport
+from lakeformat.tables.health.verdict import Reason
 
 __all__ = ["find_holders", "find_obstacles"]
 

@@ -14,8 +14,9 @@ import pytest
 import lakeformat as lake
 from lakeformat.environment import SYSTEM
 from lakeformat.paimon.health import health
-from lakeformat.paimon.health.health_report import UnknownFiles, Verdict
+from lakeformat.paimon.health.health_report import UnknownFiles
 from lakeformat.paimon.metadata.tag import Tag, create_tag
+from lakeformat.tables.health.verdict import Verdict
 from spark_jobs import health as health_job
 from tests.golden.foreign import unpack_foreign
 from tests.rewriting import rewrite_entries

@@ -23,7 +23,7 @@ from lakeformat.paimon.expire.retention import (
     select_snapshots,
 )
 from lakeformat.paimon.health import health
-from lakeformat.paimon.health.health_report import Verdict
+from lakeformat.tables.health.verdict import Verdict
 from tests.crashed_writer import crashed_table
 from tests.lake_command import lake_says
 

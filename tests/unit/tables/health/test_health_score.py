@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from lakeformat.paimon.health.score import Pending, Score, score
+from lakeformat.tables.health.score import Pending, Score, score
 
 MIB = 1 << 20
 ENOUGH_BYTES = 0.75 * 128 * MIB

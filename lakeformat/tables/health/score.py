@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The points of the score, from 0 to 100: 100 if a compaction and an expiry have nothing to do.
 
-Per partition, over the files that still need attention: N files with S bytes and R rows, among
-them delete rows (``deletes``) and rows that deletion vectors hide (``hidden``).
+Per partition, over the files that still need attention: N files with S bytes and R rows; deletes
+that each read merges (``deletes``: delete rows, or keys of equality deletes); and rows that
+deletion vectors or position deletes hide (``hidden``).
 ``norm(a, b)`` is ``min(a, b) / b``.
 
     f      = 0 if N <= 1 else norm(N, enough files) * norm(S, enough bytes)

@@ -4,11 +4,36 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
 from typing import Final
 
-from lakeformat.paimon.health.health_report import Reason, Verdict
+__all__ = ["Reason", "Verdict", "in_order", "judge"]
 
-__all__ = ["judge"]
+
+class Verdict(StrEnum):
+    """One word for the whole table."""
+
+    EMPTY = "empty"
+    """The table has no commit yet."""
+    HEALTHY = "healthy"
+    DEGRADED = "degraded"
+    """The table works, but costs more than it should."""
+    UNHEALTHY = "unhealthy"
+    """Reads or writes are slow or fail."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """One reason against a healthy verdict, with advice."""
+
+    finding: str
+    advice: str
+    is_severe: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.finding}: {self.advice}"
+
 
 _LOW_POINTS = 50
 _LIMITS: Final = {
@@ -18,6 +43,11 @@ _LIMITS: Final = {
     Verdict.EMPTY: (100, 100),
 }
 """The lowest and the highest score of each verdict."""
+
+
+def in_order(*reasons: Reason) -> tuple[Reason, ...]:
+    """Severe ones first."""
+    return tuple(sorted(reasons, key=lambda reason: not reason.is_severe))
 
 
 def judge(reasons: Sequence[Reason], points: int, *, is_empty: bool) -> tuple[Verdict, int]:

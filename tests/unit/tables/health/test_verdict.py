@@ -2,8 +2,7 @@
 
 import pytest
 
-from lakeformat.paimon.health.health_report import Reason, Verdict
-from lakeformat.paimon.health.verdict import judge
+from lakeformat.tables.health.verdict import Reason, Verdict, judge
 
 A_REASON = Reason("40 small files", "lake compact shop.orders")
 SEVERE = Reason("a file is missing", "restore it", is_severe=True)

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The members that the report of ``table.health()`` has for a table of any format."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from lakeformat.tables.health.score import Score
+from lakeformat.tables.health.verdict import Reason, Verdict
+from lakeformat.tables.report import Report
+
+__all__ = ["HealthSummary"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HealthSummary(Report):
+    """Verdict, score and reasons of a table at its newest snapshot."""
+
+    table: str
+    location: str
+    snapshot_id: int | None
+    verdict: Verdict
+    reasons: tuple[Reason, ...]
+    """Severe ones first; none if the table is healthy."""
+    score: int
+    """From 0 to 100: the sum of the parts, limited to the scores of the verdict."""
+    score_parts: Score
+    score_notes: tuple[str, ...]
+    """The parts of the score that do not apply to this kind of table."""
+
+    @property
+    def why_they_differ(self) -> str | None:
+        """Explain a score that is not the sum of its parts; None if it is."""
+        if self.score == self.score_parts.total:
+            return None
+        if self.reasons:
+            return (
+                f"a table that is {self.verdict} has at most {self.score} points; its parts, "
+                f"weighted by bytes, would give {self.score_parts.total}"
+            )
+        return (
+            f"a table without a reason to act has at least {self.score} points; its parts would "
+            f"give {self.score_parts.total}"
+        )
+
+    @property
+    def first_step(self) -> str | None:
+        """The command to run first: that of the first reason; None where no reason has one."""
+        return next((each.advice for each in self.reasons if each.advice.startswith("lake ")), None)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        more = {"verdict": str(self.verdict), "why_they_differ": self.why_they_differ}
+        return {**asdict(self), **more}
