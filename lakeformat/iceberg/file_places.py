@@ -35,15 +35,20 @@ class FilePlaces:
 
     def place(self, address: str) -> tuple[Storage, str]:
         """Return storage and path of a file that the metadata names."""
+        if (path := self.path_below(address)) is not None:
+            return self.storage, path
+        self.external_roots.require(address, self.uri, levels=1)
+        return self.external_roots.place(address, self.storage, self.uri)
+
+    def path_below(self, address: str) -> str | None:
+        """Return the path of a file below the table's location; None for a file elsewhere."""
         try:
             found = location_of(address)
         except InvalidRequestError as reason:
             raise CorruptTableError(f"{self.uri} names a file by {address!r}: {reason}") from None
-        if self.location.holds(found) and found != self.location:
-            below = found.segments[len(self.location.segments) :]
-            return self.storage, "/".join((self.root, *below))
-        self.external_roots.require(address, self.uri, levels=1)
-        return self.external_roots.place(address, self.storage, self.uri)
+        if not self.location.holds(found) or found == self.location:
+            return None
+        return "/".join((self.root, *found.segments[len(self.location.segments) :]))
 
     def read(self, address: str, limit: int = LARGE_FILE) -> bytes:
         """Return the content of a metadata file of at most ``limit`` bytes."""

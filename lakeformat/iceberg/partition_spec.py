@@ -9,7 +9,14 @@ from typing import Any
 
 from lakeformat.iceberg.type_json import require_int, require_list, require_text
 
-__all__ = ["PartitionField", "PartitionSpec", "source_ids_of", "spec_from_json"]
+__all__ = [
+    "PartitionField",
+    "PartitionSpec",
+    "source_ids_of",
+    "sources_to_json",
+    "spec_from_json",
+    "spec_to_json",
+]
 
 FIRST_FIELD_ID = 1000
 """The id of the first partition field, also where version 1 writes no ids."""
@@ -49,6 +56,20 @@ def spec_from_json(written: Mapping[str, Any]) -> PartitionSpec:
     )
 
 
+def spec_to_json(spec: PartitionSpec) -> dict[str, Any]:
+    """Return the spec as table metadata writes it."""
+    fields = [
+        {
+            **sources_to_json(each.source_ids),
+            "field-id": each.field_id,
+            "name": each.name,
+            "transform": each.transform,
+        }
+        for each in spec.fields
+    ]
+    return {"spec-id": spec.spec_id, "fields": fields}
+
+
 def source_ids_of(written: Mapping[str, Any]) -> tuple[int, ...]:
     """Return the columns of a partition or sort field: one, or several since version 3."""
     if "source-ids" not in written:
@@ -57,6 +78,11 @@ def source_ids_of(written: Mapping[str, Any]) -> tuple[int, ...]:
     if not isinstance(ids, list) or not ids:
         raise ValueError(f"source-ids is {ids!r}, not a list of ids")
     return tuple(require_int({"source-ids": each}, "source-ids") for each in ids)
+
+
+def sources_to_json(ids: tuple[int, ...]) -> dict[str, Any]:
+    """Return the member for the columns of a partition or sort field."""
+    return {"source-id": ids[0]} if len(ids) == 1 else {"source-ids": [*ids]}
 
 
 def _field(written: Mapping[str, Any], without_id: int) -> PartitionField:

@@ -12,10 +12,10 @@ from typing import Any
 import pyarrow as pa
 
 from lakeformat.iceberg.arrow_types import to_arrow_field
-from lakeformat.iceberg.type_json import require_int, struct_from_json
+from lakeformat.iceberg.type_json import require_int, struct_from_json, struct_to_json
 from lakeformat.iceberg.types import Field, StructType, Type, inner_fields
 
-__all__ = ["Schema", "schema_from_json"]
+__all__ = ["Schema", "schema_from_json", "schema_to_json"]
 
 
 @dataclass(frozen=True)
@@ -75,6 +75,14 @@ def schema_from_json(written: Mapping[str, Any]) -> Schema:
     if not all(type(each) is int and each in ids for each in identifiers):
         raise ValueError(f"identifier-field-ids is {identifiers!r}, not a list of fields")
     return Schema(schema_id, fields, tuple(identifiers))
+
+
+def schema_to_json(schema: Schema) -> dict[str, Any]:
+    """Return the schema as table metadata writes it."""
+    written = {**struct_to_json(schema.struct), "schema-id": schema.schema_id}
+    if schema.identifier_field_ids:
+        written["identifier-field-ids"] = [*schema.identifier_field_ids]
+    return written
 
 
 def _require_once(schema_id: int, what: str, given: Sequence[int] | Sequence[str]) -> None:

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from lakeformat.iceberg.partition_spec import source_ids_of
+from lakeformat.iceberg.partition_spec import source_ids_of, sources_to_json
 from lakeformat.iceberg.type_json import require_int, require_list, require_text
 
-__all__ = ["SortField", "SortOrder", "order_from_json"]
+__all__ = ["SortField", "SortOrder", "order_from_json", "order_to_json"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +39,20 @@ def order_from_json(written: Mapping[str, Any]) -> SortOrder:
         require_int(written, "order-id"),
         tuple(_field(each) for each in require_list(written, "fields")),
     )
+
+
+def order_to_json(order: SortOrder) -> dict[str, Any]:
+    """Return the sort order as table metadata writes it."""
+    fields = [
+        {
+            **sources_to_json(each.source_ids),
+            "transform": each.transform,
+            "direction": each.direction,
+            "null-order": each.null_order,
+        }
+        for each in order.fields
+    ]
+    return {"order-id": order.order_id, "fields": fields}
 
 
 def _field(written: Mapping[str, Any]) -> SortField:

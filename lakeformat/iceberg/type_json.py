@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Types and fields as the JSON of table metadata has them.
 
-A value of the wrong kind raises ``ValueError`` and a missing member ``KeyError``; the caller names
-the file.
+On reading, a value of the wrong kind raises ``ValueError`` and a missing member ``KeyError``; the
+caller names the file.
 """
 
 from __future__ import annotations
@@ -20,8 +20,10 @@ __all__ = [
     "require_list",
     "require_text",
     "struct_from_json",
+    "struct_to_json",
     "texts_at",
     "type_from_json",
+    "type_to_json",
 ]
 
 _PLAIN = frozenset(
@@ -106,6 +108,47 @@ def _field_from_json(written: Mapping[str, Any], levels: int) -> Field:
         written.get("initial-default"),
         written.get("write-default"),
     )
+
+
+def type_to_json(kind: Type) -> Any:
+    """Return a type as table metadata writes it: a text, or an object with members."""
+    match kind:
+        case PrimitiveType():
+            return str(kind)
+        case StructType():
+            return struct_to_json(kind)
+        case ListType():
+            return {
+                "type": "list",
+                "element-id": kind.element_id,
+                "element": type_to_json(kind.element),
+                "element-required": kind.element_required,
+            }
+        case MapType():
+            return {
+                "type": "map",
+                "key-id": kind.key_id,
+                "key": type_to_json(kind.key),
+                "value-id": kind.value_id,
+                "value": type_to_json(kind.value),
+                "value-required": kind.value_required,
+            }
+
+
+def struct_to_json(struct: StructType) -> dict[str, Any]:
+    """Return a struct as an object with ``fields``."""
+    return {"type": "struct", "fields": [_field_to_json(each) for each in struct.fields]}
+
+
+def _field_to_json(field: Field) -> dict[str, Any]:
+    kind = type_to_json(field.type)
+    written = {"id": field.id, "name": field.name, "required": field.required, "type": kind}
+    optional = {
+        "doc": field.doc,
+        "initial-default": field.initial_default,
+        "write-default": field.write_default,
+    }
+    return written | {key: value for key, value in optional.items() if value is not None}
 
 
 def require_int(members: Mapping[str, Any], key: str) -> int:

@@ -8,10 +8,19 @@ from dataclasses import dataclass, field
 from lakeformat.errors import InvalidRequestError
 from lakeformat.types.type_rules import is_text, is_whole_number
 
-__all__ = ["BATCH_IDENTIFIER", "CommitId", "require_commit_id"]
+__all__ = [
+    "BATCH_IDENTIFIER",
+    "CLOCK_SKEW_MILLIS",
+    "CommitId",
+    "require_commit_id",
+    "require_past_first_try",
+]
 
 BATCH_IDENTIFIER = 2**63 - 1
 """The identifier of commits that are never retried."""
+
+CLOCK_SKEW_MILLIS = 10 * 60 * 1000
+"""Largest assumed difference of two committers' clocks."""
 
 _MILLIS = range(10**11, 10**14)
 """Plausible epoch milliseconds, from 1973 to 5138; other values are in another unit."""
@@ -80,4 +89,14 @@ def require_commit_id(commit: object) -> None:
     if not isinstance(commit, CommitId):
         raise InvalidRequestError(
             f"commit must be a CommitId such as CommitId('run-7', 0), got {commit!r}"
+        )
+
+
+def require_past_first_try(commit: CommitId, now_millis: int) -> None:
+    """Raise InvalidRequestError if the first attempt of a commit lies in the future."""
+    first = commit.first_try_millis
+    if first is not None and first > now_millis + CLOCK_SKEW_MILLIS:
+        raise InvalidRequestError(
+            f"first_try_millis of {commit} is {first}, which is in the future: pass the time when "
+            "the first attempt of this run began"
         )

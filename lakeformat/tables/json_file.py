@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -17,6 +17,7 @@ __all__ = [
     "decode_json_file",
     "newer_version",
     "read_members",
+    "unknown_members",
     "write_members",
 ]
 
@@ -95,6 +96,14 @@ def read_members(declared: Sequence[Member], members: Mapping[str, Any]) -> dict
         for member in declared
         if member.required or members.get(member.key) is not None
     }
+
+
+def unknown_members(
+    declared: Sequence[Member], members: Mapping[str, Any], undeclared: Iterable[str] = ()
+) -> dict[str, Any]:
+    """Return the members that are not declared, without those named in ``undeclared``."""
+    known = {*undeclared, *(member.key for member in declared)}
+    return {key: value for key, value in members.items() if key not in known}
 
 
 def write_members(declared: Sequence[Member], values: object) -> dict[str, Any]:

@@ -17,10 +17,19 @@ from lakeformat.storage import Storage
 from lakeformat.storage.base import LARGE_FILE
 from lakeformat.tables.json_file import RESTORE, decode_json_file
 
-__all__ = ["METADATA", "find_metadata_file", "is_metadata_file", "read_metadata_file"]
+__all__ = [
+    "HINT",
+    "METADATA",
+    "decode_metadata",
+    "find_metadata_file",
+    "find_version",
+    "is_metadata_file",
+    "read_metadata_file",
+    "version_of",
+]
 
 METADATA = "metadata"
-_HINT = "version-hint.text"
+HINT = "version-hint.text"
 _NAME = re.compile(r"(?:v(\d+)|(\d+)-[^/]+?)(?:\.gz)?\.metadata\.json(?:\.gz)?", re.ASCII)
 _MOST_DIGITS = 18
 """The digits of the largest version that a hint can name."""
@@ -46,7 +55,7 @@ def find_metadata_file(storage: Storage, root: str) -> str:
     with the highest number is taken; ``NotFoundError`` if there is none.
     """
     directory = f"{root}/{METADATA}"
-    if (hinted := _follow_hint(storage, directory)) is not None:
+    if (hinted := _follow_hint(storage, root)) is not None:
         return hinted
     found = [each for info in storage.list(directory) if (each := _numbered(info.name))]
     if not found:
@@ -66,32 +75,43 @@ def find_metadata_file(storage: Storage, root: str) -> str:
 
 def read_metadata_file(storage: Storage, path: str) -> TableMetadata:
     """Return the content of a metadata file, which may be compressed by gzip."""
-    content, uri = storage.read(path, LARGE_FILE), storage.uri(path)
+    return decode_metadata(storage.read(path, LARGE_FILE), storage.uri(path))
+
+
+def decode_metadata(content: bytes, uri: str) -> TableMetadata:
+    """Return the metadata that a file holds."""
     if content.startswith(_GZIP_MAGIC):
         content = _unpacked(content, uri)
     return decode_json_file(content, uri, metadata_from_json)
 
 
-def _follow_hint(storage: Storage, directory: str) -> str | None:
+def version_of(path: str) -> int | None:
+    """Return N for a file ``v<N>.metadata.json``; None for the file of a catalog."""
+    found = _NAME.fullmatch(path.rpartition("/")[2])
+    return None if found is None or found[1] is None else int(found[1])
+
+
+def find_version(storage: Storage, root: str, number: int) -> str | None:
+    """Return the path of ``v<N>.metadata.json``, compressed or not; None if there is none."""
+    for end in (".metadata.json", ".gz.metadata.json", ".metadata.json.gz"):
+        path = f"{root}/{METADATA}/v{number}{end}"
+        if storage.exists(path):
+            return path
+    return None
+
+
+def _follow_hint(storage: Storage, root: str) -> str | None:
     """Return the newest metadata file from the number in the hint upwards; None without a hint."""
     try:
-        text = storage.read(f"{directory}/{_HINT}").decode("ascii", "replace").strip()
+        text = storage.read(f"{root}/{METADATA}/{HINT}").decode("ascii", "replace").strip()
     except NotFoundError:
         return None
     if not text.isdecimal() or len(text) > _MOST_DIGITS:
         return None
     number, newest = int(text), None
-    while (found := _version(storage, directory, number)) is not None:
+    while (found := find_version(storage, root, number)) is not None:
         number, newest = number + 1, found
     return newest
-
-
-def _version(storage: Storage, directory: str, number: int) -> str | None:
-    for end in (".metadata.json", ".gz.metadata.json", ".metadata.json.gz"):
-        path = f"{directory}/v{number}{end}"
-        if storage.exists(path):
-            return path
-    return None
 
 
 def _numbered(name: str) -> _Numbered | None:

@@ -9,17 +9,23 @@ from typing import Any
 
 from lakeformat.errors import UnsupportedError
 from lakeformat.iceberg.type_json import require_text, texts_at
-from lakeformat.tables.json_file import Member, read_members
+from lakeformat.tables.json_file import Member, read_members, unknown_members, write_members
 
 __all__ = [
+    "BRANCH",
+    "TAG",
     "MetadataLogEntry",
     "Reference",
     "Snapshot",
     "SnapshotLogEntry",
     "metadata_log_entry_from_json",
+    "metadata_log_entry_to_json",
     "reference_from_json",
+    "reference_to_json",
     "snapshot_from_json",
     "snapshot_log_entry_from_json",
+    "snapshot_log_entry_to_json",
+    "snapshot_to_json",
 ]
 
 BRANCH, TAG = "branch", "tag"
@@ -41,6 +47,8 @@ class Snapshot:
     schema_id: int | None = None
     first_row_id: int | None = None
     added_rows: int | None = None
+    unknown: Mapping[str, Any] = field(default_factory=dict)
+    """The members that this version does not know."""
 
     @property
     def operation(self) -> str | None:
@@ -59,6 +67,8 @@ class Reference:
     min_snapshots_to_keep: int | None = None
     max_snapshot_age_ms: int | None = None
     max_ref_age_ms: int | None = None
+    unknown: Mapping[str, Any] = field(default_factory=dict)
+    """The members that this version does not know."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +97,12 @@ _SNAPSHOT = (
     Member("first-row-id", "first_row_id", int),
     Member("added-rows", "added_rows", int),
 )
+_OTHER_MEMBERS = ("manifests", "summary", "key-id")
+_LOGGED = (_SNAPSHOT[1], _SNAPSHOT[0])
+_METADATA_FILE = (
+    _SNAPSHOT[1],
+    Member("metadata-file", "metadata_file", str, required=True),
+)
 _REFERENCE = (
     Member("snapshot-id", "snapshot_id", int, required=True),
     Member("type", "type", str, required=True),
@@ -107,27 +123,54 @@ def snapshot_from_json(members: Mapping[str, Any]) -> Snapshot:
         )
     if "manifest_list" not in values:
         values["manifests"] = _paths(members["manifests"])
-    return Snapshot(**values, summary=texts_at(members, "summary"))
+    unknown = unknown_members(_SNAPSHOT, members, _OTHER_MEMBERS)
+    return Snapshot(**values, summary=texts_at(members, "summary"), unknown=unknown)
+
+
+def snapshot_to_json(snapshot: Snapshot) -> dict[str, Any]:
+    """Return the snapshot as table metadata writes it; version 1 has neither number nor list."""
+    written = write_members(_SNAPSHOT, snapshot)
+    if not snapshot.sequence_number:
+        del written["sequence-number"]
+    if snapshot.manifest_list is None:
+        written["manifests"] = [*snapshot.manifests]
+    if snapshot.summary:
+        written["summary"] = dict(snapshot.summary)
+    return {**written, **snapshot.unknown}
 
 
 def reference_from_json(name: str, members: Mapping[str, Any]) -> Reference:
     """Return the branch or tag of a name."""
-    found = Reference(name, **read_members(_REFERENCE, members))
+    unknown = unknown_members(_REFERENCE, members)
+    found = Reference(name, **read_members(_REFERENCE, members), unknown=unknown)
     if found.type not in (BRANCH, TAG):
         raise ValueError(f"the reference {name!r} has the type {found.type!r}")
     return found
 
 
+def reference_to_json(reference: Reference) -> dict[str, Any]:
+    """Return the branch or tag as table metadata writes it, without its name."""
+    return {**write_members(_REFERENCE, reference), **reference.unknown}
+
+
 def snapshot_log_entry_from_json(members: Mapping[str, Any]) -> SnapshotLogEntry:
     """Return one entry of the snapshot log."""
-    logged = (_SNAPSHOT[0], _SNAPSHOT[1])
-    return SnapshotLogEntry(**read_members(logged, members))
+    return SnapshotLogEntry(**read_members(_LOGGED, members))
+
+
+def snapshot_log_entry_to_json(entry: SnapshotLogEntry) -> dict[str, Any]:
+    """Return one entry of the snapshot log as table metadata writes it."""
+    return write_members(_LOGGED, entry)
 
 
 def metadata_log_entry_from_json(members: Mapping[str, Any]) -> MetadataLogEntry:
     """Return one entry of the metadata log."""
-    file = Member("metadata-file", "metadata_file", str, required=True)
-    return MetadataLogEntry(**read_members((_SNAPSHOT[1], file), members))
+    return MetadataLogEntry(**read_members(_METADATA_FILE, members))
+
+
+def metadata_log_entry_to_json(entry: MetadataLogEntry) -> dict[str, Any]:
+    """Return one entry of the metadata log as table metadata writes it."""
+    return write_members(_METADATA_FILE, entry)
 
 
 def _paths(value: Any) -> tuple[str, ...]:

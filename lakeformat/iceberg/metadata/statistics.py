@@ -4,17 +4,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from lakeformat.iceberg.type_json import require_list
-from lakeformat.tables.json_file import Member, read_members
+from lakeformat.tables.json_file import Member, read_members, unknown_members, write_members
 
 __all__ = [
     "PartitionStatisticsFile",
     "StatisticsFile",
     "partition_statistics_from_json",
+    "partition_statistics_to_json",
     "statistics_from_json",
+    "statistics_to_json",
 ]
 
 
@@ -28,6 +30,8 @@ class StatisticsFile:
     file_footer_size_in_bytes: int
     blob_metadata: tuple[Mapping[str, Any], ...] = ()
     """The blobs as the metadata has them; a type that this version does not know is kept."""
+    unknown: Mapping[str, Any] = field(default_factory=dict)
+    """The members that this version does not know."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +41,11 @@ class PartitionStatisticsFile:
     snapshot_id: int
     statistics_path: str
     file_size_in_bytes: int
+    unknown: Mapping[str, Any] = field(default_factory=dict)
+    """The members that this version does not know."""
 
 
+_BLOBS = "blob-metadata"
 _OF_PARTITIONS = (
     Member("snapshot-id", "snapshot_id", int, required=True),
     Member("statistics-path", "statistics_path", str, required=True),
@@ -52,10 +59,26 @@ _OF_TABLE = (
 
 def statistics_from_json(members: Mapping[str, Any]) -> StatisticsFile:
     """Return one entry of ``statistics``."""
-    blobs = require_list(members, "blob-metadata") if members.get("blob-metadata") else ()
-    return StatisticsFile(**read_members(_OF_TABLE, members), blob_metadata=tuple(blobs))
+    blobs = require_list(members, _BLOBS) if members.get(_BLOBS) else ()
+    return StatisticsFile(
+        **read_members(_OF_TABLE, members),
+        blob_metadata=tuple(blobs),
+        unknown=unknown_members(_OF_TABLE, members, (_BLOBS,)),
+    )
+
+
+def statistics_to_json(file: StatisticsFile) -> dict[str, Any]:
+    """Return one entry of ``statistics`` as table metadata writes it."""
+    return {**write_members(_OF_TABLE, file), _BLOBS: [*file.blob_metadata], **file.unknown}
 
 
 def partition_statistics_from_json(members: Mapping[str, Any]) -> PartitionStatisticsFile:
     """Return one entry of ``partition-statistics``."""
-    return PartitionStatisticsFile(**read_members(_OF_PARTITIONS, members))
+    return PartitionStatisticsFile(
+        **read_members(_OF_PARTITIONS, members), unknown=unknown_members(_OF_PARTITIONS, members)
+    )
+
+
+def partition_statistics_to_json(file: PartitionStatisticsFile) -> dict[str, Any]:
+    """Return one entry of ``partition-statistics`` as table metadata writes it."""
+    return {**write_members(_OF_PARTITIONS, file), **file.unknown}

@@ -32,11 +32,12 @@ from lakeformat.iceberg.type_json import require_int, require_list, texts_at
 from lakeformat.tables.json_file import Member, newer_version, read_members
 from lakeformat.tables.position import MAIN_BRANCH
 
-__all__ = ["NEWEST_VERSION", "TableMetadata", "metadata_from_json"]
+__all__ = ["NEWEST_VERSION", "NO_SNAPSHOT", "TableMetadata", "metadata_from_json"]
 
 NEWEST_VERSION = 3
 """The newest format version that this library reads."""
-_NO_SNAPSHOT = -1
+NO_SNAPSHOT = -1
+"""The id of the current snapshot in a table that has none, in versions 1 and 2."""
 _T = TypeVar("_T")
 
 
@@ -257,7 +258,7 @@ def _orders(members: Mapping[str, Any]) -> dict[str, Any]:
 
 def _current_snapshot_id(members: Mapping[str, Any], snapshots: tuple[Snapshot, ...]) -> int | None:
     current: int | None = read_members((_CURRENT,), members).get("current")
-    if current is None or current == _NO_SNAPSHOT:
+    if current is None or current == NO_SNAPSHOT:
         return None
     _require_kept(_CURRENT.key, current, snapshots)
     return current

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Iceberg table that users hold: read-only, opened by its directory."""
+"""The Iceberg table that users hold."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from lakeformat.environment import SYSTEM, Environment
 from lakeformat.errors import UnsupportedError
-from lakeformat.iceberg.loaded_metadata import LoadedMetadata, load_metadata
-from lakeformat.iceberg.metadata.metadata_file import find_metadata_file
+from lakeformat.iceberg.commit.directory_pointer import DirectoryPointer
+from lakeformat.iceberg.commit.handle import TableHandle
+from lakeformat.iceberg.commit.pointer import FixedPointer, MetadataPointer
+from lakeformat.iceberg.loaded_metadata import LoadedMetadata
 from lakeformat.iceberg.metadata.snapshot import Reference
 from lakeformat.iceberg.schema import Schema
 from lakeformat.iceberg.table.branch_history import BranchHistory, BranchSnapshot, history_of
@@ -73,7 +75,10 @@ def load_iceberg_table(
 
     Raise ``NotFoundError`` if it has no such branch.
     """
-    table = IcebergTable(storage, root, external_roots, branch, metadata_file, environment)
+    pointer: MetadataPointer = DirectoryPointer(storage, root, external_roots, environment)
+    if metadata_file is not None:
+        pointer = FixedPointer(storage, root, external_roots, metadata_file)
+    table = IcebergTable(TableHandle(pointer, branch, environment))
     table.snapshots()
     return table
 
@@ -84,22 +89,8 @@ class IcebergTable(Table):
     format = "iceberg"
     instead = MappingProxyType(_INSTEAD)
 
-    def __init__(
-        self,
-        storage: Storage,
-        root: str,
-        external_roots: ExternalRoots,
-        branch: str,
-        metadata_file: str | None,
-        environment: Environment,
-    ) -> None:
-        self._storage = storage
-        self._root = root
-        self._external_roots = external_roots
-        self._branch = branch
-        self._metadata_file = metadata_file
-        self._environment = environment
-        self._known: LoadedMetadata | None = None
+    def __init__(self, handle: TableHandle) -> None:
+        self._handle = handle
 
     def __repr__(self) -> str:
         return f"<IcebergTable {self.location}>"
@@ -107,7 +98,7 @@ class IcebergTable(Table):
     @property
     def location(self) -> str:
         """The URI of the table."""
-        return self._storage.uri(self._root)
+        return self._handle.uri
 
     @property
     def schema(self) -> Schema:
@@ -147,7 +138,9 @@ class IcebergTable(Table):
             for each in history.snapshots:
                 if each.snapshot_id == named:
                     return each.position
-        return Position((history.number(given),), self._branch, given.identity, self.location)
+        return Position(
+            (history.number(given),), self._handle.branch, given.identity, self.location
+        )
 
     def positions(
         self, *, after: AnyPosition | None = None, upto: AnyPosition | None = None, limit: int
@@ -245,7 +238,7 @@ class IcebergTable(Table):
         from lakeformat.iceberg.system_tables.registry import find_system_table
         from lakeformat.iceberg.table.system_table import IcebergSystemTable
 
-        return IcebergSystemTable(find_system_table(name), self._loaded, self._branch)
+        return IcebergSystemTable(find_system_table(name), self._loaded, self._handle.branch)
 
     @property
     def system_tables(self) -> list[str]:
@@ -259,10 +252,7 @@ class IcebergTable(Table):
         raise refuse_operation(self, "write")
 
     def _loaded(self) -> LoadedMetadata:
-        path = self._metadata_file or find_metadata_file(self._storage, self._root)
-        if self._known is None or self._known.path != path:
-            self._known = load_metadata(self._storage, self._root, path, self._external_roots)
-        return self._known
+        return self._handle.load()
 
     def _history(self) -> BranchHistory:
-        return history_of(self._loaded().metadata, self._branch, self.location)
+        return history_of(self._loaded().metadata, self._handle.branch, self.location)

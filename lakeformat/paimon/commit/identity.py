@@ -9,12 +9,14 @@ from lakeformat.errors import CommitUndecidableError, InvalidRequestError
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.metadata.snapshot import CommitKind, Snapshot
 from lakeformat.paimon.metadata.snapshot_directory import read_snapshot_if_present
-from lakeformat.tables.commit_id import CommitId, require_commit_id
+from lakeformat.tables.commit_id import (
+    CLOCK_SKEW_MILLIS,
+    CommitId,
+    require_commit_id,
+    require_past_first_try,
+)
 
-__all__ = ["CLOCK_SKEW_MILLIS", "EarlierCommits", "require_same"]
-
-CLOCK_SKEW_MILLIS = 10 * 60 * 1000
-"""Largest assumed difference of two committers' clocks."""
+__all__ = ["EarlierCommits", "require_same"]
 
 
 class EarlierCommits:
@@ -36,12 +38,7 @@ class EarlierCommits:
         self._kinds = frozenset(kinds)
         self._checked = 0
         self._head: Snapshot | None = None
-        first = commit.first_try_millis
-        if first is not None and first > handle.environment.now_millis() + CLOCK_SKEW_MILLIS:
-            raise InvalidRequestError(
-                f"first_try_millis of {commit} is {first}, which is in the future: pass the time "
-                "when the first attempt of this run began"
-            )
+        require_past_first_try(commit, handle.environment.now_millis())
 
     def find(self, head: Snapshot | None) -> Snapshot | None:
         """Return the snapshot of the commit among those up to ``head`` not searched before.

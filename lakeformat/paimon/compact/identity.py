@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 
 from lakeformat.errors import LakeError
 from lakeformat.paimon.commit.deltas import delta_of, newest_first
-from lakeformat.paimon.commit.identity import CLOCK_SKEW_MILLIS, EarlierCommits
+from lakeformat.paimon.commit.identity import EarlierCommits
 from lakeformat.paimon.compact.unit import CompactUnit
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.metadata.snapshot import CommitKind, Snapshot
 from lakeformat.paimon.metadata.snapshot_directory import latest_snapshot
-from lakeformat.tables.commit_id import CommitId, require_commit_id
+from lakeformat.tables.commit_id import CLOCK_SKEW_MILLIS, CommitId, require_commit_id
 
 __all__ = ["CompactIdentity", "find_earlier_tries"]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from functools import cache
 from typing import Any
 
@@ -11,8 +12,9 @@ from lakeformat.iceberg.file_places import FilePlaces, places_of
 from lakeformat.iceberg.metadata.manifest import live_entries, read_entries
 from lakeformat.iceberg.metadata.manifest_list import read_manifest_list
 from lakeformat.iceberg.metadata.metadata_file import find_metadata_file, read_metadata_file
+from lakeformat.iceberg.metadata.metadata_json import metadata_to_json
 from lakeformat.iceberg.metadata.snapshot import Snapshot
-from lakeformat.iceberg.metadata.table_metadata import TableMetadata
+from lakeformat.iceberg.metadata.table_metadata import TableMetadata, metadata_from_json
 from lakeformat.storage import NO_ROOTS, open_storage
 from tests.golden.iceberg import ICEBERG_TABLES, IcebergTable, iceberg_table
 
@@ -40,6 +42,15 @@ def test_the_current_metadata_file_is_found(name):
     assert found == f"{places.root}/{table.expected['current_metadata']}"
     assert metadata.format_version == table.expected["format_version"]
     assert metadata.current_snapshot_id == table.expected["current_snapshot_id"]
+
+
+def test_every_metadata_file_is_written_again_as_java_wrote_it(name):
+    directory = iceberg_table(name).as_written / "metadata"
+    found = [path for path in sorted(directory.glob("*.metadata.json")) if "temp" not in path.name]
+    assert found
+    for path in found:
+        members = json.loads(path.read_bytes())
+        assert metadata_to_json(metadata_from_json(members)) == members
 
 
 def test_snapshots_have_their_numbers_and_summaries(name):

@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Publishes one change of table metadata, by the optimistic protocol.
+
+Read the newest metadata, apply the change, publish the result if that metadata is still the newest.
+If another writer was first, apply the change to the metadata of that writer and try again.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from lakeformat.errors import CommitConflictError
+from lakeformat.iceberg.commit.handle import TableHandle
+from lakeformat.iceberg.loaded_metadata import LoadedMetadata
+from lakeformat.iceberg.metadata.table_metadata import TableMetadata
+from lakeformat.iceberg.metadata.updates import following
+from lakeformat.iceberg.properties import int_property
+
+__all__ = ["Change", "CommitResult", "commit_metadata"]
+
+_log = logging.getLogger(__name__)
+
+Change = Callable[[LoadedMetadata], TableMetadata | None]
+"""Returns the changed metadata, or None if there is nothing to publish.
+
+It is called once for each attempt, and may raise any error to end the commit.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class CommitResult:
+    """The outcome of a commit that did not fail."""
+
+    loaded: LoadedMetadata
+    """The metadata that this commit published, or the newest if there was nothing to publish."""
+    attempts: int
+    is_published: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Retries:
+    """The limits of the attempts, from the properties of the table."""
+
+    number: int
+    least_millis: int
+    longest_millis: int
+    total_millis: int
+
+
+def commit_metadata(handle: TableHandle, change: Change) -> CommitResult:
+    """Apply a change to the newest metadata and publish the result.
+
+    ``CommitConflictError`` means that other writers were first in each attempt, or that the change
+    itself found a conflict. After ``CommitOutcomeUnknownError`` the change may be published.
+    """
+    handle.pointer.require_writable()
+    first = handle.load()
+    retries, started = _retries(first.metadata), handle.environment.now_millis()
+    for attempt in range(1, retries.number + 2):
+        with handle.pointer.turn():
+            base = handle.load()
+            _require_same_table(handle, first, base)
+            if (result := _try_on(handle, base, change, attempt)) is not None:
+                return result
+        if handle.environment.now_millis() - started > retries.total_millis:
+            break
+        if attempt <= retries.number:
+            handle.environment.back_off(
+                attempt,
+                least_millis=retries.least_millis,
+                longest_millis=retries.longest_millis,
+            )
+    raise CommitConflictError(
+        f"other writers of {handle.uri} published first in each of {attempt} attempts; nothing was "
+        "published. Retry, or increase the table property 'commit.retry.num-retries' if many "
+        "writers share the table"
+    )
+
+
+def _try_on(
+    handle: TableHandle, base: LoadedMetadata, change: Change, attempt: int
+) -> CommitResult | None:
+    """Make one attempt; return None if another writer was first."""
+    changed = change(base)
+    if changed is None or changed is base.metadata:
+        return CommitResult(base, attempt, is_published=False)
+    now = handle.environment.now_millis()
+    metadata = following(changed, base.metadata, base.metadata_file, now)
+    published = handle.pointer.publish(base, metadata)
+    if published is None:
+        return None
+    _log.debug("published %s after %d attempts", published.metadata_file, attempt)
+    return CommitResult(published, attempt, is_published=True)
+
+
+def _require_same_table(handle: TableHandle, first: LoadedMetadata, now: LoadedMetadata) -> None:
+    if first.metadata.table_uuid != now.metadata.table_uuid:
+        raise CommitConflictError(
+            f"{handle.uri} was dropped and created again meanwhile; nothing was published. Open "
+            "the new table"
+        )
+
+
+def _retries(metadata: TableMetadata) -> _Retries:
+    def limit(key: str, default: int) -> int:
+        return int_property(metadata.properties, f"commit.retry.{key}", default)
+
+    return _Retries(
+        limit("num-retries", 4),
+        limit("min-wait-ms", 100),
+        limit("max-wait-ms", 60_000),
+        limit("total-timeout-ms", 30 * 60_000),
+    )

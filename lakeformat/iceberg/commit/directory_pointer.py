@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The directory of a table as its pointer: the file ``v<N>.metadata.json`` with the highest N.
+
+``Storage.create`` of the next number is the instant of publication. The hint is written afterwards
+and may be outdated.
+"""
+
+from __future__ import annotations
+
+import logging
+from contextlib import AbstractContextManager
+
+from lakeformat.environment import Environment
+from lakeformat.errors import CommitOutcomeUnknownError, LakeError, UnsupportedError
+from lakeformat.iceberg.commit.create_once import create_once
+from lakeformat.iceberg.commit.place_check import is_in_place
+from lakeformat.iceberg.loaded_metadata import LoadedMetadata, load_metadata
+from lakeformat.iceberg.metadata.metadata_file import (
+    HINT,
+    METADATA,
+    decode_metadata,
+    find_metadata_file,
+    find_version,
+    version_of,
+)
+from lakeformat.iceberg.metadata.metadata_json import encode_metadata, file_ending
+from lakeformat.iceberg.metadata.table_metadata import TableMetadata
+from lakeformat.iceberg.properties import bool_property
+from lakeformat.storage import ExternalRoots, Storage
+from lakeformat.storage.creation_proof import ProvesCreation
+from lakeformat.storage.turns import turn
+
+__all__ = ["DirectoryPointer"]
+
+_DELETE_OLD = "write.metadata.delete-after-commit.enabled"
+_log = logging.getLogger(__name__)
+
+
+class DirectoryPointer:
+    """A table without a catalog."""
+
+    def __init__(
+        self, storage: Storage, root: str, external_roots: ExternalRoots, environment: Environment
+    ) -> None:
+        self._storage = storage
+        self._root = root
+        self._external_roots = external_roots
+        self._environment = environment
+        self._known: LoadedMetadata | None = None
+
+    @property
+    def uri(self) -> str:
+        """The address of the table."""
+        return self._storage.uri(self._root)
+
+    def load(self) -> LoadedMetadata:
+        """Return the current metadata."""
+        path = find_metadata_file(self._storage, self._root)
+        if self._known is None or self._known.path != path:
+            self._known = load_metadata(self._storage, self._root, path, self._external_roots)
+        return self._known
+
+    def require_writable(self) -> None:
+        """Refuse a table of a catalog, and a storage that replaces existing files."""
+        self._next_number(self.load())
+        if isinstance(self._storage, ProvesCreation):
+            self._storage.prove_creation(f"{self._root}/{METADATA}/v1.metadata.json")
+
+    def turn(self) -> AbstractContextManager[None]:
+        """Wait for other commits of this machine to the same table."""
+        sleep = self._environment.sleep_seconds
+        return turn(self._storage, f"{self._root}/{METADATA}", sleep)
+
+    def publish(self, base: LoadedMetadata, metadata: TableMetadata) -> LoadedMetadata | None:
+        """Publish the next number; None if another writer has published it."""
+        number = self._next_number(base)
+        path = f"{self._root}/{METADATA}/v{number}{file_ending(metadata)}"
+        content = encode_metadata(metadata)
+        readable = decode_metadata(content, self._storage.uri(path))
+        if find_version(self._storage, self._root, number) is not None:
+            return None  # also under the name of another codec
+        if not create_once(self._storage, path, content):
+            return None
+        published = LoadedMetadata(base.places, readable, path)
+        if not self._is_in_place(published, base):
+            return None
+        self._known = published
+        self._write_hint(number)
+        self._delete_old_files(base, published)
+        return published
+
+    def _is_in_place(self, published: LoadedMetadata, base: LoadedMetadata) -> bool:
+        """Check a published file, and remove it if no reader looks at its place."""
+        try:
+            if is_in_place(published, base):
+                return True
+            self._storage.delete(published.path)
+        except LakeError as error:
+            raise CommitOutcomeUnknownError(
+                f"{self._storage.uri(published.path)} is published, but its place among the "
+                f"metadata files could not be checked: {error}. Look for the change in the table "
+                "before you retry; with a CommitId just retry: it publishes once"
+            ) from error
+        self._known = None
+        return False
+
+    def _next_number(self, base: LoadedMetadata) -> int:
+        number = version_of(base.path)
+        if number is None:
+            raise UnsupportedError(
+                f"{self.uri} belongs to a catalog: its newest metadata file is "
+                f"{base.metadata_file}, and only the catalog can make another one current. Open "
+                "the table through its catalog to change it"
+            )
+        return number + 1
+
+    def _write_hint(self, number: int) -> None:
+        try:
+            self._storage.overwrite(f"{self._root}/{METADATA}/{HINT}", str(number).encode())
+        except LakeError as error:
+            # Without a traceback: the commit has succeeded, and people read this line.
+            _log.warning(
+                "the version hint of %s is not updated, which costs readers some requests and "
+                "nothing else: %s",
+                *(self.uri, error),
+            )
+
+    def _delete_old_files(self, base: LoadedMetadata, published: LoadedMetadata) -> None:
+        """Delete the metadata files that left the log, the oldest first, if the table asks so.
+
+        Files outside of the table are never deleted.
+        """
+        if not bool_property(published.metadata.properties, _DELETE_OLD, default=False):
+            return
+        kept = {each.metadata_file for each in published.metadata.metadata_log}
+        for entry in base.metadata.metadata_log:
+            path = base.places.path_below(entry.metadata_file)
+            if entry.metadata_file in kept or path is None:
+                continue
+            try:
+                self._storage.delete(path)
+            except LakeError as error:
+                _log.warning("an old metadata file of %s is not deleted: %s", self.uri, error)
+                return

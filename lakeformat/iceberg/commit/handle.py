@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The handle of a table for every operation: its pointer, one branch, and the environment."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lakeformat.environment import SYSTEM, Environment
+from lakeformat.iceberg.commit.pointer import MetadataPointer
+from lakeformat.iceberg.loaded_metadata import LoadedMetadata
+from lakeformat.tables.position import MAIN_BRANCH
+
+__all__ = ["TableHandle"]
+
+
+@dataclass(frozen=True, slots=True)
+class TableHandle:
+    """A table as it was opened."""
+
+    pointer: MetadataPointer
+    branch: str = MAIN_BRANCH
+    environment: Environment = SYSTEM
+
+    @property
+    def uri(self) -> str:
+        """The address of the table, for messages."""
+        return self.pointer.uri
+
+    def load(self) -> LoadedMetadata:
+        """Return the current metadata."""
+        return self.pointer.load()

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The identity of a commit, in the summary of its snapshot: the same identity publishes once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from lakeformat.environment import Environment
+from lakeformat.errors import CommitUndecidableError, InvalidRequestError, UnsupportedError
+from lakeformat.iceberg.metadata.snapshot import Snapshot
+from lakeformat.iceberg.metadata.table_metadata import TableMetadata
+from lakeformat.tables.commit_id import (
+    CLOCK_SKEW_MILLIS,
+    CommitId,
+    require_commit_id,
+    require_past_first_try,
+)
+
+__all__ = ["find_commit", "identity_summary"]
+
+_USER = "lake.commit-user"
+_IDENTIFIER = "lake.commit-identifier"
+
+
+def identity_summary(commit: CommitId) -> dict[str, str]:
+    """Return the entries for the summary of the snapshot of a commit."""
+    return {_USER: commit.user, _IDENTIFIER: str(commit.identifier)}
+
+
+def find_commit(
+    metadata: TableMetadata, branch: str, commit: CommitId, environment: Environment
+) -> Snapshot | None:
+    """Return the snapshot of a commit in the history of a branch; None if it must be published.
+
+    Search the metadata that the commit builds on: then no other attempt with the same identity can
+    have published in between. ``CommitUndecidableError`` means that the snapshots since the first
+    attempt have expired, and that one of them may be the commit.
+    """
+    require_commit_id(commit)
+    _require_supported(commit, environment)
+    newer: Snapshot | None = None
+    for snapshot in _since_first_try(metadata, branch, commit):
+        if snapshot.summary.get(_USER) != commit.user:
+            continue
+        identifier = _identifier(snapshot)
+        if identifier == commit.identifier:
+            return snapshot
+        if identifier < commit.identifier:
+            break
+        newer = snapshot
+    if newer is not None:
+        raise InvalidRequestError(
+            f"{commit} arrived after commit {newer.summary[_IDENTIFIER]} of the same user "
+            f"(snapshot {newer.snapshot_id} of {metadata.location}), so it is unknown if it was "
+            "published: the identifiers of a user must ascend. Use a separate user for each run"
+        )
+    return None
+
+
+def _since_first_try(metadata: TableMetadata, branch: str, commit: CommitId) -> Iterator[Snapshot]:
+    """Yield the snapshots of a branch, newest first, as far back as the commit can be."""
+    head = metadata.references.get(branch)
+    since, parent_id, is_before = commit.first_try_millis, None, False
+    for snapshot in metadata.ancestry(None if head is None else head.snapshot_id):
+        if since is not None and snapshot.timestamp_ms < since - CLOCK_SKEW_MILLIS:
+            return
+        yield snapshot
+        is_before = is_before or str(snapshot.snapshot_id) == commit.first_try_head
+        parent_id = snapshot.parent_id
+    if parent_id is not None and since is not None and not is_before:
+        raise CommitUndecidableError(
+            f"{commit} is not in the snapshots of {metadata.location}, but snapshot {parent_id} "
+            "and older ones have expired since its first attempt: its snapshot may be one of them. "
+            "Nothing was published now. Check if its rows are in the table; if they are missing, "
+            "commit with another user. Keep snapshots longer than retries take "
+            "('history.expire.max-snapshot-age-ms')"
+        )
+
+
+def _identifier(snapshot: Snapshot) -> int:
+    text = snapshot.summary.get(_IDENTIFIER, "")
+    if not (text.isascii() and text.isdecimal()):
+        raise InvalidRequestError(
+            f"snapshot {snapshot.snapshot_id} has {_IDENTIFIER!r} = {text!r} in its summary, which "
+            "is not a number: another program wrote it. Use another user for the commit"
+        )
+    return int(text)
+
+
+def _require_supported(commit: CommitId, environment: Environment) -> None:
+    if commit.replaces is not None:
+        raise UnsupportedError(
+            f"{commit} replaces an earlier commit, which this version does not do in Iceberg "
+            "tables: delete the rows of that commit, then write with another CommitId"
+        )
+    require_past_first_try(commit, environment.now_millis())

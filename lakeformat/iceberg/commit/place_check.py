@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Checks that published metadata follows the metadata on which it was built.
+
+The number of a metadata file becomes free again when later commits delete old files, or when the
+table is dropped. A writer that paused until then publishes where no reader looks.
+"""
+
+from __future__ import annotations
+
+from lakeformat.errors import NotFoundError
+from lakeformat.iceberg.loaded_metadata import LoadedMetadata
+from lakeformat.iceberg.metadata.metadata_file import (
+    find_metadata_file,
+    find_version,
+    read_metadata_file,
+    version_of,
+)
+from lakeformat.iceberg.metadata.snapshot import MetadataLogEntry
+from lakeformat.iceberg.metadata.table_metadata import TableMetadata
+from lakeformat.storage import Storage
+
+__all__ = ["is_in_place"]
+
+
+def is_in_place(published: LoadedMetadata, base: LoadedMetadata) -> bool:
+    """Return True if a file that was just created follows its base, or if later ones follow it.
+
+    Old files are deleted oldest first, so an existing base proves the place.
+    """
+    storage, root = base.places.storage, base.places.root
+    there = _read_if_present(storage, base.path)
+    if there is not None:
+        return there == base.metadata
+    if find_metadata_file(storage, root) == published.path:
+        return False  # the table was dropped
+    if not storage.exists(published.path):
+        return True  # later commits followed it, and deleted it in turn
+    number = version_of(published.path)
+    assert number is not None
+    following = find_version(storage, root, number + 1)
+    later = None if following is None else _read_if_present(storage, following)
+    return later is not None and _follows(later, published, base)
+
+
+def _follows(later: TableMetadata, published: LoadedMetadata, base: LoadedMetadata) -> bool:
+    """Return True if metadata names a published file with its time, and has its snapshots."""
+    named = MetadataLogEntry(published.metadata.last_updated_ms, published.metadata_file)
+    ours = _snapshot_ids(published.metadata) - _snapshot_ids(base.metadata)
+    return later.metadata_log[-1:] == (named,) and ours <= _snapshot_ids(later)
+
+
+def _snapshot_ids(metadata: TableMetadata) -> set[int]:
+    return {each.snapshot_id for each in metadata.snapshots}
+
+
+def _read_if_present(storage: Storage, path: str) -> TableMetadata | None:
+    try:
+        return read_metadata_file(storage, path)
+    except NotFoundError:
+        return None

@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Table metadata as the content of a metadata file.
+
+Every member of the format is written, also the optional ones: some readers take a table without
+them as empty. Members that this version does not know are kept.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+from typing import Any
+
+from lakeformat.errors import InvalidRequestError
+from lakeformat.iceberg.metadata.snapshot import (
+    metadata_log_entry_to_json,
+    reference_to_json,
+    snapshot_log_entry_to_json,
+    snapshot_to_json,
+)
+from lakeformat.iceberg.metadata.statistics import (
+    partition_statistics_to_json,
+    statistics_to_json,
+)
+from lakeformat.iceberg.metadata.table_metadata import NO_SNAPSHOT, TableMetadata
+from lakeformat.iceberg.partition_spec import FIRST_FIELD_ID, spec_to_json
+from lakeformat.iceberg.schema import schema_to_json
+from lakeformat.iceberg.sort_order import order_to_json
+
+__all__ = ["encode_metadata", "file_ending", "metadata_to_json"]
+
+_CODEC = "write.metadata.compression-codec"
+_ENDINGS = {"none": ".metadata.json", "gzip": ".gz.metadata.json"}
+
+
+def metadata_to_json(metadata: TableMetadata) -> dict[str, Any]:
+    """Return the members of a metadata file."""
+    version = metadata.format_version
+    members: dict[str, Any] = {"format-version": version}
+    if metadata.table_uuid is not None:
+        members["table-uuid"] = metadata.table_uuid
+    members["location"] = metadata.location
+    if version > 1:
+        members["last-sequence-number"] = metadata.last_sequence_number
+    members["last-updated-ms"] = metadata.last_updated_ms
+    members["last-column-id"] = metadata.last_column_id
+    members |= _schemas(metadata) | _specs(metadata)
+    members["default-sort-order-id"] = metadata.default_sort_order_id
+    members["sort-orders"] = [order_to_json(each) for each in metadata.sort_orders]
+    members["properties"] = dict(metadata.properties)
+    members |= _snapshots(metadata)
+    return members | dict(metadata.unknown)
+
+
+def encode_metadata(metadata: TableMetadata) -> bytes:
+    """Return the content of a metadata file, compressed if the table's properties ask for it."""
+    content = json.dumps(metadata_to_json(metadata), separators=(",", ":")).encode()
+    return gzip.compress(content, mtime=0) if _codec(metadata) == "gzip" else content
+
+
+def file_ending(metadata: TableMetadata) -> str:
+    """Return the end of the name of a metadata file with this content."""
+    return _ENDINGS[_codec(metadata)]
+
+
+def _codec(metadata: TableMetadata) -> str:
+    codec = metadata.properties.get(_CODEC, "none").lower()
+    if codec not in _ENDINGS:
+        raise InvalidRequestError(
+            f"the property {_CODEC!r} of {metadata.location} is {codec!r}, but metadata files have "
+            f"only the codecs {', '.join(_ENDINGS)}: set it to one of them"
+        )
+    return codec
+
+
+def _schemas(metadata: TableMetadata) -> dict[str, Any]:
+    """Return the schemas; readers of version 1 take the current one from a member of its own."""
+    only = {"schema": schema_to_json(metadata.schema)} if metadata.format_version == 1 else {}
+    return {
+        **only,
+        "current-schema-id": metadata.current_schema_id,
+        "schemas": [schema_to_json(each) for each in metadata.schemas],
+    }
+
+
+def _specs(metadata: TableMetadata) -> dict[str, Any]:
+    only = {}
+    if metadata.format_version == 1:
+        only = {
+            "partition-spec": spec_to_json(metadata.spec_of(metadata.default_spec_id))["fields"]
+        }
+    return {
+        **only,
+        "default-spec-id": metadata.default_spec_id,
+        "partition-specs": [spec_to_json(each) for each in metadata.partition_specs],
+        "last-partition-id": _last_partition_id(metadata),
+    }
+
+
+def _last_partition_id(metadata: TableMetadata) -> int:
+    if metadata.last_partition_id is not None:
+        return metadata.last_partition_id
+    ids = (field.field_id for spec in metadata.partition_specs for field in spec.fields)
+    return max(ids, default=FIRST_FIELD_ID - 1)
+
+
+def _snapshots(metadata: TableMetadata) -> dict[str, Any]:
+    version, current = metadata.format_version, metadata.current_snapshot_id
+    members: dict[str, Any] = {"current-snapshot-id": current}
+    if current is None and version < 3:
+        members["current-snapshot-id"] = NO_SNAPSHOT
+    if version > 2:
+        members["next-row-id"] = metadata.next_row_id
+    return members | {
+        "refs": {each.name: reference_to_json(each) for each in metadata.references.values()},
+        "snapshots": [snapshot_to_json(each) for each in metadata.snapshots],
+        "statistics": [statistics_to_json(each) for each in metadata.statistics],
+        "partition-statistics": [
+            partition_statistics_to_json(each) for each in metadata.partition_statistics
+        ],
+        "snapshot-log": [snapshot_log_entry_to_json(each) for each in metadata.snapshot_log],
+        "metadata-log": [metadata_log_entry_to_json(each) for each in metadata.metadata_log],
+    }

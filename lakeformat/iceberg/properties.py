@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Properties of a table that configure its writers, as numbers and flags."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from lakeformat.errors import InvalidRequestError
+
+__all__ = ["bool_property", "int_property"]
+
+
+def int_property(properties: Mapping[str, str], key: str, default: int) -> int:
+    """Return a whole number of at least 0; ``InvalidRequestError`` for any other value."""
+    text = properties.get(key)
+    if text is None:
+        return default
+    if not (text.isascii() and text.isdecimal()):
+        raise _wrong(key, text, "a whole number")
+    return int(text)
+
+
+def bool_property(properties: Mapping[str, str], key: str, *, default: bool) -> bool:
+    """Return a flag; ``InvalidRequestError`` for a value that is neither true nor false."""
+    text = properties.get(key)
+    if text is None:
+        return default
+    if text.lower() not in ("true", "false"):
+        raise _wrong(key, text, "true or false")
+    return text.lower() == "true"
+
+
+def _wrong(key: str, text: str, wanted: str) -> InvalidRequestError:
+    return InvalidRequestError(
+        f"the table property {key!r} is {text!r}, not {wanted}: correct it, or remove it to use "
+        "the default"
+    )
