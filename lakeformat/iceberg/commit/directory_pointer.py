@@ -30,7 +30,7 @@ from lakeformat.storage import ExternalRoots, Storage
 from lakeformat.storage.creation_proof import ProvesCreation
 from lakeformat.storage.turns import turn
 
-__all__ = ["DirectoryPointer"]
+__all__ = ["DirectoryPointer", "write_hint"]
 
 _DELETE_OLD = "write.metadata.delete-after-commit.enabled"
 _log = logging.getLogger(__name__)
@@ -85,7 +85,7 @@ class DirectoryPointer:
         if not self._is_in_place(published, base):
             return None
         self._known = published
-        self._write_hint(number)
+        write_hint(self._storage, self._root, number)
         self._delete_old_files(base, published)
         return published
 
@@ -114,17 +114,6 @@ class DirectoryPointer:
             )
         return number + 1
 
-    def _write_hint(self, number: int) -> None:
-        try:
-            self._storage.overwrite(f"{self._root}/{METADATA}/{HINT}", str(number).encode())
-        except LakeError as error:
-            # Without a traceback: the commit has succeeded, and people read this line.
-            _log.warning(
-                "the version hint of %s is not updated, which costs readers some requests and "
-                "nothing else: %s",
-                *(self.uri, error),
-            )
-
     def _delete_old_files(self, base: LoadedMetadata, published: LoadedMetadata) -> None:
         """Delete the metadata files that left the log, the oldest first, if the table asks so.
 
@@ -142,3 +131,16 @@ class DirectoryPointer:
             except LakeError as error:
                 _log.warning("an old metadata file of %s is not deleted: %s", self.uri, error)
                 return
+
+
+def write_hint(storage: Storage, root: str, number: int) -> None:
+    """Write the number of a published metadata file for readers; only log a failure."""
+    try:
+        storage.overwrite(f"{root}/{METADATA}/{HINT}", str(number).encode())
+    except LakeError as error:
+        # Without a traceback: the commit has succeeded, and people read this line.
+        _log.warning(
+            "the version hint of %s is not updated, which costs readers some requests and nothing "
+            "else: %s",
+            *(storage.uri(root), error),
+        )
