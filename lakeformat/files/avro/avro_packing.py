@@ -7,8 +7,9 @@ import io
 import json
 import os
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
+from types import MappingProxyType
 
 import fastavro
 import numpy as np
@@ -24,6 +25,7 @@ BLOCK_BYTES = 16_000
 """A block is closed by the record that makes it this large, as fastavro does."""
 
 Pack = Callable[[bytes], bytes]
+_NO_METADATA: Mapping[str, str] = MappingProxyType({})
 
 
 def pack_records(
@@ -34,12 +36,16 @@ def pack_records(
     codec: str,
     zstd_level: int,
     sync: bytes | None = None,
+    metadata: Mapping[str, str] = _NO_METADATA,
 ) -> bytes:
-    """Return a file of records that are stored one after the other and end at ``ends``."""
+    """Return a file of records that are stored one after the other and end at ``ends``.
+
+    ``metadata`` are further texts of the header.
+    """
     sync = os.urandom(SYNC_SIZE) if sync is None else sync
     pack = _PACKERS[codec](zstd_level)
     whole = records.data
-    parts = [_header(schema_json, codec), sync]
+    parts = [_header(schema_json, codec, tuple(metadata.items())), sync]
     for start, end, count in _block_bounds(ends):
         packed = pack(bytes(whole[start:end]))
         parts += (avro_number(count), avro_number(len(packed)), packed, sync)
@@ -68,10 +74,11 @@ def _block_bounds(ends: NDArray[np.int64]) -> Iterator[tuple[int, int, int]]:
 
 
 @lru_cache(maxsize=8)
-def _header(schema_json: str, codec: str) -> bytes:
+def _header(schema_json: str, codec: str, metadata: tuple[tuple[str, str], ...]) -> bytes:
     """Return the header without the sync marker."""
     buffer = io.BytesIO()
-    fastavro.writer(buffer, fastavro.parse_schema(json.loads(schema_json)), [], codec=codec)
+    schema = fastavro.parse_schema(json.loads(schema_json))
+    fastavro.writer(buffer, schema, [], codec=codec, metadata=dict(metadata))
     return buffer.getvalue()[:-SYNC_SIZE]
 
 

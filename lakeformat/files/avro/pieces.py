@@ -3,25 +3,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lakeformat.files.avro.avro_packing import avro_number
-from lakeformat.paimon.metadata.manifest_columns.columns import (
-    BytesColumn,
-    Mask,
-    Numbers,
-    Positions,
-)
-from lakeformat.types.unaligned import at_every_byte, move_bytes
+from lakeformat.types.unaligned import Positions, Words, at_every_byte, move_bytes
 
-__all__ = ["BytesPiece", "Piece", "WordPiece", "join_words", "number_piece", "write_pieces"]
+__all__ = [
+    "BytesPiece",
+    "Piece",
+    "WordPiece",
+    "encode_groups",
+    "join_words",
+    "list_pieces",
+    "number_pieces",
+    "write_pieces",
+]
 
-Words: TypeAlias = NDArray[np.uint64]
+Mask: TypeAlias = NDArray[np.bool_]
+Numbers: TypeAlias = NDArray[np.int64]
 Sizes: TypeAlias = int | Positions
 """Size in bytes for each record; a single number if all have the same size."""
 
@@ -29,7 +32,12 @@ _WORD_BYTES = 8
 _SPILL = _WORD_BYTES - 1
 """Number of bytes that a written word may extend beyond its piece."""
 
-_LARGEST_IN_WORD = np.uint64(1 << 56)
+_GROUP_ROWS = 4096
+"""Number of records written together: long columns, but small enough for the CPU cache."""
+
+_BITS_IN_WORD = 56
+_LARGEST_IN_WORD = np.uint64(1 << _BITS_IN_WORD)
+_ALL_CONTINUE = np.uint64(0x8080808080808080)
 # Groups of 56, 28 and 14 bits, the upper half of each moved up by 4, 2 and 1 bits.
 _SPREADS = [
     (np.uint64(0x000000000FFFFFFF), np.uint64(0x00FFFFFFF0000000), np.uint64(4)),
@@ -62,12 +70,33 @@ class BytesPiece:
 Piece: TypeAlias = WordPiece | BytesPiece
 
 
-def number_piece(numbers: Numbers, present: Mask | None = None) -> Piece:
+def encode_groups(
+    rows: int, pieces_of: Callable[[slice], Iterator[Piece]]
+) -> tuple[NDArray[np.uint8], Positions]:
+    """Return the bytes of all records, one after the other, and where each ends.
+
+    ``pieces_of`` returns the pieces of some records, in the order of their fields.
+    """
+    parts, ends, size = [], [], 0
+    for first in range(0, rows, _GROUP_ROWS):
+        group = slice(first, min(first + _GROUP_ROWS, rows))
+        data, group_ends = write_pieces(
+            join_words(list(pieces_of(group))), group.stop - group.start
+        )
+        parts.append(data[: group_ends[-1]])
+        ends.append(group_ends + size)
+        size += int(group_ends[-1])
+    if not parts:
+        return np.zeros(0, np.uint8), np.zeros(0, np.int64)
+    return np.concatenate(parts), np.concatenate(ends)
+
+
+def number_pieces(numbers: Numbers, present: Mask | None = None) -> list[Piece]:
     """Return zig-zag numbers; records where ``present`` is False get no bytes."""
     zigzag = ((numbers << 1) ^ (numbers >> 63)).view(np.uint64)
     most = zigzag.max(initial=0)
     if most >= _LARGEST_IN_WORD:
-        return _long_numbers(numbers, present)
+        return _long_numbers(zigzag, present)
     if most < 0x80:
         words: Words = zigzag
         sizes: Sizes = 1
@@ -75,7 +104,27 @@ def number_piece(numbers: Numbers, present: Mask | None = None) -> Piece:
         words, sizes = _spread(zigzag, int(most))
     if present is not None:
         words, sizes = np.where(present, words, np.uint64(0)), np.where(present, sizes, 0)
-    return WordPiece(words, sizes, max((int(most).bit_length() + 6) // 7, 1))
+    return [WordPiece(words, sizes, max((int(most).bit_length() + 6) // 7, 1))]
+
+
+def list_pieces(
+    counts: Positions, present: Mask | None, items: Callable[[], Iterator[Piece]]
+) -> Iterator[Piece]:
+    """Yield each list as one block of items and a closing zero; an empty list as the zero alone.
+
+    ``counts`` are the sizes of the lists, and ``items`` returns the pieces of all their items.
+    """
+    yield from number_pieces(counts, present)
+    if not counts.any():
+        return
+    last = np.cumsum(counts)
+    data, ends = write_pieces(join_words(list(items())), int(last[-1]))
+    bounds = np.concatenate(([0], ends))
+    starts = bounds[last - counts]
+    yield BytesPiece(data, starts, bounds[last] - starts)
+    filled = counts > 0
+    zeros = np.zeros(len(counts), np.uint64)
+    yield WordPiece(zeros, 1 if filled.all() else filled.astype(np.int64), 1)
 
 
 def join_words(pieces: Sequence[Piece]) -> list[Piece]:
@@ -131,13 +180,19 @@ def _spread(zigzag: Words, most: int) -> tuple[Words, Sizes]:
     return words | _CONTINUES[sizes], sizes
 
 
-def _long_numbers(numbers: Numbers, present: Mask | None) -> BytesPiece:
-    known = np.ones(len(numbers), np.bool_) if present is None else present
-    pairs = zip(numbers.tolist(), known.tolist(), strict=True)
-    column = BytesColumn.of(
-        [avro_number(number) if is_known else b"" for number, is_known in pairs]
-    )
-    return BytesPiece(column.data, column.starts, column.sizes)
+def _long_numbers(zigzag: Words, present: Mask | None) -> list[Piece]:
+    """Return numbers of up to ten bytes: a word of eight, and the rest of the longer ones."""
+    high = zigzag >> np.uint64(_BITS_IN_WORD)
+    is_long = high > 0
+    words, sizes = _spread(zigzag & (_LARGEST_IN_WORD - np.uint64(1)), int(_LARGEST_IN_WORD) - 1)
+    words = np.where(is_long, words | _ALL_CONTINUE, words)
+    sizes = np.where(is_long, _WORD_BYTES, sizes)
+    rest, rest_sizes = _spread(high, 0xFF)
+    rest_sizes = np.where(is_long, rest_sizes, 0)
+    if present is not None:
+        words, sizes = np.where(present, words, np.uint64(0)), np.where(present, sizes, 0)
+        rest, rest_sizes = np.where(present, rest, np.uint64(0)), np.where(present, rest_sizes, 0)
+    return [WordPiece(words, sizes, _WORD_BYTES), WordPiece(rest, rest_sizes, 2)]
 
 
 def _write_words(

@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Encodes Arrow columns as Avro records, column by column.
+
+A date, a time or a timestamp is stored as the number that Arrow has, so its unit must be that of
+the schema. A ``fixed`` value is bytes of that size, or a decimal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from lakeformat.files.avro.pieces import (
+    BytesPiece,
+    Piece,
+    WordPiece,
+    encode_groups,
+    list_pieces,
+    number_pieces,
+)
+from lakeformat.files.nested_arrays import list_around, map_entries, struct_children
+from lakeformat.types.arrow_memory import null_mask, numbers, spans
+from lakeformat.types.unaligned import Positions
+
+__all__ = ["encode_records"]
+
+Mask: TypeAlias = NDArray[np.bool_]
+_READABLE_AFTER = 8
+_DECIMAL_SIZE = 16
+
+
+def encode_records(schema: Any, rows: pa.StructArray) -> tuple[NDArray[np.uint8], Positions]:
+    """Return the bytes of all records, one after the other, and where each ends.
+
+    ``schema`` is the parsed JSON of a record; the columns have the order of its fields, and their
+    names do not matter.
+    """
+    named = dict(_named_types(schema))
+    return encode_groups(
+        len(rows), lambda some: _values(rows[some.start : some.stop], schema, named)
+    )
+
+
+def _named_types(declared: Any) -> Iterator[tuple[str, Any]]:
+    """Yield the types that a later part of the schema may name."""
+    if isinstance(declared, list):
+        for branch in declared:
+            yield from _named_types(branch)
+    elif isinstance(declared, dict):
+        if "name" in declared:
+            yield declared["name"], declared
+        for field in declared.get("fields", ()):
+            yield from _named_types(field["type"])
+        yield from _named_types(declared.get("items"))
+
+
+def _values(array: pa.Array, declared: Any, named: dict[str, Any]) -> Iterator[Piece]:
+    """Yield the values of a field; an optional field has its union branch first."""
+    nulls = null_mask(array)
+    known = None if nulls is None else ~nulls
+    if not isinstance(declared, list):
+        if known is not None:
+            raise ValueError(f"a required field of the type {declared} has nulls")
+        yield from _present(array, declared, None, named)
+        return
+    null_branch = declared.index("null")
+    branches = np.full(len(array), 1 - null_branch, np.int64)
+    if nulls is not None:
+        branches[nulls] = null_branch
+    yield from number_pieces(branches)
+    if known is None or known.any():
+        yield from _present(array, declared[1 - null_branch], known, named)
+
+
+def _present(
+    array: pa.Array, declared: Any, present: Mask | None, named: dict[str, Any]
+) -> Iterator[Piece]:
+    """Yield the values themselves, without bytes where ``present`` is False."""
+    declared = named.get(declared, declared) if isinstance(declared, str) else declared
+    match declared["type"] if isinstance(declared, dict) else declared:
+        case "record":
+            fields = zip(struct_children(array), declared["fields"], strict=True)
+            for child, field in fields:
+                yield from _values(child, field["type"], named)
+        case "array":
+            yield from _list(array, declared["items"], present, named)
+        case "int" | "long":
+            yield from number_pieces(numbers(array).astype(np.int64), present)
+        case "boolean":
+            yield _word(numbers(array).astype(np.uint64), 1, present)
+        case "float" | "double":
+            values = numbers(array)
+            size = values.dtype.itemsize
+            yield _word(values.view(f"<u{size}").astype(np.uint64), size, present)
+        case "string" | "bytes":
+            words, starts, sizes = spans(array, None if present is None else ~present)
+            yield from number_pieces(sizes, present)
+            yield BytesPiece(words.view(np.uint8), starts, sizes)
+        case "fixed":
+            yield _fixed(array, declared["size"], present)
+        case unknown:
+            raise ValueError(f"a field of the type {unknown}")
+
+
+def _list(
+    array: pa.Array, item: Any, present: Mask | None, named: dict[str, Any]
+) -> Iterator[Piece]:
+    """Yield lists, or maps as lists of pairs."""
+    if pa.types.is_map(array.type):
+        pairs = pa.StructArray.from_arrays(map_entries(array), ["key", "value"])
+        array = list_around(array, pairs, pa.list_(pairs.type))
+    offsets = np.frombuffer(array.buffers()[1] or bytes(4), np.int32)
+    counts = np.diff(offsets[array.offset : array.offset + len(array) + 1]).astype(np.int64)
+    if present is not None:
+        counts[~present] = 0
+    items = array.flatten()  # without those below a null
+    yield from list_pieces(counts, present, partial(_values, items, item, named))
+
+
+def _word(words: NDArray[np.uint64], size: int, present: Mask | None) -> WordPiece:
+    if present is None:
+        return WordPiece(words, size, size)
+    return WordPiece(np.where(present, words, np.uint64(0)), np.where(present, size, 0), size)
+
+
+def _fixed(array: pa.Array, size: int, present: Mask | None) -> BytesPiece:
+    if pa.types.is_decimal(array.type):  # little-endian in Arrow, and big-endian in Avro
+        wide = numbers(array).view(np.uint8).reshape(len(array), _DECIMAL_SIZE)
+        stored = wide[:, size - 1 :: -1].reshape(-1)
+    else:
+        first = array.offset * size
+        content = np.frombuffer(array.buffers()[1] or b"", np.uint8)
+        stored = content[first : first + len(array) * size]
+    readable = np.concatenate((stored, np.zeros(_READABLE_AFTER, np.uint8)))
+    starts = np.arange(len(array)) * size
+    return BytesPiece(readable, starts, size if present is None else np.where(present, size, 0))

@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Writes manifests and manifest lists from Arrow tables.
+
+Both have the columns that readers return: ``manifest.entry_schema`` and
+``manifest_list.MANIFEST_SCHEMA``. A null sequence number, snapshot id or first row id is inherited
+by readers, so only entries of added files may have it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakeformat.files.avro.arrow_records import encode_records
+from lakeformat.files.avro.avro_packing import pack_records
+from lakeformat.iceberg.metadata.avro_schemas import BLOCK_SIZE, list_schema, manifest_schema
+from lakeformat.iceberg.metadata.manifest import ADDED, DELETED, EXISTING
+from lakeformat.iceberg.metadata.manifest_list import MANIFEST_SCHEMA
+from lakeformat.iceberg.metadata.partition_summary import partition_summaries
+from lakeformat.iceberg.metadata.partition_type import partition_type
+from lakeformat.iceberg.metadata.snapshot import Snapshot
+from lakeformat.iceberg.metadata.table_metadata import TableMetadata
+from lakeformat.iceberg.partition_spec import PartitionSpec, spec_to_json
+from lakeformat.iceberg.schema import schema_to_json
+from lakeformat.iceberg.types import StructType
+
+__all__ = ["ManifestWriter", "encode_manifest_list"]
+
+_CODEC = "deflate"
+"""The only codec that every reader of Iceberg accepts."""
+_BLOCK_SIZE = 64 << 20
+"""The value of Java, which no reader uses."""
+_KINDS = {"added": ADDED, "existing": EXISTING, "deleted": DELETED}
+
+
+@dataclass(frozen=True)
+class ManifestWriter:
+    """Writes manifests of the data files, or of the delete files, of one partition spec."""
+
+    metadata: TableMetadata
+    spec: PartitionSpec
+    of_deletes: bool = False
+
+    @cached_property
+    def partition(self) -> StructType:
+        """The fields of a partition."""
+        return partition_type(self.metadata, self.spec)
+
+    @cached_property
+    def _schema(self) -> dict[str, Any]:
+        return manifest_schema(self.metadata.format_version, self.partition)
+
+    @cached_property
+    def _header(self) -> dict[str, str]:
+        return {
+            "schema": _compact(schema_to_json(self.metadata.schema)),
+            "schema-id": str(self.metadata.schema.schema_id),
+            "partition-spec": _compact(spec_to_json(self.spec)["fields"]),
+            "partition-spec-id": str(self.spec.spec_id),
+            "format-version": str(self.metadata.format_version),
+            "content": "deletes" if self.of_deletes else "data",
+        }
+
+    def encode(self, entries: pa.Table) -> bytes:
+        """Return the content of a manifest; a table without entries makes an empty one."""
+        columns = {
+            name: _whole(entries.column(name)) for name in entries.column_names if name != "spec_id"
+        }
+        columns[BLOCK_SIZE] = pa.repeat(pa.scalar(_BLOCK_SIZE, pa.int64()), len(entries))
+        return _avro_file(self._schema, columns, len(entries), self._header)
+
+    def describe(
+        self, path: str, content: bytes, entries: pa.Table, snapshot: Snapshot
+    ) -> pa.Table:
+        """Return the row of a manifest list about a manifest that a snapshot adds."""
+        status = entries.column("status")
+        counts: dict[str, Any] = {}
+        for kind, value in _KINDS.items():
+            rows = entries.column("record_count").filter(pc.equal(status, value))
+            counts[f"{kind}_files_count"] = len(rows)
+            counts[f"{kind}_rows_count"] = pc.sum(rows).as_py() or 0
+        number = snapshot.sequence_number
+        live = entries.column("sequence_number").filter(pc.not_equal(status, DELETED))
+        row = {
+            "manifest_path": path,
+            "manifest_length": len(content),
+            "partition_spec_id": self.spec.spec_id,
+            "content": int(self.of_deletes),
+            "sequence_number": number,
+            "min_sequence_number": pc.min(pc.fill_null(live, number)).as_py() if live else number,
+            "added_snapshot_id": snapshot.snapshot_id,
+            "partitions": partition_summaries(_whole(entries.column("partition"))),
+            **counts,
+        }
+        return pa.Table.from_pylist([row], MANIFEST_SCHEMA)
+
+
+def encode_manifest_list(version: int, manifests: pa.Table, snapshot: Snapshot) -> bytes:
+    """Return the content of a manifest list; in version 3 data manifests have first row ids."""
+    header = {
+        "snapshot-id": str(snapshot.snapshot_id),
+        "parent-snapshot-id": "null" if snapshot.parent_id is None else str(snapshot.parent_id),
+        "sequence-number": str(snapshot.sequence_number),
+        "first-row-id": str(snapshot.first_row_id),
+        "format-version": str(version),
+    }
+    if version < 3:
+        del header["first-row-id"]
+    if version < 2:
+        del header["sequence-number"]
+    columns = {name: _whole(manifests.column(name)) for name in manifests.column_names}
+    return _avro_file(list_schema(version), columns, len(manifests), header)
+
+
+def _avro_file(
+    schema: dict[str, Any], columns: Mapping[str, pa.Array], rows: int, header: Mapping[str, str]
+) -> bytes:
+    records, ends = encode_records(schema, _record_array(schema, columns, rows))
+    return pack_records(
+        json.dumps(schema), records, ends, codec=_CODEC, zstd_level=0, metadata=header
+    )
+
+
+def _record_array(
+    schema: dict[str, Any], columns: Mapping[str, pa.Array], rows: int
+) -> pa.StructArray:
+    """Return the columns in the order of a record's fields; the file is a record of its own."""
+    names = [field["name"] for field in schema["fields"]]
+    children = [
+        _record_array(schema["fields"][place]["type"], columns, rows)
+        if name == "data_file"
+        else columns[name]
+        for place, name in enumerate(names)
+    ]
+    return pa.StructArray.from_arrays(children, names)
+
+
+def _whole(column: pa.ChunkedArray) -> pa.Array:
+    combined = column.combine_chunks()
+    return combined.chunk(0) if isinstance(combined, pa.ChunkedArray) else combined
+
+
+def _compact(value: Any) -> str:
+    return json.dumps(value, separators=(",", ":"))

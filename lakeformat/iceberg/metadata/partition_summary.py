@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Summaries of the partitions of a manifest, by which readers skip it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakeformat.files.nested_arrays import struct_children
+from lakeformat.iceberg.metadata.single_value_bytes import single_value_bytes
+
+__all__ = ["least_and_most", "partition_summaries"]
+
+
+def partition_summaries(partitions: pa.StructArray) -> list[dict[str, Any]]:
+    """Return a summary of each field of the partitions: nulls, NaN, and bounds of the rest."""
+    return [_summary(values) for values in struct_children(partitions)]
+
+
+def least_and_most(values: pa.Array) -> pa.Array | None:
+    """Return the least and the largest value that is not null or NaN; None if there is none.
+
+    A zero stands for both zeros, so it is -0.0 as the least and 0.0 as the largest value.
+    """
+    if pa.types.is_null(values.type):
+        return None
+    if pa.types.is_floating(values.type):
+        values = values.filter(pc.invert(pc.is_nan(values)))
+    ends = pc.min_max(values)
+    if not ends["min"].is_valid:
+        return None
+    found = pa.array([ends["min"], ends["max"]], values.type)
+    if not pa.types.is_floating(values.type):
+        return found
+    zeros = pa.array([-0.0, 0.0], values.type)
+    return pc.if_else(pc.equal(found, 0), zeros, found)
+
+
+def _summary(values: pa.Array) -> dict[str, Any]:
+    ends = least_and_most(values)
+    lower, upper = (None, None) if ends is None else single_value_bytes(ends).to_pylist()
+    is_floating = pa.types.is_floating(values.type)
+    return {
+        "contains_null": values.null_count > 0,
+        "contains_nan": is_floating and bool(pc.any(pc.is_nan(values)).as_py()),
+        "lower_bound": lower,
+        "upper_bound": upper,
+    }
