@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from lakeformat.catalog.transfer.database import clone_database
     from lakeformat.catalog.transfer.migrate import migrate_directory
     from lakeformat.catalog.transfer.transfer_reports import CloneReport, MigrateReport
+    from lakeformat.iceberg.health import IcebergHealthReport
     from lakeformat.iceberg.table import IcebergTable
     from lakeformat.paimon.analyze.analyze_report import AnalyzeReport
     from lakeformat.paimon.branches.branch_report import BranchReport, FastForwardReport
@@ -134,6 +135,7 @@ __all__ = [
     "FastForwardReport",
     "FileIndexReport",
     "HealthReport",
+    "IcebergHealthReport",
     "IcebergTable",
     "InvalidRequestError",
     "LakeError",
@@ -216,6 +218,7 @@ _MODULE_OF = {
     "FastForwardReport": "paimon.branches.branch_report",
     "FileIndexReport": "paimon.file_indexes.file_index_report",
     "HealthReport": "paimon.health",
+    "IcebergHealthReport": "iceberg.health",
     "IcebergTable": "iceberg.table",
     "LivePartition": "paimon.partitions.live",
     "MaintainProgress": "paimon.maintain",

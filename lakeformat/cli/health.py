@@ -3,22 +3,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+import lakeformat as lake
 from lakeformat.cli.copyable import copyable
 from lakeformat.cli.grid import GridColumn, print_grid
+from lakeformat.cli.health_ages import ages
+from lakeformat.cli.iceberg_health import PARTITIONS, iceberg_facts
 from lakeformat.cli.output import AsJson, Shown, print_json, print_rows
-from lakeformat.cli.warehouse import WarehouseOption, existing_catalog, named_table
+from lakeformat.cli.warehouse import WarehouseOption, existing_catalog, named_table_of_any_format
 from lakeformat.errors import LakeError
 from lakeformat.types.byte_size import size
 from lakeformat.types.count_text import counted
 
 if TYPE_CHECKING:
-    import lakeformat as lake
-    from lakeformat import HealthReport
+    from lakeformat import HealthReport, IcebergHealthReport
+    from lakeformat.tables.health.health_summary import HealthSummary
 
 __all__ = ["register"]
 
@@ -30,7 +33,6 @@ STYLE = {
 }
 EXIT_FAILED = 1
 _UNREADABLE = "unreadable"
-_MINUTE, _HOUR, _DAY = 60, 60 * 60, 24 * 60 * 60
 
 NameArgument = Annotated[
     str,
@@ -76,12 +78,15 @@ def health(
     An example: lake health shop.orders
     """
     if "." in name or "/" in name:
-        _show_table(context, named_table(context, name).health(unknown=unknown), as_json=as_json)
+        table = named_table_of_any_format(context, name)
+        _show_table(context, table.health(unknown=unknown), as_json=as_json)
     else:
         _show_database(context, name, unknown=unknown, as_json=as_json)
 
 
-def _show_table(context: typer.Context, report: HealthReport, *, as_json: bool) -> None:
+def _show_table(
+    context: typer.Context, report: HealthReport | IcebergHealthReport, *, as_json: bool
+) -> None:
     if as_json:
         print_json([report.to_dict()])
         return
@@ -89,21 +94,18 @@ def _show_table(context: typer.Context, report: HealthReport, *, as_json: bool) 
     def worded(text: str) -> str:
         return copyable(context, text, report.table)
 
-    facts = [(what, worded(found)) for what, found in _facts(report)]
+    own = _facts(report) if isinstance(report, lake.HealthReport) else iceberg_facts(report)
+    facts = [(what, worded(found)) for what, found in [*_verdict(report), *own]]
     print_grid(
         [
             GridColumn("fact", [what for what, _ in facts]),
             GridColumn("found", [found for _, found in facts], styles=STYLE),
         ]
     )
-    if report.worst_buckets:
-        typer.echo("\nbuckets, most urgent first")
-        rows = [
-            {column.key: getattr(bucket, column.key) for column in _BUCKETS}
-            for bucket in report.worst_buckets
-        ]
-        values = {column.key: [row[column.key] for row in rows] for column in _BUCKETS}
-        print_rows(_BUCKETS, values, empty="")
+    if isinstance(report, lake.HealthReport):
+        _show_worst("buckets", _BUCKETS, report.worst_buckets)
+    else:
+        _show_worst("partitions", PARTITIONS, report.worst_partitions)
     if report.reasons:
         typer.echo()
         print_grid(
@@ -114,24 +116,32 @@ def _show_table(context: typer.Context, report: HealthReport, *, as_json: bool) 
         )
 
 
+def _show_worst(what: str, columns: Sequence[Shown], worst: Sequence[Any]) -> None:
+    if worst:
+        typer.echo(f"\n{what}, most urgent first")
+        values = {column.key: [getattr(each, column.key) for each in worst] for column in columns}
+        print_rows(columns, values, empty="")
+
+
+def _verdict(report: HealthSummary) -> Iterator[tuple[str, str]]:
+    parts = report.score_parts
+    yield "table", report.table
+    yield "verdict", str(report.verdict)
+    if report.first_step is not None:
+        yield "do first", report.first_step
+    yield (
+        "score",
+        f"{report.score} of 100: small files {parts.small_files} of 40, rows to merge "
+        f"{parts.rows_to_merge} of 40, hidden rows {parts.hidden_rows} of 20"
+        + (f", history {parts.history}" if parts.history else ""),
+    )
+    if report.why_they_differ is not None:
+        yield "", report.why_they_differ
+
+
 def _facts(report: HealthReport) -> list[tuple[str, str]]:
     files, deletes, storage = report.files, report.deletes, report.storage
-    parts = report.score_parts
     found = [
-        ("table", report.table),
-        ("verdict", str(report.verdict)),
-        (
-            "score",
-            f"{report.score} of 100: small files {parts.small_files} of 40, rows to merge "
-            f"{parts.rows_to_merge} of 40, hidden rows {parts.hidden_rows} of 20"
-            + (f", history {parts.history}" if parts.history else ""),
-        ),
-    ]
-    if report.first_step is not None:
-        found.insert(2, ("do first", report.first_step))
-    if report.why_they_differ is not None:
-        found.append(("", report.why_they_differ))
-    found += [
         (
             "files",
             f"{files.files} in {counted(files.buckets, 'bucket')} of "
@@ -174,11 +184,8 @@ def _facts(report: HealthReport) -> list[tuple[str, str]]:
 def _history(report: HealthReport) -> Iterator[tuple[str, str]]:
     snapshots = report.snapshots
     if snapshots.count:
-        ages = f"newest {_age(snapshots.newest_age_seconds)}"
-        if snapshots.count > 1:
-            ages += f", oldest {_age(snapshots.oldest_age_seconds)}"
         beyond = _beyond(snapshots.overdue, snapshots.expirable)
-        yield "snapshots", f"{snapshots.count}: {ages}{beyond}"
+        yield "snapshots", f"{snapshots.count}: {ages(snapshots)}{beyond}"
     if snapshots.changelogs:
         beyond = _beyond(snapshots.overdue_changelogs, snapshots.expirable_changelogs)
         yield "changelogs", f"{snapshots.changelogs} outlived their snapshots{beyond}"
@@ -227,14 +234,14 @@ def _show_database(context: typer.Context, database: str, *, unknown: bool, as_j
 
 def _report_or_error(
     catalog: lake.Catalog, name: str, *, unknown: bool
-) -> HealthReport | LakeError:
+) -> HealthReport | IcebergHealthReport | LakeError:
     try:
         return catalog.table(name).health(unknown=unknown)
     except LakeError as error:
         return error
 
 
-def _as_dict(name: str, report: HealthReport | LakeError) -> dict[str, Any]:
+def _as_dict(name: str, report: HealthSummary | LakeError) -> dict[str, Any]:
     if isinstance(report, LakeError):
         return {
             "table": name,
@@ -244,30 +251,22 @@ def _as_dict(name: str, report: HealthReport | LakeError) -> dict[str, Any]:
     return report.to_dict()
 
 
-def _line(name: str, report: HealthReport | LakeError) -> dict[str, Any]:
+def _line(name: str, report: HealthReport | IcebergHealthReport | LakeError) -> dict[str, Any]:
     if isinstance(report, LakeError):
         return {"table": name, "verdict": _UNREADABLE, "why": f"{type(report).__name__}: {report}"}
-    unknown = report.storage.unknown
+    runs, unknown = None, None
+    if isinstance(report, lake.HealthReport):
+        runs, unknown = report.files.most_sorted_runs, report.storage.unknown
     return {
         "table": name,
         "verdict": str(report.verdict),
         "score": report.score,
         "files": report.files.files,
         "small_files": report.files.small_files,
-        "sorted_runs": report.files.most_sorted_runs,
+        "sorted_runs": runs,
         "bytes": report.storage.live_bytes,
         "time_travel_bytes": report.storage.time_travel_bytes,
         "unknown_bytes": None if unknown is None else unknown.bytes,
         "snapshots": report.snapshots.count,
         "why": "\n".join(map(str, report.reasons)),
     }
-
-
-def _age(seconds: float | None) -> str:
-    """Return ``3 hours old``; a negative age, from clocks that differ, counts as zero."""
-    left = max(seconds or 0, 0)
-    for length, unit in ((_DAY, "day"), (_HOUR, "hour"), (_MINUTE, "minute")):
-        if left >= length:
-            count = int(left // length)
-            return f"{count} {unit}{'' if count == 1 else 's'} old"
-    return "less than a minute old"

@@ -39,6 +39,7 @@ PROMISED = [
     "FastForwardReport",
     "FileIndexReport",
     "HealthReport",
+    "IcebergHealthReport",
     "IcebergTable",
     "InvalidRequestError",
     "LakeError",

@@ -25,11 +25,11 @@ from lakeformat.iceberg.read.key_ranges import KeyRanges, ranges_of
 from lakeformat.iceberg.types import Field
 from lakeformat.tables.json_file import RESTORE
 
-__all__ = ["DeleteIndex", "file_format"]
+__all__ = ["FILE_PATH_ID", "DeleteIndex", "file_format"]
 
 EVERYWHERE = ""
 """The scope of equality deletes without a partition."""
-_FILE_PATH_ID = 2_147_483_546
+FILE_PATH_ID = 2_147_483_546
 _PUFFIN = "PUFFIN"
 _FILE_COLUMNS = (
     "content",
@@ -89,8 +89,8 @@ class DeleteIndex:
         everywhere = is_unpartitioned(spec)
         statistics = EntryColumns(entries)
         paths = zip(
-            statistics.statistic("lower_bounds", _FILE_PATH_ID).to_pylist(),
-            statistics.statistic("upper_bounds", _FILE_PATH_ID).to_pylist(),
+            statistics.statistic("lower_bounds", FILE_PATH_ID).to_pylist(),
+            statistics.statistic("upper_bounds", FILE_PATH_ID).to_pylist(),
             strict=True,
         )
         rows = entries.select(_FILE_COLUMNS).to_pylist()

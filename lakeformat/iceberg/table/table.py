@@ -22,6 +22,7 @@ from lakeformat.tables.since import Since
 from lakeformat.tables.table import Table, refuse_operation
 
 if TYPE_CHECKING:
+    from lakeformat.iceberg.health import IcebergHealthReport
     from lakeformat.iceberg.read.scan import Scan
     from lakeformat.iceberg.table.system_table import IcebergSystemTable
     from lakeformat.rows.conditions.filter import Where
@@ -41,7 +42,6 @@ _REFERENCES = (
     "the system table 'refs' lists branches and tags; create and drop them with ALTER TABLE in "
     "Spark"
 )
-_NUMBERS = "the system tables 'files' and 'partitions' have the numbers: `lake files` prints them"
 _INSTEAD = {
     "analyze": _call("compute_table_stats"),
     "branches": _REFERENCES,
@@ -52,7 +52,6 @@ _INSTEAD = {
     "drop_partitions": _WRITE,
     "expire_partitions": _WRITE,
     "expire_snapshots": _call("expire_snapshots"),
-    "health": _NUMBERS,
     "maintain": _call("rewrite_data_files, and then expire_snapshots and remove_orphan_files"),
     "remove_orphans": _call("remove_orphan_files"),
     "rollback": _call("rollback_to_snapshot"),
@@ -231,6 +230,30 @@ class IcebergTable(Table):
             columns=columns,
             where=where,
             partitions=partitions,
+        )
+
+    def health(self, *, time_travel: bool = True, unknown: bool = False) -> IcebergHealthReport:
+        """Return facts, a score, and reasons with advice, at the newest snapshot of the branch.
+
+        Only metadata is read. ``time_travel`` also reads the manifests of older snapshots, to sum
+        up the files that only they need, and counts the metadata files. ``unknown`` is refused.
+        """
+        from lakeformat.iceberg.health import check_health
+        from lakeformat.iceberg.health.reasons import Cures
+
+        if unknown:
+            raise UnsupportedError(
+                f"unknown=True does not work on {self.location}, an Iceberg table: to list files "
+                "that nothing refers to, run CALL system.remove_orphan_files in Spark with "
+                "dry_run => true"
+            )
+        newest = self.latest_snapshot()
+        return check_health(
+            self._loaded(),
+            None if newest is None else newest.snapshot,
+            Cures(self.location, self.operations),
+            self._handle.environment.now_millis(),
+            time_travel=time_travel,
         )
 
     def system_table(self, name: str) -> IcebergSystemTable:

@@ -94,7 +94,6 @@ def test_a_command_with_nothing_to_show_is_refused_by_name(command):
 @pytest.mark.parametrize(
     ("command", "more", "advice"),
     [
-        ("health", [], "the system tables 'files' and 'partitions' have the numbers"),
         ("compact", [], "CALL system.rewrite_data_files in Spark"),
         ("expire", ["--dry-run"], "CALL system.expire_snapshots in Spark"),
         ("tag create", ["v1"], "ALTER TABLE in Spark"),

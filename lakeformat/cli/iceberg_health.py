@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The facts that ``lake health`` prints of an Iceberg table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from lakeformat.cli.health_ages import ages
+from lakeformat.cli.output import Shown
+from lakeformat.types.byte_size import size
+from lakeformat.types.count_text import counted
+
+if TYPE_CHECKING:
+    from lakeformat import IcebergHealthReport
+
+__all__ = ["PARTITIONS", "iceberg_facts"]
+
+PARTITIONS = (
+    Shown("partition", "partition"),
+    Shown("spec_id", "spec"),
+    Shown("files", "files"),
+    Shown("bytes", "size", size),
+    Shown("rows", "rows"),
+    Shown("small_files", "small files"),
+    Shown("files_with_deletes", "with deletes"),
+    Shown("delete_files", "delete files"),
+)
+
+
+def iceberg_facts(report: IcebergHealthReport) -> Iterator[tuple[str, str]]:
+    """Yield each fact with its name."""
+    files, deletes, manifests = report.files, report.deletes, report.manifests
+    snapshots, storage = report.snapshots, report.storage
+    yield "files", f"{files.files} in {counted(files.partitions, 'partition')}"
+    yield "small files", f"{files.small_files} with {size(files.small_bytes)}"
+    kinds = (
+        counted(deletes.position_delete_files, "position delete file"),
+        counted(deletes.deletion_vectors, "deletion vector"),
+        counted(deletes.equality_delete_files, "equality delete file"),
+    )
+    applied = f"on {counted(deletes.files_with_deletes, 'data file')}"
+    yield "deletes", f"{', '.join(kinds)}, {applied}; {deletes.dangling_files} on none"
+    yield "deleted rows", f"{deletes.hidden_rows} of {files.rows} ({deletes.ratio:.1%})"
+    if deletes.equality_keys:
+        yield "equality keys", f"{deletes.equality_keys:,}"
+    every = manifests.data_manifests + manifests.delete_manifests
+    yield "manifests", f"{every} with {size(manifests.bytes)}, {manifests.small_manifests} small"
+    if snapshots.count:
+        beyond = f"; {snapshots.overdue} beyond their retention" if snapshots.overdue else ""
+        yield "snapshots", f"{snapshots.count}: {ages(snapshots)}{beyond}"
+    if snapshots.metadata_files is not None:
+        logged = f"{snapshots.logged_metadata_files} of them in use or in the log"
+        yield "metadata files", f"{snapshots.metadata_files}, {logged}"
+    held = f"{size(storage.live_bytes)} now"
+    if storage.time_travel_bytes is not None:
+        in_files = counted(storage.time_travel_files or 0, "file")
+        held += f", {size(storage.time_travel_bytes)} in {in_files} only for time travel"
+    yield "bytes", held
+    yield from (("note", note) for note in report.notes)

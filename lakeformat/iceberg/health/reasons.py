@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The reasons against a healthy verdict of an Iceberg table: one sentence each, with advice."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+
+from lakeformat.iceberg.health.health_report import (
+    DataFileFacts,
+    DeleteFacts,
+    HistoryFacts,
+    ManifestFacts,
+    PartitionFacts,
+)
+from lakeformat.iceberg.health.live_files import ENOUGH_INPUT_FILES, MUCH_HIDDEN
+from lakeformat.iceberg.health.settings import HealthSettings
+from lakeformat.tables.health.score import BYTES_PART
+from lakeformat.tables.health.verdict import Reason
+from lakeformat.types.byte_size import size
+from lakeformat.types.count_text import counted
+
+__all__ = ["Cures", "find_reasons", "overdue_share"]
+
+_MUCH_KEYS = 0.1
+"""With a larger share of keys, equality deletes cost each read more than their removal."""
+_MANY_DELETE_FILES = 10
+_TOLERATED_SNAPSHOTS, _TOLERATED_PART = 10, 1.5
+_PROCEDURES = {
+    "compact": "rewrite_data_files",
+    "expire_snapshots": "expire_snapshots",
+    "rewrite_manifests": "rewrite_manifests",
+    "remove_orphans": "remove_orphan_files",
+}
+_COMMANDS = {"compact": "compact", "expire_snapshots": "expire", "remove_orphans": "orphans"}
+
+
+@dataclass(frozen=True, slots=True)
+class Cures:
+    """The advice for each operation: a command of this version, or else a procedure of Spark."""
+
+    table: str
+    """The name or location of the table."""
+    operations: Collection[str]
+    """The operations that the table has."""
+
+    def advice(self, operation: str, options: str = "") -> str:
+        """Return the command; ``options`` are those of the procedure, as pairs of ``map``."""
+        if operation in self.operations and operation in _COMMANDS:
+            return f"lake {_COMMANDS[operation]} {shlex.quote(self.table)}"
+        more = f", with options => map({options})" if options else ""
+        return f"run CALL system.{_PROCEDURES[operation]} in Spark{more}"
+
+
+def find_reasons(
+    cures: Cures,
+    settings: HealthSettings,
+    files: DataFileFacts,
+    worst: tuple[PartitionFacts, ...],
+    deletes: DeleteFacts,
+    manifests: ManifestFacts,
+    snapshots: HistoryFacts,
+) -> Iterator[Reason]:
+    """Yield the reasons that facts give."""
+    yield from _of_small_files(cures, files, worst)
+    yield from _of_deletes(cures, files, deletes)
+    yield from _of_manifests(cures, settings, manifests)
+    yield from _of_history(cures, settings, snapshots)
+
+
+def overdue_share(settings: HealthSettings, snapshots: HistoryFacts) -> float:
+    """Return the share of the snapshots that should have expired; 0 if they are few."""
+    kept = snapshots.count - snapshots.overdue
+    is_tolerated = (
+        snapshots.overdue <= _TOLERATED_SNAPSHOTS or snapshots.count <= _TOLERATED_PART * kept
+    )
+    if is_tolerated or not settings.may_expire:
+        return 0.0
+    return snapshots.overdue / snapshots.count
+
+
+def _of_small_files(
+    cures: Cures, files: DataFileFacts, worst: tuple[PartitionFacts, ...]
+) -> Iterator[Reason]:
+    if not files.partitions_due or not files.small_files:
+        return
+    most = ""
+    if worst[0].partition and worst[0].small_files:
+        most = f"; partition {worst[0].partition} has the most, {worst[0].small_files}"
+    yield Reason(
+        f"{files.small_files:,} of {counted(files.files, 'data file')}, with "
+        f"{size(files.small_bytes)}, are smaller than {BYTES_PART:g} of the target size, "
+        f"{size(files.target_file_size)}{most}",
+        cures.advice("compact"),
+    )
+
+
+def _of_deletes(cures: Cures, files: DataFileFacts, deletes: DeleteFacts) -> Iterator[Reason]:
+    if deletes.files_over_limit:
+        yield Reason(
+            f"deletes hide {MUCH_HIDDEN:.0%} or more of the rows of "
+            f"{counted(deletes.files_over_limit, 'data file')}",
+            cures.advice("compact"),
+        )
+    is_much = deletes.equality_keys > _MUCH_KEYS * files.rows
+    if deletes.equality_keys and (is_much or deletes.equality_delete_files >= _MANY_DELETE_FILES):
+        yield Reason(
+            f"each read compares rows with {counted(deletes.equality_keys, 'key')} of "
+            f"{counted(deletes.equality_delete_files, 'equality delete file')}",
+            cures.advice("compact", "'delete-file-threshold', '1'"),
+        )
+    if deletes.dangling_files >= ENOUGH_INPUT_FILES:
+        yield Reason(
+            f"{counted(deletes.dangling_files, 'delete file')} apply to no data file any more",
+            cures.advice("compact", "'remove-dangling-deletes', 'true'"),
+        )
+
+
+def _of_manifests(
+    cures: Cures, settings: HealthSettings, manifests: ManifestFacts
+) -> Iterator[Reason]:
+    if manifests.small_manifests >= settings.manifests_to_merge:
+        every = manifests.data_manifests + manifests.delete_manifests
+        yield Reason(
+            f"{manifests.small_manifests:,} of {counted(every, 'manifest')} are smaller than half "
+            f"of the target size, {size(settings.manifest_target_size)}; each plan reads them",
+            cures.advice("rewrite_manifests"),
+        )
+
+
+def _of_history(
+    cures: Cures, settings: HealthSettings, snapshots: HistoryFacts
+) -> Iterator[Reason]:
+    if overdue_share(settings, snapshots):
+        yield Reason(
+            f"{snapshots.overdue:,} of {counted(snapshots.count, 'snapshot')} are beyond their "
+            "retention, and keep their files",
+            cures.advice("expire_snapshots"),
+        )
+    strange = (snapshots.metadata_files or 0) - snapshots.logged_metadata_files
+    if strange > settings.previous_metadata_files and settings.may_expire:
+        yield Reason(
+            f"{strange:,} of {counted(snapshots.metadata_files or 0, 'metadata file')} are in no "
+            "log of metadata: set write.metadata.delete-after-commit.enabled = true against more",
+            cures.advice("remove_orphans"),
+        )
