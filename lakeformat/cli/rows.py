@@ -128,7 +128,10 @@ def changes(
     ] = None,
     mode: Annotated[
         str,
-        typer.Option(help="auto, delta, changelog or diff; of an Iceberg table auto or appends."),
+        typer.Option(
+            help="auto, delta, changelog or diff; of an Iceberg table auto, changelog, diff or "
+            "appends."
+        ),
     ] = "auto",
     columns: ColumnsOption = None,
     where: WhereOption = None,

@@ -1,28 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rows that the appends after one snapshot and up to another added.
-
-A snapshot that only replaced files has the same rows and adds none. One that deletes or overwrites
-rows is refused or left out, because its rows are no plain additions.
-"""
+"""The snapshots between two, and the rows that those among them added that only append."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Literal, TypeAlias
 
-from lakeformat.errors import InvalidRequestError, NotFoundError
+from lakeformat.errors import NotFoundError
 from lakeformat.iceberg.metadata.snapshot import Snapshot
 from lakeformat.iceberg.metadata.table_metadata import TableMetadata
 from lakeformat.iceberg.read.plan import FilePlan, TableState, plan_added_files
 from lakeformat.iceberg.read.scan import Scan
 from lakeformat.rows.conditions.filter import PredicateFilter
 
-__all__ = ["AppendedRows", "OtherCommits", "appends_between", "newest_at"]
+__all__ = [
+    "APPEND",
+    "REPLACE",
+    "AppendedRows",
+    "newest_at",
+    "snapshots_between",
+]
 
-OtherCommits: TypeAlias = Literal["fail", "skip"]
-"""The treatment of commits that delete or overwrite rows."""
-_APPEND, _REPLACE = "append", "replace"
+APPEND, REPLACE = "append", "replace"
 
 
 class AppendedRows(Scan):
@@ -43,14 +42,8 @@ class AppendedRows(Scan):
         return plan_added_files(self._state, self._snapshots, self._conditions)
 
 
-def appends_between(
-    metadata: TableMetadata,
-    after: int | None,
-    upto: int,
-    *,
-    other_commits: OtherCommits = "fail",
-) -> list[Snapshot]:
-    """Return the appends after a snapshot, up to and including another, oldest first.
+def snapshots_between(metadata: TableMetadata, after: int | None, upto: int) -> list[Snapshot]:
+    """Return the snapshots after a snapshot, up to and including another, oldest first.
 
     ``after=None`` is before the first snapshot.
     """
@@ -61,14 +54,7 @@ def appends_between(
         window.append(snapshot)
     else:
         _require_start(metadata, window, after, upto)
-    others = [each for each in window if each.operation not in (_APPEND, _REPLACE)]
-    if others and other_commits == "fail":
-        raise InvalidRequestError(
-            f"snapshot {others[-1].snapshot_id} of {metadata.location} is of the operation "
-            f"{others[-1].operation!r}, which deletes or overwrites rows: compare two states, or "
-            "give mode='appends' to read only the appends"
-        )
-    return [each for each in reversed(window) if each.operation == _APPEND]
+    return window[::-1]
 
 
 def newest_at(metadata: TableMetadata, upto: int, millis: int) -> int | None:

@@ -83,6 +83,11 @@ class DeleteIndex:
     files: int = 0
     """Number of delete files."""
 
+    @property
+    def data_files(self) -> set[str] | None:
+        """The only data files with deleted rows; None if any may have some."""
+        return None if self._positions or self._equality else {*self._vectors, *self._of_files}
+
     def add(self, entries: pa.Table, spec: PartitionSpec) -> None:
         """Add the delete files of one spec."""
         places = scopes(entries)

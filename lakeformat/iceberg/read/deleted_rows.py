@@ -8,7 +8,7 @@ once, for all data files of a scan, if the data files of a scope follow each oth
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from threading import RLock
@@ -23,14 +23,15 @@ from lakeformat.errors import CorruptTableError, UnsupportedError
 from lakeformat.files.data_file import KeepRows, naming_file
 from lakeformat.files.deletion_vector import DeletionVector, keep_mask
 from lakeformat.files.vector_record import DeletionVectorRange, decode_deletion_vector
-from lakeformat.iceberg.arrow_types import to_arrow_field
+from lakeformat.iceberg.arrow_types import to_arrow_field, to_arrow_type
 from lakeformat.iceberg.read.data_file import DeleteFile, FileSplit
 from lakeformat.iceberg.read.equality_keys import EqualityKeys
 from lakeformat.iceberg.read.file_rows import FileRows
 from lakeformat.iceberg.read.stored_fields import MappedName, NameMapping
 from lakeformat.iceberg.types import Field, PrimitiveType, Type, inner_fields
+from lakeformat.rows.prune import Mask
 
-__all__ = ["DeletedRows", "EqualityDeletes"]
+__all__ = ["DeletedRows", "EqualityDeletes", "read_fields"]
 
 _FILE_PATH = Field(2_147_483_546, "file_path", PrimitiveType("string"), required=True)
 _POSITION = Field(2_147_483_545, "pos", PrimitiveType("long"), required=True)
@@ -56,6 +57,26 @@ class EqualityDeletes:
     fields: tuple[Field, ...]
     """The columns of the keys."""
     keys: EqualityKeys
+
+    def deleted(
+        self, rows: pa.RecordBatch, places: Mapping[int, int], sequence_number: int
+    ) -> Mask:
+        """Mask the deleted rows of a file; ``places`` are the places of columns by their ids."""
+        # Of the earlier type, if the scanned schema is older than the keys'.
+        columns = [
+            rows.column(places[each.id]).cast(to_arrow_type(each.type)) for each in self.fields
+        ]
+        return self.keys.deleted(columns, sequence_number)
+
+
+def read_fields(wanted: Iterable[Field], deletes: Iterable[EqualityDeletes]) -> dict[int, Field]:
+    """Return the columns to read by id: the wanted ones first, then other ones of keys."""
+    fields = {each.id: each for each in wanted}
+    keys = [each for delete in deletes for each in delete.fields]
+    # The name of a key may belong to another column today.
+    return fields | {
+        each.id: replace(each, name=f"_key_{each.id}") for each in keys if each.id not in fields
+    }
 
 
 @dataclass(slots=True)

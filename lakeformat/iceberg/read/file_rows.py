@@ -27,8 +27,15 @@ from lakeformat.files.parquet.reader import read_parquet
 from lakeformat.files.parquet.row_groups import Footer, PickGroups
 from lakeformat.iceberg.arrow_types import to_arrow_field, to_arrow_type
 from lakeformat.iceberg.file_places import FilePlaces
+from lakeformat.iceberg.metadata.table_metadata import TableMetadata
 from lakeformat.iceberg.read.column_values import column_values, default_value
-from lakeformat.iceberg.read.stored_fields import NameMapping, StoredField, stored_fields
+from lakeformat.iceberg.read.row_positions import RowPositions
+from lakeformat.iceberg.read.stored_fields import (
+    NameMapping,
+    StoredField,
+    parse_name_mapping,
+    stored_fields,
+)
 from lakeformat.iceberg.types import Field, PrimitiveType
 from lakeformat.rows.prune import Conjunction, Mask
 from lakeformat.tables.row_groups import group_picker
@@ -36,12 +43,33 @@ from lakeformat.tables.scan_report import ScanReport
 from lakeformat.types.arrow_memory import array_of
 from lakeformat.types.types import DataField
 
-__all__ = ["LINEAGE", "FileRows", "Lineage", "RowGroupPruning"]
+__all__ = [
+    "LINEAGE",
+    "POSITION",
+    "FileRows",
+    "Lineage",
+    "RowGroupPruning",
+    "file_rows_of",
+    "lineage_of",
+]
+
+_NAME_MAPPING = "schema.name-mapping.default"
+POSITION = Field(2_147_483_645, "_pos", PrimitiveType("long"), required=True)
+"""The position of a row in its file; no file stores it."""
 
 ROW_ID = Field(2_147_483_540, "_row_id", PrimitiveType("long"))
 LAST_UPDATED = Field(2_147_483_539, "_last_updated_sequence_number", PrimitiveType("long"))
 LINEAGE = (ROW_ID, LAST_UPDATED)
 """The columns that version 3 adds to each row; a file stores them only for moved rows."""
+
+
+_FIRST_WITH_LINEAGE = 3
+"""The first format version whose rows have a lineage."""
+
+
+def lineage_of(metadata: TableMetadata) -> tuple[Field, ...]:
+    """Return the columns of row lineage that a scan may name."""
+    return LINEAGE if metadata.format_version >= _FIRST_WITH_LINEAGE else ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,18 +150,21 @@ class FileRows:
         constants: Mapping[int, pa.Scalar] | None = None,
         lineage: Lineage | None = None,
         pruning: RowGroupPruning | None = None,
+        rows: RowPositions | None = None,
     ) -> Iterator[pa.RecordBatch]:
         """Stream the rows that ``keep`` keeps, in at least one column.
 
-        ``constants`` are the values of columns that the file may lack.
+        ``constants`` are the values of columns that the file may lack. ``rows`` chooses rows
+        instead of ``keep``.
         """
         storage, place = self.places.place(path)
         chosen = _Chosen(wanted, self.mapping)
         schema = pa.schema([to_arrow_field(each) for each in wanted])
+        pick = None if pruning is None else pruning.picker(chosen.stored)
+        if rows is not None:
+            keep, pick = rows.keep, rows.pick
         with naming_file(path), storage.open_input(place) as stream:
-            read = self._reader(
-                file_format, None if pruning is None else pruning.picker(chosen.stored)
-            )
+            read = self._reader(file_format, pick)
             for start, batch in stored_batches(
                 read, stream, chosen, BATCH_ROWS, ALL_ROWS, row_count
             ):
@@ -141,14 +172,20 @@ class FileRows:
                     _column(each, batch, start, chosen.stored, constants or {}, lineage)
                     for each in wanted
                 ]
-                rows = pa.RecordBatch.from_arrays(columns, schema=schema)
-                yield rows if keep is None else _kept(rows, keep(start, batch.num_rows))
+                found = pa.RecordBatch.from_arrays(columns, schema=schema)
+                yield found if keep is None else _kept(found, keep(start, batch.num_rows))
 
     def _reader(self, file_format: FileFormat, pick: PickGroups | None) -> ReadFile:
         read = reader_of(file_format)
         if read is not read_parquet:
             return read
         return partial(read_parquet, pick=pick)
+
+
+def file_rows_of(places: FilePlaces, properties: Mapping[str, str]) -> FileRows:
+    """Return the reader of a table's files, with the name mapping of its properties."""
+    text = properties.get(_NAME_MAPPING)
+    return FileRows(places, None if text is None else parse_name_mapping(text))
 
 
 def _column(
@@ -159,6 +196,8 @@ def _column(
     constants: Mapping[int, pa.Scalar],
     lineage: Lineage | None,
 ) -> pa.Array:
+    if wanted == POSITION:
+        return array_of(np.arange(start, start + batch.num_rows, dtype=np.int64))
     found = None
     if wanted.id in stored:
         column = stored[wanted.id]

@@ -98,11 +98,17 @@ class FilePlan:
         return sum(table.num_rows for table in self.entries)
 
 
-def plan_files(state: TableState, conditions: Conjunction = ()) -> FilePlan:
-    """Plan the live files that may hold rows meeting all conditions."""
+def plan_files(
+    state: TableState, conditions: Conjunction = (), manifests: pa.Table | None = None
+) -> FilePlan:
+    """Plan the live files that may hold rows meeting all conditions.
+
+    ``manifests`` are those to read, if not all of the snapshot.
+    """
     if state.snapshot is None:
         return FilePlan()
-    manifests = read_manifest_list(state.places, state.snapshot)
+    if manifests is None:
+        manifests = read_manifest_list(state.places, state.snapshot)
     planner = _Planner(state, conditions)
     data = manifests.filter(pc.equal(manifests.column("content"), _DATA))
     plan = planner.plan(data, _files_in(data, "added", "existing"), *planner.entries(data))

@@ -4,21 +4,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
 
 from lakeformat.errors import InvalidRequestError
-from lakeformat.iceberg.arrow_types import to_arrow_field, to_arrow_type
+from lakeformat.iceberg.arrow_types import to_arrow_field
 from lakeformat.iceberg.read.condition_fields import condition_fields
 from lakeformat.iceberg.read.data_file import FileSplit
-from lakeformat.iceberg.read.deleted_rows import DeletedRows
+from lakeformat.iceberg.read.deleted_rows import DeletedRows, read_fields
 from lakeformat.iceberg.read.explain import IcebergScanPlan, explain_plan
-from lakeformat.iceberg.read.file_rows import LINEAGE, FileRows, Lineage, RowGroupPruning
+from lakeformat.iceberg.read.file_rows import (
+    FileRows,
+    Lineage,
+    RowGroupPruning,
+    file_rows_of,
+    lineage_of,
+)
 from lakeformat.iceberg.read.plan import FilePlan, TableState, all_fields, plan_files, plan_splits
-from lakeformat.iceberg.read.stored_fields import parse_name_mapping
 from lakeformat.iceberg.types import Field
 from lakeformat.rows.conditions.filter import PredicateFilter
 from lakeformat.rows.prune import Conjunction
@@ -28,10 +32,6 @@ from lakeformat.tables.scan_report import ScanReport
 from lakeformat.types.arrow_memory import array_of
 
 __all__ = ["Scan"]
-
-_NAME_MAPPING = "schema.name-mapping.default"
-_WITH_LINEAGE = 3
-"""The format version whose rows have a lineage."""
 
 
 class Scan(Results):
@@ -49,9 +49,10 @@ class Scan(Results):
         In a table of version 3 ``columns`` may name ``_row_id`` and
         ``_last_updated_sequence_number``.
         """
-        hidden = LINEAGE if state.metadata.format_version >= _WITH_LINEAGE else ()
         self._state = state
-        self._fields: tuple[Field, ...] = project(state.schema.fields, columns, hidden)
+        self._fields: tuple[Field, ...] = project(
+            state.schema.fields, columns, lineage_of(state.metadata)
+        )
         self._filters = [] if where is None else where.conjuncts()
         self._limit = limit
         self.report = ScanReport()
@@ -139,9 +140,7 @@ class Scan(Results):
 
     @cached_property
     def _files(self) -> FileRows:
-        text = self._state.metadata.properties.get(_NAME_MAPPING)
-        mapping = None if text is None else parse_name_mapping(text)
-        return FileRows(self._state.places, mapping)
+        return file_rows_of(self._state.places, self._state.metadata.properties)
 
     @property
     def _conditions(self) -> Conjunction:
@@ -156,13 +155,8 @@ class Scan(Results):
         """Stream the wanted columns of the rows that are not deleted and meet the conditions."""
         file, deletes = split.file, self._deleted.equality(split)
         named = {name for each in self._filters for name in each.columns}
-        fields = {field.id: field for field in wanted}
-        fields |= {each.id: each for each in self._state.schema.fields if each.name in named}
-        keys = [each for delete in deletes for each in delete.fields]
-        # The name of a key may belong to another column today.
-        fields |= {
-            each.id: replace(each, name=f"_key_{each.id}") for each in keys if each.id not in fields
-        }
+        filtered = (each for each in self._state.schema.fields if each.name in named)
+        fields = read_fields((*wanted, *filtered), deletes)
         self.report.opened(file.size_bytes)
         batches = self._files.read(
             file.path,
@@ -182,12 +176,7 @@ class Scan(Results):
             for each in self._filters:
                 left = left.filter(each.mask(left))
             for delete in deletes:
-                columns = [
-                    # Of the earlier type, if the scanned schema is older than the keys'.
-                    left.column(places[each.id]).cast(to_arrow_type(each.type))
-                    for each in delete.fields
-                ]
-                gone = delete.keys.deleted(columns, file.sequence_number)
+                gone = delete.deleted(left, places, file.sequence_number)
                 left = left.filter(array_of(~gone)) if gone.any() else left
             if left.num_rows:
                 yield left.select(list(range(len(wanted)))) if len(fields) > len(wanted) else left

@@ -32,6 +32,7 @@ from lakeformat.rows.conditions.predicate import (
 from lakeformat.rows.prune import Op
 from lakeformat.tables.arguments import Partitions
 from lakeformat.types.closest import closest
+from lakeformat.types.types import DataField
 
 __all__ = ["row_filter"]
 
@@ -39,13 +40,20 @@ _UUID = PrimitiveType("uuid")
 
 
 def row_filter(
-    metadata: TableMetadata, schema: Schema, where: Where | None, partitions: Partitions | None
+    metadata: TableMetadata,
+    schema: Schema,
+    where: Where | None,
+    partitions: Partitions | None,
+    more: Sequence[DataField] = (),
 ) -> PredicateFilter | None:
-    """Combine both into one checked condition; None selects all rows."""
+    """Combine both into one checked condition; None selects all rows.
+
+    A condition may name the columns of the schema, and those of ``more``.
+    """
     asked: list[Predicate] = []
     if partitions is not None:
         asked.append(_of_partitions(metadata, schema, partitions))
-    fields = condition_fields(schema)
+    fields = (*more, *condition_fields(schema))
     if where is not None:
         asked.append(_with_uuids(as_predicate(where), schema))
         bind_predicate(asked[-1], fields)  # alone first, so that errors quote the user's condition

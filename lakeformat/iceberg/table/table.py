@@ -211,17 +211,24 @@ class IcebergTable(Table):
         columns: Sequence[str] | None = None,
         where: Where | None = None,
         partitions: Partitions | None = None,
+        keys: Sequence[str] | None = None,
     ) -> Rows:
-        """Return the rows that commits after one snapshot up to and including another appended.
+        """Return the changes after one snapshot up to and including another, by default the newest.
 
         Both ends are positions, snapshot ids, names of tags or branches, or datetimes; ``after=0``
-        is before the first. Rewritten files add no rows. ``mode="auto"`` refuses a window with a
-        commit that deletes or overwrites rows; ``mode="appends"`` reads only the appends of it. The
-        first column, ``rowkind``, is ``+I``. Rows are read with the current columns of the table.
-        """
-        from lakeformat.iceberg.table.appended import appended_rows
+        is before the first. A window whose ends are the same has no rows.
 
-        return appended_rows(
+        The first column, ``rowkind``, is the kind of each row: ``+I`` inserted, ``-D`` deleted,
+        ``-U`` and ``+U`` before and after an update; ``where`` may use it, too. ``keys`` are the
+        columns that identify a row, by default the identifier fields of the schema; without any, an
+        update is ``-D`` and ``+I``. ``mode="changelog"`` returns the changes commit by commit,
+        ``"diff"`` the difference of both states, ``"appends"`` only the rows of commits that do not
+        delete or overwrite rows. ``"auto"`` compares two tags and otherwise reads the changelog.
+        Rows are read with the current columns of the table.
+        """
+        from lakeformat.iceberg.table.window_changes import window_changes
+
+        return window_changes(
             self._loaded(),
             self._history(),
             after,
@@ -230,6 +237,7 @@ class IcebergTable(Table):
             columns=columns,
             where=where,
             partitions=partitions,
+            keys=keys,
         )
 
     def health(self, *, time_travel: bool = True, unknown: bool = False) -> IcebergHealthReport:

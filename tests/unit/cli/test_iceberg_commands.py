@@ -42,8 +42,13 @@ def test_changes_print_the_rows_that_commits_appended():
     rows = [json.loads(line) for line in shown.splitlines()]
     assert {row["rowkind"] for row in rows} == {"+I"}
     assert len(rows) == 40
-    refused = runner.invoke(app, ["changes", location("cow_dml"), "--after", "0"])
-    assert isinstance(refused.exception, lake.LakeError)
+
+
+def test_changes_print_deleted_rows_and_can_leave_them_out():
+    shown = show("changes", location("cow_dml"), "--after", "0", "--where", "id = 4", "--json")
+    assert [json.loads(line)["rowkind"] for line in shown.splitlines()] == ["+I", "-D"]
+    appended = show("changes", location("cow_dml"), "--after", "0", "--mode", "appends", "--json")
+    assert {json.loads(line)["rowkind"] for line in appended.splitlines()} == {"+I"}
 
 
 def test_files_show_their_partition_and_their_path_below_the_table():

@@ -49,6 +49,7 @@ class MadeTable:
         self._partition = partition
         self._members = members
         self._manifests: list[dict[str, Any]] = []
+        self._earlier: list[dict[str, Any]] = []
 
     def write(self, name: str, **columns: tuple[int, pa.Array]) -> str:
         """Write a Parquet file of columns with their field ids, and return its address."""
@@ -81,19 +82,14 @@ class MadeTable:
         }
         self._manifests.append(described | listed)
 
-    def commit(self, schema_id: int = 0) -> Any:
+    def earlier(self, snapshot_id: int, number: int = 1) -> None:
+        """Add an earlier snapshot with the manifests so far."""
+        self._earlier.append(self._snapshot(snapshot_id, number, "append", 0))
+
+    def commit(self, schema_id: int = 0, operation: str = "append") -> Any:
         """Write the list of manifests and the metadata; return the opened table."""
-        listed = "metadata/snap.avro"
-        (self.root / listed).write_bytes(_avro(_LIST, self._manifests))
         parts = [] if self._partition is None else [self._partition]
-        snapshot = {
-            "snapshot-id": SNAPSHOT_ID,
-            "sequence-number": 9,
-            "timestamp-ms": 1,
-            "manifest-list": f"{self.location}/{listed}",
-            "summary": {"operation": "append"},
-            "schema-id": schema_id,
-        }
+        snapshot = self._snapshot(SNAPSHOT_ID, 9, operation, schema_id)
         metadata = {
             "format-version": 3,
             "table-uuid": "f79c3e09-677c-4bbd-a479-3f349cb785e7",
@@ -110,11 +106,28 @@ class MadeTable:
             "default-sort-order-id": 0,
             "next-row-id": 100,
             "current-snapshot-id": SNAPSHOT_ID,
-            "snapshots": [snapshot],
+            "snapshots": [*self._earlier, snapshot],
             **self._members,
         }
         (self.root / "metadata/v1.metadata.json").write_text(json.dumps(metadata))
         return lake.open_table(str(self.root))
+
+    def _snapshot(
+        self, snapshot_id: int, number: int, operation: str, schema_id: int
+    ) -> dict[str, Any]:
+        """Write a list of the manifests so far."""
+        listed = f"metadata/snap-{snapshot_id}.avro"
+        (self.root / listed).write_bytes(_avro(_LIST, self._manifests))
+        parent = self._earlier[-1]["snapshot-id"] if self._earlier else None
+        return {
+            "parent-snapshot-id": parent,
+            "snapshot-id": snapshot_id,
+            "sequence-number": number,
+            "timestamp-ms": 1,
+            "manifest-list": f"{self.location}/{listed}",
+            "summary": {"operation": operation},
+            "schema-id": schema_id,
+        }
 
     def _entry_schema(self) -> dict[str, Any]:
         parts = []

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-from datetime import UTC, datetime, timedelta
-from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -220,46 +218,6 @@ def test_a_table_without_a_snapshot_has_no_rows_and_is_at_its_beginning():
     assert table.since(table.position()).snapshots == ()
     for name in ("files", "entries", "manifests", "partitions", "snapshots", "refs"):
         assert table.system_table(name).scan().count() == 0
-
-
-# Changes
-
-
-def commits(table: lake.IcebergTable, *window: Any, **options: Any) -> list[int]:
-    """The commits whose rows a window has; every row is an insertion."""
-    found = table.changes(*window, **options).to_arrow()
-    assert found.column_names[0] == "rowkind"
-    assert set(found["rowkind"].to_pylist()) <= {"+I"}
-    return sorted(set(found["commit_no"].to_pylist()))
-
-
-def test_changes_are_the_rows_of_the_appends_in_a_window():
-    table = opened("six_commits")
-    kept = table.snapshots()
-    assert commits(table, 0) == [0, 1, 2, 3, 4, 5]
-    assert commits(table, kept[0].position, kept[2].position) == [1, 2]
-    assert commits(table, str(kept[2].position), kept[4].snapshot_id) == [3, 4]
-    assert commits(table, table.position()) == []
-    assert commits(table, 0, where="commit_no = 3", columns=["commit_no"]) == [3]
-
-
-def test_windows_of_time_next_to_each_other_have_each_append_once():
-    table = opened("six_commits")
-    times = [
-        datetime.fromtimestamp(each.timestamp_ms / 1000, UTC) + timedelta(milliseconds=1)
-        for each in table.snapshots()
-    ]
-    assert commits(table, times[0], times[2]) == [1, 2]
-    assert commits(table, times[2], times[4]) == [3, 4]
-
-
-def test_changes_with_deleted_rows_are_refused_unless_only_appends_are_wanted():
-    table = opened("cow_dml")
-    with pytest.raises(lake.InvalidRequestError, match="give mode='appends'"):
-        table.changes(0)
-    assert table.changes(0, mode="appends").count() > 0
-    with pytest.raises(lake.InvalidRequestError, match="mode must be one of auto, appends"):
-        table.changes(0, mode="diff")
 
 
 # System tables

@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The columns and rows that a reader of changes asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from lakeformat.errors import InvalidRequestError
+from lakeformat.iceberg.arrow_types import to_arrow_field
+from lakeformat.iceberg.metadata.table_metadata import TableMetadata
+from lakeformat.iceberg.read.file_rows import lineage_of
+from lakeformat.iceberg.read.where import row_filter
+from lakeformat.iceberg.schema import Schema
+from lakeformat.iceberg.types import Field, inner_fields
+from lakeformat.rows.conditions.filter import PredicateFilter, Where
+from lakeformat.rows.prune import Conjunction
+from lakeformat.tables.arguments import Partitions
+from lakeformat.tables.scan_arguments import columns_named, project
+from lakeformat.types.closest import closest
+from lakeformat.types.types import STRING, DataField, with_nullability
+
+__all__ = ["ROW_KIND", "AskedRows", "asked_rows"]
+
+ROW_KIND = pa.field("rowkind", pa.string(), nullable=False)
+"""``+I`` inserted, ``-U`` and ``+U`` before and after an update, ``-D`` deleted."""
+_KIND_IN_CONDITIONS = DataField(
+    2_147_483_644, ROW_KIND.name, with_nullability(STRING, nullable=False)
+)
+
+
+@dataclass(frozen=True, slots=True)
+class AskedRows:
+    """Columns, conditions and the key of changes."""
+
+    schema: Schema
+    wanted: tuple[Field, ...]
+    key: tuple[Field, ...] = ()
+    """The columns that identify a row; without them no change is an update."""
+    filters: Sequence[PredicateFilter] = ()
+    """Conditions on columns of the table."""
+    filters_of_changes: Sequence[PredicateFilter] = ()
+    """Conditions on the kind of a change, too."""
+
+    @property
+    def arrow_schema(self) -> pa.Schema:
+        """The columns of the result."""
+        return pa.schema([ROW_KIND, *(to_arrow_field(each) for each in self.wanted)])
+
+    @property
+    def conditions(self) -> Conjunction:
+        """The conditions by which files and row groups are skipped."""
+        return [condition for each in self.filters for condition in each.conditions()]
+
+    @property
+    def result_fields(self) -> list[Field]:
+        """The columns of the result, then those that conditions on changes need."""
+        return self._and_those_of(self.wanted, self.filters_of_changes)
+
+    @property
+    def filtered_fields(self) -> list[Field]:
+        """The columns of ``result_fields``, then those that the other conditions need."""
+        return self._and_those_of(self.result_fields, self.filters)
+
+    def result(self, kinds: pa.Array, rows: pa.RecordBatch) -> pa.RecordBatch:
+        """Return rows, whose first columns are ``result_fields``, as rows of the result."""
+        schema = pa.schema([ROW_KIND, *map(to_arrow_field, self.result_fields)])
+        columns = rows.columns[: len(schema) - 1]
+        found = pa.RecordBatch.from_arrays([kinds, *columns], schema=schema)
+        for each in self.filters_of_changes:
+            found = found.filter(each.mask(found))
+        return found.select(list(range(len(self.wanted) + 1)))
+
+    def _and_those_of(
+        self, first: Iterable[Field], filters: Iterable[PredicateFilter]
+    ) -> list[Field]:
+        named = {name for each in filters for name in each.columns}
+        fields = {each.id: each for each in first}
+        fields |= {each.id: each for each in self.schema.fields if each.name in named}
+        return [*fields.values()]
+
+
+def asked_rows(
+    metadata: TableMetadata,
+    *,
+    columns: Sequence[str] | None,
+    where: Where | None,
+    partitions: Partitions | None,
+    keys: Sequence[str] | None,
+) -> AskedRows:
+    """Check what a reader asks for, by the current columns of the table."""
+    schema = metadata.schema
+    names = None if columns is None else columns_named(columns)
+    if names:  # the kind of a change is always the first column
+        names = [name for name in names if name != ROW_KIND.name] or None
+    asked = row_filter(metadata, schema, where, partitions, (_KIND_IN_CONDITIONS,))
+    parts = [] if asked is None else asked.conjuncts()
+    return AskedRows(
+        schema,
+        project(schema.fields, columns if names is None else names, lineage_of(metadata)),
+        _key(schema, keys),
+        [each for each in parts if ROW_KIND.name not in each.columns],
+        [each for each in parts if ROW_KIND.name in each.columns],
+    )
+
+
+def _key(schema: Schema, keys: Sequence[str] | None) -> tuple[Field, ...]:
+    """Return the named columns, or those with the identifier fields of the schema."""
+    if keys is None:
+        ids = set(schema.identifier_field_ids)
+        return tuple(each for each in schema.fields if ids & _ids(each))
+    by_name = {each.name: each for each in schema.fields}
+    names = columns_named(keys)
+    strange = [name for name in names if name not in by_name]
+    if strange or (not names and not isinstance(keys, list | tuple)):
+        raise InvalidRequestError(
+            f"keys must name some of {', '.join(by_name)}, got {keys!r}"
+            f"{closest(strange[0], by_name) if strange else ''}"
+        )
+    return tuple(by_name[name] for name in names)
+
+
+def _ids(field: Field) -> set[int]:
+    return {field.id}.union(*(_ids(each) for each in inner_fields(field.type)))

@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Changes of a branch between two snapshots: commit by commit, or as one difference."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+import pyarrow as pa
+
+from lakeformat.errors import InvalidRequestError
+from lakeformat.iceberg.loaded_metadata import LoadedMetadata
+from lakeformat.iceberg.metadata.snapshot import Snapshot
+from lakeformat.iceberg.read.appends import (
+    APPEND,
+    REPLACE,
+    AppendedRows,
+    newest_at,
+    snapshots_between,
+)
+from lakeformat.iceberg.read.asked_rows import ROW_KIND, AskedRows, asked_rows
+from lakeformat.iceberg.read.changed_rows import changed_rows
+from lakeformat.iceberg.read.plan import TableState
+from lakeformat.iceberg.read.where import row_filter
+from lakeformat.iceberg.table.branch_history import BranchHistory
+from lakeformat.iceberg.table.choice import snapshot_id_of
+from lakeformat.rows.conditions.filter import Where
+from lakeformat.tables.arguments import Partitions, WindowEnd
+from lakeformat.tables.moment import to_millis
+from lakeformat.tables.position import Position
+from lakeformat.tables.results import Rows
+
+__all__ = ["MODES", "window_changes"]
+
+_AUTO, _CHANGELOG, _DIFF, _APPENDS = MODES = ("auto", "changelog", "diff", "appends")
+"""``changelog`` is commit by commit, ``diff`` one comparison of both states; ``auto`` is ``diff``
+between two tags, else ``changelog``. ``appends`` leaves out commits that delete or overwrite rows.
+"""
+_INSERTED = pa.scalar("+I", pa.string())
+
+
+@dataclass(frozen=True, slots=True)
+class _Window:
+    """The ends of a window as ids of snapshots; None is before the first snapshot."""
+
+    loaded: LoadedMetadata
+    after: int | None
+    upto: int | None
+
+    def snapshots(self) -> list[Snapshot]:
+        """Return the snapshots of the window, oldest first."""
+        if self.upto is None:
+            return []
+        return snapshots_between(self.loaded.metadata, self.after, self.upto)
+
+    def state(self, snapshot_id: int | None) -> TableState:
+        """Return a state of the table, to be read with its current columns."""
+        metadata = self.loaded.metadata
+        snapshot = None if snapshot_id is None else metadata.snapshot(snapshot_id)
+        return TableState(self.loaded.places, metadata, snapshot, metadata.schema)
+
+
+def window_changes(
+    loaded: LoadedMetadata,
+    history: BranchHistory,
+    after: WindowEnd,
+    upto: WindowEnd | None,
+    mode: str,
+    *,
+    columns: Sequence[str] | None = None,
+    where: Where | None = None,
+    partitions: Partitions | None = None,
+    keys: Sequence[str] | None = None,
+) -> Rows:
+    """Return the changes of a window, with the column ``rowkind`` before those of the table."""
+    if mode not in MODES:
+        raise InvalidRequestError(f"mode must be one of {', '.join(MODES)}, got {mode!r}")
+    if mode == _AUTO:
+        mode = _DIFF if _is_tag(loaded, after) and _is_tag(loaded, upto) else _CHANGELOG
+    window = _Window(
+        loaded,
+        _snapshot_id(loaded, history, after),
+        _head(history) if upto is None else _snapshot_id(loaded, history, upto),
+    )
+    if mode == _APPENDS:
+        return _appended(window, history, columns, where, partitions)
+    asked = asked_rows(
+        loaded.metadata, columns=columns, where=where, partitions=partitions, keys=keys
+    )
+    if mode == _DIFF:
+        ends = window.state(window.after), window.state(window.upto)
+        return Rows(asked.arrow_schema, lambda: changed_rows(*ends, asked))
+    snapshots = window.snapshots()
+    return Rows(asked.arrow_schema, lambda: _by_commit(window, snapshots, asked))
+
+
+def _by_commit(
+    window: _Window, snapshots: Sequence[Snapshot], asked: AskedRows
+) -> Iterator[pa.RecordBatch]:
+    """Stream the changes of each commit; a ``replace`` moves rows to other files only."""
+    before = window.state(window.after)
+    for snapshot in snapshots:
+        after = window.state(snapshot.snapshot_id)
+        if snapshot.operation != REPLACE:
+            yield from changed_rows(before, after, asked)
+        before = after
+
+
+def _appended(
+    window: _Window,
+    history: BranchHistory,
+    columns: Sequence[str] | None,
+    where: Where | None,
+    partitions: Partitions | None,
+) -> Rows:
+    state, metadata = window.state(_head(history)), window.loaded.metadata
+    asked = row_filter(metadata, state.schema, where, partitions)
+    appends = [each for each in window.snapshots() if each.operation == APPEND]
+    found = AppendedRows(state, appends, columns, asked)
+    return Rows(pa.schema([ROW_KIND, *found.schema]), lambda: _inserted(found))
+
+
+def _inserted(rows: AppendedRows) -> Iterator[pa.RecordBatch]:
+    schema = pa.schema([ROW_KIND, *rows.schema])
+    for batch in rows.to_batches():
+        kinds = pa.repeat(_INSERTED, batch.num_rows)
+        yield pa.RecordBatch.from_arrays([kinds, *batch.columns], schema=schema)
+
+
+def _head(history: BranchHistory) -> int | None:
+    return history.snapshots[-1].snapshot_id if history.snapshots else None
+
+
+def _is_tag(loaded: LoadedMetadata, end: WindowEnd | None) -> bool:
+    return isinstance(end, str) and end in loaded.metadata.references
+
+
+def _snapshot_id(loaded: LoadedMetadata, history: BranchHistory, end: WindowEnd) -> int | None:
+    """Return the last snapshot before an end of a window; None at the beginning."""
+    if isinstance(end, datetime):
+        head = _head(history)
+        return None if head is None else newest_at(loaded.metadata, head, to_millis(end))
+    if isinstance(end, str):
+        if end in loaded.metadata.references:
+            return loaded.metadata.references[end].snapshot_id
+        end = Position.parse(end)
+    if (end.number if isinstance(end, Position) else end) == 0:
+        return None
+    return snapshot_id_of(loaded, history, end)
