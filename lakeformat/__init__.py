@@ -43,7 +43,6 @@ if TYPE_CHECKING:
     from lakeformat.iceberg.health import IcebergHealthReport
     from lakeformat.iceberg.table import IcebergTable
     from lakeformat.paimon.analyze.analyze_report import AnalyzeReport
-    from lakeformat.paimon.branches.branch_report import BranchReport, FastForwardReport
     from lakeformat.paimon.checks import CheckReport
     from lakeformat.paimon.commit.commit_report import CommitReport
     from lakeformat.paimon.commit.compact_manifests import CompactManifestsReport
@@ -75,7 +74,6 @@ if TYPE_CHECKING:
     from lakeformat.paimon.read.changes.snapshot_change import SnapshotChange
     from lakeformat.paimon.read.changes.streaming import ChangeStream
     from lakeformat.paimon.read.scan import Scan
-    from lakeformat.paimon.rollback.rollback_report import RollbackReport
     from lakeformat.paimon.row_changes.row_change_report import RowChangeReport
     from lakeformat.paimon.schema import TableSchema
     from lakeformat.paimon.schema_changes.changes import (
@@ -95,12 +93,17 @@ if TYPE_CHECKING:
     from lakeformat.paimon.system_tables import SystemScan
     from lakeformat.paimon.table import SystemTable, Table
     from lakeformat.paimon.tags.automatic import AutomaticTagsReport
-    from lakeformat.paimon.tags.exclusive_files import DeletionReport
-    from lakeformat.paimon.tags.tag_report import TagReport
     from lakeformat.paimon.write.table_writer import TableWriter
     from lakeformat.rows.conditions.predicate import col
     from lakeformat.tables.commit_id import CommitId
     from lakeformat.tables.position import Position
+    from lakeformat.tables.reference_reports import (
+        BranchReport,
+        DeletionReport,
+        FastForwardReport,
+        RollbackReport,
+        TagReport,
+    )
 
 __all__ = [
     "AccessDeniedError",
@@ -196,7 +199,7 @@ __all__ = [
 _MODULE_OF = {
     "AnalyzeReport": "paimon.analyze.analyze_report",
     "AutomaticTagsReport": "paimon.tags.automatic",
-    "BranchReport": "paimon.branches.branch_report",
+    "BranchReport": "tables.reference_reports",
     "Catalog": "catalog",
     "ChangeStream": "paimon.read.changes.streaming",
     "Changes": "paimon.read.changes.changes",
@@ -211,11 +214,11 @@ _MODULE_OF = {
     "CompactProgress": "paimon.compact.compact_report",
     "CompactReport": "paimon.compact.compact_report",
     "ConsumerReport": "paimon.consumers",
-    "DeletionReport": "paimon.tags.exclusive_files",
+    "DeletionReport": "tables.reference_reports",
     "DiscardReport": "paimon.staged",
     "ExpirePartitionsReport": "paimon.partitions.partition_reports",
     "ExpireReport": "paimon.expire",
-    "FastForwardReport": "paimon.branches.branch_report",
+    "FastForwardReport": "tables.reference_reports",
     "FileIndexReport": "paimon.file_indexes.file_index_report",
     "HealthReport": "paimon.health",
     "IcebergHealthReport": "iceberg.health",
@@ -234,7 +237,7 @@ _MODULE_OF = {
     "RepairHintsReport": "paimon.orphans.hints",
     "RepairReport": "catalog.repair_report",
     "RescaleReport": "paimon.compact.rescaling.rescale_report",
-    "RollbackReport": "paimon.rollback.rollback_report",
+    "RollbackReport": "tables.reference_reports",
     "RowChangeReport": "paimon.row_changes.row_change_report",
     "RunRecord": "paimon.metadata.run_record",
     "Scan": "paimon.read.scan",
@@ -248,7 +251,7 @@ _MODULE_OF = {
     "TableOptions": "paimon.options",
     "TableSchema": "paimon.schema",
     "TableWriter": "paimon.write.table_writer",
-    "TagReport": "paimon.tags.tag_report",
+    "TagReport": "tables.reference_reports",
     "add_column": "paimon.schema_changes.changes",
     "clone_database": "catalog.transfer.database",
     "clone_table": "catalog.transfer.clone",

@@ -14,7 +14,6 @@ from lakeformat.errors import (
     NotFoundError,
     UnavailableError,
 )
-from lakeformat.paimon.branches.branch_report import BranchReport
 from lakeformat.paimon.branches.marker import Creation, clear, mark, read_mark
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.layout import TableLayout
@@ -23,6 +22,7 @@ from lakeformat.paimon.metadata.schema_file import schema_ids
 from lakeformat.paimon.metadata.tag import snapshot_content
 from lakeformat.paimon.tags.source import Origin
 from lakeformat.storage.base import LARGE_FILE
+from lakeformat.tables.reference_reports import BranchReport
 
 __all__ = ["create", "put", "refuse_inside_branch"]
 

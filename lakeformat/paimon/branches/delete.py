@@ -18,7 +18,8 @@ from lakeformat.paimon.metadata.changelog_directory import changelog_ids, read_c
 from lakeformat.paimon.metadata.schema_file import latest_schema_id, read_schema
 from lakeformat.paimon.metadata.snapshot_directory import read_snapshot_if_present, snapshot_ids
 from lakeformat.paimon.metadata.tag import read_tags
-from lakeformat.paimon.tags.exclusive_files import DeletionReport, Lost, remove_exclusive_files
+from lakeformat.paimon.tags.exclusive_files import Lost, remove_exclusive_files
+from lakeformat.tables.reference_reports import DeletionReport
 from lakeformat.types.count_text import counted
 
 __all__ = ["delete", "refuse_read_through"]

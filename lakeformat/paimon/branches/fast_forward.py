@@ -19,7 +19,6 @@ from lakeformat.errors import (
     LakeError,
     UnavailableError,
 )
-from lakeformat.paimon.branches.branch_report import FastForwardReport
 from lakeformat.paimon.branches.create import refuse_inside_branch
 from lakeformat.paimon.consumers.progress import FORWARDING
 from lakeformat.paimon.deletion import refuse_if_expiring
@@ -40,6 +39,7 @@ from lakeformat.paimon.metadata.tag import delete_tag, read_tag, tag_names
 from lakeformat.paimon.options.operation import Operation
 from lakeformat.paimon.tags.source import Origin
 from lakeformat.storage import Storage
+from lakeformat.tables.reference_reports import FastForwardReport
 
 __all__ = ["ForwardPlan", "fast_forward"]
 

@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from lakeformat.errors import AlreadyExistsError, CommitConflictError
-from lakeformat.paimon.branches.branch_report import BranchReport
 from lakeformat.paimon.branches.create import put, refuse_inside_branch
 from lakeformat.paimon.branches.delete import refuse_read_through
 from lakeformat.paimon.branches.marker import Move, clear, mark, read_mark
@@ -16,6 +15,7 @@ from lakeformat.paimon.metadata.branch_directory import check_branch_name, requi
 from lakeformat.paimon.metadata.snapshot_directory import latest_snapshot_id, snapshot_ids
 from lakeformat.storage.base import LARGE_FILE
 from lakeformat.storage.move_directory import mover
+from lakeformat.tables.reference_reports import BranchReport
 
 __all__ = ["rename"]
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lakeformat.deprecation import renamed_argument
-from lakeformat.paimon.branches.branch_report import BranchInfo, BranchReport, FastForwardReport
+from lakeformat.paimon.branches.branch_info import BranchInfo
 from lakeformat.paimon.branches.create import create, refuse_inside_branch
 from lakeformat.paimon.branches.delete import delete
 from lakeformat.paimon.branches.fast_forward import fast_forward
@@ -17,9 +17,9 @@ from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.metadata.branch_directory import branches
 from lakeformat.paimon.metadata.snapshot_directory import snapshot_ids
 from lakeformat.paimon.metadata.tag import tag_names
-from lakeformat.paimon.tags.exclusive_files import DeletionReport
 from lakeformat.paimon.tags.source import find_origin
 from lakeformat.tables.position import AnyPosition
+from lakeformat.tables.reference_reports import BranchReport, DeletionReport, FastForwardReport
 
 __all__ = ["TableBranches"]
 

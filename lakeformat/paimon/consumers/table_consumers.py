@@ -22,8 +22,8 @@ from lakeformat.paimon.metadata.consumer import (
     write_consumer,
 )
 from lakeformat.paimon.metadata.snapshot_directory import FIRST_SNAPSHOT_ID
-from lakeformat.paimon.read.past_time import PastTime, past_millis
 from lakeformat.paimon.snapshot_positions import position_at, require_number, snapshot_number
+from lakeformat.tables.past_time import PastTime, past_millis
 from lakeformat.tables.position import Position
 
 __all__ = ["TableConsumers", "consumer_files", "expire_consumers"]

@@ -54,7 +54,7 @@ from lakeformat.paimon.metadata.schema_file import read_schema, schema_ids
 from lakeformat.paimon.metadata.snapshot import Snapshot
 from lakeformat.paimon.metadata.snapshot_directory import read_snapshot_if_present, snapshot_ids
 from lakeformat.paimon.options.operation import Operation
-from lakeformat.paimon.read.past_time import PastTime, past_millis
+from lakeformat.tables.past_time import PastTime, past_millis
 from lakeformat.types.byte_size import size
 from lakeformat.types.count_text import counted
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from lakeformat.errors import InvalidRequestError
 from lakeformat.paimon.consumers import Guard
 from lakeformat.paimon.options import TableOptions
-from lakeformat.paimon.read.past_time import PastTime, past_millis
 from lakeformat.tables.moment import moment_text
+from lakeformat.tables.past_time import PastTime, past_millis
 
 __all__ = [
     "Retention",

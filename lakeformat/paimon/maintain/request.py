@@ -13,7 +13,7 @@ from lakeformat.paimon.compact.compact_report import CompactProgress
 from lakeformat.paimon.deletion import Removal
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.maintain.maintain_report import MaintainProgress
-from lakeformat.paimon.read.past_time import PastTime, past_millis
+from lakeformat.tables.past_time import PastTime, past_millis
 
 __all__ = ["MaintainRequest", "OnProgress"]
 

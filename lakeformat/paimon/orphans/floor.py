@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from lakeformat.errors import InvalidRequestError
-from lakeformat.paimon.read.past_time import PastTime, past_millis, refuse_future
 from lakeformat.tables.moment import Moment, moment_text, to_millis
+from lakeformat.tables.past_time import PastTime, past_millis, refuse_future
 
 __all__ = ["AgeFloor", "find_floor"]
 

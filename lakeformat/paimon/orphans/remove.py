@@ -27,8 +27,8 @@ from lakeformat.paimon.orphans.orphan_report import OrphanFile, OrphanReport
 from lakeformat.paimon.orphans.readers import readers_of
 from lakeformat.paimon.orphans.references import find_references
 from lakeformat.paimon.orphans.scan import Candidate, OrphanScan, newest_number_at, scan_table
-from lakeformat.paimon.read.past_time import PastTime
 from lakeformat.tables.moment import Moment, moment_text
+from lakeformat.tables.past_time import PastTime
 from lakeformat.types.count_text import counted
 
 __all__ = ["OrphanOptions", "remove_orphans"]

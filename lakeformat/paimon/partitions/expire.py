@@ -31,8 +31,8 @@ from lakeformat.paimon.partitions.expired import UPDATE_TIME, ExpireRules, Expir
 from lakeformat.paimon.partitions.live import LivePartition, live_partitions
 from lakeformat.paimon.partitions.mark_done import remove_done_directory
 from lakeformat.paimon.partitions.partition_reports import ExpiredPartition, ExpirePartitionsReport
-from lakeformat.paimon.read.past_time import PastTime, past_millis
 from lakeformat.tables.driver import Round, Steps, carry_out
+from lakeformat.tables.past_time import PastTime, past_millis
 from lakeformat.tables.time_format import fill_pattern, time_format
 
 __all__ = ["ExpireRequest", "expire_partitions"]

@@ -29,13 +29,13 @@ from lakeformat.paimon.metadata.snapshot import CommitKind, Snapshot
 from lakeformat.paimon.metadata.snapshot_directory import latest_snapshot, write_hints
 from lakeformat.paimon.metadata.tag import Tag, delete_tag
 from lakeformat.paimon.rollback.identity import properties_of
-from lakeformat.paimon.rollback.rollback_report import RollbackReport
 from lakeformat.paimon.tags.create import publish_tag
 from lakeformat.paimon.tags.in_use import protection_name
 from lakeformat.paimon.tags.source import Origin
 from lakeformat.storage.turns import turn
 from lakeformat.tables.commit_id import BATCH_IDENTIFIER, CommitId
 from lakeformat.tables.kept_files import kept_if_published
+from lakeformat.tables.reference_reports import RollbackReport
 from lakeformat.types.count_text import counted
 
 __all__ = ["Return", "plan_return", "publish_return", "report_return", "require_newest"]

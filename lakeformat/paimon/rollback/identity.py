@@ -19,8 +19,8 @@ from lakeformat.paimon.commit.identity import EarlierCommits
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.metadata.fence import KEPT_MILLIS, create_fence, read_fence, write_fence
 from lakeformat.paimon.metadata.snapshot import CommitKind, Snapshot
-from lakeformat.paimon.rollback.rollback_report import RollbackReport
 from lakeformat.tables.commit_id import CommitId
+from lakeformat.tables.reference_reports import RollbackReport
 
 __all__ = ["EarlierReturns", "StartedCut", "find_cut", "properties_of"]
 

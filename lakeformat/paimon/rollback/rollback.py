@@ -29,10 +29,10 @@ from lakeformat.paimon.rollback.plan import (
     plan_rollback,
     require_unneeded,
 )
-from lakeformat.paimon.rollback.rollback_report import RollbackReport
 from lakeformat.paimon.rollback.target import Target
 from lakeformat.tables.commit_id import CommitId, require_commit_id
 from lakeformat.tables.moment import Moment
+from lakeformat.tables.reference_reports import RollbackReport
 
 __all__ = ["rollback"]
 

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from lakeformat.errors import InvalidRequestError, NotFoundError
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.metadata.snapshot_directory import read_snapshot_if_present, snapshot_ids
-from lakeformat.paimon.read.past_time import refuse_future
 from lakeformat.paimon.read.time_travel import newest_at
 from lakeformat.paimon.snapshot_positions import require_number
 from lakeformat.paimon.tags.source import Origin, find_origin
 from lakeformat.tables.moment import Moment, moment_text, to_millis
+from lakeformat.tables.past_time import refuse_future
 
 __all__ = ["Target"]
 

@@ -27,13 +27,13 @@ from lakeformat.paimon.metadata.staged_result import (
     staged_names,
     write_staged,
 )
-from lakeformat.paimon.read.past_time import PastTime, past_millis
 from lakeformat.paimon.staged.discard import DiscardReport, discard, where_published
 from lakeformat.paimon.staged.order import require_order
 from lakeformat.storage import Storage, resolve
 from lakeformat.tables.commit_id import CommitId, require_commit_id
 from lakeformat.tables.file_name_part import check_file_name_part
 from lakeformat.tables.kept_files import kept_if_published
+from lakeformat.tables.past_time import PastTime, past_millis
 from lakeformat.types.type_rules import require_list, require_text
 
 if TYPE_CHECKING:

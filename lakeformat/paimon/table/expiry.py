@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from lakeformat.paimon.consumers import TableConsumers
     from lakeformat.paimon.deletion import OnRemoval
     from lakeformat.paimon.expire import ExpireReport
-    from lakeformat.paimon.read.past_time import PastTime
+    from lakeformat.tables.past_time import PastTime
 
 __all__ = ["TableExpiry"]
 

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from lakeformat.paimon.orphans.missing import MissingFilesReport
     from lakeformat.paimon.orphans.missing_manifests import MissingManifestsReport
     from lakeformat.paimon.orphans.orphan_report import OrphanReport
-    from lakeformat.paimon.read.past_time import PastTime
     from lakeformat.tables.moment import Moment
+    from lakeformat.tables.past_time import PastTime
 
 __all__ = ["TableOrphans"]
 

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
         ExpirePartitionsReport,
         MarkDoneReport,
     )
-    from lakeformat.paimon.read.past_time import PastTime
     from lakeformat.rows.conditions.filter import Where
     from lakeformat.tables.arguments import Partitions, PartitionSpec
+    from lakeformat.tables.past_time import PastTime
 
 __all__ = ["TablePartitions"]
 

@@ -12,9 +12,9 @@ from lakeformat.tables.position import AnyPosition, Position
 
 if TYPE_CHECKING:
     from lakeformat.paimon.branches.table_branches import TableBranches
-    from lakeformat.paimon.rollback.rollback_report import RollbackReport
     from lakeformat.paimon.tags.table_tags import TableTags
     from lakeformat.tables.moment import Moment
+    from lakeformat.tables.reference_reports import RollbackReport
 
 __all__ = ["TableReferences"]
 

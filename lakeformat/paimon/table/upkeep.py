@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from lakeformat.paimon.health import HealthReport
     from lakeformat.paimon.maintain import MaintainReport
     from lakeformat.paimon.maintain.request import OnProgress
-    from lakeformat.paimon.read.past_time import PastTime
     from lakeformat.rows.conditions.filter import Where
     from lakeformat.tables.arguments import Partitions
+    from lakeformat.tables.past_time import PastTime
 
 __all__ = ["TableUpkeep"]
 

@@ -31,12 +31,11 @@ from lakeformat.paimon.tags.in_use import require_found_again, require_unneeded
 from lakeformat.paimon.tags.period import period_of
 from lakeformat.paimon.tags.source import Origin
 from lakeformat.paimon.tags.success_file import remove_success_file, write_success_file
-from lakeformat.paimon.tags.tag_report import TagReport
 from lakeformat.tables.file_name_part import check_new_file_name_part
-from lakeformat.types.amounts import parse_asked_duration
+from lakeformat.tables.reference_reports import TagReport
+from lakeformat.tables.retain import Retain, to_retained
 
 __all__ = [
-    "Retain",
     "create",
     "publish_tag",
     "rename",
@@ -44,9 +43,6 @@ __all__ = [
     "retention",
     "utc_now",
 ]
-
-Retain = timedelta | str
-"""The time a tag is kept, such as ``"7 d"``."""
 
 _REPLACING = "replacing-"
 _REPLACING_TIME = timedelta(days=1)
@@ -201,24 +197,7 @@ def retention(handle: TableHandle, retain: Retain | None) -> timedelta | None:
     if retain is None:
         millis = handle.options.tag_default_time_retained_millis
         return None if millis is None else timedelta(milliseconds=millis)
-    if isinstance(retain, str):
-        try:
-            found = timedelta(milliseconds=parse_asked_duration(retain))
-        except (ValueError, OverflowError) as reason:
-            raise InvalidRequestError(
-                f"retain is {retain!r}, but must be a duration such as '10 s': {reason}"
-            ) from None
-    elif isinstance(retain, timedelta):
-        found = retain
-    else:
-        raise InvalidRequestError(
-            f"retain must be a timedelta or a text such as '7 d', got {retain!r}"
-        )
-    if found <= timedelta(0):
-        raise InvalidRequestError(
-            f"retain is {retain!r}, but must be above 0: leave it out to keep the tag for ever"
-        )
-    return found
+    return to_retained(retain)
 
 
 def utc_now(handle: TableHandle) -> datetime:

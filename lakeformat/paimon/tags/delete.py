@@ -21,10 +21,11 @@ from lakeformat.paimon.metadata.snapshot_directory import (
 )
 from lakeformat.paimon.metadata.tag import Tag, delete_tag, read_tag, read_tag_if_present, tag_names
 from lakeformat.paimon.options.operation import Operation
-from lakeformat.paimon.tags.exclusive_files import DeletionReport, Lost, remove_exclusive_files
+from lakeformat.paimon.tags.exclusive_files import Lost, remove_exclusive_files
 from lakeformat.paimon.tags.in_use import require_found_again, require_unneeded
 from lakeformat.paimon.tags.success_file import remove_success_file
 from lakeformat.tables.json_file import decode_json_file
+from lakeformat.tables.reference_reports import DeletionReport
 from lakeformat.types.count_text import counted
 
 __all__ = ["delete"]

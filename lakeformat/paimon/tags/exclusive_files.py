@@ -7,7 +7,6 @@ import logging
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any
 
 from lakeformat.errors import CorruptTableError
 from lakeformat.paimon.deletion import (
@@ -31,9 +30,8 @@ from lakeformat.paimon.metadata.manifest import ManifestColumns
 from lakeformat.paimon.metadata.manifest_list import ListKind, ManifestMeta, manifests_of
 from lakeformat.paimon.metadata.snapshot import Snapshot
 from lakeformat.paimon.metadata.snapshot_directory import read_snapshot_if_present, snapshot_ids
-from lakeformat.tables.report import Report
 
-__all__ = ["DeletionReport", "Lost", "remove_exclusive_files"]
+__all__ = ["Lost", "remove_exclusive_files"]
 
 _log = logging.getLogger(__name__)
 _STATE = (ListKind.BASE, ListKind.DELTA)
@@ -56,37 +54,6 @@ class Lost:
     def all(self) -> tuple[Snapshot, ...]:
         """All these snapshots."""
         return (*self.states, *self.additions, *self.changelogs)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeletionReport(Report):
-    """The result of deleting tags or a branch."""
-
-    table: str
-    deleted: tuple[str, ...]
-    """The deleted tags or branch."""
-    files: dict[str, int]
-    """Number of removed files by kind."""
-    bytes: int
-    """Removed bytes, as far as metadata knows the sizes."""
-    failures: int
-    failed: tuple[str, ...]
-    """The first files that could not be removed; the next deletion tries again."""
-    dry_run: bool
-    reason: str
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values, ready for JSON."""
-        return {
-            "table": self.table,
-            "deleted": [*self.deleted],
-            "files": dict(self.files),
-            "bytes": self.bytes,
-            "failures": self.failures,
-            "failed": [*self.failed],
-            "dry_run": self.dry_run,
-            "reason": self.reason,
-        }
 
 
 def remove_exclusive_files(

@@ -8,12 +8,12 @@ from datetime import datetime, timedelta
 from lakeformat.paimon.deletion import OnRemoval
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.metadata.tag import Tag, read_tags
-from lakeformat.paimon.read.past_time import PastTime, past_millis
 from lakeformat.paimon.tags.create import utc_now
 from lakeformat.paimon.tags.delete import delete
-from lakeformat.paimon.tags.exclusive_files import DeletionReport
 from lakeformat.paimon.tags.in_use import branches_from, is_over, is_protection, tag_made_millis
 from lakeformat.tables.moment import moment_text
+from lakeformat.tables.past_time import PastTime, past_millis
+from lakeformat.tables.reference_reports import DeletionReport
 from lakeformat.types.count_text import counted
 
 __all__ = ["expire", "expires_at"]

@@ -10,16 +10,17 @@ from lakeformat.deprecation import renamed_argument
 from lakeformat.paimon.deletion import OnRemoval
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.metadata.tag import Tag, read_tags
-from lakeformat.paimon.read.past_time import PastTime
 from lakeformat.paimon.tags.automatic import AutomaticTagsReport, create_due
-from lakeformat.paimon.tags.create import Retain, create, rename, replace_with
+from lakeformat.paimon.tags.create import create, rename, replace_with
 from lakeformat.paimon.tags.delete import delete
-from lakeformat.paimon.tags.exclusive_files import DeletionReport
 from lakeformat.paimon.tags.expire import expire, expires_at
 from lakeformat.paimon.tags.source import find_origin
-from lakeformat.paimon.tags.tag_report import TagInfo, TagReport
+from lakeformat.paimon.tags.tag_info import TagInfo
 from lakeformat.tables.moment import Moment
+from lakeformat.tables.past_time import PastTime
 from lakeformat.tables.position import AnyPosition
+from lakeformat.tables.reference_reports import DeletionReport, TagReport
+from lakeformat.tables.retain import Retain
 
 __all__ = ["TableTags"]
 

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 import lakeformat as lake
 from lakeformat.cli.app import app
-from lakeformat.paimon.read.past_time import past_millis
+from lakeformat.tables.past_time import past_millis
 
 NOON = 1_700_000_000_000
 DAY = 24 * 60 * 60 * 1000

@@ -1,17 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reports on tags, for people and programs."""
+"""The tags of a listing."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
 from lakeformat.paimon.system_tables.tags import duration_text
 from lakeformat.tables.moment import iso_text
-from lakeformat.tables.report import Report
 
-__all__ = ["TagInfo", "TagReport"]
+__all__ = ["TagInfo"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,18 +41,3 @@ class TagInfo:
             "time_retained": None if self.retained is None else duration_text(self.retained),
             "expire_time": None if self.expires is None else self.expires.replace(" ", "T"),
         }
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TagReport(Report):
-    """The result for one tag."""
-
-    table: str
-    tag: str
-    action: str
-    """``created``, ``kept``, ``replaced`` or ``renamed``; in a dry run the planned action."""
-    snapshot_id: int
-    retained_seconds: float | None = None
-    reason: str = field(default="")
-    """The outcome in one sentence, for the log."""
-    dry_run: bool = False

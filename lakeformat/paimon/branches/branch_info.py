@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reports on branches, for people and programs."""
+"""The branches of a listing."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from lakeformat.tables.moment import iso_text
-from lakeformat.tables.report import Report
 
-__all__ = ["BranchInfo", "BranchReport", "FastForwardReport"]
+__all__ = ["BranchInfo"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,31 +33,3 @@ class BranchInfo:
             "last_snapshot_id": self.last_snapshot,
             "tag_count": self.tags,
         }
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BranchReport(Report):
-    """The result for one branch."""
-
-    table: str
-    branch: str
-    action: str
-    """``created``, ``kept`` or ``renamed``; in a dry run the planned action."""
-    snapshot_id: int | None
-    """First snapshot of the branch; None for a branch without snapshots."""
-    reason: str
-    dry_run: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FastForwardReport(Report):
-    """The snapshots, schemas and tags that main received from a branch."""
-
-    table: str
-    branch: str
-    snapshots: tuple[int, ...]
-    """Snapshots that main received."""
-    schemas: tuple[int, ...]
-    tags: tuple[str, ...]
-    dry_run: bool
-    reason: str

@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The time that something is kept, as callers write it."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from lakeformat.errors import InvalidRequestError
+from lakeformat.types.amounts import parse_asked_duration
+
+__all__ = ["Retain", "to_retained"]
+
+Retain = timedelta | str
+"""The time a tag is kept, such as ``"7 d"``."""
+
+
+def to_retained(retain: Retain) -> timedelta:
+    """Return the time that ``retain`` names; ``InvalidRequestError`` unless it is above 0."""
+    if isinstance(retain, str):
+        try:
+            found = timedelta(milliseconds=parse_asked_duration(retain))
+        except (ValueError, OverflowError) as reason:
+            raise InvalidRequestError(
+                f"retain is {retain!r}, but must be a duration such as '10 s': {reason}"
+            ) from None
+    elif isinstance(retain, timedelta):
+        found = retain
+    else:
+        raise InvalidRequestError(
+            f"retain must be a timedelta or a text such as '7 d', got {retain!r}"
+        )
+    if found <= timedelta(0):
+        raise InvalidRequestError(
+            f"retain is {retain!r}, but must be above 0: leave it out to keep the tag for ever"
+        )
+    return found
