@@ -23,7 +23,7 @@ _MILLIS = (1, 2, *_UTC_ENDS)
 
 
 def find_far_timestamps(tail: OrcTail, columns: Sequence[str]) -> str | None:
-    """Return the first of these columns with a timestamp out of range; None if none is known."""
+    """Return the first of ``columns`` with a timestamp out of range; None if none is known."""
     for column in columns:
         for number in tail.subtree(column):
             is_timestamp = tail.types[number].kind in _TIMESTAMP_KINDS
@@ -33,7 +33,9 @@ def find_far_timestamps(tail: OrcTail, columns: Sequence[str]) -> str | None:
 
 
 def timestamp_millis(tail: OrcTail, number: int) -> tuple[int, int] | None:
-    """Return the least and greatest timestamp of a type in the footer, in milliseconds."""
+    """Return the least and the greatest timestamp of a type in milliseconds; None if the footer has
+    none.
+    """
     if number >= len(tail.statistics):
         return None
     for found in parts(parse_message(tail.statistics[number]), _TIMESTAMP_STATISTICS):

@@ -85,7 +85,7 @@ def _find_offsets(zone: str) -> ZoneOffsets:
 
 
 def _holds_instants(tail: OrcTail, columns: Sequence[str]) -> bool:
-    """Return True if one of these columns is a TIMESTAMP_LTZ or contains one."""
+    """Return True if one of ``columns`` is a TIMESTAMP_LTZ or contains one."""
     return any(
         tail.types[number].kind == INSTANT for column in columns for number in tail.subtree(column)
     )
@@ -125,7 +125,9 @@ def _shifted(array: pa.Array, offsets: ZoneOffsets, column: str) -> pa.Array:
 def _require_bounds(
     bounds: Mapping[str, Millis], tail: OrcTail, columns: Sequence[str], offsets: ZoneOffsets
 ) -> None:
-    """Raise if a file's instants with these offsets contradict the bounds in its manifest."""
+    """Raise if the instants of a file, shifted by ``offsets``, contradict the bounds in its
+    manifest.
+    """
     root = tail.types[0]
     for name, number in zip(root.names, root.children, strict=False):
         if name not in columns or name not in bounds or tail.types[number].kind != INSTANT:

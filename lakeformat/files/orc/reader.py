@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Iterator, Sequence
 from typing import IO
 
@@ -65,11 +64,11 @@ def _checked_tail(stream: IO[bytes], columns: Sequence[str]) -> tuple[OrcTail, s
         tail = read_tail(stream)
         zones = check_streams(stream, tail, columns)
         far = find_far_timestamps(tail, columns)
-    except (IndexError, zlib.error) as reason:
-        raise ValueError(f"its footer or a stream ends early: {reason}") from reason
+    except IndexError as reason:
+        raise ValueError("its footer or a stream ends early") from reason
     if far is not None:
         raise UnsupportedError(
-            f"column {far!r} holds timestamps before 1677 or after 2262, which "
-            "this version would read wrongly; rewrite the table in parquet with another engine"
+            f"column {far!r} holds timestamps before 1677 or after 2262, which this version would "
+            "read wrongly from ORC: rewrite the table in Parquet with another engine"
         )
     return tail, zones

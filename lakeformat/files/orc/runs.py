@@ -82,7 +82,7 @@ class _Runs1:
 
 @dataclass(slots=True)
 class _Runs2:
-    """Numbers in version 2: short repeats, packed numbers, also with exceptions, and steps."""
+    """Numbers in version 2: repeats, bit-packed numbers (with or without exceptions), and steps."""
 
     content: bytes
     signed: bool
@@ -177,7 +177,7 @@ class _Runs2:
         packed, place = self._take(place, _size((count - 2) * _WIDTHS[code]))
         steps = _unpack_bits(packed, 1, count - 2, _WIDTHS[code])
         if max(abs(first), abs(step), int(steps.max(initial=0)) << 9) > 1 << _MOST_BITS:
-            raise ValueError(f"a delta run has a number or a delta of more than {_MOST_BITS} bits")
+            raise ValueError("a delta run has numbers too large to add up in 64 bits")
         second = first + step
         rest = second + np.cumsum(-steps if step < 0 else steps)
         last = int(rest[-1]) if count > 2 else second

@@ -53,7 +53,7 @@ class _Place:
 def check_streams(stream: IO[bytes], tail: OrcTail, columns: Sequence[str]) -> set[str]:
     """Return the time zones of the writers, as far as stripes name them.
 
-    Raises ValueError if these columns have lengths, scales or indexes that no writer writes.
+    Raises ValueError if ``columns`` have lengths, scales or indexes that no writer writes.
     """
     wanted = [number for column in columns for number in tail.subtree(column)]
     zones: set[str] = set()
@@ -114,7 +114,9 @@ class _Stripe:
             raise self._error(number, f"a dictionary of {found.count} words, but announces more")
 
     def _all_of(self, numbers: Iterable[int], found: RunSummary) -> list[_Place]:
-        """Return the places of all streams of these types; none if few elements are announced."""
+        """Return the places of all streams of the types ``numbers``; none if ``found`` announces
+        few elements.
+        """
         if found.total <= FEW:
             return []
         below = set(numbers)
@@ -168,7 +170,9 @@ class _Stripe:
 
 
 def _places(streams: Iterable[Message], stripe: Stripe) -> dict[tuple[int, int], _Place]:
-    """Return the position of each stream by kind and type: contiguous from the stripe's start."""
+    """Return the position of each stream, by its kind and type. Streams follow each other without
+    gaps from the start of the stripe.
+    """
     places: dict[tuple[int, int], _Place] = {}
     start = stripe.start
     for message in streams:

@@ -54,7 +54,7 @@ class ColumnType:
 
 @dataclass(frozen=True, slots=True)
 class Stripe:
-    """The position of the streams of some rows, and of their footer."""
+    """The positions of a stripe: its streams, and the footer that describes them."""
 
     start: int
     footer_start: int
@@ -123,8 +123,8 @@ def file_zones(stream: IO[bytes]) -> set[str]:
             stream.seek(stripe.footer_start)
             footer = unpack(stream.read(stripe.footer_size), tail.codec)
             zones |= writer_zones(parse_message(footer))
-    except (IndexError, zlib.error) as reason:
-        raise ValueError(f"its footer ends early: {reason}") from reason
+    except IndexError as reason:
+        raise ValueError("its footer ends early") from reason
     return zones
 
 
@@ -134,7 +134,7 @@ def writer_zones(stripe_footer: Message) -> set[str]:
 
 
 def unpack(content: bytes, codec: int) -> bytes:
-    """Return the content of a stream or a footer; in a compressed file it is chunks."""
+    """Return the content of a stream or a footer, which a compressed file stores in chunks."""
     if codec == UNCOMPRESSED:
         return content
     unpacked, place = [], 0
@@ -152,7 +152,10 @@ def unpack(content: bytes, codec: int) -> bytes:
 def _decompress(chunk: bytes, codec: int) -> bytes:
     if codec == _ZLIB:
         inflate = zlib.decompressobj(-zlib.MAX_WBITS)
-        content = inflate.decompress(chunk, MAX_CHUNK)
+        try:
+            content = inflate.decompress(chunk, MAX_CHUNK)
+        except zlib.error as reason:
+            raise ValueError(f"a compressed chunk is invalid: {reason}") from reason
         if not inflate.eof or inflate.unused_data:
             raise ValueError("a compressed chunk does not end where it should")
         return content
@@ -181,8 +184,8 @@ def _decompress_sized(chunk: bytes, size: int, name: str) -> bytes:
 
 
 def _lz4_size(chunk: bytes) -> int:
-    """Return the unpacked size of an LZ4 block: the sum of its pieces, as the block does not store
-    it.
+    """Return the unpacked size of an LZ4 block: the sum of the sizes of its pieces, because the
+    block does not store it.
     """
     size = place = 0
     while True:

@@ -20,6 +20,7 @@ from lakeformat.files.orc.tail import read_tail, unpack
 from lakeformat.types.java_zones import zone_offsets
 from tests.damage import fuzzed
 
+ZLIB = 1
 COMPRESSIONS = ["uncompressed", "zlib", "snappy", "lz4", "zstd"]
 SMALL = st.integers(0, 9)
 PIECES = st.one_of(
@@ -101,6 +102,13 @@ def test_a_compression_whose_lengths_cannot_be_checked_is_refused_by_name():
     content[-1 - content[-1] :] = postscript.replace(b"\x10\x01", b"\x10\x03")
     with pytest.raises(UnsupportedError, match="LZO"):
         read_tail(io.BytesIO(content))
+
+
+def test_invalid_compressed_bytes_are_named_as_such():
+    invalid_block = b"\x07\0"
+    size = len(invalid_block) << 1
+    with pytest.raises(ValueError, match=r"a compressed chunk is invalid: .*invalid block type"):
+        unpack(size.to_bytes(3, "little") + invalid_block, ZLIB)
 
 
 def test_an_instant_too_far_to_shift_is_refused_with_its_column():
