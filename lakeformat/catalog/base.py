@@ -313,7 +313,7 @@ class Catalog(ABC):
         )
 
     def _names_like(self, name: TableName) -> str:
-        """Return a hint with the most similar directory of the database, for one request."""
+        """Return a hint with the most similar table of the database; it costs one request."""
         storage, directory = self._database_place(name.database)
         with suppress(LakeError):
             tables = [info.name for info in storage.list(directory) if info.is_directory]
@@ -321,7 +321,9 @@ class Catalog(ABC):
         return ""
 
     def _require_droppable(self, name: TableName) -> None:
-        """Raise unless the name has a table, also one without files, or files of a former table."""
+        """Raise NotFoundError unless the catalog lists the table, or files of a former table are in
+        its directory.
+        """
         self._require_database(name.database)
         if self._is_listed(name) or not has_leftovers(
             self._storage_of(name.database), self._layout(name)

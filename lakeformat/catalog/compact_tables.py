@@ -67,10 +67,11 @@ def compact_tables(
     on_progress: OnUnit | None = None,
     began: Callable[[str], None] | None = None,
 ) -> Iterator[TableOutcome[CompactReport]]:
-    """Compact one table after the other, each as ``Table.compact`` does.
+    """Compact one table after the other, each as ``Table.compact`` does. A failed table does not
+    stop the next.
 
-    A failed table does not stop the next. ``began`` is called with the name of each before it is
-    compacted. The same ``commit`` serves all tables: each knows its own snapshots.
+    ``began`` is called with the name of each table before it is compacted. The same ``commit``
+    serves all tables: each table knows its own snapshots.
     """
     _require(strategy, idle)
     where_to_work(executor)

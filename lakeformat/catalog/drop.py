@@ -136,7 +136,10 @@ def _hide(
     plan: DropPlan,
     hidden: str,
 ) -> str | None:
-    """Rename a table to a hidden name and return it; None if an earlier attempt has done so."""
+    """Rename the directory of a table to ``hidden`` and return it.
+
+    None if the directory is missing, because an earlier attempt has renamed it.
+    """
     try:
         at_once.rename_directory(layout.root, hidden)
     except NotFoundError:
@@ -160,7 +163,7 @@ def _remove_hidden(storage: Storage, directory: str, hidden: str | None, plan: D
         database = plan.table.partition(".")[0]
         raise UnavailableError(
             f"table '{plan.table}' is dropped, but some files of dropped tables could not be "
-            f"deleted: {error}. Delete them later with repair('{database}')"
+            f"deleted: {error}. Delete them later with catalog.repair('{database}')"
         ) from error
 
 
@@ -171,7 +174,7 @@ def _identity(storage: Storage, layout: TableLayout) -> str:
 
 
 def _outside(storage: Storage, plan: DropPlan) -> list[tuple[Storage, str]]:
-    """Return the external places of partitions; refuse one that is the directory of a table."""
+    """Return the table's directory in each external path; refuse a directory of another table."""
     found, table = [], f"table {plan.table!r}"
     below = [name for name in plan.data_path.split("/") if name]
     for address in plan.external_paths:

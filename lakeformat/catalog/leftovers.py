@@ -58,26 +58,27 @@ def has_leftovers(storage: Storage, layout: TableLayout) -> bool:
 
 
 def refuse_leftovers(storage: Storage, layout: TableLayout, name: TableName) -> None:
-    """Refuse a place with files of another table: the new table would show its rows."""
+    """Refuse a directory with files of another table: the new table would show its rows."""
     refuse_another_kind(storage, layout, str(name))
     found = _leftover(storage, layout)
     if found is not None and not table_exists(storage, layout):
         raise AlreadyExistsError(
-            f"the place of '{name}' holds files of another table, whose schema is missing: "
-            f"{storage.uri(found)}. Delete them with drop_table('{name}'), or choose another name"
+            f"the directory of '{name}' holds files of another table, whose schema is missing: "
+            f"{storage.uri(found)}. Delete them with catalog.drop_table('{name}'), or choose "
+            "another name"
         )
 
 
 def refuse_another_kind(storage: Storage, layout: TableLayout, name: str) -> None:
-    """Refuse the place of a table in another format: dropping the new table would delete its
-    rows.
+    """Refuse a directory with a table of another format: dropping the new table would delete the
+    rows of the other one.
     """
     if not storage.list(layout.root) or table_exists(storage, layout):
         return
     if (sign := sign_of_another_kind(storage, layout.root)) is not None:
         raise AlreadyExistsError(
-            f"the place of '{name}', {storage.uri(layout.root)}, holds a table of another format "
-            f"({sign}): choose another name"
+            f"the directory of '{name}', {storage.uri(layout.root)}, holds a table of another "
+            f"format ({sign}): choose another name"
         )
 
 

@@ -22,7 +22,7 @@ def maintain_tables(
 ) -> Iterator[TableOutcome[MaintainReport]]:
     """Maintain each table as ``Table.maintain`` does; a failed table does not stop the next.
 
-    ``began`` is called with the name of each before its first step.
+    ``began`` is called with the name of each table before its first step.
     """
 
     def maintain(name: str) -> MaintainReport:

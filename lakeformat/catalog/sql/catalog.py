@@ -186,8 +186,9 @@ class SqlCatalog(Catalog):
         if not self._places.has_files(table) or self._renames.place_of(table) != table:
             raise NotFoundError(
                 f"table '{name}' is listed in {self._listing.address}, but schema files are "
-                f"missing in {self._storage_of(name.database).uri(layout.root)}: repair('{name}') "
-                "finishes an interrupted rename; otherwise restore its files, or drop it"
+                f"missing in {self._storage_of(name.database).uri(layout.root)}: "
+                f"catalog.repair('{name}') finishes an interrupted rename; otherwise restore its "
+                "files, or drop it"
             )
         return layout
 
@@ -214,8 +215,8 @@ class SqlCatalog(Catalog):
                 if not exist_ok:
                     raise AlreadyExistsError(
                         f"table '{name}' is not listed in {self._listing.address}, but its files "
-                        f"are in {storage.uri(layout.root)}: list it with repair('{name}'), or "
-                        "pass exist_ok=True to open it"
+                        f"are in {storage.uri(layout.root)}: list it with "
+                        f"catalog.repair('{name}'), or pass exist_ok=True to open it"
                     )
                 schema = self._places.newest_schema(name)
             try:

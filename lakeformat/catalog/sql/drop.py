@@ -62,7 +62,7 @@ class Drops:
             run_drop(*self._places.of_table(name), plan, self._new_id)
 
     def finish(self, name: TableName) -> bool:
-        """Delete the files that an interrupted drop left at a name's place; False if there are
+        """Delete the files of a table whose drop was interrupted; return False if ``name`` has
         none.
         """
         with self._locks.hold(name):

@@ -44,8 +44,8 @@ class TableLocks:
         return LockedCreation(storage, self._lock, f"{name}{branch}")
 
     def creating(self, storage: Storage, held: Held) -> Storage:
-        """Return the storage to publish on for a caller that holds the lock: the lock is not
-        re-entrant.
+        """Return the storage for publications of a caller that holds the lock already: the lock is
+        not re-entrant.
         """
         if not self._is_needed(storage):
             return storage

@@ -89,7 +89,7 @@ class Places:
         return storage, TableLayout(f"{directory}/{name.table}")
 
     def has_files(self, name: TableName) -> bool:
-        """Return True if a table, intact or damaged, is at the place of a name."""
+        """Return True if a table, intact or damaged, is in the directory of ``name``."""
         return table_exists(*self.of_table(name))
 
     def newest_schema(self, name: TableName) -> TableSchema:
@@ -103,7 +103,10 @@ class Places:
         return [TableName(database, table) for table in _tables_below(storage, directory)]
 
     def databases_with_tables(self) -> list[str]:
-        """Return the database directories of the warehouse that hold a table, listed or not."""
+        """Return the names of the databases whose directory in the warehouse holds a table.
+
+        The catalog may list such a database or not.
+        """
         return [
             entry.name.removesuffix(DATABASE_SUFFIX)
             for entry in self._storage.list(self._root)

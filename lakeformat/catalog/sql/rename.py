@@ -30,7 +30,9 @@ class Renames:
         self._locks = locks
 
     def run_held(self, old: TableName, new: TableName, held: Held) -> None:
-        """Rename a table. The caller holds both locks; ``held`` is that of the new name."""
+        """Rename a table. The caller holds the locks of both names; ``held`` is the lock of
+        ``new``.
+        """
         self.refuse_files_on_their_way(new)
         if self._listing.has_table(new) or self._places.has_files(new):
             raise AlreadyExistsError(
@@ -46,11 +48,11 @@ class Renames:
                 raise
             raise type(error)(
                 f"{error} Table '{old}' is already listed as '{new}': when the error is repaired, "
-                f"repair('{new}') moves its files."
+                f"move its files with catalog.repair('{new}')."
             ) from error
 
     def unfinished(self, new: TableName) -> TableName | None:
-        """Return the old name of a table if files of it may still be at the old place, else
+        """Return the old name of table ``new`` if its files may still be in the old directory, else
         None.
         """
         old = self._listing.renamed_from(new)
@@ -67,7 +69,9 @@ class Renames:
         return old if old is not None and self._places.has_files(old) else name
 
     def finish(self, new: TableName, old: TableName) -> bool:
-        """Move the files to the place of their table's name; return False if there are none."""
+        """Move the files of table ``new`` from the directory of ``old`` to its own; return False if
+        there are none to move.
+        """
         with self._locks.hold_all(old, new) as held:
             if self._listing.renamed_from(new) != old:
                 return False
@@ -94,8 +98,8 @@ class Renames:
             storage, layout = self._places.of_table(name)
             if storage.directory_exists(layout.root):
                 raise AlreadyExistsError(
-                    f"the place of '{name}' holds files of table '{new}', whose rename was "
-                    f"interrupted: repair('{new}') moves them"
+                    f"the directory of '{name}' still holds files of table '{new}', whose rename "
+                    f"was interrupted: move them with catalog.repair('{new}')"
                 )
 
     def _move_files(self, old: TableName, new: TableName, held: Held) -> None:
@@ -106,7 +110,7 @@ class Renames:
         self._listing.finish(new, RENAMED_FROM)
 
     def _is_refusal(self, error: LakeError, new: TableName) -> bool:
-        """Return True if no file has moved and the new place holds no copy."""
+        """Return True if no file has moved and the directory of ``new`` holds no copy."""
         if isinstance(error, AlreadyExistsError | CommitConflictError):
             return True
         storage, target = self._places.of_table(new)

@@ -49,7 +49,7 @@ class Repair:
         """Names whose directory still holds the files of a table with another name."""
 
     def run(self, databases: Iterable[str]) -> RepairReport:
-        """Repair everything in these databases, which are listed."""
+        """Repair everything in ``databases``; the catalog lists each of them."""
         # First across all databases: files that move from one database to another belong to the
         # table that is listed in the latter, and must not be listed as a table in the former.
         dropped = self._finish_drops()

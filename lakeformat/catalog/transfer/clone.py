@@ -207,7 +207,7 @@ class _Clone:
         if has_leftovers(self.storage, self.layout):
             raise AlreadyExistsError(
                 f"{uri} holds files of another table, whose schema is missing: delete them with "
-                f"drop_table('{self.name}'), or choose another name"
+                f"catalog.drop_table('{self.name}'), or choose another name"
             )
 
     def copy(self) -> None:
@@ -262,7 +262,7 @@ class _Clone:
         raise AlreadyExistsError(
             f"{self.storage.uri(self.layout.root)} holds another clone, running or interrupted: "
             f"{content.decode(errors='replace')}. Repeat that clone, or delete its files with "
-            f"drop_table('{self.name}')"
+            f"catalog.drop_table('{self.name}')"
         )
 
     def _copy_file(self, path: str) -> None:

@@ -55,7 +55,7 @@ class Contents:
 def contents_of_snapshot(
     handle: TableHandle, snapshot: Snapshot | None, *, all_schemas: bool
 ) -> Contents:
-    """Return one state of a table, without its history and without tags."""
+    """Return the contents of one snapshot of a table, without its history and without tags."""
     reader = _BranchFiles(handle, handle.layout, Contents())
     if snapshot is not None:
         storage, layout = handle.storage, handle.layout

@@ -138,8 +138,8 @@ def _naming_source(catalog: Catalog, name: str, schema: TableSchema, source: str
 
 
 def _owner(catalog: Catalog, name: str) -> Owner | None:
-    """Return the owner of that name if the table exists: an earlier attempt has marked the
-    files.
+    """Return the owner that an earlier attempt wrote into its marks: table ``name``; None if it
+    does not exist.
     """
     try:
         return Owner.of(catalog.table(name)._handle)

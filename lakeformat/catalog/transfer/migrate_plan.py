@@ -143,7 +143,9 @@ def address_of(storage: Storage, path: str) -> str:
 
 
 def _has_address(storage: Storage, path: str) -> bool:
-    """Return True if a path, written as an address in a list of options, can be parsed back."""
+    """Return True if the address of ``path`` can be parsed back from an option that separates
+    addresses with commas.
+    """
     address = address_of(storage, path)
     try:
         return "," not in address and resolve(address, storage)[1] == path

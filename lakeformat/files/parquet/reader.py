@@ -92,7 +92,9 @@ def _open(stream: IO[bytes], **options: Any) -> pq.ParquetFile:
 def _stretches(
     metadata: pq.FileMetaData, rows: range, picked: npt.NDArray[np.bool_] | None
 ) -> Iterator[tuple[int, list[int]]]:
-    """Yield consecutive row groups with some of ``rows``, after the position of the first row."""
+    """Yield groups of consecutive row groups that hold any of ``rows``, each after the position of
+    its first row.
+    """
     groups: list[int] = []
     first = start = 0
     for number in range(metadata.num_row_groups):
@@ -109,7 +111,7 @@ def _stretches(
 
 
 def _int96_columns(schema: pq.ParquetSchema, columns: Sequence[str]) -> list[str]:
-    """Return the columns that are INT96, or contain such a column."""
+    """Return those of ``columns`` that are INT96, or contain such a column."""
     leaves = (schema.column(number) for number in range(len(schema)))
     paths = [leaf.path for leaf in leaves if leaf.physical_type == "INT96"]
     return [name for name in columns if any(f"{path}.".startswith(f"{name}.") for path in paths)]
@@ -132,8 +134,9 @@ def _without_far(
         for name in columns:
             if _is_far(batch.column(name), in_seconds.column(name)):
                 raise UnsupportedError(
-                    f"column {name!r} holds timestamps before 1677 or after 2262 in nanoseconds, "
-                    "which this version cannot read; change it to TIMESTAMP(6) with another engine"
+                    f"column {name!r} holds INT96 timestamps before 1677 or after 2262, which this "
+                    "version cannot read: rewrite the table with another engine, in which the "
+                    "column has the type TIMESTAMP(6)"
                 )
         yield batch
 

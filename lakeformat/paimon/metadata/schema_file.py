@@ -92,7 +92,10 @@ def read_schema(storage: Storage, layout: TableLayout, schema_id: int) -> TableS
         ) from None
     schema = decode_json_file(content, storage.uri(path), _checked, Remedy.SCHEMA)
     if schema.id != schema_id:
-        raise CorruptTableError(f"{storage.uri(path)} contains schema {schema.id}; {Remedy.SCHEMA}")
+        raise CorruptTableError(
+            f"{storage.uri(path)} contains schema {schema.id} instead of schema {schema_id}; "
+            f"{Remedy.SCHEMA}"
+        )
     return schema
 
 

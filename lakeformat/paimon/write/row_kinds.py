@@ -36,7 +36,7 @@ class RowKinds:
         if self._field and given is not None:
             raise InvalidRequestError(
                 f"the table reads kinds from its column {self._field!r} ('rowkind.field'): remove "
-                "the argument kinds"
+                "the argument 'kinds'"
             )
         if self._field and self._field not in self._columns:
             raise InvalidRequestError(

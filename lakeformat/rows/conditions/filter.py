@@ -123,8 +123,8 @@ class PredicateFilter:
         return []
 
     def _of_any(self, parts: Sequence[Predicate]) -> list[ColumnTest]:
-        """Return an IN with the values of all alternatives, for each column that all of them
-        restrict.
+        """Return an IN for each column that all ``parts`` of an OR restrict, with the values of all
+        of them.
         """
         fixed = [self._fixed(part) for part in parts]
         columns = [name for name in fixed[0] if all(name in each for each in fixed)]
@@ -155,7 +155,9 @@ class PredicateFilter:
         return [Alternatives(tuple(branches))]
 
     def _fixed(self, part: Predicate) -> dict[str, list[Value]]:
-        """Return the columns that can only have these values if a part of an OR is met."""
+        """Return, for a part of an OR, the columns that have only certain values if it is true, and
+        these values.
+        """
         found: dict[str, list[Value]] = {}
         for each in _conjuncts(part):
             match each:
@@ -229,7 +231,9 @@ def _bound(part: Predicate, fields: Mapping[str, DataField], *, is_negated: bool
 
 
 def _bound_comparison(column: str, op: Op, value: Any, field: DataField) -> Predicate:
-    """Bind a comparison; a number that the column cannot hold is replaced by its neighbours."""
+    """Bind a comparison; a number that the column cannot hold is replaced by the nearest ones that
+    it can.
+    """
     try:
         return Compare(column, op, literal_of(value, field))
     except InvalidRequestError:
@@ -284,7 +288,8 @@ def _require_text(field: DataField) -> None:
         TypeName.VARCHAR,
     ):
         raise InvalidRequestError(
-            f"LIKE compares texts, but column {field.name!r} is not a text column"
+            f"LIKE needs a column of CHAR, VARCHAR or STRING, but {field.name!r} is {data_type}: "
+            "compare it with =, <, > or IN"
         )
 
 
@@ -383,7 +388,9 @@ def _prefix(pattern: str, escape: str) -> str:
 
 
 def _of_prefix(column: str, prefix: str) -> list[ColumnTest]:
-    """Return bounds for texts that begin with a prefix."""
+    """Return the conditions for texts between the least and the greatest one that begin with
+    ``prefix``.
+    """
     if not prefix:
         return [ColumnTest(column, Op.IS_NOT_NULL)]
     from_it = ColumnTest(column, Op.GREATER_EQUAL, prefix)

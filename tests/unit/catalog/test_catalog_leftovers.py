@@ -121,7 +121,7 @@ def test_a_table_is_not_made_on_top_of_files_of_another(catalog, shop, left):
     path = shop / "new" / left
     path.parent.mkdir(parents=True)
     path.write_bytes(b"x")
-    remedy = rf"{left}\. Delete them with drop_table\('shop.new'\)"
+    remedy = rf"{left}\. Delete them with catalog.drop_table\('shop.new'\)"
     with pytest.raises(lake.AlreadyExistsError, match=remedy):
         catalog.create_table("shop.new", COLUMNS)
     assert catalog.plan_drop_table("shop.new").directory.endswith("/shop.db/new")

@@ -222,7 +222,7 @@ def test_a_database_is_dropped_after_the_files_that_are_on_their_way_have_left_i
 def test_nobody_takes_a_name_whose_files_are_on_their_way(catalog, interrupted, exist_ok):
     interrupted("shop.orders", "bank.new")
     catalog.create_table("shop.other", COLUMNS)
-    told = r"place of 'shop.orders' holds files of table 'bank.new', .*interrupted"
+    told = r"directory of 'shop.orders' still holds files of table 'bank.new', .*interrupted"
     with pytest.raises(lake.AlreadyExistsError, match=told):
         catalog.create_table("shop.orders", COLUMNS, exist_ok=exist_ok)
     with pytest.raises(lake.AlreadyExistsError, match=told):
