@@ -28,8 +28,8 @@ def api_pages(generated: str) -> dict[str, str]:
 def _page(package: str, generated: str, names: Iterable[str]) -> str:
     lines = [f"# The API of `{package}`", "", generated, ""]
     lines += [
-        "The site shows each name below with its signature and docstring. In Python, use",
-        "`help(name)`.",
+        "The documentation site, which `bin/test site` builds, shows each name below with its",
+        "signature and docstring. In Python, use `help(name)`.",
     ]
     lines += [f"\n::: {name}" for name in names]
     return "\n".join(lines) + "\n"

@@ -90,7 +90,10 @@ def write_environment(target: Path, distributions: Iterable[Distribution], pytho
 
 
 def needed_distributions(name: str, extras: Iterable[str] = ()) -> list[Distribution]:
-    """Return all distributions that one needs, directly or not; Spark comes from the cluster."""
+    """Return all distributions that ``name`` with its ``extras`` needs, directly or not.
+
+    Spark is left out, because it comes from the cluster.
+    """
     found: dict[str, Distribution] = {}
     waiting = [(name, frozenset(extras))]
     asked: set[tuple[str, frozenset[str]]] = set()

@@ -144,7 +144,8 @@ def compact(
 
 
 def compacted(table: lake.Table, **how: Any) -> tuple[CompactReport, LakeError | None]:
-    """Compact and return the report, with the error that stopped it before everything was done.
+    """Compact and return the report, with the error that stopped it before everything was done,
+    else None.
 
     An error that has no report is raised.
     """

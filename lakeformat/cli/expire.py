@@ -160,7 +160,6 @@ def _require_complete(reports: list[ExpireReport]) -> None:
 
 
 def _cells(report: ExpireReport) -> dict[str, Any]:
-    """Return the cells of one table's line."""
     return {
         "snapshots": len(report.snapshots),
         "changelogs": len(report.changelogs),

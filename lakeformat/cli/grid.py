@@ -41,7 +41,7 @@ class GridColumn:
     texts: Sequence[str]
     is_number: bool = False
     styles: Mapping[str, str] = field(default_factory=dict)
-    """The style of some of the texts, where the terminal has colour."""
+    """The styles of texts, where the terminal has colour; a text without an entry has no style."""
 
 
 def print_grid(columns: Sequence[GridColumn]) -> None:
@@ -84,7 +84,6 @@ class _Cells:
         return blanks + shown if self.is_number else shown + blanks
 
     def styled(self, text: str) -> str:
-        """Return a text in its style."""
         return self._styled.get(text, text)
 
     def headed(self) -> str:

@@ -240,7 +240,6 @@ def _show_obstacles(context: typer.Context, reports: Sequence[MaintainReport]) -
 
 
 def _cells(report: MaintainReport) -> dict[str, Any]:
-    """Return the cells of one table's line."""
     worked = [
         step.reason if step.error is None else f"{step.step} failed, see below"
         for step in report.steps

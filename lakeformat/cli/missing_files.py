@@ -114,7 +114,6 @@ def _show(report: MissingFilesReport, *, as_json: bool) -> None:
 
 
 def _cells(report: MissingFilesReport) -> dict[str, Any]:
-    """Return the cells of one table's line."""
     return {**report.to_dict(), "said": _sentence(report)}
 
 
@@ -138,8 +137,8 @@ def missing_manifests(
     them.
 
     With --remove the files of the remaining manifests can be read again; the rows of the missing
-    ones are lost. `lake rollback` to an intact snapshot or tag loses less. Without --remove nothing
-    changes, and the exit code is 1 if a manifest is missing.
+    ones are lost. `lake rollback` to an intact snapshot or tag loses the later commits instead.
+    Without --remove nothing changes, and the exit code is 1 if a manifest is missing.
 
     An example: lake missing-manifests shop.orders
     """

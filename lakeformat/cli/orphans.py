@@ -210,9 +210,8 @@ def _show_database(
 
 
 def _refuse_shared_paths(catalog: lake.Catalog, name: str) -> None:
-    """Raise InvalidRequestError if another table uses an external path of this one.
-
-    The files of that table would look like orphans of this one.
+    """Raise InvalidRequestError if another table uses an external path of table ``name``: its files
+    would look like orphans of ``name``.
     """
     try:
         catalog.plan_drop_table(name.partition("$")[0])
@@ -223,7 +222,9 @@ def _refuse_shared_paths(catalog: lake.Catalog, name: str) -> None:
 @contextmanager
 def _saving(save: Path | None) -> Iterator[Callable[[Removal], None] | None]:
     """Yield a function that takes each orphan file, writes a line about it to ``save``, and counts
-    the files on a terminal; None without both.
+    the files on a terminal.
+
+    None without ``save`` and without a terminal.
     """
     with ExitStack() as stack:
         if save is not None:

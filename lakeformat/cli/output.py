@@ -62,7 +62,7 @@ def print_report(report: PrintedReport, *, as_json: bool) -> None:
 def print_rows(
     columns: Sequence[Shown], values: Mapping[str, Sequence[Any]], *, empty: str
 ) -> None:
-    """Print some columns of rows, or the text ``empty`` if there is no row."""
+    """Print ``columns`` of rows, or the text ``empty`` if there is no row."""
     if not values[columns[0].key]:
         typer.echo(empty)
         return

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``lake delete`` and ``lake update``: delete single rows, or give them new values."""
+"""``lake delete`` and ``lake update``: delete the rows that meet a condition, or change their
+values.
+"""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ __all__ = ["open_saved"]
 
 
 def open_saved(path: Path) -> TextIO:
-    """Open the file before anything is deleted, so that no deletion is missing in it."""
+    """Open the file before anything is deleted, so that it lists every deletion."""
     try:
         return path.open("w", encoding="utf-8")
     except OSError as reason:

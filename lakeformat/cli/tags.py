@@ -228,7 +228,7 @@ def create_due_tags(
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Create the tags that the table's option tag.automatic-creation asks for.
+    """Create the tags that the option 'tag.automatic-creation' of the table asks for.
 
     Run it on a schedule; it creates no tag twice.
 

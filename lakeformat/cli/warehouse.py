@@ -112,7 +112,7 @@ def named_warehouse(context: typer.Context) -> str:
 
 
 def named_catalog(context: typer.Context) -> lake.Catalog:
-    """Return the catalog of that warehouse, opened with the options before the command."""
+    """Return the catalog of ``named_warehouse``, opened with the options before the command."""
     given = context.find_root().params
     return lake.open_catalog(
         named_warehouse(context),
@@ -140,9 +140,7 @@ def existing_catalog(context: typer.Context) -> lake.Catalog:
 
 
 def named_table(context: typer.Context, name: str) -> lake.Table:
-    """Return the Paimon table with this name in the catalog or, if the name has a slash, in this
-    directory.
-    """
+    """Return the Paimon table ``name`` of the catalog; a name with a slash is a table's path."""
     found = named_table_of_any_format(context, name)
     if isinstance(found, lake.Table):
         return found
@@ -150,7 +148,10 @@ def named_table(context: typer.Context, name: str) -> lake.Table:
 
 
 def named_table_of_any_format(context: typer.Context, name: str) -> lake.Table | lake.IcebergTable:
-    """Return the table with this name or in this directory, for a command that only reads."""
+    """Return the table ``name`` of the catalog, for a command that only reads.
+
+    A name with a slash is a table's path.
+    """
     found = _table_at(context, name) if "/" in name else _table_in_catalog(context, name)
     if isinstance(found, lake.SystemTable):
         _refuse_system_table(name)
@@ -213,7 +214,7 @@ def altered_table_at(
 
 
 def _address(context: typer.Context, name: str) -> tuple[str, str]:
-    """Return the location and the branch that a directory argument names."""
+    """Return the location and the branch of the table that ``name``, a path, means."""
     _refuse_options_of_names(context, name)
     folder, slash, last = name.rpartition("/")
     table, *suffixes = last.split("$")
@@ -260,7 +261,9 @@ def _table_in_catalog(context: typer.Context, name: str) -> lake.Table:
 
 
 def _is_listed(catalog: lake.Catalog, name: str) -> bool:
-    """Return True if the table exists, so that a branch or a file of it is missing."""
+    """Return True if the catalog has the table: then its branch, or a file of it, is what is
+    missing.
+    """
     database, table = name.partition("$")[0].partition(".")[::2]
     try:
         return table in catalog.list_tables(database)

@@ -25,7 +25,9 @@ _NOT_ASCII = np.uint64(0x8080808080808080)
 
 
 def check_values(batch: pa.RecordBatch) -> None:
-    """Raise ``ArrowInvalid`` for a text that is not UTF-8, or a number outside its type's range."""
+    """Raise ``ArrowInvalid`` for a text that is not UTF-8, or a number outside the range of its
+    type.
+    """
     batch.validate()
     for column in batch.columns:
         if column.type in _ALL_VALUES:

@@ -48,7 +48,7 @@ _ALIKE = (("none", "uncompressed", "null"), ("lz4", "snappy"), ("gzip", "zlib", 
 
 @cache
 def nearest_codec(file_format: str, compression: str) -> str:
-    """Return the codec of a compression; if the format has none, that of the most similar
+    """Return the codec of ``compression``; if the format lacks it, the codec of the most similar
     compression.
     """
     known = CODECS[file_format]

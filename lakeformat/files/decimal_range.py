@@ -56,7 +56,9 @@ def refuse_beyond_int32(rows: pa.Table, key_columns: Sequence[str]) -> None:
 
 
 def _first(wrong: npt.NDArray[np.bool_], array: pa.Array) -> int | None:
-    """Return the first position that is wrong and not null."""
+    """Return the first position at which ``wrong`` is True and ``array`` is not null; None without
+    one.
+    """
     nulls = null_mask(array)
     if nulls is not None:
         wrong = wrong & ~nulls

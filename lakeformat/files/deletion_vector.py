@@ -47,7 +47,7 @@ class DeletionVector:
         return np.asarray(self.positions.to_array()).astype(np.int64)
 
     def merged(self, other: DeletionVector) -> DeletionVector:
-        """Return a vector with the rows that are deleted in either."""
+        """Return a vector with the rows that are deleted in this one, in ``other`` or in both."""
         return DeletionVector(self.positions | other.positions)
 
 

@@ -32,7 +32,7 @@ class FileSection(io.RawIOBase):
         return self._position
 
     def readinto(self, buffer: object) -> int:
-        """Fill a buffer, up to the end of the part."""
+        """Fill ``buffer``, but read nothing beyond the end of the part."""
         view = memoryview(buffer).cast("B")  # type: ignore[arg-type]
         count = max(min(len(view), self._size - self._position), 0)
         self._stream.seek(self._start + self._position)

@@ -15,7 +15,7 @@ class MissingColumnError(ValueError):
 
 
 def require_columns(wanted: Sequence[str], there: Sequence[str]) -> None:
-    """Raise for a file without some column, with one message for every format."""
+    """Raise if a file lacks one of ``wanted``, with one message for every format."""
     missing = [name for name in wanted if name not in there]
     if missing:
         more = f" and {len(there) - _SHOWN} more" if len(there) > _SHOWN else ""

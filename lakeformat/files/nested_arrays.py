@@ -9,14 +9,16 @@ __all__ = ["list_around", "map_around", "map_entries", "struct_around", "struct_
 
 
 def list_around(array: pa.Array, elements: pa.Array, wanted: pa.DataType) -> pa.Array:
-    """Return a list array with the lists of ``array`` around other ``array.values``."""
+    """Return the lists of ``array`` with ``elements`` in place of its own; ``wanted`` is the new
+    type.
+    """
     return pa.Array.from_buffers(
         wanted, len(array), array.buffers()[:2], array.null_count, array.offset, [elements]
     )
 
 
 def map_around(array: pa.Array, keys: pa.Array, items: pa.Array, wanted: pa.DataType) -> pa.Array:
-    """Return a map array with the maps of ``array`` around other ``map_entries``.
+    """Return the maps of ``array`` with ``keys`` and ``items`` in place of its own.
 
     ``array`` may also be a list of pairs, the form of a map in some files.
     """
@@ -40,6 +42,6 @@ def struct_children(array: pa.Array) -> list[pa.Array]:
 
 
 def struct_around(array: pa.Array, children: list[pa.Array], wanted: pa.DataType) -> pa.Array:
-    """Return a struct array that is null where ``array`` is, with other fields."""
+    """Return the structs of ``array`` with ``children`` as fields; null where ``array`` is null."""
     mask = array.is_null() if array.null_count else None
     return pa.StructArray.from_arrays(children, fields=list(wanted), mask=mask)

@@ -98,7 +98,7 @@ def decode_deletion_vector(
 
 
 def _decode_body(cursor: ByteCursor, length: int) -> tuple[DeletionVector, int]:
-    """Return the vector, and the length that the manifest must have for it."""
+    """Return the vector, and the length that the manifest must name for it."""
     magic = bytes(cursor.take(4))
     body = cursor.at(cursor.position).take(length - 4)
     if magic == _MAGIC_32:

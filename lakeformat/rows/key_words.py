@@ -108,7 +108,7 @@ def _text_words(array: pa.Array, nulls: Mask | None) -> Iterator[KeyWord]:
 
 
 def _even_text_words(data: Bytes, starts: Positions, size: int) -> Iterator[KeyWord]:
-    """Like ``_text_words``, for texts of one size: no positions are computed."""
+    """Do the same as ``_text_words`` for texts of one size: no positions are computed."""
     if 0 < size < _WORD_BYTES:  # the word of the last text extends past its end
         data = np.append(data[: starts[-1] + size], np.zeros(_WORD_BYTES, np.uint8))
     for place in range(0, size, _WORD_BYTES):

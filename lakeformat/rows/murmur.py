@@ -31,7 +31,9 @@ def hash_longs(values: NDArray[np.int64]) -> NDArray[np.int32]:
 
 
 def hash_bytes(array: pa.Array) -> NDArray[np.int32]:
-    """Return the hash of each value of a string or binary array, with seed 0; any for a null."""
+    """Return the hash of each value of a string or binary array, with seed 0. The hash of a null
+    has no meaning.
+    """
     words, starts, sizes = spans(array, null_mask(array))
     # Longest first, so that values with words left are always the first ones.
     order = np.argsort(-sizes, kind="stable")

@@ -80,7 +80,9 @@ Conjunction: TypeAlias = "Sequence[ColumnTest | Alternatives]"
 
 
 def conjunctions(conditions: Conjunction) -> Iterator[list[list[ColumnTest]]]:
-    """Yield alternative lists of comparisons: a matching row meets one whole list of each yield."""
+    """Yield alternative lists of comparisons: for each yield, a matching row meets at least one
+    whole list.
+    """
     plain = [each for each in conditions if isinstance(each, ColumnTest)]
     groups = [each.branches for each in conditions if isinstance(each, Alternatives)]
     yield from ([[*plain, *branch] for branch in branches] for branches in groups)
@@ -98,7 +100,7 @@ def in_any(conditions: Conjunction, ask: Callable[[Sequence[ColumnTest]], Mask])
 
 
 def on_columns(conditions: Conjunction, names: Collection[str]) -> Conjunction:
-    """Return the conditions that use only these columns."""
+    """Return the conditions that use only the columns ``names``."""
     found: list[ColumnTest | Alternatives] = []
     for each in conditions:
         if isinstance(each, ColumnTest):
@@ -172,7 +174,9 @@ def _in_order(literals: tuple[Value, ...], data_type: AtomicType) -> pa.Array | 
 def _places(
     is_before: Callable[[pa.Array, pa.Array], pa.Array], ordered: pa.Array, values: pa.Array
 ) -> NDArray[np.int64]:
-    """Return, for each value, how many sorted values are before it; any number for null."""
+    """Return, for each value, how many of the ``ordered`` ones are before it. The number of a null
+    has no meaning.
+    """
     low = np.zeros(len(values), np.int64)
     high = np.full(len(values), len(ordered), np.int64)
     while (is_open := low < high).any():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Takes rows at some positions of a table, as fast as Arrow can."""
+"""Takes the rows at given positions of a table, as fast as Arrow can."""
 
 from __future__ import annotations
 

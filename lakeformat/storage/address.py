@@ -81,7 +81,7 @@ def _open(
 
 
 def _as_text(uri: object) -> str:
-    """Return the address as text; callers without a type checker may pass anything."""
+    """Return the address as text. Callers without a type checker may pass a value of any type."""
     text = os.fspath(uri) if isinstance(uri, str | os.PathLike) else None
     if not isinstance(text, str):
         raise InvalidRequestError(f"{uri!r} is not an address: give a path or a URI")

@@ -155,7 +155,7 @@ class Storage(Protocol):
 
 
 def too_large(uri: str, size: int, limit: int) -> TooLargeError:
-    """Return the error for a file that is larger than any file of its kind."""
+    """Return the error for a file over the size limit of its kind."""
     error = TooLargeError(
         f"{uri} has {size} bytes, and a file of its kind has at most {limit}: it is damaged or "
         "forged, and was not read. Restore it from a backup, or move it out of the directory "

@@ -64,7 +64,7 @@ class _Copying:
     def require_whole(
         self, files: Mapping[str, FileInfo], there: Mapping[str, FileInfo], strange: str
     ) -> None:
-        """Accept extra files at the new place only if the old directory has no other files left.
+        """Accept extra files in the new directory only if the old one has no other files left.
 
         Then an earlier attempt copied everything, and stopped while it deleted the old files.
         """
@@ -72,7 +72,7 @@ class _Copying:
             raise self._taken(strange, "which the old directory does not have")
 
     def require_ours(self) -> None:
-        """Raise if another writer created a file below ``last`` at the new place."""
+        """Raise if another writer created a file below ``last`` in the new directory."""
         for path in _files(self._storage, f"{self._new}/{self._last}"):
             name = f"{self._last}/{path}"
             if _is_temporary(name):

@@ -32,8 +32,8 @@ class RawStore(Protocol):
     def uri(self, path: str) -> str: ...
 
     def create(self, path: str, content: bytes) -> bool:
-        """Do as ``Storage.create``, but untested; UnsupportedError if the store has no conditional
-        write.
+        """Do the same as ``Storage.create``, but untested; UnsupportedError if the store has no
+        conditional write.
         """
         ...
 

@@ -241,7 +241,6 @@ class LocalStorage(FollowsNoLinks):
                 sync_directory(parent)
 
     def _check(self, path: str, *, whole: bool = False) -> None:
-        """Raise if a path leaves the root."""
         if self._root is not None:
             refuse_way_out(self._root, path, whole=whole)
 
@@ -350,7 +349,7 @@ _NO_DIRECTORY_SYNC = frozenset({errno.EINVAL, errno.ENOTSUP})
 def make_durable_directory(path: str, *, levels: int | None = None) -> None:
     """Create a directory and its parents; each new name is synced before the next one.
 
-    ``FileNotFoundError``, and nothing is created, if more than ``levels`` of them are missing.
+    If more than ``levels`` directories are missing, raise FileNotFoundError and create nothing.
     """
     if not path.startswith("/"):
         raise InvalidRequestError(

@@ -67,7 +67,7 @@ class Location:
         return Location(self.service, self.account, self.segments[: len(self.segments) - count])
 
     def below(self, names: Iterable[str]) -> Location:
-        """Return the location with these names appended."""
+        """Return the location with ``names`` appended."""
         return Location(self.service, self.account, (*self.segments, *names))
 
     def real(self) -> Location:

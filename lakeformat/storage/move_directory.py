@@ -71,7 +71,7 @@ def move_directory(storage: Storage, old: str, new: str, *, last: str) -> None:
 
 
 def is_moving(storage: Storage, old: str, new: str) -> bool:
-    """Return True if the mark of an unfinished move from ``old`` is at the new place.
+    """Return True if the new directory holds the mark of an unfinished move from ``old``.
 
     Equal content proves nothing: two new tables may have the same schema.
     """

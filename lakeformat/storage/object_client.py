@@ -175,7 +175,7 @@ def _s3_settings(
 def _static_credentials(values: dict[str, object]) -> Callable[[], dict[str, object]] | None:
     """Return the S3 key of the options, complete; None if the options give none.
 
-    The client would combine a part of a key with values of the environment.
+    Without this the client would combine a part of a key with values of the environment.
     """
     names = ("access_key_id", "secret_access_key", "session_token")
     key, secret, token = (values.pop(name, None) for name in names)

@@ -56,7 +56,9 @@ def translated(operation: str, path: str, *, writes_nothing: bool = False) -> It
 
 @contextmanager
 def reading(operation: str, path: str) -> Iterator[None]:
-    """Do as ``translated``, for a file that must exist: raise NotFoundError if it is missing."""
+    """Do the same as ``translated``, for a file that must exist: raise NotFoundError if it is
+    missing.
+    """
     with translated(operation, path):
         try:
             yield

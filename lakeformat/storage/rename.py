@@ -231,8 +231,8 @@ class RenameStorage:
         return not above or self.directory_exists(_parent(path)) or self.directory_exists(above)
 
     def _identity(self, path: str) -> str:
-        """Return the key of a tested file system: below ``viewfs`` each directory may have
-        its own.
+        """Return the key under which the tested file system is remembered: below ``viewfs`` each
+        directory may be on another one.
         """
         return self.uri(_parent(path)) if self.scheme == "viewfs" else self._authority
 

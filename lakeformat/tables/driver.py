@@ -164,7 +164,9 @@ class _Attempt(Generic[U, R]):
             self._note(error)
 
     def _note(self, error: LakeError) -> None:
-        """Keep a conflict, so that the operation is planned again; raise any other error."""
+        """Keep ``error`` if it is a conflict, so that the operation is planned again; raise any
+        other error.
+        """
         is_conflict = isinstance(error, CommitConflictError)
         may_have_expired = isinstance(error, CorruptTableError | NotFoundError)
         if not is_conflict and not (may_have_expired and self.steps.head() != self.head):

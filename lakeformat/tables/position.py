@@ -128,7 +128,6 @@ class Position:
         )
 
     def _with_its_place(self) -> str:
-        """The position with the branch and the table, for errors."""
         table = "" if self.table is None else f" of {self.table}"
         branch = "no branch" if self.branch is None else f"branch {self.branch!r}"
         return f"{'.'.join(map(str, self.numbers))} ({branch}{table})"

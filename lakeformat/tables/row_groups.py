@@ -34,7 +34,7 @@ def group_picker(
 
 
 def _may_meet(footer: Footer, asked: Sequence[tuple[ColumnTest, DataField]]) -> Mask:
-    """Mask the row groups that may hold rows meeting all conditions."""
+    """Return a mask of the row groups that may hold rows meeting all conditions."""
     mask = np.ones(len(footer), np.bool_)
     for condition, field in asked if len(footer) else ():
         least, most = footer.bounds(field.name, to_arrow_type(field.type))
@@ -46,9 +46,10 @@ def _may_meet(footer: Footer, asked: Sequence[tuple[ColumnTest, DataField]]) -> 
 def _usable(
     conditions: Sequence[ColumnTest], fields: Sequence[DataField], stored: Sequence[DataField]
 ) -> list[tuple[ColumnTest, DataField]]:
-    """Return the conditions whose column, found by its id, has the same atomic type in the file.
+    """Return the conditions whose column has the same atomic type in the file, each with its field
+    in the file.
 
-    Each comes with the file's field.
+    A column is found in the file by its id.
     """
     now = {field.name: field for field in fields}
     then = {field.id: field for field in stored}

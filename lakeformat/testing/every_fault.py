@@ -46,7 +46,10 @@ class Trial(Generic[T]):
     __repr__ = __str__
 
     def run(self) -> Trial[T]:
-        """Run the scenario until the fault; raise an unrelated error with the trial's name."""
+        """Run the scenario until the fault; return this trial, with the error of the fault.
+
+        Any other error is raised again, with the trial's name as a note.
+        """
         try:
             self.scenario(self.storage, self.acknowledged)
         except (PowerCut, UnavailableError, CommitOutcomeUnknownError) as error:

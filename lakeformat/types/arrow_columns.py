@@ -78,7 +78,11 @@ def as_column(array: pa.Array, data_type: DataType) -> pa.Array:
 
 
 def _as_kind(array: pa.Array, wanted: pa.DataType, data_type: DataType) -> pa.Array:
-    """Refuse casts in which Arrow parses or prints values, such as text to a number."""
+    """Return ``array``, or nulls of type ``wanted`` if it has no type.
+
+    Raise InvalidRequestError if ``wanted`` is of another kind: Arrow would parse or print the
+    values.
+    """
     if pa.types.is_null(array.type):
         return pa.nulls(len(array), wanted)
     for kind in _KINDS:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The known name that a wrong one probably means."""
+"""The known name that a wrong name probably means."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ __all__ = ["closest"]
 
 
 def closest(name: object, known: Iterable[str], *, inside: str = "") -> str:
-    """Return the end of a message about an unknown name: the most similar known one, if any is.
+    """Return the end of a message about the unknown ``name``: the most similar of the ``known``
+    names, or an empty text.
 
     ``inside`` is shown before that name, such as its database.
     """

@@ -112,8 +112,8 @@ def _as_whole_numbers(
 
 
 def _width(rest: int, scale: int, power: int) -> int | None:
-    """Return the width in bits of the integers that Java computes this number with; they may
-    overflow.
+    """Return the width in bits of the integers with which Java computes this number, and which may
+    overflow; None for any size.
     """
     fives = 5 ** max(-power, 0)
     factors = (rest // fives).bit_length() + (fives.bit_length() if power < 0 else 0)
@@ -122,7 +122,7 @@ def _width(rest: int, scale: int, power: int) -> int | None:
 
 
 def _wrapped(number: int, width: int | None) -> int:
-    """Return a number wrapped to a Java integer of this width."""
+    """Return ``number`` wrapped to a Java integer of ``width`` bits."""
     if width is None:
         return number
     half = 1 << (width - 1)

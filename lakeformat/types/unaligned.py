@@ -95,7 +95,7 @@ class _Pieces:
     start: Positions
 
     def move(self, rows: Positions, skip: Positions | np.int64, width: int) -> None:
-        """Copy ``width`` bytes of some pieces, from ``skip`` bytes after their start."""
+        """Copy ``width`` bytes of the pieces ``rows``, from ``skip`` bytes after their start."""
         if len(rows):
             content = at_every_byte(self.source, f"V{width}")[self.start[rows] + skip]
             at_every_byte(self.target, f"V{width}")[self.to[rows] + skip] = content

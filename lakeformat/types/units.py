@@ -46,7 +46,7 @@ def unscaled_decimal(value: Decimal, data_type: AtomicType) -> int:
 
 
 def decimal_from_unscaled(unscaled: int, data_type: AtomicType) -> Decimal:
-    """Return the decimal with these digits; ValueError if the type cannot hold them."""
+    """Return the decimal whose digits are ``unscaled``; ValueError if the type cannot hold it."""
     return Decimal(_checked(unscaled, data_type)).scaleb(-data_type.scale, _EXACT)
 
 
@@ -77,7 +77,7 @@ def join_timestamp(millis: int, nano_of_milli: int, data_type: AtomicType) -> in
 
 
 def _checked(unscaled: int, data_type: AtomicType) -> int:
-    """Return the number if the type has room for it; else raise ValueError."""
+    """Return ``unscaled`` if the type has room for it; else raise ValueError."""
     if data_type.precision <= COMPACT_DECIMAL_PRECISION:
         fits = -_LONG_END <= unscaled < _LONG_END
     else:

@@ -56,7 +56,7 @@ def magnitude(low: Words, high: Words) -> tuple[Words, Words]:
 
 
 def exceeds_digits(low: Words, high: Words, digits: int) -> NDArray[np.bool_]:
-    """Return a mask of the numbers with more than that many decimal digits."""
+    """Return a mask of the numbers with more than ``digits`` decimal digits."""
     low, high = magnitude(low, high)
     limit_low = np.uint64(10**digits & _MASK)
     limit_high = np.uint64(10**digits >> 64)
@@ -65,7 +65,9 @@ def exceeds_digits(low: Words, high: Words, digits: int) -> NDArray[np.bool_]:
 
 
 def exceeds_precision(low: Words, high: Words, precision: int) -> NDArray[np.bool_]:
-    """Return a mask of the numbers that do not fit; a compact decimal may use all 64 bits."""
+    """Return a mask of the numbers that do not fit ``precision``; a compact decimal may use all 64
+    bits.
+    """
     if precision <= COMPACT_DECIMAL_PRECISION:
         exceeds: NDArray[np.bool_] = high != _sign(low)
         return exceeds

@@ -2,9 +2,9 @@
 """Passes rows of the JVM to Python tasks in batches that Spark limits only by their number of rows.
 
 To limit a batch by bytes, Spark computes the size of every column before each row, which takes
-several times as long as passing on the rows. A batch of narrow rows has few bytes anyway. Short
-decimals are passed as numbers, because otherwise Spark creates an object and bytes for each of
-them.
+several times as long as passing on the rows. A row is narrow if its texts have at most
+``WIDEST_BYTES``, so a batch of narrow rows has at most 128 MiB of texts. Decimals of up to 18
+digits are passed as 64-bit integers: otherwise Spark creates an object and bytes for each decimal.
 """
 
 from __future__ import annotations

@@ -167,7 +167,7 @@ def _move(table: lake.Table, source: lake.Table, consumer: str, report: lake.Com
 
 
 def _end_of(snapshot: lake.Snapshot) -> int:
-    """Return the position after the changes of a commit."""
+    """Return the source snapshot to read next, as a commit of the target table records it."""
     return int((snapshot.properties or {})[_NEXT])
 
 

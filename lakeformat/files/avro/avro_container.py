@@ -79,7 +79,7 @@ class AvroBlocks:
 
 
 def read_blocks(content: bytes) -> AvroBlocks:
-    """Unpack a whole file; the records themselves are not parsed."""
+    """Unpack all blocks of a file; the records in them are not parsed."""
     try:
         metadata, start = _read_header(content)
     except (IndexError, UnicodeDecodeError) as reason:
@@ -208,7 +208,10 @@ def _read_header(content: bytes) -> tuple[dict[str, bytes], int]:
 
 
 def _split(content: bytes, at: int) -> tuple[list[int], list[bytes], list[int]]:
-    """Return record counts, packed blocks and their offsets; the header's sync marker ends each."""
+    """Return the record counts, packed contents and offsets of all blocks.
+
+    Each block ends with the sync marker of the header.
+    """
     sync = content[at : at + SYNC_SIZE]
     at += SYNC_SIZE
     counts: list[int] = []
@@ -340,7 +343,9 @@ def _unpack_each(
 
 
 def _frame_sizes(packed: list[bytes]) -> NDArray[np.uint64] | None:
-    """Return the content size of each zstd frame header; None unless every header has it."""
+    """Return the content size of each zstd frame, as its header gives it; None if a header lacks
+    it.
+    """
     longest = _ZSTD_LONGEST_HEADER
     heads = b"".join([block[:longest].ljust(longest, b"\0") for block in packed])
     head = np.frombuffer(heads, np.uint8).reshape(len(packed), longest)

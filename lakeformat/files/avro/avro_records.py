@@ -35,7 +35,7 @@ def record_schema(text: bytes) -> dict[str, Any]:
 
 
 def _free_items(schema: Any, named: dict[str, Any]) -> Iterator[Any]:
-    """Yield the items of lists in a schema that take no bytes."""
+    """Yield the item types of arrays and maps in ``schema`` that take no bytes."""
     if isinstance(schema, list):
         for branch in schema:
             yield from _free_items(branch, named)

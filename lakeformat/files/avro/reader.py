@@ -80,7 +80,7 @@ def _batches(
 
 
 def _header(schema: dict[str, Any], sync: bytes) -> bytes:
-    """Return a file header that declares this schema instead of the file's own."""
+    """Return a file header that declares ``schema`` instead of the file's own."""
     buffer = io.BytesIO()
     fastavro.writer(buffer, schema, [], codec="null", sync_marker=sync)
     return buffer.getvalue()

@@ -47,7 +47,7 @@ class AvroColumn:
     plain: Any
     arrow: pa.DataType
     id: int | None = None
-    """The id of the field; None without one."""
+    """The id of the field; None if it has none."""
 
     @property
     def field(self) -> pa.Field:
@@ -69,7 +69,7 @@ def plain_record(columns: list[AvroColumn]) -> dict[str, Any]:
 
 
 class _Translation:
-    """Gives nested records new names: a file may use one name for two of them."""
+    """Gives nested records new names: a file may use one name for two records."""
 
     def __init__(self) -> None:
         self._records = 0

@@ -64,8 +64,8 @@ class ColumnMapping:
         return pa.schema(found)
 
     def names(self, sources: Sequence[str]) -> list[str]:
-        """Return the names in the table of all columns of a source; refuse a missing or double
-        one.
+        """Return the table's names of all columns of a source; refuse a missing column, or two of
+        one name.
         """
         for name, source in self.sources.items():
             if source not in sources:
@@ -91,7 +91,7 @@ class ColumnMapping:
         return names
 
     def applied(self, batch: pa.RecordBatch, first_row: int = 1) -> pa.RecordBatch:
-        """Return rows of the source with the table's names and the types of the casts."""
+        """Return ``batch`` with the table's column names and the types of the casts."""
         if not self.sources and not self.casts:
             return batch
         names = self.names(batch.schema.names)

@@ -84,7 +84,9 @@ def require_named_columns(path: str, names: Sequence[str], dialect: TextDialect)
 
 
 def other_delimiter(name: str) -> str | None:
-    """Return advice if the only name of a header is several names with another delimiter."""
+    """Return advice if ``name``, the only name of a header, looks like several names with another
+    delimiter; else None.
+    """
     for delimiter in ";\t|,":
         parts = name.split(delimiter)
         if len(parts) > 1 and all(part.strip() for part in parts):
@@ -142,7 +144,7 @@ def _require_readable(names: Sequence[str], columns: pa.Schema, dialect: TextDia
 def _named(
     path: str, said: str, columns: pa.Schema, dialect: TextDialect
 ) -> InvalidRequestError | None:
-    """Return the error with row, column and value, if they can be found again."""
+    """Return the error with row, column and value; None if these cannot be found again."""
     if width := _BAD_WIDTH.search(said):
         header = next(_records(path, dialect)) if dialect.header else []
         if len(header) == 1 and (advice := other_delimiter(header[0])) is not None:

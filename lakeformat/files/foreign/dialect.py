@@ -74,7 +74,7 @@ class TextDialect:
 
     @classmethod
     def of(cls, given: Mapping[str, Any]) -> TextDialect:
-        """Return the dialect of these values by name; None means the default."""
+        """Return the dialect of ``given``: values by attribute name, None for the default."""
         said = {name: given.get(name) for name in DIALECT_NAMES}
         return cls(**{name: value for name, value in said.items() if value is not None})
 

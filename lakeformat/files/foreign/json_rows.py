@@ -81,7 +81,11 @@ def _is_readable(kind: pa.DataType) -> bool:
 
 
 def _named(path: str, columns: pa.Schema, readable: pa.Schema) -> InvalidRequestError | None:
-    """Return the error of the first bad row with its number; Arrow counts rows within a block."""
+    """Return the error of the first bad row, with its number in the file: Arrow counts rows within
+    a block.
+
+    None if no row is found to be bad.
+    """
     row = 1
     with open(path, "rb") as file:
         while lines := [*islice((line for line in file if line.strip()), _LINES_AT_ONCE)]:

@@ -77,7 +77,7 @@ def times_as_text(columns: pa.Schema) -> pa.Schema:
 
 
 def type_name(kind: pa.DataType) -> str:
-    """Return the name of a type in table schemas."""
+    """Return the name that table schemas use for an Arrow type."""
     found = type_to_json(from_arrow_type(kind))
     return found if isinstance(found, str) else str(kind)
 
@@ -105,7 +105,7 @@ def require_objects(path: str) -> None:
 
 
 def require_closed_quotes(path: str, dialect: TextDialect) -> None:
-    """Refuse a CSV file with an unclosed quote: Arrow would read all the rest as one text."""
+    """Refuse a CSV file with an unclosed quote: Arrow would read all the rest as one value."""
     if not dialect.quote or not os.path.getsize(path):
         return
     with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:

@@ -39,7 +39,9 @@ def arrow_writer(
     layout: ParquetLayout,
     **more: Any,
 ) -> pq.ParquetWriter:
-    """Return Arrow's writer with the settings for a table's files, for all or some columns."""
+    """Return Arrow's writer with the settings of ``layout``, for all columns of a table or for
+    those in ``schema``.
+    """
     settings = layout.settings
     codec = CODECS[FileFormat.PARQUET][settings.compression]
     return pq.ParquetWriter(

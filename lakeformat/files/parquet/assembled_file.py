@@ -85,7 +85,9 @@ class AssembledFile:
         stream.write(MAGIC)
 
     def write(self, rows: pa.Table) -> None:
-        """Add a row group; a chunk not left to Arrow is written before the next one is encoded."""
+        """Add a row group. A chunk that Arrow does not encode is written before the next one is
+        encoded.
+        """
         start = place = self._stream.tell()
         raw_size, described = 0, []
         for chunk in self._chunks(rows):
@@ -167,7 +169,7 @@ class AssembledFile:
 
 
 def _file_of(rows: pa.Table, layout: ParquetLayout) -> pa.Buffer:
-    """Return a whole file of these columns, in memory."""
+    """Return a whole file of the columns of ``rows``, in memory."""
     sink = pa.BufferOutputStream()
     writer = arrow_writer(sink, rows.schema, layout)
     try:

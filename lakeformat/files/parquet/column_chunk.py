@@ -47,7 +47,7 @@ class ColumnChunk:
     size: int
 
     def at(self, place: int) -> bytes:
-        """Return the description for pages that begin at this position of the file."""
+        """Return the description for pages that begin at position ``place`` of the file."""
         content, distance = self.description, place - self.start
         described, _ = find_member(content, 0, _META_DATA)
         places, _ = member_places(content, described)

@@ -24,7 +24,7 @@ MOST_BYTES_PER_VALUE = 2
 
 
 def repeats_itself(values: pa.Array, most: float = MAX_DISTINCT_FRACTION) -> bool:
-    """Return True if at most this share of a sample's values is distinct."""
+    """Return True if at most the share ``most`` of a sample's values is distinct."""
     if pa.types.is_dictionary(values.type):
         return True
     distance = len(values) // FIRST_LOOK

@@ -31,7 +31,7 @@ _CHUNK_TYPE = 1
 
 
 def with_int96(content: bytes, leaves: Iterable[int]) -> bytes:
-    """Return a footer in which the columns with these numbers are INT96."""
+    """Return a footer in which the columns with the numbers ``leaves`` are INT96."""
     footer = parse_struct(content)
     elements = [element for element in structs_in(footer, _SCHEMA) if _TYPE in element]
     for number in leaves:

@@ -93,7 +93,7 @@ def read_row_groups(stream: IO[bytes], size: int) -> RowGroups:
 
 
 class JoinedParquet:
-    """The joined file; the row groups of all added files, in this order."""
+    """The joined file: the row groups of all added files, in the order of the calls of ``add``."""
 
     def __init__(self, stream: IO[bytes]) -> None:
         self._stream = stream

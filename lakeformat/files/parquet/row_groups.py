@@ -54,7 +54,7 @@ class Footer:
         return _as_array(least, kind), _as_array(most, kind)
 
     def size_bytes(self, groups: Sequence[int], columns: Sequence[str]) -> int:
-        """Return the size of some columns of some row groups in the file."""
+        """Return the stored size of ``columns`` in the row groups ``groups``."""
         picked = [n for n, top in enumerate(self._top) if top in columns]
         return sum(
             int(self._metadata.row_group(group).column(n).total_compressed_size)

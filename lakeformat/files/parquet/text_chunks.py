@@ -111,8 +111,9 @@ def _packed(codes: Codes, bits: int) -> bytes | None:
 
 
 def _repeated_runs(codes: Codes) -> list[tuple[int, int]]:
-    """Return start and end of runs of at least a group; each starts at a whole number of groups
-    after the end of the run before.
+    """Return start and end of each run of at least ``_GROUP`` equal numbers.
+
+    Each run starts a whole number of groups after the end of the run before it.
     """
     words = codes[: len(codes) // _GROUP * _GROUP].view(np.uint64)
     if not (words == (words & np.uint64(0xFF)) * np.uint64(0x0101010101010101)).any():
@@ -130,7 +131,7 @@ def _repeated_runs(codes: Codes) -> list[tuple[int, int]]:
 
 
 def _groups(codes: Codes, bits: int) -> bytes:
-    """Return packed numbers of this width in bits, the last group padded."""
+    """Return ``codes`` packed in ``bits`` bits each; the last group is padded."""
     if not len(codes):
         return b""
     groups = -(-len(codes) // _GROUP)

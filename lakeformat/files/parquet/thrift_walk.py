@@ -29,7 +29,9 @@ _LONG = 15
 
 
 def find_member(content: bytes, place: int, member: int) -> tuple[int, bool]:
-    """Return the start of a member's value and True; without it, the struct's end and False."""
+    """Return the start of the member's value and True; if it is missing, the end of the struct and
+    False.
+    """
     number = 0
     while header := content[place]:
         number, place = _numbered(content, place, number)

@@ -87,7 +87,7 @@ class ParquetFileWriter:
             self._file.discard()
 
     def _open(self, rows: pa.Table, dictionary_columns: Sequence[str]) -> _File:
-        """Open a file for row groups like these ``rows``."""
+        """Open a file whose row groups have columns like those of ``rows``."""
         change_footer = partial(with_int96, leaves=self._int96) if self._int96 else None
         layout = ParquetLayout(
             self._stored, self._content.settings, dictionary_columns, self._bounded, change_footer
@@ -111,7 +111,7 @@ def _keeping_numbers(schema: pa.Schema, given: pa.Schema) -> pa.Schema:
 
 
 def with_values_below_nulls(rows: pa.Table) -> pa.Table:
-    """Return the same rows, with some value in each NOT NULL member of a null ROW."""
+    """Return the same rows, with a value in place of null in each NOT NULL member of a null ROW."""
     for number, field in enumerate(rows.schema):
         if _has_required_members(field.type):
             parts = [_filled(part) for part in rows.column(number).chunks]

@@ -28,7 +28,9 @@ that the commit was planned on."""
 def against_last_change(
     who: Committer, head: Snapshot | None, data_files: Collection[str | None]
 ) -> str:
-    """Describe both sides; the other is the newest snapshot with an entry of one of these files."""
+    """Describe the commit ``who`` and the snapshot that conflicts with it: the newest one that
+    added or deleted one of ``data_files``.
+    """
     names = pa.array([*data_files], pa.string())
 
     def has_entry(found: Snapshot, _: Snapshot | None) -> bool:
@@ -39,7 +41,9 @@ def against_last_change(
 
 
 def against_index_files(who: Committer, head: Snapshot | None, index_files: Collection[str]) -> str:
-    """Describe both sides; the other is the newest snapshot that added or removed one of them."""
+    """Describe the commit ``who`` and the snapshot that conflicts with it: the newest one that
+    added or removed one of ``index_files``.
+    """
 
     def changes_one(found: Snapshot, before: Snapshot | None) -> bool:
         if before is None and found.id > 1:  # its predecessor has expired, so its change is unknown
@@ -56,7 +60,10 @@ def against_index_files(who: Committer, head: Snapshot | None, index_files: Coll
 def _against(
     who: Committer, head: Snapshot | None, conflicts: Callable[[Snapshot, Snapshot | None], bool]
 ) -> str:
-    """Describe both sides; ``conflicts`` receives each snapshot and its predecessor or None."""
+    """Describe the commit ``who`` and the newest snapshot for which ``conflicts`` returns True.
+
+    ``conflicts`` receives each snapshot and its predecessor, or None if no predecessor exists.
+    """
     if head is None:
         return who.against(None)
     base = head.id if who.planned_on is None else who.planned_on

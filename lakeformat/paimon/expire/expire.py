@@ -238,7 +238,10 @@ class _Expiry:
         return len(snapshots) - 1
 
     def _round(self, snapshots: Sequence[Snapshot], oldest: Snapshot) -> str | None:
-        """Expire some snapshots before ``oldest``; return why the run stops, or None."""
+        """Expire ``snapshots``; ``oldest`` is the first snapshot that is kept.
+
+        Return the reason if the run must stop, else None.
+        """
         handle, account, keeps = self.handle, self.account, self.keeps_changelogs
         if account.dry_run:
             try:

@@ -45,7 +45,7 @@ class IndexUnit:
 
     @property
     def reason(self) -> str:
-        """The reason: indexes that are missing, or not asked for."""
+        """The indexes that are missing or not asked for, or that ``force`` rebuilds all."""
         asked = frozenset((each.column, each.index_type) for each in self.wanted)
         parts = [f"{kind} of {column} is missing" for column, kind in sorted(asked - self.there)]
         parts += [
@@ -81,7 +81,10 @@ class _IndexPlanner:
         self._wanted = wanted_indexes(handle.schema.fields, handle.options)
 
     def unit(self, entry: ManifestEntry) -> IndexUnit | None:
-        """Return the change of one file; None if it has the right indexes."""
+        """Return the index change of one file.
+
+        None if its indexes are right and ``force`` is off, or if it has none and needs none.
+        """
         found = [*self._stored(entry)]
         there = _indexed(self._handle, entry)
         asked = frozenset((each.column, each.index_type) for each, _ in found)

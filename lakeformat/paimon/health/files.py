@@ -226,7 +226,9 @@ def target_size(handle: TableHandle) -> int:
 def _hidden_rows(
     live: ManifestColumns, index_files: list[IndexManifestEntry]
 ) -> tuple[Counts, int]:
-    """Return the rows of each file that deletion vectors hide, and the files without a count."""
+    """Return how many rows of each file deletion vectors hide, and the number of files whose
+    vector has no row count.
+    """
     found = [
         (entry.partition, entry.bucket, each.data_file_name.encode(), each.cardinality)
         for entry in index_files

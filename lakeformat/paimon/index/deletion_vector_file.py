@@ -50,7 +50,7 @@ def encode_deletion_vectors(
 def read_deletion_vectors(
     storage: Storage, path: str, ranges: Iterable[DeletionVectorRange]
 ) -> dict[str, DeletionVector]:
-    """Return the vectors of some data files of one index file, by data file name."""
+    """Read the deletion vectors at ``ranges`` of one index file; return them by data file name."""
     uri = storage.uri(path)
     try:
         stream = storage.open_input(path)

@@ -62,7 +62,7 @@ class RowByRow:
         ]
 
     def run(self, groups: KeyGroups, keys: Positions) -> None:
-        """Merge the rows of ``keys``, which are in the order of the slots."""
+        """Merge the rows of ``keys``; the key at position i uses slot i."""
         sizes, starts = groups.sizes[keys], groups.starts[keys]
         for number in range(int(sizes[0])):
             active = int(np.searchsorted(-sizes, -number, side="left"))

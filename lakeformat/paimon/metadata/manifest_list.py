@@ -91,7 +91,7 @@ def summarise_columns(
 
 
 def _row_ids(columns: ManifestColumns) -> tuple[int | None, int | None]:
-    """Return the range of row ids; None for both unless every file has row ids."""
+    """Return the first and the last row id; (None, None) if a file has no row ids."""
     first = columns.first_row_id
     if first.present is not None:
         return None, None

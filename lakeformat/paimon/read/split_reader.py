@@ -81,8 +81,8 @@ class SplitReader:
     def _merged(self, section: list[list[ManifestEntry]]) -> Iterator[pa.RecordBatch]:
         """Merge the rows of a section and drop deletes.
 
-        Only conditions on the key are applied before the merge: the merge may take other columns
-        from another row.
+        Before a merge of several runs only conditions on the key are applied, because the merge may
+        take other columns from another row. With one run, all conditions are applied first.
         """
         before = self.filters if len(section) == 1 else self._on_keys
         engine, order = read_engine(self.schema), merge_order(self.schema)

@@ -1,2 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-"""DELETE and UPDATE of single rows: find their files, and write the replacement."""
+"""DELETE and UPDATE by condition: find the files with matching rows, and write their
+replacement.
+"""

@@ -47,7 +47,7 @@ class TableOrphans(TableReads):
         Dry run by default.
 
         Only files last changed before ``older_than`` are removed: a time, or an age such as ``"2
-        d"``; by default one day before now or before the newest commit, whichever is earlier.
+        d"``; by default one day before the newest commit; without a commit, one day ago.
         Writes in progress have unreferenced files, so a time within one day, or after
         ``running_since``, the start of the oldest such write, is refused unless ``allow_younger``
         confirms that no writer is active. An old file is kept if its writer also wrote one after

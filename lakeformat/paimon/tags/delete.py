@@ -75,7 +75,11 @@ def _missing(handle: TableHandle, names: Sequence[str]) -> set[str]:
 
 
 def _chosen(handle: TableHandle, name: str, gone: Collection[str], *, force: bool) -> Tag | None:
-    """Return the tag to delete; None if it is missing and its name is one of the accepted names."""
+    """Return the tag to delete; None if it is missing, but an earlier attempt deleted it or
+    ``missing_ok`` is set.
+
+    Raise NotFoundError for any other missing tag.
+    """
     tag = read_tag_if_present(handle.storage, handle.layout, name)
     if tag is None and name not in gone:
         return read_tag(handle.storage, handle.layout, name)  # raises an error that lists the tags

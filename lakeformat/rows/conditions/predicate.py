@@ -98,7 +98,7 @@ class Compare(_OnColumn):
 
 @dataclass(frozen=True, slots=True)
 class IsIn(_OnColumn):
-    """True if a column has one of some values."""
+    """True if the value of a column is one of ``values``."""
 
     values: tuple[Any, ...]
 
@@ -204,7 +204,7 @@ class Column:
     __hash__ = None  # type: ignore[assignment]
 
     def isin(self, values: Iterable[Any]) -> Predicate:
-        """True if the column has one of these values; a null among them never matches."""
+        """True if the column has one of ``values``; a null among ``values`` never matches."""
         if isinstance(values, str | bytes) or not isinstance(values, Iterable):
             raise InvalidRequestError(f"isin of {self.name!r} takes a list, got {values!r}")
         if isinstance(values, pa.Array | pa.ChunkedArray) and not pa.types.is_temporal(values.type):
@@ -275,9 +275,7 @@ def col(name: str) -> Column:
 
 
 def _flat(kind: type[And | Or], part: Predicate) -> tuple[Predicate, ...]:
-    """Return the parts of conditions that are already joined by the same operator, to keep trees
-    flat.
-    """
+    """Return ``part`` alone, or its own parts if it joins conditions by ``kind`` itself."""
     return part.parts if isinstance(part, kind) else (part,)
 
 
@@ -291,7 +289,7 @@ def _predicate(other: object) -> Predicate:
 
 
 def _plain(name: str, text: str) -> str:
-    """Return a LIKE pattern that matches exactly this text."""
+    """Return a LIKE pattern that matches exactly ``text``."""
     if not isinstance(text, str):
         raise InvalidRequestError(f"the text to search for in {name!r} must be a str, got {text!r}")
     return re.sub(r"[\\%_]", r"\\\g<0>", text)

@@ -65,7 +65,7 @@ class SqlDatabase:
     def writing_on(
         self, connection: Connection, doing: str, patience_seconds: float | None = None
     ) -> Iterator[Connection]:
-        """Like ``writing``, on a connection of the caller's own.
+        """Do the same as ``writing`` on ``connection``, which belongs to the caller.
 
         SQLite waits for another program's transaction before this transaction begins, so the limit
         is set on the connection.

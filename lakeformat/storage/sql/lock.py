@@ -177,7 +177,7 @@ class LeasedRow:
             )
 
     def keep(self) -> None:
-        """Keep the row until it expires; afterwards call only ``release``, which then deletes
+        """Keep the row until it expires; a later ``release``, the only call allowed then, deletes
         nothing.
 
         The row was renewed a moment ago, so the lock is still held for most of its lifetime.
@@ -234,7 +234,9 @@ class LeasedRow:
         return None  # require_time checks later how long the lock may be trusted
 
     def _watch(self, acquired_at: str) -> float:
-        """Return the seconds since the row with this time was first seen."""
+        """Return the seconds for which the row has had the time ``acquired_at``, as seen by this
+        process.
+        """
         now = self._clock()
         if self._watched is None or self._watched[0] != acquired_at:
             self._watched = (acquired_at, now)
@@ -303,7 +305,9 @@ class LeasedRow:
 
 @contextmanager
 def _lock_errors() -> Iterator[None]:
-    """Translate errors about the lock: without it nothing was published."""
+    """Translate errors of the database into LockUnavailableError: without the lock nothing was
+    published.
+    """
     try:
         yield
     except LockUnavailableError:

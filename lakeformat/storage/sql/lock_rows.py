@@ -36,9 +36,8 @@ class LockRow:
     """The time of the last acquisition or renewal."""
     lease_seconds: int
     age_seconds: float | None
-    """The seconds since ``acquired_at`` by the database's clock, taken as UTC; None if that is not
-    a time.
-    """
+    """The seconds since ``acquired_at`` by the database's clock, if that text is a time in UTC;
+    None if it is no time."""
     zone_known: bool
     """True if the time is certainly UTC."""
 
@@ -116,7 +115,7 @@ class LockRows:
         return connection.execute(statement, values).rowcount == 1
 
     def delete(self, connection: Connection, tokens: Sequence[str]) -> bool:
-        """Delete the row with one of these times; return False if there is none."""
+        """Delete the row if its time is one of ``tokens``; return False if there is none."""
         statement = text(
             f"DELETE FROM {LOCKS_NAME} WHERE lock_id = :id AND {self._sql.shown} IN :tokens"
         ).bindparams(bindparam("tokens", expanding=True))

@@ -71,8 +71,8 @@ def _first_bad(array: pa.Array, stored: DataType, wanted: DataType) -> pa.Array:
 
 
 def _text_of(value: pa.Array) -> str:
-    """Return the value as Arrow prints it: Java cuts years to four digits, which would be wrong
-    here.
+    """Return the value as Arrow prints it. Java's form cuts years to four digits, which would be
+    wrong here.
     """
     try:
         return str(value.cast(pa.string())[0])

@@ -134,7 +134,7 @@ def _whole(texts: pa.Array, missing: int) -> Longs:
 
 
 def _like(array: pa.Array, values: npt.NDArray[np.generic]) -> pa.Array:
-    """Return the values as an array that is null where ``array`` is null."""
+    """Return ``values`` as an array that is null where ``array`` is null."""
     mask = array.is_null().to_numpy(zero_copy_only=False) if array.null_count else None
     return pa.array(values, mask=mask)
 
