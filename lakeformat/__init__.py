@@ -43,7 +43,6 @@ if TYPE_CHECKING:
     from lakeformat.iceberg.health import IcebergHealthReport
     from lakeformat.iceberg.table import IcebergTable
     from lakeformat.paimon.analyze.analyze_report import AnalyzeReport
-    from lakeformat.paimon.checks import CheckReport
     from lakeformat.paimon.commit.commit_report import CommitReport
     from lakeformat.paimon.commit.compact_manifests import CompactManifestsReport
     from lakeformat.paimon.compact.compact_report import CompactProgress, CompactReport
@@ -104,6 +103,7 @@ if TYPE_CHECKING:
         RollbackReport,
         TagReport,
     )
+    from lakeformat.tables.row_checks import CheckReport
 
 __all__ = [
     "AccessDeniedError",
@@ -203,7 +203,7 @@ _MODULE_OF = {
     "Catalog": "catalog",
     "ChangeStream": "paimon.read.changes.streaming",
     "Changes": "paimon.read.changes.changes",
-    "CheckReport": "paimon.checks",
+    "CheckReport": "tables.row_checks",
     "CloneReport": "catalog.transfer.transfer_reports",
     "CommitId": "tables.commit_id",
     "CommitKind": "paimon.metadata.snapshot",

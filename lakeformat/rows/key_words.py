@@ -38,6 +38,8 @@ def column_words(column: pa.ChunkedArray | pa.Array) -> Iterator[KeyWord]:
     unsigned bytes. Equal values have equal words.
     """
     array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    if pa.types.is_fixed_size_binary(array.type):
+        array = array.cast(pa.binary())
     nulls = null_mask(array)
     if nulls is not None:
         yield _as_word((~nulls).astype(np.uint64))

@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 import lakeformat as lake
-from lakeformat.paimon.write.spill_directory import SpillDirectory
+from lakeformat.rows.spill_directory import SpillDirectory
 from spark_jobs.frames.parts import classic_context
 
 if TYPE_CHECKING:

@@ -61,3 +61,8 @@ class FileSplit:
     snapshot_id: int
     file: DataFile
     deletes: tuple[DeleteFile, ...] = ()
+
+    @property
+    def size_bytes(self) -> int:
+        """The size of the data file, to start large splits first."""
+        return self.file.size_bytes

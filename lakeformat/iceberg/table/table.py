@@ -22,13 +22,18 @@ from lakeformat.tables.since import Since
 from lakeformat.tables.table import Table, refuse_operation
 
 if TYPE_CHECKING:
+    from datetime import timedelta
+
+    from lakeformat.executor import Executor
     from lakeformat.iceberg.health import IcebergHealthReport
     from lakeformat.iceberg.read.scan import Scan
     from lakeformat.iceberg.table.system_table import IcebergSystemTable
     from lakeformat.rows.conditions.filter import Where
     from lakeformat.tables.arguments import Partitions, WindowEnd
+    from lakeformat.tables.checks import Columns
     from lakeformat.tables.moment import Moment
     from lakeformat.tables.results import Rows
+    from lakeformat.tables.row_checks.check_report import CheckReport
 
 __all__ = ["IcebergTable", "load_iceberg_table"]
 
@@ -45,7 +50,6 @@ _REFERENCES = (
 _INSTEAD = {
     "analyze": _call("compute_table_stats"),
     "branches": _REFERENCES,
-    "check": "read the rows with your own engine, and check them there",
     "commit": _WRITE,
     "compact": _call("rewrite_data_files"),
     "consumers": "keep str(table.position()) yourself, and ask table.since(position) for more",
@@ -239,6 +243,51 @@ class IcebergTable(Table):
             partitions=partitions,
             keys=keys,
         )
+
+    def check(
+        self,
+        *,
+        staged: Sequence[str] | None = None,
+        replaces: int | None = None,
+        where: Where | None = None,
+        min_rows: int | None = None,
+        max_rows: int | None = None,
+        not_null: Sequence[str] = (),
+        unique: Sequence[Columns] = (),
+        accepted_values: Mapping[str, Sequence[Any]] = MappingProxyType({}),
+        freshness: Mapping[str, str | timedelta] = MappingProxyType({}),
+        conditions: Sequence[str] = (),
+        warn_only: Sequence[str] = (),
+        executor: Executor | None = None,
+    ) -> CheckReport:
+        """Check the rows of the newest snapshot of the branch, or those that meet ``where``.
+
+        The checks are those of Paimon tables: see ``Table.check``. ``staged`` and ``replaces`` are
+        refused, because an Iceberg table has no staged results.
+        """
+        from lakeformat.iceberg.read.checked_rows import check_rows
+        from lakeformat.iceberg.read.time_travel import find_state
+        from lakeformat.iceberg.table.choice import choose
+        from lakeformat.tables.checks import Checks
+
+        if staged is not None or replaces is not None:
+            raise UnsupportedError(
+                f"{self.location} is an Iceberg table, which has no staged results: leave out "
+                "'staged' and 'replaces' to check the published rows"
+            )
+        checks = Checks(
+            min_rows=min_rows,
+            max_rows=max_rows,
+            not_null=not_null,
+            unique=unique,
+            accepted_values=accepted_values,
+            freshness=freshness,
+            conditions=conditions,
+            warn_only=warn_only,
+        )
+        loaded, now = self._loaded(), self._handle.environment.now_millis()
+        state = find_state(loaded.places, loaded.metadata, **choose(loaded, self._history()))
+        return check_rows(state, checks, now, where=where, executor=executor)
 
     def health(self, *, time_travel: bool = True, unknown: bool = False) -> IcebergHealthReport:
         """Return facts, a score, and reasons with advice, at the newest snapshot of the branch.

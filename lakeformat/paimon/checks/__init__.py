@@ -1,6 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks of rows: of a published table, or of staged results before they are published."""
-
-from lakeformat.paimon.checks.check_report import CheckReport, CheckResult
-
-__all__ = ["CheckReport", "CheckResult"]

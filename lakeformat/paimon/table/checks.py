@@ -12,10 +12,10 @@ from lakeformat.paimon.table.reads import TableReads
 
 if TYPE_CHECKING:
     from lakeformat.executor import Executor
-    from lakeformat.paimon.checks.check_report import CheckReport
     from lakeformat.paimon.staged import TableStaged
     from lakeformat.rows.conditions.filter import Where
     from lakeformat.tables.checks import Columns
+    from lakeformat.tables.row_checks.check_report import CheckReport
 
 __all__ = ["TableChecks"]
 

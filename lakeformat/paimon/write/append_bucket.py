@@ -20,7 +20,7 @@ from lakeformat.paimon.write.assign import NewFiles, Place, Places, bucket_place
 from lakeformat.paimon.write.row_buffer import RowBuffer
 from lakeformat.paimon.write.row_kinds import Kinds
 from lakeformat.paimon.write.sequences import SequenceNumbers
-from lakeformat.paimon.write.spill import Spill
+from lakeformat.rows.spill import Spill
 
 __all__ = ["AppendBuckets"]
 

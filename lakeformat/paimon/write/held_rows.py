@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pyarrow as pa
 
 from lakeformat.paimon.options import TableOptions
-from lakeformat.paimon.write.spill import Spill
+from lakeformat.rows.spill import Spill
 
 __all__ = ["HeldRows"]
 

@@ -24,9 +24,9 @@ from lakeformat.paimon.write.row_buffer import RowBuffer
 from lakeformat.paimon.write.row_kinds import Kinds
 from lakeformat.paimon.write.sequences import SequenceNumbers
 from lakeformat.paimon.write.sorted_rows import SortedRows, part_of, sort_rows
-from lakeformat.paimon.write.spill import Spill
 from lakeformat.rows.groups import KeyGroups
 from lakeformat.rows.repeated_values import in_full_columns, with_dictionaries
+from lakeformat.rows.spill import Spill
 from lakeformat.rows.take_rows import take_rows
 
 __all__ = ["KeyValueBuckets"]

@@ -17,7 +17,7 @@ from lakeformat.paimon.compact.sorting.curves import ByteRows
 from lakeformat.paimon.compact.sorting.order import RowOrder
 from lakeformat.paimon.options import TableOptions
 from lakeformat.paimon.write.assign import rows_by_place
-from lakeformat.paimon.write.spill import Spill
+from lakeformat.rows.spill import Spill
 
 __all__ = ["sorted_batches"]
 

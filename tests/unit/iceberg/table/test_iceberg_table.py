@@ -30,13 +30,14 @@ def numbers(positions) -> list[int]:
 def test_it_is_a_table_of_its_format_that_can_only_be_read():
     table = opened("six_commits")
     assert table.format == "iceberg"
-    assert table.operations == {"changes", "health", "scan", "system_table"}
+    assert table.operations == {"changes", "check", "health", "scan", "system_table"}
     assert table.location == f"file://{iceberg_table('six_commits').location}"
     assert table.schema.column_names == ["id", "commit_no"]
 
 
 @pytest.mark.parametrize(
-    "operation", sorted(OPERATIONS - {"changes", "health", "scan", "system_table", "write"})
+    "operation",
+    sorted(OPERATIONS - {"changes", "check", "health", "scan", "system_table", "write"}),
 )
 def test_each_other_operation_is_refused_by_name(operation):
     with pytest.raises(

@@ -11,8 +11,8 @@ import pytest
 
 import lakeformat as lake
 from lakeformat.environment import Environment
-from lakeformat.paimon.checks.repeated_values import RepeatedValues
 from lakeformat.paimon.options import TableOptions
+from lakeformat.tables.row_checks.repeated_values import RepeatedValues
 from lakeformat.types.type_text import parse_type
 from lakeformat.types.types import DataField
 from tests.sampling import SEED

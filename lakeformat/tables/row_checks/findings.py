@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from lakeformat.paimon.checks.check_report import CheckResult, Outcome
-from lakeformat.paimon.checks.row_checks import NewestTime, RowCondition
 from lakeformat.tables.checks import Checks, age_millis
 from lakeformat.tables.moment import moment_text
+from lakeformat.tables.row_checks.check_report import CheckResult, Outcome
+from lakeformat.tables.row_checks.single_rows import NewestTime, RowCondition
 from lakeformat.types.count_text import counted
 from lakeformat.types.duration_text import duration
 

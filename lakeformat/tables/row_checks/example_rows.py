@@ -9,11 +9,10 @@ from collections.abc import Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakeformat.paimon.schema import TableSchema
 from lakeformat.types.types import AtomicType, DataField, TypeName
 from lakeformat.types.value_text import cast_text
 
-__all__ = ["MOST_EXAMPLES", "example_texts", "identifying_fields"]
+__all__ = ["MOST_EXAMPLES", "example_texts"]
 
 MOST_EXAMPLES = 3
 _LONGEST = 40
@@ -21,12 +20,6 @@ _HIDDEN = "***"
 _SECRET_NAME = re.compile(r"(?i)passw|pwd|secret|token|credential|private|api_?key")
 _TEXTS = (TypeName.CHAR, TypeName.VARCHAR)
 _BYTES = (TypeName.BINARY, TypeName.VARBINARY)
-
-
-def identifying_fields(schema: TableSchema) -> tuple[DataField, ...]:
-    """Return the columns by which a person finds a row: the primary key, or the first column."""
-    keys = [field for field in schema.fields if field.name in schema.primary_keys]
-    return tuple(keys) or schema.fields[:1]
 
 
 def example_texts(
@@ -53,6 +46,9 @@ def _texts(column: pa.Array | pa.ChunkedArray, field: DataField) -> list[str]:
 
 
 def _plain_texts(values: pa.Array, field: DataField) -> list[str | None]:
+    if pa.types.is_time64(values.type):
+        times: list[str | None] = values.cast(pa.string()).to_pylist()
+        return times
     if isinstance(field.type, AtomicType) and field.type.name not in _BYTES:
         texts: list[str | None] = cast_text(values, field.type).to_pylist()
         return texts

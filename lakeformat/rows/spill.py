@@ -11,17 +11,57 @@ from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 import pyarrow as pa
 
 from lakeformat.errors import UnavailableError
-from lakeformat.paimon.options import TableOptions
-from lakeformat.paimon.write.spill_directory import SpillDirectory
+from lakeformat.rows.spill_directory import SpillDirectory
 
-__all__ = ["Spill"]
+__all__ = ["Spill", "SpillOptions", "SpillSettings"]
 
 _MIN_BATCH_BYTES = 64 << 10
 """Smallest batch size: a merge holds one or two batches per file, and small ones read slowly."""
+
+
+class SpillOptions(Protocol):
+    """The memory of a writer, and the limits of its temporary files."""
+
+    @property
+    def write_buffer_size_bytes(self) -> int:
+        """The bytes of rows in memory."""
+
+    @property
+    def write_buffer_spillable(self) -> bool:
+        """False if no temporary files are allowed."""
+
+    @property
+    def write_buffer_spill_max_disk_size_bytes(self) -> int | None:
+        """The bytes of all temporary files; None without a limit."""
+
+    @property
+    def local_sort_max_num_file_handles(self) -> int:
+        """The temporary files that are open at a time."""
+
+    @property
+    def spill_compression(self) -> str:
+        """``zstd``, ``lz4`` or ``none``."""
+
+    @property
+    def spill_compression_zstd_level(self) -> int:
+        """The level of zstd."""
+
+
+@dataclass(frozen=True, slots=True)
+class SpillSettings:
+    """The options for a table whose format has none of its own."""
+
+    write_buffer_size_bytes: int = 256 << 20
+    write_buffer_spillable: bool = True
+    write_buffer_spill_max_disk_size_bytes: int | None = None
+    local_sort_max_num_file_handles: int = 128
+    spill_compression: str = "zstd"
+    spill_compression_zstd_level: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +75,7 @@ class _SpilledFile:
 class Spill:
     """The temporary files of one writer; each holds rows of many places, place by place."""
 
-    def __init__(self, options: TableOptions) -> None:
+    def __init__(self, options: SpillOptions) -> None:
         self._options = options
         self._directory: SpillDirectory | None = None
         self._files: list[_SpilledFile] = []

@@ -9,8 +9,8 @@ from typing import TypeAlias
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakeformat.paimon.checks.example_rows import MOST_EXAMPLES, example_texts
 from lakeformat.rows.conditions.filter import PredicateFilter
+from lakeformat.tables.row_checks.example_rows import MOST_EXAMPLES, example_texts
 from lakeformat.types.types import AtomicType, DataField, TypeName
 
 __all__ = ["NewestTime", "RowCheck", "RowCondition", "is_time"]

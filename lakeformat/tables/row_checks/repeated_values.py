@@ -15,19 +15,17 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakeformat.paimon.bucketing import row_hashes
-from lakeformat.paimon.checks.example_rows import MOST_EXAMPLES, example_texts
-from lakeformat.paimon.options import TableOptions
-from lakeformat.paimon.write.assign import rows_by_place
-from lakeformat.paimon.write.spill import Spill
 from lakeformat.rows.key_words import column_words
+from lakeformat.rows.row_hashes import row_hashes
+from lakeformat.rows.spill import Spill, SpillOptions
 from lakeformat.rows.word_order import sort_by_words
+from lakeformat.tables.row_checks.example_rows import MOST_EXAMPLES, example_texts
 from lakeformat.types.types import DataField
 
 __all__ = ["RepeatedValues"]
 
 _COUNT = "count of rows"
-_PARTS = 256
+_PARTS = np.uint64(256)
 _FIRST_BYTES = 32 << 20
 _FILES_OF_ONE_SIZE = 64
 
@@ -35,7 +33,7 @@ _FILES_OF_ONE_SIZE = 64
 class RepeatedValues:
     """Collects the values of some columns; rows with a null in one of them are left out."""
 
-    def __init__(self, columns: Sequence[DataField], options: TableOptions) -> None:
+    def __init__(self, columns: Sequence[DataField], options: SpillOptions) -> None:
         self._columns = columns
         self._names = [column.name for column in columns]
         # Rows are held twice while they are counted.
@@ -92,8 +90,10 @@ class RepeatedValues:
 
     def _put_away(self, rows: pa.Table) -> None:
         columns = [rows.column(name).combine_chunks() for name in self._names]
-        hashes = row_hashes(columns, [column.type for column in self._columns])
-        by_part = rows_by_place(hashes.view(np.uint32).astype(np.int64) % _PARTS)
+        places = (row_hashes(columns)[:, 0] % _PARTS).astype(np.uint8)
+        order = np.argsort(places, kind="stable")
+        present, starts = np.unique(places[order], return_index=True)
+        by_part = zip(present.tolist(), np.split(order, starts[1:]), strict=True)
         self._spill.add(
             rows.schema, ((part, rows.take(pa.array(places))) for part, places in by_part)
         )

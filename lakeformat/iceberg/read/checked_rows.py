@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Checks the rows of one snapshot of an Iceberg table."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+
+from lakeformat.executor import Executor
+from lakeformat.iceberg.read.condition_fields import condition_fields
+from lakeformat.iceberg.read.plan import TableState
+from lakeformat.iceberg.read.scan import Scan
+from lakeformat.iceberg.read.where import row_filter
+from lakeformat.rows.conditions.filter import Where
+from lakeformat.tables.checks import Checks
+from lakeformat.tables.row_checks.check_report import CheckReport
+from lakeformat.tables.row_checks.run import CheckedRows, run_checks
+
+__all__ = ["check_rows"]
+
+_log = logging.getLogger(__name__)
+
+
+def check_rows(
+    state: TableState,
+    checks: Checks,
+    now_millis: int,
+    *,
+    where: Where | None,
+    executor: Executor | None,
+) -> CheckReport:
+    """Check the rows of a snapshot, or only those that meet ``where``."""
+    asked = row_filter(state.metadata, state.schema, where, None)
+    fields = condition_fields(state.schema)
+    keys = state.schema.identifier_field_ids
+    identifying = tuple(each for each in fields if each.id in keys)
+
+    def scan(columns: Sequence[str]) -> Scan:
+        return Scan(state, columns, asked)
+
+    rows = CheckedRows(
+        location=state.places.uri,
+        fields=fields,
+        identifying=identifying or fields[:1],
+        scan=scan,
+        scan_all=scan,
+    )
+    count, results = run_checks(rows, checks, now_millis, executor)
+    report = CheckReport(
+        table=state.places.uri,
+        snapshot_id=None if state.snapshot is None else state.snapshot.snapshot_id,
+        rows=count,
+        checks=results,
+    )
+    _log.info("check table=%s %s", state.places.uri, report.reason)
+    return report
