@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
 from typing import Any
@@ -18,6 +20,7 @@ import fastavro
 
 from lakeformat.errors import CorruptTableError
 from lakeformat.files.avro.avro_container import (
+    AvroBlocks,
     BlockLimitError,
     NotPlainError,
     read_blocks,
@@ -25,7 +28,7 @@ from lakeformat.files.avro.avro_container import (
 )
 from lakeformat.files.avro.avro_records import record_schema
 
-__all__ = ["decode_by_id", "partition_key"]
+__all__ = ["RecordFile", "decode_by_id", "partition_key", "read_record_file"]
 
 _PARTITION = "partition"
 _AT_ONCE = 8192
@@ -83,27 +86,52 @@ _MANIFEST_NAMES = {
 _NAMES = _LIST_NAMES | _MANIFEST_NAMES
 
 
-def decode_by_id(content: bytes, uri: str) -> Iterator[list[dict[str, Any]]]:
-    """Yield the records of a manifest or manifest list, many at a time; an error names the file.
+@dataclass(frozen=True, slots=True)
+class RecordFile:
+    """A manifest or manifest list, unpacked."""
+
+    uri: str
+    size: int
+    blocks: AvroBlocks
+
+    @property
+    def schema(self) -> dict[str, Any]:
+        """The schema of its records, with names by id; ``ValueError`` if it has none."""
+        return record_schema(_schema_by_id(self.blocks.schema))
+
+
+def read_record_file(content: bytes, uri: str) -> RecordFile:
+    """Unpack a manifest or manifest list; an error names the file."""
+    with _named(uri, len(content)):
+        return RecordFile(uri, len(content), read_blocks(content))
+
+
+def decode_by_id(file: RecordFile) -> Iterator[list[dict[str, Any]]]:
+    """Yield the records of a file, many at a time; an error names the file.
 
     A file without records yields one empty list.
     """
-    try:
-        blocks = read_blocks(content)
-        schema = record_schema(_schema_by_id(blocks.schema))
+    with _named(file.uri, file.size):
+        schema = file.schema
         records = read_records(
-            blocks, lambda stream: fastavro.schemaless_reader(stream, schema, None)
+            file.blocks, lambda stream: fastavro.schemaless_reader(stream, schema, None)
         )
         yield list(islice(records, _AT_ONCE))
         while some := list(islice(records, _AT_ONCE)):
             yield some
+
+
+@contextmanager
+def _named(uri: str, size: int) -> Iterator[None]:
+    try:
+        yield
         return
     except BlockLimitError:
         reason = "it claims to unpack to far more than it can hold"
     except (NotPlainError, ValueError, RecursionError) as damage:
         reason = str(damage)
     raise CorruptTableError(
-        f"{uri} ({len(content)} bytes) is not a readable Avro file: {reason}; restore the file "
+        f"{uri} ({size} bytes) is not a readable Avro file: {reason}; restore the file "
         "from a backup, or read another snapshot"
     )
 

@@ -7,7 +7,7 @@ writer left the sequence numbers, the snapshot or the first row id to the manife
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,9 +15,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakeformat.errors import CorruptTableError, UnsupportedError
+from lakeformat.files.avro.avro_container import NotPlainError
 from lakeformat.iceberg.arrow_types import to_arrow_type
 from lakeformat.iceberg.file_places import FilePlaces
-from lakeformat.iceberg.metadata.avro_records import decode_by_id, partition_key
+from lakeformat.iceberg.metadata.avro_records import (
+    RecordFile,
+    decode_by_id,
+    partition_key,
+    read_record_file,
+)
+from lakeformat.iceberg.metadata.columnar_manifest import columnar_entries
 from lakeformat.iceberg.metadata.partition_type import partition_type
 from lakeformat.iceberg.metadata.physical_values import values_to_arrow
 from lakeformat.iceberg.metadata.record_columns import column_of
@@ -77,6 +84,8 @@ _SPEC_ID = pa.field("spec_id", pa.int32(), nullable=False)
 _INHERITED = (*(field.name for field in _ENTRY), "first_row_id", "record_count")
 """The columns that inherit numbers, or decide which."""
 _DEFAULTS = {"content": DATA}
+_MANY = 32
+"""Fewer entries are decoded faster one by one."""
 
 
 def entry_schema(partition: StructType) -> pa.Schema:
@@ -85,13 +94,22 @@ def entry_schema(partition: StructType) -> pa.Schema:
 
 
 def read_entries(
-    places: FilePlaces, metadata: TableMetadata, manifests: pa.Table
+    places: FilePlaces,
+    metadata: TableMetadata,
+    manifests: pa.Table,
+    statistics_of: Collection[int] | None = None,
 ) -> dict[int, pa.Table]:
-    """Return all entries of some manifests of a list by the id of their spec, in their order."""
+    """Return all entries of some manifests of a list by the id of their spec, in their order.
+
+    Their statistics are at least those of the columns with the ids ``statistics_of``, by default
+    of all columns.
+    """
     parts: dict[int, list[pa.Table]] = {}
     for manifest in manifests.to_pylist():
         spec_id = manifest["partition_spec_id"]
-        parts.setdefault(spec_id, []).append(_read_manifest(places, metadata, manifest))
+        parts.setdefault(spec_id, []).append(
+            _read_manifest(places, metadata, manifest, statistics_of)
+        )
     return {spec_id: pa.concat_tables(tables) for spec_id, tables in parts.items()}
 
 
@@ -101,7 +119,10 @@ def live_entries(entries: pa.Table) -> pa.Table:
 
 
 def _read_manifest(
-    places: FilePlaces, metadata: TableMetadata, manifest: Mapping[str, Any]
+    places: FilePlaces,
+    metadata: TableMetadata,
+    manifest: Mapping[str, Any],
+    statistics_of: Collection[int] | None,
 ) -> pa.Table:
     uri, spec_id = manifest["manifest_path"], manifest["partition_spec_id"]
     try:
@@ -110,17 +131,42 @@ def _read_manifest(
     except CorruptTableError as reason:
         raise CorruptTableError(f"{places.uri} names the manifest {uri}: {reason}") from None
     schema = entry_schema(partition)
-    parts = [
-        pa.table(_columns(some, partition, _unknown_fields(spec), uri), schema=schema)
-        for some in decode_by_id(places.read(uri), uri)
-    ]
-    found = pa.concat_tables(parts).combine_chunks()
+    file = read_record_file(places.read(uri), uri)
+    parts = _by_column(file, partition, _unknown_fields(spec), statistics_of)
+    found = pa.concat_tables(
+        pa.table(each, schema=schema)
+        for each in parts or _by_record(file, partition, _unknown_fields(spec))
+    ).combine_chunks()
     _check(found, manifest)
     for name, column in _inherited(found, manifest).items():
         place = schema.get_field_index(name)
         found = found.set_column(place, schema.field(place), column)
     spec_ids = pa.repeat(pa.scalar(spec_id, pa.int32()), found.num_rows)
     return found.set_column(schema.get_field_index(_SPEC_ID.name), _SPEC_ID, spec_ids)
+
+
+def _by_column(
+    file: RecordFile,
+    partition: StructType,
+    as_text: Collection[int],
+    statistics_of: Collection[int] | None,
+) -> list[dict[str, pa.Array]]:
+    """Return the columns of all entries; none if the manifest is left to ``_by_record``."""
+    if as_text or file.blocks.counts.sum() < _MANY:
+        return []
+    try:
+        found = list(columnar_entries(file, _ENTRY, _FILE, partition, statistics_of))
+    except NotPlainError:
+        return []
+    return [_completed(columns) for columns in found]
+
+
+def _by_record(
+    file: RecordFile, partition: StructType, as_text: Collection[int]
+) -> Iterator[dict[str, pa.Array]]:
+    """Yield the columns of many entries after each other, decoded one by one."""
+    for some in decode_by_id(file):
+        yield _columns(some, partition, as_text, file.uri)
 
 
 def _columns(
@@ -138,13 +184,17 @@ def _columns(
             f"{uri} is not a manifest: it has an entry without a file or its partition; {RESTORE}"
         ) from None
     columns = {field.name: column_of(records, field, uri) for field in _ENTRY}
-    columns[_SPEC_ID.name] = pa.nulls(len(records), _SPEC_ID.type)
     columns["partition"] = _partition_column(partition, tuples, as_text, uri)
     columns |= {
         field.name: column_of(files, field, uri, _DEFAULTS.get(field.name)) for field in _FILE
     }
-    columns["file_format"] = pc.utf8_upper(columns["file_format"])
-    return columns
+    return _completed(columns)
+
+
+def _completed(columns: dict[str, pa.Array]) -> dict[str, pa.Array]:
+    spec_ids = pa.nulls(len(columns["status"]), _SPEC_ID.type)
+    formats = pc.utf8_upper(columns["file_format"])
+    return columns | {_SPEC_ID.name: spec_ids, "file_format": formats}
 
 
 def _check(found: pa.Table, manifest: Mapping[str, Any]) -> None:

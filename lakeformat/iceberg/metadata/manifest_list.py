@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from lakeformat.errors import CorruptTableError, UnsupportedError
 from lakeformat.iceberg.file_places import FilePlaces
-from lakeformat.iceberg.metadata.avro_records import decode_by_id
+from lakeformat.iceberg.metadata.avro_records import decode_by_id, read_record_file
 from lakeformat.iceberg.metadata.record_columns import column_of
 from lakeformat.iceberg.metadata.snapshot import Snapshot
 from lakeformat.tables.json_file import RESTORE
@@ -57,7 +57,8 @@ def read_manifest_list(places: FilePlaces, snapshot: Snapshot) -> pa.Table:
     if snapshot.manifest_list is None:
         return _of_paths(snapshot)
     uri = snapshot.manifest_list
-    records = [each for some in decode_by_id(places.read(uri), uri) for each in some]
+    file = read_record_file(places.read(uri), uri)
+    records = [each for some in decode_by_id(file) for each in some]
     table = pa.table(
         [
             column_of(records, field, uri, _IN_VERSION_1.get(field.name))

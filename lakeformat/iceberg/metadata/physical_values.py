@@ -12,7 +12,7 @@ from lakeformat.files.decimal_bytes import decimals_from_bytes
 from lakeformat.iceberg.arrow_types import to_arrow_type
 from lakeformat.iceberg.types import PrimitiveType, Type
 
-__all__ = ["values_to_arrow"]
+__all__ = ["from_stored", "stored_type", "values_to_arrow"]
 
 _STORED: dict[str, pa.DataType] = {
     "date": pa.int32(),
@@ -21,13 +21,24 @@ _STORED: dict[str, pa.DataType] = {
     "timestamptz": pa.int64(),
     "timestamp_ns": pa.int64(),
     "timestamptz_ns": pa.int64(),
+    "decimal": pa.binary(),
 }
 
 
 def values_to_arrow(kind: Type, values: Sequence[Any]) -> pa.Array:
     """Return an array of a primitive type from numbers, texts and bytes."""
-    arrow_type = to_arrow_type(kind)
-    if isinstance(kind, PrimitiveType) and kind.name == "decimal":
-        return decimals_from_bytes(pa.array(values, pa.binary()), arrow_type)
+    return from_stored(kind, pa.array(values, stored_type(kind)))
+
+
+def stored_type(kind: Type) -> pa.DataType:
+    """Return the Arrow type of the numbers, texts or bytes that stand for values of a type."""
     stored = _STORED.get(kind.name) if isinstance(kind, PrimitiveType) else None
-    return pa.array(values, stored or arrow_type).cast(arrow_type)
+    return stored or to_arrow_type(kind)
+
+
+def from_stored(kind: Type, stored: pa.Array) -> pa.Array:
+    """Return values of a type from the numbers, texts or bytes that stand for them."""
+    arrow_type = to_arrow_type(kind)
+    if pa.types.is_decimal(arrow_type):
+        return decimals_from_bytes(stored, arrow_type)
+    return stored.cast(arrow_type)

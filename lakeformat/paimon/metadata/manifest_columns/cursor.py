@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lakeformat.files.avro.avro_container import READABLE_AFTER, NotPlainError
+from lakeformat.files.avro.number_words import SHORT_NUMBERS, numbers_at
 from lakeformat.paimon.metadata.manifest_columns.columns import (
     BytesColumn,
     Column,
@@ -23,25 +24,11 @@ from lakeformat.paimon.metadata.manifest_columns.columns import (
     Positions,
 )
 from lakeformat.paimon.metadata.manifest_columns.shape import FieldShape
-from lakeformat.types.unaligned import at_every_byte
 
 __all__ = ["Cursor"]
 
-Words = NDArray[np.uint64]
-
 _MOST_ITEMS = 4096
 """Lists with more items, as statistics of wider tables, are left to the general decoder."""
-
-_ONE = np.uint64(1)
-_CONTINUES = np.uint64(0x8080808080808080)
-_PAYLOAD = np.uint64(0x7F7F7F7F7F7F7F7F)
-# Pairs of 7-, 14- and 28-bit groups, the upper one moved down by 1, 2 and 4 bits.
-_COMPRESSIONS = [
-    (np.uint64(0x007F007F007F007F), np.uint64(0x7F007F007F007F00), np.uint64(1)),
-    (np.uint64(0x00003FFF00003FFF), np.uint64(0x3FFF00003FFF0000), np.uint64(2)),
-    (np.uint64(0x000000000FFFFFFF), np.uint64(0x0FFFFFFF00000000), np.uint64(4)),
-]
-_SHORT_NUMBERS = np.array([(byte >> 1) ^ -(byte & 1) for byte in range(256)], np.int64)
 
 
 class Cursor:
@@ -81,35 +68,15 @@ class Cursor:
         if first.max(initial=0) >= 0x80:
             return self._read_long_number()
         self.places += 1
-        numbers: Numbers = _SHORT_NUMBERS.take(first)
+        numbers: Numbers = SHORT_NUMBERS.take(first)
         return numbers
 
     def _read_long_number(self) -> Numbers:
         places = np.minimum(self.places, self._end, out=self.places)
-        words = at_every_byte(self._data, "u8")[places]
-        stops = ~words & _CONTINUES
-        lowest = stops & -stops
-        used = lowest | (lowest - _ONE)
-        groups = words & used & _PAYLOAD
-        for lower, upper, shift in _COMPRESSIONS:
-            groups = (groups & lower) | ((groups & upper) >> shift)
-        sizes = np.bitwise_count(used) >> 3
-        endless = np.flatnonzero(stops == 0)
-        if len(endless):
-            self._read_ninth_byte(endless, groups, sizes)
+        numbers, sizes, too_long = numbers_at(self._data, places)
+        self.sound[too_long] = False
         self.places += sizes
-        numbers: Numbers = (groups >> _ONE).view(np.int64) ^ -(groups & _ONE).view(np.int64)
         return numbers
-
-    def _read_ninth_byte(self, rows: Positions, groups: Words, sizes: NDArray[np.uint8]) -> None:
-        """Read numbers of nine and ten bytes; longer ones do not fit 64 bits."""
-        ninth = self._data[self.places[rows] + 8].astype(np.uint64)
-        tenth = self._data[self.places[rows] + 9].astype(np.uint64)
-        has_tenth = ninth >= 0x80
-        self.sound[rows[has_tenth & (tenth > 1)]] = False
-        upper = np.where(has_tenth, tenth << np.uint64(63), np.uint64(0))
-        groups[rows] |= ((ninth & np.uint64(0x7F)) << np.uint64(56)) | upper
-        sizes[rows] = np.where(has_tenth, 10, 9)
 
     def _read_bytes(self) -> BytesColumn:
         sizes = self._read_size()

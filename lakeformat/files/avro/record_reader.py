@@ -1,0 +1,310 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reads the same field of many Avro records at once, and skips lists of numbers in one step.
+
+Every byte below 0x80 ends a number. So the place after a number of numbers is found by counting
+such bytes, without a look at the numbers between.
+
+A place may be wrong, because it is only a guess where a record starts. The values read there mean
+nothing: then ``sound`` becomes False, or the record ends at the wrong place. Even then no byte
+outside the buffer is read, and no more memory is allocated than the buffer can fill.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lakeformat.files.avro.avro_container import READABLE_AFTER
+from lakeformat.files.avro.number_words import SHORT_NUMBERS, numbers_at
+from lakeformat.files.avro.record_shape import Atom, AtomShape, ListShape, Shape
+from lakeformat.types.unaligned import Bytes, Positions, at_every_byte
+
+__all__ = ["Lists", "Mask", "Numbers", "RecordReader", "Spans", "Values", "Window"]
+
+Mask: TypeAlias = NDArray[np.bool_]
+Numbers: TypeAlias = NDArray[np.int64]
+
+_MOST_ITEMS = 4096
+"""Lists with more items, as bounds of wider tables, are left to a general decoder."""
+_CONTINUES = np.uint16(0x8080)
+
+
+@dataclass(frozen=True, slots=True)
+class Spans:
+    """Byte strings, each a range of a window's bytes."""
+
+    data: Bytes
+    starts: Positions
+    sizes: Positions
+
+
+Flat: TypeAlias = "Numbers | Spans"
+
+
+@dataclass(frozen=True, slots=True)
+class Lists:
+    """Lists of items, or of pairs; the items of all lists follow each other."""
+
+    counts: Positions
+    items: tuple[Flat, ...]
+    """One for each part of an item."""
+
+
+@dataclass(frozen=True, slots=True)
+class Values:
+    """One field of all records; where ``present`` is False, the value is null and means nothing."""
+
+    content: Numbers | Spans | Lists
+    present: Mask | None = None
+
+
+class Window:
+    """A range of the bytes of a file, and the ends of the numbers in it."""
+
+    def __init__(self, data: Bytes, end: int) -> None:
+        """Keep the bytes before ``end``; ``READABLE_AFTER`` bytes after it are never a value."""
+        assert end + READABLE_AFTER <= len(data)
+        self.data, self.end = data, end
+
+    @cached_property
+    def pairs(self) -> NDArray[np.uint16]:
+        """Two bytes from each place on."""
+        return at_every_byte(self.data, "u2")
+
+    @cached_property
+    def stops(self) -> NDArray[np.int32]:
+        """The place of each byte that ends a number."""
+        return np.flatnonzero(self._is_stop).astype(np.int32)
+
+    @cached_property
+    def ranks(self) -> NDArray[np.int32]:
+        """The number of such bytes before each place."""
+        ranks = np.zeros(len(self._is_stop) + 1, np.int32)
+        np.cumsum(self._is_stop, out=ranks[1:])
+        return ranks
+
+    @property
+    def _is_stop(self) -> Mask:
+        return self.data[: self.end + READABLE_AFTER] < 0x80
+
+
+@dataclass(slots=True)
+class RecordReader:
+    """The current place of every record, and a mask of the plausible ones."""
+
+    window: Window
+    places: Positions
+    """Moved by reading; owned by this reader."""
+    sound: Mask = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.sound = np.ones(len(self.places), np.bool_)
+
+    def read(self, shape: Shape, keys: Collection[int] | None = None) -> Values:
+        """Read the next field of every record; of pairs keep only those with some keys."""
+        if shape.null_branch is None:
+            return Values(self._read(shape, keys))
+        branches = self._number()
+        self.sound &= (branches == 0) | (branches == 1)
+        present = branches != shape.null_branch
+        if present.all():
+            return Values(self._read(shape, keys))
+        rows = np.flatnonzero(present)
+        part = self._at(rows)
+        content = part._read(shape, keys)
+        self._return(rows, part)
+        return Values(_spread(content, rows, len(present)), present)
+
+    def finish(self) -> Mask:
+        """Return the records that are sound and end within the window."""
+        return self.sound & (self.places <= self.window.end)
+
+    def _read(self, shape: Shape, keys: Collection[int] | None) -> Numbers | Spans | Lists:
+        if isinstance(shape, AtomShape):
+            return self._atom(shape)
+        counts = self._counts(_MOST_ITEMS if not shape.is_numbers else self.window.end)
+        if shape.is_numbers:
+            lists = self._number_lists(shape, counts, keys)
+        else:
+            lists = self._pairs(counts, keys)
+        rows = np.flatnonzero(counts)
+        if len(rows):
+            part = self._at(rows)
+            part.sound &= part._number() == 0  # a second block of items
+            self._return(rows, part)
+        return lists
+
+    def _atom(self, shape: AtomShape) -> Numbers | Spans:
+        if shape.atom is Atom.NUMBER:
+            return self._number()
+        starts = self.places
+        if shape.atom in (Atom.BYTES, Atom.TEXT):
+            sizes = self._size()
+            starts = self.places.copy()
+            self.places += sizes
+        else:
+            starts = starts.copy()
+            self.places += shape.size
+            over = self.places > self.window.end
+            self.sound &= ~over
+            starts[over] = 0
+            sizes = np.full(len(starts), min(shape.size, self.window.end), np.int64)
+        if shape.atom is Atom.BOOLEAN:
+            found = self.window.data.take(starts, mode="clip").astype(np.int64)
+            self.sound &= found <= 1
+            return found
+        return Spans(self.window.data, starts, sizes)
+
+    def _number(self) -> Numbers:
+        """Read one number of each record; most are one byte long."""
+        data, end = self.window.data, self.window.end
+        first = data.take(self.places, mode="clip")
+        if first.max(initial=0) < 0x80:
+            self.places += 1
+            short: Numbers = SHORT_NUMBERS.take(first)
+            return short
+        numbers, sizes, too_long = numbers_at(data, np.minimum(self.places, end))
+        self.sound[too_long] = False
+        self.places += sizes
+        return numbers
+
+    def _size(self) -> Numbers:
+        """Read a size in bytes; a record without room for it becomes unsound."""
+        return self._within_room(self._number())
+
+    def _within_room(self, sizes: Numbers) -> Numbers:
+        wrong = (sizes < 0) | (sizes > self.window.end - self.places)
+        if wrong.any():
+            self.sound &= ~wrong
+            sizes = np.where(wrong, 0, sizes)
+            np.minimum(self.places, self.window.end, out=self.places)
+        return sizes
+
+    def _counts(self, most: int) -> Numbers:
+        """Read the number of items of each list; a negative one has the size in bytes after it."""
+        counts = self._number()
+        rows = np.flatnonzero(counts < 0)
+        if len(rows):
+            part = self._at(rows)
+            part._number()
+            self._return(rows, part)
+            counts = np.abs(counts)  # the least number stays negative, and has no room
+        counts = self._within_room(counts)
+        self.sound &= counts <= most
+        return np.where(self.sound, counts, 0)
+
+    def _number_lists(
+        self, shape: ListShape, counts: Numbers, keys: Collection[int] | None
+    ) -> Lists:
+        """Skip the numbers of all lists, and decode those that are wanted."""
+        window, width = self.window, len(shape.item)
+        wanted = counts if width == 1 or keys is None or len(keys) else np.zeros_like(counts)
+        first = window.ranks.take(self.places, mode="clip").astype(np.int64)
+        after = first + counts * width
+        over = after > len(window.stops)
+        if over.any():
+            self.sound &= ~over
+            counts[over] = 0
+            after[over] = first[over]
+        filled = counts > 0
+        ends = window.stops.take(after - 1, mode="clip").astype(np.int64) + 1
+        self.places = np.where(filled, ends, self.places)
+        rows = np.repeat(np.arange(len(counts)), wanted)
+        before = np.cumsum(wanted) - wanted
+        numbers = np.arange(len(rows)) - before[rows]
+        at = first[rows] + numbers * width
+        parts = [self._stopped(at, rows)]
+        if width == 1:
+            return Lists(wanted, tuple(parts))
+        if keys is not None:
+            kept = np.flatnonzero(np.isin(parts[0], list(keys)))
+            rows, at = rows[kept], at[kept]
+            parts, wanted = [parts[0][kept]], np.bincount(rows, minlength=len(counts))
+        return Lists(wanted, (*parts, self._stopped(at + 1, rows)))
+
+    def _stopped(self, ranks: Positions, rows: Positions) -> Numbers:
+        """Return the numbers that are preceded by these numbers of stops."""
+        window = self.window
+        places = np.where(ranks > 0, window.stops.take(ranks - 1, mode="clip") + 1, 0)
+        first = window.data.take(places, mode="clip")
+        if first.max(initial=0) < 0x80:
+            short: Numbers = SHORT_NUMBERS.take(first)
+            return short
+        found, _, too_long = numbers_at(window.data, np.minimum(places, window.end))
+        self.sound[rows[too_long]] = False
+        return found
+
+    def _pairs(self, counts: Numbers, keys: Collection[int] | None) -> Lists:
+        """Read the first pair of all lists, then the second, and so on."""
+        kept = np.zeros(len(counts), np.int64)
+        read: list[tuple[Positions, Positions, Numbers, Positions, Positions]] = []
+        for number in range(int(counts.max(initial=0))):
+            rows = np.flatnonzero((counts > number) & self.sound)
+            part = self if len(rows) == len(counts) else self._at(rows)
+            found, sizes = part._pair()
+            starts = part.places.copy()
+            part.places += sizes
+            if part is not self:
+                self._return(rows, part)
+            if keys is not None:
+                chosen = np.flatnonzero(np.isin(found, list(keys))) if len(keys) else rows[:0]
+                rows, found = rows[chosen], found[chosen]
+                starts, sizes = starts[chosen], sizes[chosen]
+            read.append((rows, kept[rows], found, starts, sizes))
+            kept[rows] += 1
+        return self._in_order(kept, read)
+
+    def _pair(self) -> tuple[Numbers, Positions]:
+        """Read the key of each pair, and the size of its value."""
+        both = self.window.pairs[np.minimum(self.places, self.window.end)]
+        if (both & _CONTINUES).any():
+            key = self._number()
+            return key, self._size()
+        self.places += 2
+        sizes = SHORT_NUMBERS.take(both >> 8)
+        return SHORT_NUMBERS.take(both & 0xFF), self._within_room(sizes)
+
+    def _in_order(
+        self,
+        kept: Numbers,
+        read: list[tuple[Positions, Positions, Numbers, Positions, Positions]],
+    ) -> Lists:
+        """Return pairs that were read by their number in the order of their lists."""
+        before = np.cumsum(kept) - kept
+        keys, starts, sizes = (np.zeros(int(kept.sum()), np.int64) for _ in range(3))
+        for rows, numbers, found, at, length in read:
+            places = before[rows] + numbers
+            keys[places], starts[places], sizes[places] = found, at, length
+        return Lists(kept, (keys, Spans(self.window.data, starts, sizes)))
+
+    def _at(self, rows: Positions) -> RecordReader:
+        part = RecordReader(self.window, self.places[rows])
+        part.sound = self.sound[rows]
+        return part
+
+    def _return(self, rows: Positions, part: RecordReader) -> None:
+        self.places[rows] = part.places
+        self.sound[rows] = part.sound
+
+
+def _spread(
+    content: Numbers | Spans | Lists, rows: Positions, count: int
+) -> Numbers | Spans | Lists:
+    """Return the values at some rows, and zeros or nothing elsewhere."""
+
+    def spread(values: Numbers) -> Numbers:
+        wide = np.zeros(count, np.int64)
+        wide[rows] = values
+        return wide
+
+    match content:
+        case Spans():
+            return Spans(content.data, spread(content.starts), spread(content.sizes))
+        case Lists():
+            return Lists(spread(content.counts), content.items)
+    return spread(content)

@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Finds thousands of records at once by a text that each of them has, and reads their fields.
+
+The start of a record is known only after the record before it has been read. So every place of the
+text, such as ``PARQUET``, counts as a place of its field. From there the rest of all records is
+read at once: where one ends, the next one starts. The fields before the text are read from these
+starts and must lead to the places of the text again. Then all records are proven, and those of each
+block must be as many as it counts. A file of any other structure is left to a general decoder.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from lakeformat.files.avro.avro_container import AvroBlocks, NotPlainError
+from lakeformat.files.avro.record_reader import Lists, RecordReader, Spans, Values, Window
+from lakeformat.files.avro.record_shape import Atom, AtomShape, Shape
+from lakeformat.types.unaligned import Bytes, Positions, at_every_byte
+
+__all__ = ["RecordFields", "read_windows"]
+
+_WINDOW_BYTES = 2 << 20
+"""Many records, but few enough bytes for the CPU cache."""
+_LARGEST_WINDOW_BYTES = 64 << 20
+_SHORTEST_TEXT = 3
+"""Shorter texts are found at too many places."""
+_WORD_BYTES = 8
+_MASKS = np.array([(1 << 8 * size) - 1 for size in range(9)], np.uint64)
+
+
+@dataclass(frozen=True, slots=True)
+class RecordFields:
+    """The fields of records with a text, in the order of their bytes."""
+
+    shapes: Mapping[str, Shape]
+    text: str
+    """The path of the text that records are found by."""
+    keys: Collection[int] | None = None
+    """Pairs with other keys are left out; None if all are wanted."""
+
+    def __post_init__(self) -> None:
+        shape = self.shapes.get(self.text)
+        if not isinstance(shape, AtomShape) or shape.atom is not Atom.TEXT or shape.null_branch:
+            raise NotPlainError(f"its records have no text {self.text}")
+        if not all(isinstance(self.shapes[name], AtomShape) for name in self.before):
+            raise NotPlainError(f"its records have lists before {self.text}")
+
+    @property
+    def before(self) -> list[str]:
+        """The fields before the text."""
+        names = list(self.shapes)
+        return names[: names.index(self.text)]
+
+    @property
+    def after(self) -> list[str]:
+        """The text, and the fields after it."""
+        names = list(self.shapes)
+        return names[names.index(self.text) :]
+
+    def read(self, reader: RecordReader, names: list[str]) -> dict[str, Values]:
+        """Read some fields of all records of a reader."""
+        return {name: reader.read(self.shapes[name], self.keys) for name in names}
+
+
+@dataclass(frozen=True, slots=True)
+class _Pattern:
+    """The first bytes of a text and of its size."""
+
+    word: int
+    size: int
+
+    def places(self, data: Bytes, end: int) -> Positions:
+        """Return the places of the pattern before ``end``."""
+        last = self.size - 1
+        found = np.flatnonzero(data[last : end + last] == self.word >> 8 * last & 0xFF)
+        words = at_every_byte(data, "u8")[found] & _MASKS[self.size]
+        places: Positions = found[words == np.uint64(self.word)]
+        return places
+
+
+def read_windows(blocks: AvroBlocks, fields: RecordFields) -> Iterator[dict[str, Values]]:
+    """Yield the fields of many records after each other; ``NotPlainError`` may come at the end."""
+    ends = np.concatenate(([0], blocks.ends))
+    filled = blocks.counts > 0
+    if (ends[:-1] != ends[1:])[~filled].any():
+        raise NotPlainError("a block without records has content")
+    firsts, end = ends[:-1][filled], int(ends[-1])
+    patterns = _patterns(blocks, fields, firsts)
+    starts: list[Positions] = []
+    start, size = 0, _WINDOW_BYTES
+    while start < end:
+        window = Window(blocks.content[start:], min(size, end - start))
+        places, after, values = _read_window(window, fields, patterns)
+        if len(places):
+            starts.append(places + start)
+            start += after
+            yield values
+        elif start + size >= end or size >= _LARGEST_WINDOW_BYTES:
+            raise NotPlainError("a record has no end")
+        else:
+            size *= 2
+    _check_blocks(np.concatenate([ends[:0], *starts]), firsts, blocks.counts[filled])
+
+
+def _patterns(blocks: AvroBlocks, fields: RecordFields, firsts: Positions) -> set[_Pattern]:
+    """Return the patterns of the texts in the first records of all blocks."""
+    window = Window(blocks.content, int(blocks.ends[-1]) if len(blocks.ends) else 0)
+    reader = RecordReader(window, firsts.copy())
+    fields.read(reader, fields.before)
+    places = np.minimum(reader.places, window.end)
+    text = fields.read(reader, [fields.text])[fields.text].content
+    assert isinstance(text, Spans)
+    if not reader.finish().all() or (text.sizes < _SHORTEST_TEXT).any():
+        raise NotPlainError(f"a block does not start with a record with {fields.text}")
+    sizes = np.minimum(text.sizes + 1, _WORD_BYTES)
+    words = at_every_byte(blocks.content, "u8")[places] & _MASKS[sizes]
+    return {_Pattern(word, size) for word, size in zip(words.tolist(), sizes.tolist(), strict=True)}
+
+
+def _read_window(
+    window: Window, fields: RecordFields, patterns: set[_Pattern]
+) -> tuple[Positions, int, dict[str, Values]]:
+    """Return the starts of the whole records of a window, the end of the last one, and their
+    fields.
+    """
+    found = [each.places(window.data, window.end) for each in patterns]
+    texts = found[0] if len(found) == 1 else np.unique(np.concatenate(found))
+    reader = RecordReader(window, texts.copy())
+    values = fields.read(reader, fields.after)
+    broken = np.flatnonzero(~reader.finish())
+    count = int(broken[0]) if len(broken) else len(texts)
+    if not count:
+        return texts[:0], 0, {}
+    ends = reader.places[:count]
+    starts = np.concatenate(([0], ends[:-1]))
+    head = RecordReader(window, starts.copy())
+    heads = fields.read(head, fields.before)
+    if not head.finish().all() or (head.places != texts[:count]).any():
+        raise NotPlainError("a record does not end where the next one starts")
+    return starts, int(ends[-1]), heads | {name: _first(v, count) for name, v in values.items()}
+
+
+def _first(values: Values, count: int) -> Values:
+    """Return the values of the first records."""
+    content = values.content
+    match content:
+        case Spans():
+            content = Spans(content.data, content.starts[:count], content.sizes[:count])
+        case Lists():
+            counts = content.counts[:count]
+            total = int(counts.sum())
+            content = Lists(counts, tuple(_first_items(each, total) for each in content.items))
+        case _:
+            content = content[:count]
+    return Values(content, None if values.present is None else values.present[:count])
+
+
+def _first_items(items: Positions | Spans, total: int) -> Positions | Spans:
+    if isinstance(items, Spans):
+        return Spans(items.data, items.starts[:total], items.sizes[:total])
+    return items[:total]
+
+
+def _check_blocks(starts: Positions, firsts: Positions, counts: Positions) -> None:
+    """Raise unless each block starts with a record and has as many as it counts."""
+    places = np.searchsorted(starts, firsts)
+    if (
+        len(starts) != counts.sum()
+        or (starts.take(places, mode="clip") != firsts).any()
+        or (np.diff(places, append=len(starts)) != counts).any()
+    ):
+        raise NotPlainError("a block has other records than it counts")
