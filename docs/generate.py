@@ -11,6 +11,7 @@ from typing import Any
 
 import typer
 
+from lakeformat.catalog.iceberg.options import ICEBERG_OPTIONS, METASTORES
 from lakeformat.catalog.options import declared_catalog_options
 from lakeformat.cli.app import app
 from lakeformat.paimon.options import declared_options
@@ -78,6 +79,24 @@ def catalog_options_page() -> str:
         f"| `{o.key}` | {o.kind.name} | {f'`{o.default}`' if o.default else ''} | {o.description} |"
         for o in options
     ]
+    lines += [
+        "",
+        "## Catalogs of Iceberg tables",
+        "",
+        'With `format="iceberg"` the `metastore` is `path` (the default), `sql`, `rest`, `hive` or',
+        "`glue`. [Iceberg catalogs](../iceberg-catalogs.md) has examples. Also accepted:",
+        "",
+        "- `jdbc.<property>` for the connection of the sql metastore (`jdbc.user` and so on)",
+        "- `header.<name>`: a header of each request of the rest metastore",
+        "- the options of the [storage](../storage.md)",
+        "",
+        "| option | metastore | meaning |",
+        "|---|---|---|",
+    ]
+    for each in ICEBERG_OPTIONS:
+        of_all = each.metastores == METASTORES
+        where = "every" if of_all else ", ".join(f"`{name}`" for name in each.metastores)
+        lines.append(f"| `{each.key}` | {where} | {each.sentence} |")
     return "\n".join(lines) + "\n"
 
 

@@ -17,6 +17,7 @@ __all__ = [
     "check_name",
     "is_name",
     "parse_name",
+    "parse_nested_name",
     "parse_plain_name",
     "refuse_system_database",
 ]
@@ -54,10 +55,29 @@ def parse_name(name: str) -> TableName:
     refuse_system_database(database)
     table, *suffixes = rest.split("$")
     check_name("table", table)
+    found = _with_suffixes(name, database, table, suffixes)
+    if found.branch != MAIN_BRANCH:
+        check_branch_name(found.branch)
+    return found
+
+
+def parse_nested_name(name: str) -> TableName:
+    """Return the parts of a name in a catalog whose databases can be nested, as ``a.b.table``.
+
+    Other programs choose the names there, so only empty parts are refused.
+    """
+    given: object = name
+    plain, *suffixes = given.split("$") if isinstance(given, str) else [""]
+    database, _, table = plain.rpartition(".")
+    if not all(plain.split(".")) or not database:
+        raise InvalidRequestError(f"{name!r} is not a table name: write 'database.table'")
+    return _with_suffixes(name, database, table, suffixes)
+
+
+def _with_suffixes(name: str, database: str, table: str, suffixes: list[str]) -> TableName:
     branch = MAIN_BRANCH
     if suffixes and suffixes[0].startswith(BRANCH_PREFIX):
         branch = suffixes.pop(0).removeprefix(BRANCH_PREFIX)
-        check_branch_name(branch)
     if len(suffixes) > 1:
         raise InvalidRequestError(
             f"{name!r} is not a table name: only '$branch_<branch>' and then '$<system table>' may "

@@ -41,8 +41,9 @@ def _other(name: str, sign: str, reader: str) -> _Format:
 _ICEBERG = _Format(
     "an Iceberg table",
     "metadata/version-hint.text",
-    "Catalogs of this version hold Paimon tables only. Open it by its directory, read-only: "
-    "lake.open_table({uri!r}), or `lake scan {uri}`",
+    "This catalog holds Paimon tables only. Open it by its directory: lake.open_table({uri!r}), or "
+    "`lake scan {uri}`; or by its name in a catalog of Iceberg tables: open_catalog(…, "
+    "format='iceberg')",
 )
 _FORMATS = (
     _ICEBERG,

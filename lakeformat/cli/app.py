@@ -43,6 +43,7 @@ from lakeformat.cli.panels import arrange
 from lakeformat.cli.warehouse import (
     CatalogOptionOption,
     ExternalRootOption,
+    FormatOption,
     MetastoreOption,
     UriOption,
     WarehouseOption,
@@ -82,13 +83,14 @@ VersionOption = Annotated[
 @app.callback()
 def lake(
     warehouse: WarehouseOption = None,
+    format: FormatOption = None,
     metastore: MetastoreOption = None,
     uri: UriOption = None,
     catalog_option: CatalogOptionOption = None,
     external_root: ExternalRootOption = None,
     version: VersionOption = False,
 ) -> None:
-    """Read, write and maintain lake tables in the Apache Paimon format."""
+    """Read, write and maintain lake tables in the Apache Paimon format, and read Iceberg tables."""
 
 
 inspect.register(app)

@@ -20,6 +20,7 @@ _SECRET = frozenset(
 )
 _OPTIONS = {
     "warehouse": "-w",
+    "format": "--format",
     "metastore": "--metastore",
     "uri": "--uri",
     "catalog_option": "--catalog-option",

@@ -17,7 +17,11 @@ import typer
 import lakeformat as lake
 from lakeformat.cli.metadata_commands import METADATA_COMMANDS, MetadataCommand
 from lakeformat.cli.output import AsJson, Shown, print_json, print_rows
-from lakeformat.cli.warehouse import WarehouseOption, existing_catalog, named_table_of_any_format
+from lakeformat.cli.warehouse import (
+    WarehouseOption,
+    existing_catalog_of_any_format,
+    named_table_of_any_format,
+)
 
 __all__ = ["register"]
 
@@ -53,7 +57,7 @@ def tables(
     context: typer.Context, warehouse: WarehouseOption = None, as_json: AsJson = False
 ) -> None:
     """List the tables of a warehouse."""
-    catalog = existing_catalog(context)
+    catalog = existing_catalog_of_any_format(context)
     found = [
         (database, table)
         for database in catalog.list_databases()

@@ -12,7 +12,7 @@ import typer
 from lakeformat.cli.confirm import Yes, is_wanted
 from lakeformat.cli.output import AsJson, Shown, print_json, print_rows
 from lakeformat.cli.table_options import option_named
-from lakeformat.cli.warehouse import WarehouseOption, existing_catalog, named_catalog
+from lakeformat.cli.warehouse import WarehouseOption, catalog_of_any_format, existing_catalog
 from lakeformat.errors import InvalidRequestError
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def create_database(
 
     An example: lake create-database shop
     """
-    named_catalog(context).create_database(database, exist_ok=exist_ok)
+    catalog_of_any_format(context).create_database(database, exist_ok=exist_ok)
     if as_json:
         print_json([{"database": database}])
     else:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The catalog of a command: ``--warehouse``, ``--metastore``, ``--uri``, ``--catalog-option`` ...
+"""The catalog of a command: ``--warehouse``, ``--format``, ``--metastore``, ``--uri`` and so on.
 
 ``--warehouse`` stands before or after the command, or in LAKE_WAREHOUSE; default: ./warehouse. The
-other options stand before the command, or in LAKE_METASTORE and LAKE_URI.
+other options stand before the command, or in LAKE_FORMAT, LAKE_METASTORE and LAKE_URI.
 """
 
 from __future__ import annotations
@@ -20,15 +20,19 @@ from lakeformat.tables.position import MAIN_BRANCH
 
 if TYPE_CHECKING:
     from lakeformat import SchemaChange
+    from lakeformat.catalog.iceberg import IcebergCatalog
 
 __all__ = [
     "CatalogOptionOption",
     "ExternalRootOption",
+    "FormatOption",
     "MetastoreOption",
     "UriOption",
     "WarehouseOption",
     "altered_table_at",
+    "catalog_of_any_format",
     "existing_catalog",
+    "existing_catalog_of_any_format",
     "named_catalog",
     "named_table",
     "named_table_of_any_format",
@@ -60,12 +64,21 @@ WarehouseOption = Annotated[
     ),
 ]
 
+FormatOption = Annotated[
+    str | None,
+    typer.Option(
+        "--format",
+        envvar="LAKE_FORMAT",
+        help="The format of the catalog's tables: paimon or iceberg. Default: paimon",
+    ),
+]
 MetastoreOption = Annotated[
     str | None,
     typer.Option(
         "--metastore",
         envvar="LAKE_METASTORE",
-        help="filesystem, or jdbc for a SQL database. Default: filesystem",
+        help="filesystem, or jdbc for a SQL database. Default: filesystem. With --format iceberg: "
+        "path (the default), sql, rest, hive or glue.",
     ),
 ]
 UriOption = Annotated[
@@ -73,7 +86,8 @@ UriOption = Annotated[
     typer.Option(
         "--uri",
         envvar="LAKE_URI",
-        help="Address of the SQL database. If it holds a password, set LAKE_URI instead.",
+        help="Address of the SQL database or the service of the metastore. If it holds a password, "
+        "set LAKE_URI instead.",
     ),
 ]
 CatalogOptionOption = Annotated[
@@ -112,10 +126,16 @@ def named_warehouse(context: typer.Context) -> str:
 
 
 def named_catalog(context: typer.Context) -> lake.Catalog:
+    """Return the catalog of Paimon tables of ``named_warehouse``."""
+    return _of_paimon(context, catalog_of_any_format(context))
+
+
+def catalog_of_any_format(context: typer.Context) -> lake.Catalog | IcebergCatalog:
     """Return the catalog of ``named_warehouse``, opened with the options before the command."""
     given = context.find_root().params
     return lake.open_catalog(
         named_warehouse(context),
+        format=given.get("format"),
         metastore=given.get("metastore"),
         uri=given.get("uri"),
         options=_catalog_options(context),
@@ -123,12 +143,19 @@ def named_catalog(context: typer.Context) -> lake.Catalog:
 
 
 def existing_catalog(context: typer.Context) -> lake.Catalog:
+    """Return the catalog of Paimon tables; raise NotFoundError if there is no warehouse."""
+    return _of_paimon(context, existing_catalog_of_any_format(context))
+
+
+def existing_catalog_of_any_format(context: typer.Context) -> lake.Catalog | IcebergCatalog:
     """Return the catalog; raise NotFoundError if there is no warehouse at its location."""
     # This imports Arrow, which `lake --help` does not need.
     from lakeformat.storage import open_storage
 
+    catalog = catalog_of_any_format(context)
+    if not isinstance(catalog, lake.Catalog) and not catalog.is_directory:
+        return catalog  # its service knows the tables
     storage, root = open_storage(named_warehouse(context), _storage_options(context))
-    catalog = named_catalog(context)
     # All databases of a SQL catalog may have other locations.
     if not storage.directory_exists(root) and not catalog.list_databases():
         state = "is a file" if storage.exists(root) else "does not exist"
@@ -153,9 +180,11 @@ def named_table_of_any_format(context: typer.Context, name: str) -> lake.Table |
     A name with a slash is a table's path.
     """
     found = _table_at(context, name) if "/" in name else _table_in_catalog(context, name)
-    if isinstance(found, lake.SystemTable):
-        _refuse_system_table(name)
-    return found
+    if isinstance(found, lake.Table):
+        return found
+    if isinstance(found, lake.IcebergTable):  # asked second: it loads modules of its own
+        return found
+    return _refuse_system_table(name)
 
 
 def external_roots(context: typer.Context) -> list[str]:
@@ -235,7 +264,7 @@ def _refuse_options_of_names(context: typer.Context, name: str) -> None:
     of_storage = _storage_options(context)
     typed = [
         f"--{option}"
-        for option in ("metastore", "uri")
+        for option in ("format", "metastore", "uri")
         if getattr(root.get_parameter_source(option), "name", "") == "COMMANDLINE"
     ] + [f"--catalog-option {key}" for key in _given_options(context) if key not in of_storage]
     if typed:
@@ -245,12 +274,21 @@ def _refuse_options_of_names(context: typer.Context, name: str) -> None:
         )
 
 
-def _table_in_catalog(context: typer.Context, name: str) -> lake.Table:
+def _of_paimon(context: typer.Context, catalog: lake.Catalog | IcebergCatalog) -> lake.Catalog:
+    if isinstance(catalog, lake.Catalog):
+        return catalog
+    raise UnsupportedError(
+        f"{catalog.location} is a catalog of Iceberg tables, on which `lake "
+        f"{_command_path(context)}` does not work: `lake tables`, `lake scan` and `lake files` do"
+    )
+
+
+def _table_in_catalog(context: typer.Context, name: str) -> Any:
     if "." not in name.strip(".") and os.path.isdir(name):
         raise InvalidRequestError(
             f"{name!r} is not a table name: write 'database.table', or './{name}' for the directory"
         )
-    catalog = existing_catalog(context)
+    catalog = existing_catalog_of_any_format(context)
     try:
         return catalog.table(name)
     except NotFoundError as reason:
@@ -260,7 +298,7 @@ def _table_in_catalog(context: typer.Context, name: str) -> lake.Table:
         raise NotFoundError(f"{reason}{end} `lake tables` lists all tables") from None
 
 
-def _is_listed(catalog: lake.Catalog, name: str) -> bool:
+def _is_listed(catalog: lake.Catalog | IcebergCatalog, name: str) -> bool:
     """Return True if the catalog has the table: then its branch, or a file of it, is what is
     missing.
     """

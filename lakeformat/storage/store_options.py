@@ -15,7 +15,14 @@ from difflib import get_close_matches
 from lakeformat.errors import InvalidRequestError
 from lakeformat.storage.shown import holds_key_material
 
-__all__ = ["STORE_OPTIONS", "StoreConfig", "StoreOption", "is_storage_option", "store_config"]
+__all__ = [
+    "STORE_OPTIONS",
+    "StoreConfig",
+    "StoreOption",
+    "is_storage_option",
+    "option_name",
+    "store_config",
+]
 
 SINGLE_WRITER = "unsafe.single-writer"
 
@@ -156,6 +163,12 @@ class StoreConfig:
 def is_storage_option(name: str) -> bool:
     """Return True if an option belongs to the storage, not to the catalog or its tables."""
     return name.startswith(tuple(_PREFIXES))
+
+
+def option_name(given: str) -> str:
+    """Return the name of an option that may be given by a synonym; an unknown one unchanged."""
+    option = _BY_NAME.get(_normal(given))
+    return given if option is None else option.name
 
 
 def store_config(options: Mapping[str, str], kind: str) -> StoreConfig:

@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 import lakeformat as lake
 from lakeformat.cli.app import app
 from tests.golden.iceberg import iceberg_table
+from tests.unit.catalog.iceberg.small_table import make_small_table
 
 runner = CliRunner()
 
@@ -110,3 +111,49 @@ def test_a_command_that_works_on_paimon_tables_is_refused_with_what_to_do(comman
     message = refusal(*command.split(), location("v1_append"), *more)
     assert f"is an Iceberg table, on which `lake {command}` does not work: " in message
     assert advice in message
+
+
+@pytest.fixture
+def warehouse(tmp_path) -> str:
+    make_small_table(tmp_path / "shop/orders")
+    return str(tmp_path)
+
+
+def test_tables_of_a_catalog_are_named(warehouse):
+    named = ["--warehouse", warehouse, "--format", "iceberg"]
+    [table] = json.loads(show(*named, "tables", "--json"))
+    assert table == {"database": "shop", "table": "orders"}
+    assert show(*named, "scan", "shop.orders").split() == ["id", "1", "2"]
+    assert len(json.loads(show(*named, "files", "shop.orders", "--json"))) == 1
+
+
+def test_the_environment_can_name_the_catalog(warehouse):
+    environment = {"LAKE_WAREHOUSE": warehouse, "LAKE_FORMAT": "iceberg"}
+    shown = runner.invoke(app, ["scan", "shop.orders"], env=environment)
+    assert shown.output.split() == ["id", "1", "2"]
+
+
+def test_a_mistyped_table_of_a_catalog_gets_the_nearest_name(warehouse):
+    shown = runner.invoke(app, ["-w", warehouse, "--format", "iceberg", "scan", "shop.order"])
+    assert isinstance(shown.exception, lake.NotFoundError)
+    assert "did you mean 'shop.orders'?" in str(shown.exception)
+
+
+def test_a_database_is_created_in_a_catalog(warehouse):
+    show("-w", warehouse, "--format", "iceberg", "create-database", "new")
+    assert lake.open_catalog(warehouse, format="iceberg").list_databases() == ["new", "shop"]
+
+
+def test_a_command_for_catalogs_of_paimon_tables_is_refused(warehouse):
+    message = refusal("-w", warehouse, "--format", "iceberg", "repair")
+    assert "is a catalog of Iceberg tables, on which `lake repair` does not work" in message
+
+
+def test_a_directory_has_no_format(warehouse):
+    shown = runner.invoke(app, ["--format", "iceberg", "scan", f"{warehouse}/shop/orders"])
+    assert "leave out --format" in str(shown.exception)
+
+
+def test_a_warehouse_that_does_not_exist_is_named(warehouse):
+    shown = runner.invoke(app, ["-w", f"{warehouse}/none", "--format", "iceberg", "tables"])
+    assert isinstance(shown.exception, lake.NotFoundError)

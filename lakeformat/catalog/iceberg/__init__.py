@@ -1,0 +1,8 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Catalogs of Iceberg tables: directories, a SQL database, or the service of another program."""
+
+from __future__ import annotations
+
+from lakeformat.catalog.iceberg.catalog import IcebergCatalog
+
+__all__ = ["IcebergCatalog"]

@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The catalog of Iceberg tables that users hold."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from lakeformat.catalog.iceberg.metastore import Metastore
+from lakeformat.catalog.names import TableName, parse_nested_name
+from lakeformat.catalog.texts import require_texts
+from lakeformat.environment import SYSTEM, Environment
+from lakeformat.errors import AlreadyExistsError, InvalidRequestError, NotFoundError
+from lakeformat.iceberg.commit.handle import TableHandle
+from lakeformat.iceberg.table.table import IcebergTable
+from lakeformat.types.closest import closest
+
+if TYPE_CHECKING:
+    from lakeformat.iceberg.table.system_table import IcebergSystemTable
+
+__all__ = ["IcebergCatalog"]
+
+
+class IcebergCatalog:
+    """The databases and Iceberg tables that one metastore lists."""
+
+    format = "iceberg"
+
+    def __init__(
+        self, metastore: Metastore, location: str, environment: Environment = SYSTEM
+    ) -> None:
+        self._metastore = metastore
+        self._location = location
+        self._environment = environment
+
+    def __repr__(self) -> str:
+        return f"<IcebergCatalog {self.location}>"
+
+    @property
+    def location(self) -> str:
+        """The address of the warehouse, or its name in a REST catalog."""
+        return self._location
+
+    @property
+    def is_directory(self) -> bool:
+        """True if the databases and tables are directories of the warehouse, without a service."""
+        return self._metastore.is_directory
+
+    # ------------------------------------------------------------------ databases
+
+    def list_databases(self) -> list[str]:
+        """Return the names of the databases; a nested one is named in full, ``a.b``.
+
+        A REST catalog lists only its top level.
+        """
+        return sorted(self._metastore.databases())
+
+    def database_properties(self, name: str) -> dict[str, str]:
+        """Return the properties of a database."""
+        self._require_database(name)
+        return self._metastore.database_properties(name)
+
+    def create_database(
+        self, name: str, *, exist_ok: bool = False, properties: Mapping[str, str] | None = None
+    ) -> None:
+        """Create a database."""
+        _check_database_name(name)
+        if not self._metastore.make_database(name, require_texts("properties", properties)):
+            if exist_ok:
+                return
+            raise AlreadyExistsError(
+                f"database {name!r} exists in {self.location}: pass exist_ok=True to accept that"
+            )
+
+    def drop_database(self, name: str, *, missing_ok: bool = False) -> None:
+        """Delete a database without tables."""
+        _check_database_name(name)
+        if missing_ok and not self._metastore.has_database(name):
+            return
+        if tables := self.list_tables(name):
+            shown = ", ".join(tables[:5]) + (", …" if len(tables) > 5 else "")
+            raise InvalidRequestError(
+                f"database {name!r} in {self.location} has {len(tables)} tables: {shown}. Drop "
+                "them first"
+            )
+        self._metastore.remove_database(name)
+
+    # ------------------------------------------------------------------ tables
+
+    def list_tables(self, database: str) -> list[str]:
+        """Return the names of the tables of a database."""
+        self._require_database(database)
+        return sorted(self._metastore.tables(database))
+
+    def table(self, name: str) -> IcebergTable | IcebergSystemTable:
+        """Open ``database.table``, its branch ``…$branch_dev`` or its system table ``…$files``.
+
+        Each operation on the table asks the catalog for the current metadata file.
+        """
+        parsed = parse_nested_name(name)
+        found = IcebergTable(self._handle(parsed))
+        try:
+            found.snapshots()  # the table and the branch exist
+        except NotFoundError:
+            self._require_table(parsed)
+            raise
+        return found if parsed.system_table is None else found.system_table(parsed.system_table)
+
+    def _handle(self, name: TableName) -> TableHandle:
+        return TableHandle(self._metastore.pointer(name), name.branch, self._environment)
+
+    # ------------------------------------------------------------------ names
+
+    def _require_database(self, name: str) -> None:
+        _check_database_name(name)
+        if not self._metastore.has_database(name):
+            near = closest(name, self._metastore.databases())
+            raise NotFoundError(
+                f"database {name!r} does not exist in {self.location}; create it with "
+                f"create_database({name!r}){self._metastore.more_about_missing()}{near}"
+            )
+
+    def _require_table(self, name: TableName) -> None:
+        tables = self.list_tables(name.database)
+        if name.table not in tables:
+            raise NotFoundError(
+                f"table '{name}' does not exist in {self.location}: list_tables({name.database!r}) "
+                "returns the names of the existing ones"
+                f"{closest(name.table, tables, inside=f'{name.database}.')}"
+            )
+
+
+def _check_database_name(name: object) -> None:
+    if not isinstance(name, str) or not all(name.split(".")):
+        raise InvalidRequestError(f"{name!r} is not the name of a database: write 'shop' or 'a.b'")

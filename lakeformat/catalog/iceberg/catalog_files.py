@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The files of tables that a catalog names by address.
+
+A catalog can be asked to point to any file, by every program that may write to it. So its tables
+are read only below the warehouse, or below a directory that the caller allows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from lakeformat.catalog.iceberg.vended import options_for
+from lakeformat.errors import CorruptTableError, InvalidRequestError
+from lakeformat.iceberg.file_places import places_of
+from lakeformat.iceberg.loaded_metadata import LoadedMetadata
+from lakeformat.iceberg.metadata.metadata_file import METADATA, read_metadata_file
+from lakeformat.iceberg.metadata.table_metadata import TableMetadata
+from lakeformat.storage import ExternalRoots, LocalStorage, Storage, open_storage
+from lakeformat.storage.location import SCHEME, Location, location_of
+from lakeformat.storage.object_address import OBJECT_SCHEMES
+
+__all__ = ["Answer", "CatalogFiles"]
+
+_METADATA_PATH = "write.metadata.path"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The answer of a catalog about one table; its repr shows no option, as some are secrets."""
+
+    metadata_file: str
+    """The address of the current metadata file."""
+    storage_options: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """Options of the storage from the catalog, with Iceberg's names."""
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogFiles:
+    """Opens metadata files below the warehouse and the allowed directories outside of it."""
+
+    storage: Storage | None
+    """The storage of the warehouse; None if only the catalog knows its address."""
+    root: str
+    options: Mapping[str, str] = field(repr=False)
+    external_roots: ExternalRoots
+
+    def load(self, table: str, answer: Answer, known: LoadedMetadata | None) -> LoadedMetadata:
+        """Return the metadata that the catalog names; ``known`` spares reading the same file."""
+        near = self._near(answer)
+        storage, path = self._place(answer.metadata_file, near, table)
+        if known is not None and known.path == path:
+            metadata = known.metadata
+        else:
+            metadata = read_metadata_file(storage, path)
+        _require_own_file(table, answer.metadata_file, metadata)
+        storage, root = self._place(metadata.location, near, table)
+        places = places_of(storage, root, metadata.location, self.external_roots)
+        return LoadedMetadata(places, metadata, path)
+
+    def _near(self, answer: Answer) -> Storage:
+        """Return a storage with the options that open the table; addresses may lead elsewhere."""
+        match = SCHEME.match(answer.metadata_file)
+        if match is None or match[1].lower() not in OBJECT_SCHEMES:
+            return self.storage or LocalStorage()
+        options = options_for(answer.metadata_file, answer.storage_options, self.options)
+        if self.storage is not None and options == self.options:
+            return self.storage
+        return open_storage(answer.metadata_file, options)[0]
+
+    def _place(self, address: str, near: Storage, table: str) -> tuple[Storage, str]:
+        try:
+            found = location_of(address)
+        except InvalidRequestError as reason:
+            raise CorruptTableError(
+                f"the catalog names {address!r} as a place of table {table}: {reason}"
+            ) from None
+        walls = ExternalRoots((*self._warehouse(), *self.external_roots.locations))
+        if not walls.allow(found):
+            raise self._outside(address, found, table)
+        return walls.place(address, near, table)
+
+    def _warehouse(self) -> tuple[Location, ...]:
+        if self.storage is None:
+            return ()
+        return (location_of(self.storage.uri(self.root), is_literal=False),)
+
+    def _outside(self, address: str, found: Location, table: str) -> InvalidRequestError:
+        if self.storage is None:
+            outside = "the warehouse is a name of the catalog, so no directory is allowed yet"
+        else:
+            outside = f"it is outside of the warehouse {self.storage.uri(self.root)}"
+        # <database>/<table>/metadata/<file>
+        above = found.above(3 if found.segments[-2:-1] == (METADATA,) else 1)
+        return InvalidRequestError(
+            f"the catalog names {address} as a place of table {table}, and {outside}. Any program "
+            "that writes to the catalog can name any place, so only allowed places are read. If "
+            f"the place is right, allow its directory: external-roots={above} as option of the "
+            f"catalog or connection, or lake --external-root {above}"
+        )
+
+
+def _require_own_file(table: str, address: str, metadata: TableMetadata) -> None:
+    """Refuse a metadata file that is not where the metadata itself keeps its files."""
+    directory = metadata.properties.get(_METADATA_PATH, f"{metadata.location}/{METADATA}")
+    if location_of(address).above(1) != location_of(directory):
+        raise InvalidRequestError(
+            f"the catalog names {address} as the metadata of table {table}, but that file is of a "
+            f"table at {metadata.location}, which keeps its metadata in {directory}. The table was "
+            "moved or copied, or the catalog names the wrong file: correct it there"
+        )

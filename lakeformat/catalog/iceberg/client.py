@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Metastores that PyIceberg's clients reach: they list names, and point to metadata files.
+
+PyIceberg neither reads nor writes metadata of tables here, because its own types refuse tables that
+this library reads.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from typing import Any, TypeVar
+
+from pyiceberg.exceptions import NamespaceAlreadyExistsError
+
+from lakeformat.catalog.iceberg.catalog_files import Answer, CatalogFiles
+from lakeformat.catalog.iceberg.catalog_pointer import CatalogPointer
+from lakeformat.catalog.iceberg.client_failure import Failures
+from lakeformat.catalog.iceberg.metastore import Metastore
+from lakeformat.catalog.iceberg.options import IcebergOptions
+from lakeformat.catalog.names import TableName
+from lakeformat.errors import InvalidRequestError
+
+__all__ = ["ClientMetastore", "metadata_file_in", "parts_of"]
+
+T = TypeVar("T")
+_TYPE, _ICEBERG, _FILE = "table_type", "iceberg", "metadata_location"
+
+
+class ClientMetastore(Metastore):
+    """Databases and tables of another program."""
+
+    def __init__(self, options: IcebergOptions, files: CatalogFiles) -> None:
+        self._options = options
+        self._files = files
+        self._failures = Failures(options.uri or options.metastore, options.secrets)
+
+    @abstractmethod
+    def _connect(self) -> Any:
+        """Return PyIceberg's catalog."""
+
+    @abstractmethod
+    def _find(self, client: Any, name: TableName, doing: str) -> Answer:
+        """Return the answer about a table."""
+
+    def databases(self) -> list[str]:
+        """Return the top level of the databases."""
+        found = self._ask("list the databases", lambda client: client.list_namespaces())
+        return [".".join(each) for each in found]
+
+    def has_database(self, database: str) -> bool:
+        """Return True if a database exists."""
+        place = parts_of(database)
+        return self._ask(
+            f"find database {database!r}", lambda client: bool(client.namespace_exists(place))
+        )
+
+    def database_properties(self, database: str) -> dict[str, str]:
+        """Return the properties of a database."""
+        return self._ask(
+            f"read the properties of database {database!r}",
+            lambda client: dict(client.load_namespace_properties(parts_of(database))),
+        )
+
+    def make_database(self, database: str, properties: Mapping[str, str]) -> bool:
+        """Create a database."""
+
+        def create(client: Any) -> bool:
+            try:
+                client.create_namespace(parts_of(database), dict(properties))
+            except NamespaceAlreadyExistsError:
+                return False
+            return True
+
+        return self._ask(f"create database {database!r}", create)
+
+    def remove_database(self, database: str) -> None:
+        """Delete a database without tables."""
+        self._ask(
+            f"drop database {database!r}", lambda client: client.drop_namespace(parts_of(database))
+        )
+
+    def tables(self, database: str) -> list[str]:
+        """Return the names of the Iceberg tables of a database."""
+        found = self._ask(
+            f"list the tables of {database!r}",
+            lambda client: client.list_tables(parts_of(database)),
+        )
+        return [each[-1] for each in found]
+
+    def pointer(self, name: TableName) -> CatalogPointer:
+        """Return the pointer that the service keeps."""
+        return CatalogPointer(self, name, self._files)
+
+    def answer(self, name: TableName) -> Answer:
+        """Return the metadata file of a table, and the options that read it."""
+        doing = f"find table '{name}'"
+        return self._ask(doing, lambda client: self._find(client, name, doing))
+
+    @cached_property
+    def _client(self) -> Any:
+        return self._connect()
+
+    def _ask(self, doing: str, question: Callable[[Any], T]) -> T:
+        with self._failures.translated(doing):
+            return question(self._client)
+
+
+def parts_of(database: str) -> tuple[str, ...]:
+    """Return the names of a nested database, from the outermost one."""
+    return tuple(database.split("."))
+
+
+def metadata_file_in(parameters: Mapping[str, str] | None, name: TableName) -> str:
+    """Return the metadata file in the parameters of a table of Hive or Glue."""
+    found = parameters or {}
+    if found.get(_TYPE, "").lower() != _ICEBERG or not found.get(_FILE):
+        raise InvalidRequestError(
+            f"table '{name}' is not an Iceberg table: its parameters have the {_TYPE} "
+            f"{found.get(_TYPE)!r} and the {_FILE} {found.get(_FILE)!r}. Read it with the program "
+            "that created it"
+        )
+    return found[_FILE]

@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Translates failures of PyIceberg's clients into the library's own, without secrets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from pydantic import ValidationError
+from pyiceberg import exceptions as theirs
+from requests import RequestException, Response
+
+from lakeformat.errors import (
+    AccessDeniedError,
+    CorruptTableError,
+    InvalidRequestError,
+    LakeError,
+    NotFoundError,
+    UnavailableError,
+    UnsupportedError,
+)
+from lakeformat.storage.shown import without_credentials
+
+__all__ = ["Failures"]
+
+_LONGEST = 300
+_RETRY = "Check the address of the catalog, and retry once its service answers"
+_ACCESS = "Check the token or the credential of the catalog, and what its user may do"
+_KINDS: tuple[tuple[type[Exception] | tuple[type[Exception], ...], type[LakeError], str], ...] = (
+    (
+        (theirs.NoSuchTableError, theirs.NoSuchNamespaceError, theirs.NoSuchIdentifierError),
+        NotFoundError,
+        "Check the name",
+    ),
+    (theirs.NamespaceNotEmptyError, InvalidRequestError, "Drop its tables and views first"),
+    (
+        (
+            theirs.AuthorizationExpiredError,
+            theirs.ForbiddenError,
+            theirs.OAuthError,
+            theirs.UnauthorizedError,
+        ),
+        AccessDeniedError,
+        _ACCESS,
+    ),
+    (
+        (theirs.ServerError, theirs.ServiceUnavailableError, theirs.TooManyRequestsError),
+        UnavailableError,
+        _RETRY,
+    ),
+    (NotImplementedError, UnsupportedError, "Ask the operators of the catalog to add it"),
+    (theirs.BadRequestError, InvalidRequestError, "Check the name and the options of the catalog"),
+    (theirs.RESTError, UnavailableError, _RETRY),
+    ((RequestException, OSError), UnavailableError, _RETRY),
+)
+_OF_SERVICES = ("botocore", "hive_metastore", "thrift")
+"""Packages that an environment may lack, whose errors come from the service or on the way to it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failures:
+    """The failures of one service."""
+
+    uri: str
+    secrets: tuple[str, ...] = field(repr=False)
+
+    @contextmanager
+    def translated(self, doing: str) -> Iterator[None]:
+        """Raise the library's error for any failure of the client, with the operation."""
+        try:
+            yield
+        except LakeError:
+            raise
+        # Without their cause: a traceback shows the client's error, which may quote a secret.
+        except ValidationError:
+            raise CorruptTableError(
+                f"cannot {doing} in {self._shown(self.uri)}: the answer is not one of a REST "
+                "catalog. Check the uri"
+            ) from None
+        except Exception as error:
+            for kind, ours, remedy in _KINDS:
+                if isinstance(error, kind):
+                    raise ours(self._message(doing, str(error), remedy)) from None
+            if type(error).__module__.partition(".")[0] in _OF_SERVICES:
+                raise UnavailableError(self._message(doing, str(error), _RETRY)) from None
+            raise
+
+    def require_success(self, response: Response, doing: str, subject: str) -> None:
+        """Raise the error for the status of an answer."""
+        status = response.status_code
+        if status < 400:
+            return
+        said = _said(response)
+        if status == 404:
+            raise NotFoundError(
+                f"{subject} does not exist in {self._shown(self.uri)}: {self._shown(said)}"
+            )
+        if status in (401, 403, 419):
+            raise AccessDeniedError(self._message(doing, said, _ACCESS))
+        if status == 429 or status >= 500:
+            raise UnavailableError(self._message(doing, said, _RETRY))
+        raise InvalidRequestError(
+            self._message(doing, said, "Check the name and the options of the catalog")
+        )
+
+    def _message(self, doing: str, said: str, remedy: str) -> str:
+        reason = self._shown(said)[:_LONGEST].rstrip(". ")
+        return f"cannot {doing} in {self._shown(self.uri)}: {reason}. {remedy}"
+
+    def _shown(self, text: str) -> str:
+        for secret in self.secrets:
+            text = text.replace(secret, "***")
+        return without_credentials(" ".join(text.split()))
+
+
+def _said(response: Response) -> str:
+    """Return the status and the message of an answer that is an error."""
+    try:
+        message = response.json()["error"]["message"]
+    except (ValueError, KeyError, TypeError):
+        message = response.reason
+    return f"status {response.status_code}, {message}"

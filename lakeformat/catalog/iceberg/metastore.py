@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The contract of a metastore: it lists databases and tables, and points to their metadata."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import ClassVar
+
+from lakeformat.catalog.names import TableName
+from lakeformat.iceberg.commit.pointer import MetadataPointer
+
+__all__ = ["Metastore"]
+
+
+class Metastore(ABC):
+    """The list of databases and tables of one catalog.
+
+    A method raises ``NotFoundError`` for a database or a table that does not exist.
+    """
+
+    is_directory: ClassVar[bool] = False
+
+    @abstractmethod
+    def databases(self) -> list[str]:
+        """Return the names of the databases."""
+
+    @abstractmethod
+    def has_database(self, database: str) -> bool:
+        """Return True if a database exists."""
+
+    @abstractmethod
+    def database_properties(self, database: str) -> dict[str, str]:
+        """Return the properties of a database."""
+
+    @abstractmethod
+    def make_database(self, database: str, properties: Mapping[str, str]) -> bool:
+        """Create a database; return False if it exists."""
+
+    @abstractmethod
+    def remove_database(self, database: str) -> None:
+        """Delete a database without tables."""
+
+    @abstractmethod
+    def tables(self, database: str) -> list[str]:
+        """Return the names of the tables of a database."""
+
+    @abstractmethod
+    def pointer(self, name: TableName) -> MetadataPointer:
+        """Return the pointer to the metadata of a table, which need not exist."""
+
+    def more_about_missing(self) -> str:
+        """Return the end of a message about a missing database, from what the metastore knows."""
+        return ""

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Opens a catalog of Iceberg tables by its warehouse and options."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from lakeformat.catalog.iceberg.catalog import IcebergCatalog
+from lakeformat.catalog.iceberg.catalog_files import CatalogFiles
+from lakeformat.catalog.iceberg.metastore import Metastore
+from lakeformat.catalog.iceberg.options import GLUE, HIVE, PATH, REST, SQL, IcebergOptions
+from lakeformat.environment import Environment
+from lakeformat.errors import InvalidRequestError
+from lakeformat.storage import open_storage
+
+__all__ = ["open_iceberg_catalog"]
+
+_EXTRA = "pip install 'airflow-provider-lake[iceberg]'"
+
+
+def open_iceberg_catalog(
+    warehouse: str, options: Mapping[str, str], environment: Environment
+) -> IcebergCatalog:
+    """Open the catalog; nothing is read before its first use."""
+    checked = IcebergOptions.of(options)
+    if checked.metastore == REST and not _is_address(warehouse):
+        files = CatalogFiles(None, "", checked.storage, checked.external_roots)
+        location = warehouse
+    else:
+        storage, root = open_storage(warehouse, checked.storage)
+        files = CatalogFiles(storage, root, checked.storage, checked.external_roots)
+        location = storage.uri(root)
+    return IcebergCatalog(_metastore(checked, files, warehouse, environment), location, environment)
+
+
+def _is_address(warehouse: str) -> bool:
+    """Return True for a path or a URI; a REST catalog may also know a warehouse by a name."""
+    return "/" in warehouse
+
+
+def _metastore(
+    options: IcebergOptions, files: CatalogFiles, warehouse: str, environment: Environment
+) -> Metastore:
+    try:
+        return _load(options, files, warehouse, environment)
+    except ModuleNotFoundError as missing:
+        package = (missing.name or "").partition(".")[0]
+        if package == "lakeformat":
+            raise
+        # The extra leaves out boto3, which is large.
+        how = "pip install boto3" if package in ("boto3", "botocore") else _EXTRA
+        raise InvalidRequestError(
+            f"the {options.metastore} metastore needs the package {package}: {how}"
+        ) from None
+
+
+def _load(
+    options: IcebergOptions, files: CatalogFiles, warehouse: str, environment: Environment
+) -> Metastore:
+    """Load the module of a metastore, whose package may be missing, and return the metastore."""
+    if options.metastore == PATH:
+        from lakeformat.catalog.iceberg.path import PathMetastore
+
+        return PathMetastore(files, environment)
+    if options.metastore == SQL:
+        from lakeformat.catalog.iceberg.sql import SqlMetastore
+
+        return SqlMetastore(options, files)
+    if options.metastore == HIVE:
+        from lakeformat.catalog.iceberg.hive import HiveMetastore
+
+        return HiveMetastore(options, files)
+    if options.metastore == GLUE:
+        from lakeformat.catalog.iceberg.glue import GlueMetastore
+
+        return GlueMetastore(options, files)
+    from lakeformat.catalog.iceberg.rest import RestMetastore
+
+    return RestMetastore(options, files, warehouse)

@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The options of catalogs of Iceberg tables, each declared once with its metastores."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from lakeformat.errors import InvalidRequestError, UnsupportedError
+from lakeformat.storage import NO_ROOTS, ExternalRoots, is_storage_option
+from lakeformat.storage.store_options import STORE_OPTIONS
+from lakeformat.storage.walls import EXTERNAL_ROOTS
+from lakeformat.types.closest import closest
+
+__all__ = [
+    "CATALOG_NAME",
+    "GLUE",
+    "HIVE",
+    "ICEBERG_OPTIONS",
+    "METASTORES",
+    "PATH",
+    "REST",
+    "SQL",
+    "WAREHOUSE",
+    "IcebergOption",
+    "IcebergOptions",
+]
+
+PATH, SQL, REST, HIVE, GLUE = METASTORES = ("path", "sql", "rest", "hive", "glue")
+CATALOG_NAME, WAREHOUSE = "catalog-name", "warehouse"
+_OTHER_NAMES = {"filesystem": PATH, "hadoop": PATH, "jdbc": SQL, "thrift": HIVE}
+_JDBC, _HEADER = "jdbc.", "header."
+_PAIMON_PREFIXES = (_JDBC, "table-default.", "lock", "sync-", "client-pool-")
+_PAIMON = ("case-sensitive", "catalog-key")
+
+
+@dataclass(frozen=True, slots=True)
+class IcebergOption:
+    """An option of a catalog: its key, its metastores, and its effect."""
+
+    key: str
+    metastores: tuple[str, ...]
+    sentence: str
+    is_secret: bool = False
+
+
+def _client(key: str, sentence: str, metastore: str, *, is_secret: bool = False) -> IcebergOption:
+    return IcebergOption(key, (metastore,), sentence, is_secret)
+
+
+ICEBERG_OPTIONS = (
+    IcebergOption(
+        EXTERNAL_ROOTS,
+        METASTORES,
+        "Directories, with commas between, outside of the warehouse where tables may be, and "
+        "outside of a table where its files may be.",
+    ),
+    _client(
+        CATALOG_NAME,
+        "Name of the catalog in the SQL database, as Spark or Flink calls it. Default: default",
+        SQL,
+    ),
+    _client(WAREHOUSE, "Name of the warehouse in the catalog, if it is no address.", REST),
+    _client("token", "Token that each request sends.", REST, is_secret=True),
+    _client("credential", "`client-id:secret`, to get a token.", REST, is_secret=True),
+    _client("oauth2-server-uri", "Address that gives tokens for a credential.", REST),
+    _client("scope", "Scope of the token.", REST),
+    _client("audience", "Audience of the token.", REST),
+    _client("resource", "Resource of the token.", REST),
+    _client("rest.sigv4-enabled", "`true` signs each request as AWS does; needs boto3.", REST),
+    _client("rest.signing-region", "Region of that signature.", REST),
+    _client("rest.signing-name", "Service of that signature, such as `glue`.", REST),
+    _client("ugi", "User, and groups after a colon, of requests.", HIVE),
+    _client("hive.hive2-compatible", "`true` for a Hive metastore of version 2.", HIVE),
+    _client("hive.kerberos-authentication", "`true` authenticates with Kerberos.", HIVE),
+    _client("hive.kerberos-service-name", "Service of the metastore in Kerberos.", HIVE),
+    _client("glue.id", "AWS account of the Glue catalog.", GLUE),
+    _client("glue.region", "AWS region of the Glue catalog.", GLUE),
+    _client("glue.endpoint", "Address of the Glue service.", GLUE),
+    _client("glue.profile-name", "Profile of the AWS configuration.", GLUE),
+    _client("glue.access-key-id", "Access key.", GLUE),
+    _client("glue.secret-access-key", "Secret key.", GLUE, is_secret=True),
+    _client("glue.session-token", "Token of a temporary key.", GLUE, is_secret=True),
+)
+_BY_KEY = {option.key: option for option in ICEBERG_OPTIONS}
+
+
+@dataclass(frozen=True, slots=True)
+class IcebergOptions:
+    """The checked options of one catalog; its repr shows no value, as some are secrets."""
+
+    metastore: str
+    uri: str = field(repr=False)
+    storage: Mapping[str, str] = field(repr=False)
+    """The options of the storage."""
+    client: Mapping[str, str] = field(repr=False)
+    """The options of the metastore."""
+    external_roots: ExternalRoots
+
+    @classmethod
+    def of(cls, given: Mapping[str, str]) -> IcebergOptions:
+        """Check the options of a caller, with ``metastore`` and ``uri`` among them."""
+        pairs: Iterable[tuple[object, object]] = given.items()
+        for key, value in pairs:
+            if not isinstance(key, str) or not isinstance(value, str):
+                raise InvalidRequestError(
+                    f"catalog option {key!r} and its value must both be str, got a "
+                    f"{type(value).__name__}"
+                )
+        rest = dict(given)
+        metastore, uri = rest.pop("metastore", PATH), rest.pop("uri", "")
+        _check_metastore(metastore, uri)
+        storage = {key: rest.pop(key) for key in given if is_storage_option(key)}
+        roots = rest.pop(EXTERNAL_ROOTS, "")
+        for key in rest:
+            _check(key, metastore)
+        external = (
+            ExternalRoots.of(each.strip() for each in roots.split(",")) if roots else NO_ROOTS
+        )
+        return cls(metastore, uri, storage, rest, external)
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """The values that no message may show."""
+        hidden = [
+            value
+            for key, value in self.client.items()
+            if key.startswith(_HEADER) or (key in _BY_KEY and _BY_KEY[key].is_secret)
+        ]
+        # The secret of `client-id:secret` alone is hidden, too.
+        return tuple({*hidden, *(each.partition(":")[2] for each in hidden)} - {""})
+
+
+def _check_metastore(metastore: str, uri: str) -> None:
+    if metastore not in METASTORES:
+        meant = _OTHER_NAMES.get(metastore)
+        near = f"; did you mean {meant!r}?" if meant else closest(metastore, METASTORES)
+        raise InvalidRequestError(
+            f"metastore {metastore!r} is not one of a catalog of Iceberg tables: use one of "
+            f"{', '.join(METASTORES)}{near}"
+        )
+    if metastore == PATH and uri:
+        raise InvalidRequestError(
+            "the path metastore has no uri, because it lists directories: leave it out, or name "
+            f"another metastore ({', '.join(METASTORES[1:])})"
+        )
+    if metastore in (SQL, REST, HIVE) and not uri.strip():
+        example = {
+            SQL: "postgresql+psycopg2://user@host/database",
+            REST: "https://catalog.example.org",
+            HIVE: "thrift://host:9083",
+        }
+        raise InvalidRequestError(
+            f"the {metastore} metastore needs uri=…, such as {example[metastore]}"
+        )
+
+
+def _check(key: str, metastore: str) -> None:
+    """Refuse an option that the metastore does not have."""
+    if (metastore == SQL and key.startswith(_JDBC)) or (
+        metastore == REST and key.startswith(_HEADER)
+    ):
+        return
+    option = _BY_KEY.get(key)
+    if option is None and (key.startswith(_PAIMON_PREFIXES) or key in _PAIMON):
+        raise UnsupportedError(
+            f"option {key!r} belongs to catalogs of Paimon tables, and has no meaning in a catalog "
+            "of Iceberg tables: leave it out"
+        )
+    if option is None:
+        near = closest(key, [*_BY_KEY, *(each.name for each in STORE_OPTIONS)])
+        raise InvalidRequestError(
+            f"option {key!r} is not known in a catalog of Iceberg tables{near}"
+        )
+    if metastore not in option.metastores:
+        raise InvalidRequestError(
+            f"option {key!r} needs the {' or '.join(option.metastores)} metastore: leave it out, "
+            "or choose that metastore"
+        )

@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The SQL metastore: the two tables that Java's JDBC catalog and PyIceberg share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from sqlalchemy import (
+    Column,
+    ColumnElement,
+    Connection,
+    MetaData,
+    Row,
+    String,
+    Table,
+    and_,
+    delete,
+    insert,
+    inspect,
+    or_,
+    select,
+    union,
+)
+
+from lakeformat.catalog.iceberg.catalog_files import Answer, CatalogFiles
+from lakeformat.catalog.iceberg.catalog_pointer import CatalogPointer
+from lakeformat.catalog.iceberg.metastore import Metastore
+from lakeformat.catalog.iceberg.options import CATALOG_NAME, IcebergOptions
+from lakeformat.catalog.names import TableName
+from lakeformat.errors import CorruptTableError, NotFoundError
+from lakeformat.storage.sql.address import parse_database_uri
+from lakeformat.storage.sql.database import SqlDatabase
+
+__all__ = ["SqlMetastore"]
+
+_ROWS = MetaData()
+_TABLES = Table(
+    "iceberg_tables",
+    _ROWS,
+    Column("catalog_name", String(255), primary_key=True),
+    Column("table_namespace", String(255), primary_key=True),
+    Column("table_name", String(255), primary_key=True),
+    Column("metadata_location", String(1000)),
+    Column("previous_metadata_location", String(1000)),
+    Column("iceberg_type", String(5)),
+)
+_DATABASES = Table(
+    "iceberg_namespace_properties",
+    _ROWS,
+    Column("catalog_name", String(255), primary_key=True),
+    Column("namespace", String(255), primary_key=True),
+    Column("property_key", String(255), primary_key=True),
+    Column("property_value", String(1000)),
+)
+_TYPE = _TABLES.c.iceberg_type
+_TABLE = "TABLE"
+_EXISTS = "exists"
+"""The property that Java and PyIceberg give a database without other properties."""
+_JDBC = "jdbc."
+
+
+class SqlMetastore(Metastore):
+    """The rows of one catalog in a SQL database."""
+
+    def __init__(self, options: IcebergOptions, files: CatalogFiles) -> None:
+        properties = {
+            key.removeprefix(_JDBC): value
+            for key, value in options.client.items()
+            if key.startswith(_JDBC)
+        }
+        self._database = SqlDatabase(parse_database_uri(options.uri, properties))
+        self._catalog = options.client.get(CATALOG_NAME, "default")
+        self._files = files
+        self._has_types: bool | None = None
+
+    def databases(self) -> list[str]:
+        """Return the names of all databases."""
+        with self._database.reading("list the databases") as connection:
+            return self._databases(connection)
+
+    def has_database(self, database: str) -> bool:
+        """Return True if a row names the database, or one inside of it."""
+        return any(f"{each}.".startswith(f"{database}.") for each in self.databases())
+
+    def database_properties(self, database: str) -> dict[str, str]:
+        """Return the properties of a database."""
+        with self._database.reading(f"read the properties of {database!r}") as connection:
+            question = select(_DATABASES.c.property_key, _DATABASES.c.property_value)
+            found = connection.execute(question.where(self._is(_DATABASES, database)))
+            return {key: value or "" for key, value in found if key != _EXISTS}
+
+    def make_database(self, database: str, properties: Mapping[str, str]) -> bool:
+        """Add the rows of a database; the first one creates the two tables of the metastore."""
+        with self._database.writing(f"create database {database!r}") as connection:
+            _ROWS.create_all(connection)
+            if database in self._databases(connection):
+                return False
+            for key, value in {**properties, _EXISTS: "true"}.items():
+                row = {"property_key": key, "property_value": value}
+                place = {"catalog_name": self._catalog, "namespace": database}
+                connection.execute(insert(_DATABASES).values(**place, **row))
+            return True
+
+    def remove_database(self, database: str) -> None:
+        """Delete the rows of a database."""
+        with self._database.writing(f"drop database {database!r}") as connection:
+            connection.execute(delete(_DATABASES).where(self._is(_DATABASES, database)))
+
+    def tables(self, database: str) -> list[str]:
+        """Return the tables of a database, without views."""
+        with self._database.reading(f"list the tables of {database!r}") as connection:
+            if not self._is_set_up(connection):
+                return []
+            question = select(_TABLES.c.table_name)
+            return [*connection.scalars(question.where(self._is(_TABLES, database)))]
+
+    def pointer(self, name: TableName) -> CatalogPointer:
+        """Return the pointer in the row of a table."""
+        return CatalogPointer(self, name, self._files)
+
+    def answer(self, name: TableName) -> Answer:
+        """Return the metadata file in the row of a table."""
+        with self._database.reading(f"find table '{name}'") as connection:
+            found = self._row(connection, name) if self._is_set_up(connection) else None
+        if found is None:
+            raise NotFoundError(f"table '{name}' does not exist in {self._database.address}")
+        address = found[0]
+        if not address:
+            raise CorruptTableError(
+                f"the row of table '{name}' in {self._database.address} names no metadata file: "
+                "register the table again with the program that created it"
+            )
+        return Answer(address)
+
+    def more_about_missing(self) -> str:
+        """Name the other catalogs of the SQL database."""
+        with self._database.reading("list the catalogs") as connection:
+            if not self._is_set_up(connection):
+                return ""
+            catalogs = connection.scalars(
+                union(select(_TABLES.c.catalog_name), select(_DATABASES.c.catalog_name))
+            )
+            others = sorted({*catalogs} - {self._catalog})
+        if not others:
+            return ""
+        return (
+            f". This is the catalog {self._catalog!r} of the SQL database, which also has "
+            f"{', '.join(map(repr, others[:5]))}: the option {CATALOG_NAME} chooses one"
+        )
+
+    def _databases(self, connection: Connection) -> list[str]:
+        if not self._is_set_up(connection):
+            return []
+        mine = [
+            select(column).where(column.table.c.catalog_name == self._catalog)
+            for column in (_TABLES.c.table_namespace, _DATABASES.c.namespace)
+        ]
+        return [*connection.scalars(union(*mine))]
+
+    def _row(self, connection: Connection, name: TableName) -> Row[Any] | None:
+        place = and_(self._is(_TABLES, name.database), _TABLES.c.table_name == name.table)
+        return connection.execute(select(_TABLES.c.metadata_location).where(place)).first()
+
+    def _is(self, table: Table, database: str) -> ColumnElement[bool]:
+        """Return the condition for the rows of a database; rows of views are left out."""
+        column = table.c.table_namespace if table is _TABLES else table.c.namespace
+        found = and_(table.c.catalog_name == self._catalog, column == database)
+        if table is _TABLES and self._has_types:
+            found = and_(found, or_(_TYPE == _TABLE, _TYPE.is_(None)))
+        return found
+
+    def _is_set_up(self, connection: Connection) -> bool:
+        """Return True if the tables exist; older ones have no column for the type of a row."""
+        if self._has_types is None:
+            found = inspect(connection)
+            if not found.has_table(_TABLES.name) or not found.has_table(_DATABASES.name):
+                return False
+            names = {column["name"] for column in found.get_columns(_TABLES.name)}
+            self._has_types = _TYPE.name in names
+        return True

@@ -1,0 +1,174 @@
+"""A small server of Iceberg's open REST specification, for tests: on loopback, in this process.
+
+It keeps names and the addresses of metadata files. Tests script its failures.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from urllib.parse import parse_qs, unquote, urlsplit
+
+__all__ = ["RestServer", "rest_server"]
+
+_SEPARATOR = "\x1f"
+
+
+class Refused(Exception):
+    """An answer that is an error."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+@dataclass
+class RestServer:
+    """The state of the server; tests read and change it."""
+
+    uri: str = ""
+    databases: dict[str, dict[str, str]] = field(default_factory=dict)
+    tables: dict[str, str | None] = field(default_factory=dict)
+    """The address of the metadata file of each ``database.table``."""
+    config: dict[str, str] = field(default_factory=dict)
+    """The ``config`` of each table in answers."""
+    credentials: list[dict[str, Any]] = field(default_factory=list)
+    tokens: set[str] = field(default_factory=set)
+    """The accepted tokens; none: every request is let in."""
+    failures: list[tuple[int, str]] = field(default_factory=list)
+    """Statuses and texts of the next answers about tables, instead of real ones."""
+    requests: list[str] = field(default_factory=list)
+    """Method and path of each request."""
+    warehouses: list[str | None] = field(default_factory=list)
+    """The warehouses that clients named."""
+    tokens_given: int = 0
+
+    def answer(self, method: str, path: str, query: dict[str, str], body: Any) -> Any:
+        """Return the content of an answer; None if it has none."""
+        parts = [unquote(each) for each in path.strip("/").split("/")]
+        match method, parts[1:]:
+            case "GET", ["config"]:
+                self.warehouses.append(query.get("warehouse"))
+                return {"defaults": {}, "overrides": {}}
+            case "GET", ["namespaces"]:
+                return {"namespaces": [each.split(".") for each in self.databases]}
+            case "POST", ["namespaces"]:
+                return self._create_database(".".join(body["namespace"]), body["properties"])
+            case _, ["namespaces", database]:
+                return self._database(method, database.replace(_SEPARATOR, "."))
+            case _, ["namespaces", database, "tables", *name]:
+                if self.failures:
+                    raise Refused(*self.failures.pop(0))
+                return self._table(method, database.replace(_SEPARATOR, "."), name)
+        raise Refused(404, f"no such path: {method} {path}")
+
+    def _create_database(self, name: str, properties: dict[str, str]) -> Any:
+        if name in self.databases:
+            raise Refused(409, "namespace exists")
+        self.databases[name] = properties
+        return {"namespace": name.split("."), "properties": properties}
+
+    def _database(self, method: str, name: str) -> Any:
+        if name not in self.databases:
+            raise Refused(404, "namespace does not exist")
+        if method == "DELETE":
+            if any(each.rpartition(".")[0] == name for each in self.tables):
+                raise Refused(409, "namespace is not empty")
+            del self.databases[name]
+            return None
+        return {"namespace": name.split("."), "properties": self.databases[name]}
+
+    def _table(self, method: str, database: str, name: list[str]) -> Any:
+        if database not in self.databases:
+            raise Refused(404, "namespace does not exist")
+        if not name:
+            found = [each.rpartition(".") for each in self.tables]
+            return {
+                "identifiers": [
+                    {"namespace": database.split("."), "name": table}
+                    for place, _, table in found
+                    if place == database
+                ]
+            }
+        full = f"{database}.{name[0]}"
+        if full not in self.tables:
+            raise Refused(404, f"table {full} does not exist")
+        return {
+            "metadata-location": self.tables[full],
+            "metadata": {"format-version": 99},  # clients read the file itself
+            "config": self.config,
+            "storage-credentials": self.credentials,
+        }
+
+
+@contextmanager
+def rest_server() -> Iterator[RestServer]:
+    """Run a server on a free port until the end of the block."""
+    state = RestServer()
+    server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(state))
+    server.daemon_threads = True
+    state.uri = f"http://127.0.0.1:{server.server_address[1]}"
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
+    thread.start()
+    try:
+        yield state
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def _handler(state: RestServer) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self._answer()
+
+        do_POST = do_DELETE = do_HEAD = do_GET
+
+        def _answer(self) -> None:
+            url = urlsplit(self.path)
+            query = {key: values[-1] for key, values in parse_qs(url.query).items()}
+            content = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+            state.requests.append(f"{self.command} {url.path}")
+            try:
+                if url.path.endswith("/oauth/tokens"):
+                    state.tokens_given += 1
+                    token = f"token-{state.tokens_given}"
+                    state.tokens = {token}
+                    answer = {"access_token": token, "token_type": "bearer", "expires_in": 3600}
+                else:
+                    self._check_token()
+                    body = json.loads(content) if content else None
+                    answer = state.answer(self.command, url.path, query, body)
+            except Refused as error:
+                self._send(error.status, {"error": _error(error)})
+            else:
+                self._send(204 if answer is None else 200, answer)
+
+        def _check_token(self) -> None:
+            sent = (self.headers.get("Authorization") or "").removeprefix("Bearer ")
+            if state.tokens and sent not in state.tokens:
+                raise Refused(401, f"the token {sent!r} is not accepted")
+
+        def _send(self, status: int, answer: Any) -> None:
+            content = b"" if answer is None else json.dumps(answer).encode()
+            self.send_response(status)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(content)))
+            self.end_headers()
+            if self.command != "HEAD":
+                self.wfile.write(content)
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    return Handler
+
+
+def _error(error: Refused) -> dict[str, Any]:
+    return {"message": str(error), "type": "TestException", "code": error.status}

@@ -1,0 +1,166 @@
+"""A REST catalog names the metadata of its tables; everything else is read from the files."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import lakeformat as lake
+from lakeformat.catalog.iceberg import IcebergCatalog
+from tests.iceberg_rest_server import RestServer, rest_server
+from tests.unit.catalog.iceberg.small_table import ids_of, make_small_table
+
+pytest.importorskip("pyiceberg", reason="the extra iceberg is not installed")
+
+SECRET = "very-secret"
+
+
+@pytest.fixture
+def server() -> Iterator[RestServer]:
+    with rest_server() as found:
+        found.databases["shop"] = {"owner": "ada"}
+        yield found
+
+
+@pytest.fixture
+def warehouse(tmp_path, server) -> Path:
+    server.tables["shop.orders"] = make_small_table(tmp_path / "shop/orders")
+    return tmp_path
+
+
+def opened(server: RestServer, place: Path | str, **options: str) -> IcebergCatalog:
+    named = {key.replace("_", "-"): value for key, value in options.items()}
+    return lake.open_catalog(
+        str(place), format="iceberg", metastore="rest", uri=server.uri, options=named
+    )
+
+
+def test_databases_and_tables_are_listed(server, warehouse):
+    catalog = opened(server, warehouse)
+    assert catalog.list_databases() == ["shop"]
+    assert catalog.list_tables("shop") == ["orders"]
+    assert catalog.database_properties("shop") == {"owner": "ada"}
+
+
+def test_a_table_is_read_from_the_file_that_the_catalog_names(server, warehouse):
+    orders = opened(server, warehouse).table("shop.orders")
+    assert ids_of(orders) == [1, 2]
+    assert orders.location == f"file://{warehouse}/shop/orders"
+    assert opened(server, warehouse).table("shop.orders$files").scan().to_arrow().num_rows == 1
+
+
+def test_an_open_table_follows_the_catalog(server, warehouse):
+    orders = opened(server, warehouse).table("shop.orders")
+    server.tables["shop.orders"] = make_small_table(warehouse / "shop/moved", ids=(7, 8, 9))
+    assert ids_of(orders) == [7, 8, 9]
+    del server.tables["shop.orders"]
+    with pytest.raises(lake.NotFoundError, match=r"'shop\.orders' does not exist"):
+        orders.scan()
+
+
+def test_a_nested_database_is_named_in_full(server, warehouse):
+    catalog = opened(server, warehouse)
+    catalog.create_database("shop.eu")
+    server.tables["shop.eu.orders"] = server.tables["shop.orders"]
+    assert ids_of(catalog.table("shop.eu.orders")) == [1, 2]
+
+
+def test_mistyped_names_get_the_nearest_one(server, warehouse):
+    catalog = opened(server, warehouse)
+    with pytest.raises(lake.NotFoundError, match=r"did you mean 'shop\.orders'\?"):
+        catalog.table("shop.order")
+    with pytest.raises(lake.NotFoundError, match=r"did you mean 'shop'\?"):
+        catalog.table("shoop.orders")
+
+
+def test_databases_are_created_and_dropped(server, warehouse):
+    catalog = opened(server, warehouse)
+    catalog.create_database("new", properties={"owner": "grace"})
+    assert server.databases["new"] == {"owner": "grace"}
+    with pytest.raises(lake.AlreadyExistsError, match="exist_ok=True"):
+        catalog.create_database("new")
+    catalog.create_database("new", exist_ok=True)
+    catalog.drop_database("new")
+    catalog.drop_database("new", missing_ok=True)
+    with pytest.raises(lake.InvalidRequestError, match="has 1 tables: orders"):
+        catalog.drop_database("shop")
+    assert [*server.databases] == ["shop"]
+
+
+def test_the_service_gets_the_name_of_the_warehouse(server, warehouse):
+    opened(server, warehouse).list_databases()
+    opened(server, warehouse, warehouse="analytics").list_databases()
+    assert server.warehouses == [str(warehouse), "analytics"]
+
+
+def test_a_warehouse_that_is_a_name_allows_only_the_external_roots(server, warehouse):
+    catalog = opened(server, "analytics")
+    assert catalog.location == "analytics"
+    assert catalog.list_tables("shop") == ["orders"]
+    with pytest.raises(lake.InvalidRequestError, match=f"external-roots=file://{warehouse}/shop "):
+        catalog.table("shop.orders")
+    allowed = opened(server, "analytics", external_roots=str(warehouse))
+    assert ids_of(allowed.table("shop.orders")) == [1, 2]
+
+
+def test_a_token_is_sent_and_an_expired_one_is_renewed(server, warehouse):
+    server.tokens = {"some"}
+    assert opened(server, warehouse, token="some").list_databases() == ["shop"]
+    catalog = opened(server, warehouse, credential=f"client:{SECRET}")
+    orders = catalog.table("shop.orders")
+    server.tokens, before = {"renewed later"}, server.tokens_given
+    ids_of(orders)
+    assert server.tokens_given == before + 1
+
+
+@pytest.mark.parametrize(
+    ("status", "error", "words"),
+    [
+        (401, lake.AccessDeniedError, "Check the token"),
+        (403, lake.AccessDeniedError, "Check the token"),
+        (404, lake.NotFoundError, "does not exist"),
+        (400, lake.InvalidRequestError, "Check the name"),
+        (429, lake.UnavailableError, "retry once"),
+        (500, lake.UnavailableError, "retry once"),
+        (503, lake.UnavailableError, "retry once"),
+    ],
+)
+def test_a_failure_of_the_service_is_named(server, warehouse, status, error, words):
+    orders = opened(server, warehouse).table("shop.orders")
+    # A token that is not accepted is sent twice.
+    server.failures = [(status, "out of order")] * (2 if status == 401 else 1)
+    with pytest.raises(error, match=f"(?s)out of order.*{words}|{words}.*out of order"):
+        orders.scan()
+    assert ids_of(orders) == [1, 2]
+
+
+def test_no_message_shows_the_token(server, warehouse):
+    server.tokens = {"another"}
+    catalog = opened(server, warehouse, token=SECRET)
+    with pytest.raises(lake.AccessDeniedError) as refused:
+        catalog.list_databases()
+    shown = "".join(traceback.format_exception(refused.value))
+    assert "***" in shown
+    assert SECRET not in shown
+    assert SECRET not in repr(catalog)
+
+
+def test_a_service_that_does_not_answer_is_unavailable(warehouse):
+    with rest_server() as stopped:
+        pass
+    with pytest.raises(lake.UnavailableError, match="cannot list the databases in http://127"):
+        opened(stopped, warehouse).list_databases()
+
+
+def test_an_answer_of_another_service_is_refused(server, warehouse):
+    catalog = opened(server, warehouse)
+    server.tables["shop.orders"] = None
+    with pytest.raises(lake.CorruptTableError, match="names no metadata file"):
+        catalog.table("shop.orders")
+    server.config = {"s3.region": 1}
+    server.tables["shop.orders"] = "file:///elsewhere"
+    with pytest.raises(lake.CorruptTableError, match="a value that is not a string"):
+        catalog.table("shop.orders")

@@ -1,0 +1,148 @@
+"""The SQL metastore: rows that Java and PyIceberg wrote, and rows that they will read."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+import lakeformat as lake
+from lakeformat.catalog.iceberg import IcebergCatalog
+from tests.golden.iceberg import IcebergTable, iceberg_table
+from tests.unit.catalog.iceberg.small_table import ids_of, make_small_table
+
+
+def opened(folder: Path, **options: str) -> IcebergCatalog:
+    named = {key.replace("_", "-"): value for key, value in options.items()}
+    return lake.open_catalog(
+        str(folder),
+        format="iceberg",
+        metastore="sql",
+        uri=f"jdbc:sqlite:{folder}/catalog.db",
+        options=named,
+    )
+
+
+def execute(folder: Path, statement: str, *values: str | None) -> list[tuple]:
+    with closing(sqlite3.connect(folder / "catalog.db")) as connection, connection:
+        return connection.execute(statement, values).fetchall()
+
+
+def register(folder: Path, name: str, address: str | None) -> None:
+    """Add the row of a table, as another program does."""
+    database, _, table = name.rpartition(".")
+    execute(
+        folder,
+        "INSERT INTO iceberg_tables VALUES ('default', ?, ?, ?, NULL, 'TABLE')",
+        *(database, table, address),
+    )
+
+
+@pytest.fixture
+def warehouse(tmp_path) -> Path:
+    opened(tmp_path).create_database("shop", properties={"owner": "ada"})
+    register(tmp_path, "shop.orders", make_small_table(tmp_path / "shop/orders"))
+    return tmp_path
+
+
+def java_catalog(folder: Path, name: str) -> tuple[IcebergTable, IcebergCatalog]:
+    """Return a golden table with the catalog that Java wrote, corrected for the table's place."""
+    golden = iceberg_table(name)
+    shutil.copy(golden.as_written.parent / "catalog.db", folder)
+    [(address,)] = execute(folder, "SELECT metadata_location FROM iceberg_tables")
+    here = f"file:{golden.location}/metadata/{address.rpartition('/')[2]}"
+    execute(folder, "UPDATE iceberg_tables SET metadata_location = ?", here)
+    options = {"catalog_name": f"c_dev_{name}", "external_roots": golden.location}
+    return golden, opened(folder, **options)
+
+
+@pytest.mark.parametrize("name", ["branches_tags", "six_commits"])
+def test_a_catalog_that_java_wrote_names_the_current_metadata(tmp_path, name):
+    golden, catalog = java_catalog(tmp_path, name)
+    assert catalog.list_databases() == ["db"]
+    assert catalog.list_tables("db") == ["t"]
+    assert catalog.database_properties("db") == {"owner": "root"}
+    newest = catalog.table("db.t").latest_snapshot()
+    assert newest.snapshot_id == golden.expected["current_snapshot_id"]
+
+
+def test_the_catalogs_of_one_database_are_apart(tmp_path):
+    _, catalog = java_catalog(tmp_path, "six_commits")
+    assert catalog.table("db.t").scan().count() == 60
+    assert opened(tmp_path).list_databases() == []
+    with pytest.raises(
+        lake.NotFoundError, match=r"which also has 'c_dev_six_commits'.*catalog-name"
+    ):
+        opened(tmp_path).table("db.t")
+
+
+def test_an_empty_database_file_is_an_empty_catalog(tmp_path):
+    catalog = opened(tmp_path)
+    assert catalog.list_databases() == []
+    with pytest.raises(lake.NotFoundError, match="database 'shop' does not exist"):
+        catalog.table("shop.orders")
+
+
+def test_an_open_table_follows_the_row(warehouse):
+    orders = opened(warehouse).table("shop.orders")
+    assert ids_of(orders) == [1, 2]
+    newer = make_small_table(warehouse / "shop/elsewhere", ids=(5,))
+    execute(warehouse, "UPDATE iceberg_tables SET metadata_location = ?", newer)
+    assert ids_of(orders) == [5]
+
+
+def test_views_are_no_tables(warehouse):
+    execute(
+        warehouse, "INSERT INTO iceberg_tables VALUES ('default', 'shop', 'v', 'x', NULL, 'VIEW')"
+    )
+    catalog = opened(warehouse)
+    assert catalog.list_tables("shop") == ["orders"]
+    with pytest.raises(lake.NotFoundError, match=r"table 'shop\.v' does not exist"):
+        catalog.table("shop.v")
+
+
+def test_tables_of_the_first_version_of_the_metastore_are_read(warehouse):
+    execute(warehouse, "ALTER TABLE iceberg_tables DROP COLUMN iceberg_type")
+    assert opened(warehouse).list_tables("shop") == ["orders"]
+    assert ids_of(opened(warehouse).table("shop.orders")) == [1, 2]
+
+
+def test_a_nested_database_makes_its_parent_exist(warehouse):
+    catalog = opened(warehouse)
+    catalog.create_database("a.b")
+    assert catalog.list_databases() == ["a.b", "shop"]
+    assert catalog.list_tables("a") == []
+    with pytest.raises(lake.NotFoundError):
+        catalog.list_tables("a.bb")
+
+
+def test_databases_are_created_and_dropped(warehouse):
+    catalog = opened(warehouse)
+    assert catalog.database_properties("shop") == {"owner": "ada"}
+    with pytest.raises(lake.AlreadyExistsError):
+        catalog.create_database("shop")
+    with pytest.raises(lake.InvalidRequestError, match="has 1 tables: orders"):
+        catalog.drop_database("shop")
+    catalog.create_database("new")
+    catalog.drop_database("new")
+    assert catalog.list_databases() == ["shop"]
+
+
+def test_a_row_without_a_metadata_file_is_damage(warehouse):
+    execute(warehouse, "UPDATE iceberg_tables SET metadata_location = NULL")
+    with pytest.raises(lake.CorruptTableError, match="names no metadata file"):
+        opened(warehouse).table("shop.orders")
+
+
+def test_pyiceberg_and_this_library_list_the_same(warehouse):
+    sql = pytest.importorskip("pyiceberg.catalog.sql", reason="the extra iceberg is not installed")
+    theirs = sql.SqlCatalog("default", uri=f"sqlite:///{warehouse}/catalog.db")
+    assert theirs.list_namespaces() == [("shop",)]
+    assert theirs.list_tables("shop") == [("shop", "orders")]
+    theirs.create_namespace("news", {"owner": "grace"})
+    theirs.close()
+    assert opened(warehouse).list_databases() == ["news", "shop"]
+    assert opened(warehouse).database_properties("news") == {"owner": "grace"}
