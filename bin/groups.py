@@ -78,14 +78,15 @@ COMPAT = Group(
     tests_of="airflow",
     if_named=("stack",),
 )
+UNIT = Group(
+    "unit",
+    "One module at a time, in minutes: no Java, network or Docker.",
+    is_parallel=True,
+    waits=True,
+)
 GROUPS = (
     GATE,
-    Group(
-        "unit",
-        "One module at a time, in minutes: no Java, network or Docker.",
-        is_parallel=True,
-        waits=True,
-    ),
+    UNIT,
     Group(
         "conformance",
         "All implementations of an interface pass the same tests.",

@@ -18,7 +18,7 @@ import javapeer
 import packages
 import step
 from environment import work_environ
-from groups import COMPAT, GATE, JAVA, Group, Request, has_tests, parse_request
+from groups import COMPAT, GATE, JAVA, UNIT, Group, Request, has_tests, parse_request
 from summary import Sample, StepResult, format_summary, read_junit
 from trouble import SetupError
 
@@ -81,12 +81,12 @@ def run(request: Request, results: list[StepResult]) -> None:
         if folder.startswith(MEMORY):
             os.environ["TMPDIR"] = folder
             os.chmod(folder, 0o711)  # because a database server runs as another user
+        if GATE in request.groups:
+            results += run_gate(has_unit=UNIT in request.groups and not request.options)
         for group in request.groups:
-            if group is GATE:
-                results += run_gate()
-            elif group is COMPAT:
+            if group is COMPAT:
                 run_compat(request, Path(folder), results)
-            elif has_tests(ROOT, group):
+            elif group is not GATE and has_tests(ROOT, group):
                 results.append(run_tests(group, request, Path(folder) / f"{group.name}.xml"))
 
 
@@ -105,9 +105,10 @@ def _runs_programs(folder: str) -> bool:
     return not os.statvfs(folder).f_flag & getattr(os, "ST_NOEXEC", 0)
 
 
-def run_gate() -> list[StepResult]:
+def run_gate(*, has_unit: bool) -> list[StepResult]:
     """Check formatting, lint, types and structure; run every step, so that one run shows all
-    failures.
+    failures. The group ``unit`` has the tests of the structure, too: ``has_unit`` leaves them to
+    it.
     """
     ruff = str(Path(sys.executable).parent / "ruff")
     uncached = [] if is_writable() else ["--no-cache"]
@@ -118,18 +119,19 @@ def run_gate() -> list[StepResult]:
     structure = [str(path) for name in STRUCTURE if (path := ROOT / "tests/unit" / name).exists()]
     quiet = [word for word in pytest() if word != "-q"]
     with beside("types", types) as checked_types:
-        return [
+        results = [
             run_check(
                 "format",
                 [ruff, "format", "--check", *uncached, "."],
                 mend=".venv/bin/ruff format .",
             ),
             run_check("lint", [ruff, "check", *uncached, "."], mend=".venv/bin/ruff check --fix ."),
-            run_check("structure", [*pytest(), *structure]),
-            # It leaves each test file compiled for its group; thousands of names are not printed.
-            run_check("collection", [*quiet, "--collect-only", "-p", "no:terminal", "tests"]),
-            checked_types(),
         ]
+        if not has_unit:
+            results.append(run_check("structure", [*pytest(), *structure]))
+        # It leaves each test file compiled for its group; thousands of names are not printed.
+        collection = [*quiet, "--collect-only", "-p", "no:terminal", "tests"]
+        return [*results, run_check("collection", collection), checked_types()]
 
 
 def run_check(name: str, command: list[str], *, mend: str = "") -> StepResult:

@@ -35,7 +35,7 @@ os.environ["SEED"] = os.environ.get("SEED") or str(time.time_ns() % 1_000_000)
 SEED = int(os.environ["SEED"])
 IS_WHOLE = bool(os.environ.get("LAKE_TEST_ALL"))
 
-_MOMENTS = 10
+_MOMENTS = 8
 
 
 def count(sampled: int, whole: int, name: str = "") -> int:
@@ -74,15 +74,14 @@ def sample(
 def sampled_items(items: Iterable[pytest.Item]) -> list[pytest.Item]:
     """Return the tests without those that ``@pytest.mark.sampled(most)`` leaves out of a run.
 
-    The cases of one test are one table. With ``among="name"`` it is all tests of the file that
-    have this name in their mark.
+    The cases of one test are one table. With ``among="name"`` it is all tests of the run that have
+    this name in their mark.
     """
     whole = list(items)
     cases: dict[tuple[str, int], list[pytest.Item]] = {}
     for item in whole:
         if (mark := item.get_closest_marker("sampled")) is not None:
-            file, _, test = item.nodeid.partition("[")[0].partition("::")
-            table = f"{file}::{mark.kwargs.get('among', test)}"
+            table = mark.kwargs.get("among") or item.nodeid.partition("[")[0]
             cases.setdefault((table, mark.args[0]), []).append(item)
     left_out: set[pytest.Item] = set()
     for (name, most), found in cases.items():

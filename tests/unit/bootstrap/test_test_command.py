@@ -25,8 +25,8 @@ def gate_of(bin_modules, monkeypatch):
     def record_beside(name, command):
         yield lambda: test.check_result(name, *record(name, command))
 
-    def gate() -> dict[str, list[str]]:
-        results = test.run_gate()
+    def gate(*, has_unit: bool = False) -> dict[str, list[str]]:
+        results = test.run_gate(has_unit=has_unit)
         assert [result.name for result in results] == [*commands]
         return commands
 
@@ -51,6 +51,10 @@ def test_the_gate_holds_imports_names_and_generated_pages(bin_modules, gate_of):
     assert list(commands) == ["format", "lint", "structure", "collection", "types"]
     for name in bin_modules["test"].STRUCTURE:
         assert str(ROOT / "tests" / "unit" / name) in commands["structure"]
+
+
+def test_the_gate_leaves_the_structure_to_the_unit_tests_that_run_after_it(gate_of):
+    assert [*gate_of(has_unit=True)] == ["format", "lint", "collection", "types"]
 
 
 @pytest.mark.parametrize(("code", "failed"), [(0, 0), (3, 1)])
