@@ -58,7 +58,8 @@ def driver_of(manager: Manager, driver: str, connection: Connection) -> ClusterD
         address = yarn_address(connection)
         if address is None:
             raise UnreachableClusterError(
-                f"connection {connection.conn_id!r} has no yarn_resourcemanager_webapp_address"
+                f"connection {connection.conn_id!r} has no yarn_resourcemanager_webapp_address: "
+                "add it to the connection's extra"
             )
         return _YarnApplication(address, driver)
     namespace, _, pod = driver.partition(":")

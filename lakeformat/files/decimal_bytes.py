@@ -23,7 +23,7 @@ def decimals_from_bytes(array: pa.Array, wanted: pa.DataType) -> pa.Array:
     starts, ends, content = _ranges(array)
     sizes = ends - starts
     if len(sizes) and sizes.max() > WIDTH:
-        raise ValueError(f"a decimal of {sizes.max()} bytes, {wanted} has {WIDTH}")
+        raise ValueError(f"a decimal has {sizes.max()} bytes, but {wanted} has at most {WIDTH}")
     filler = np.zeros(len(sizes), np.uint8)
     full = sizes > 0
     filler[full] = np.where(content[starts[full]] >= 0x80, 0xFF, 0)

@@ -162,8 +162,8 @@ def check_aggregation(schema: TableSchema) -> None:
         ):
             raise InvalidRequestError(
                 f"options 'aggregation.remove-record-on-delete' and "
-                f"{_key(TableOptions.ignore_retract, field)!r} contradict each other: a delete "
-                "either removes the row or leaves its columns alone"
+                f"{_key(TableOptions.ignore_retract, field)!r} contradict each other, because a "
+                "delete either removes the row or leaves its columns alone: remove one of the two"
             )
 
 
@@ -230,7 +230,7 @@ def _check_nested(function: str, field: DataField, options: TableOptions) -> Non
         if member.name in sequence and not _ORDERED.takes(member.type):
             raise InvalidRequestError(
                 f"option {name!r} names {member.name!r}, which is {type_to_json(member.type)}: "
-                "its values have no order"
+                "its values have no order; name another member"
             )
     if function == "nested_partial_update":
         others: tuple[Option[Any], ...] = (

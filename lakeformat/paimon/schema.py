@@ -164,7 +164,9 @@ def new_schema(
 def _keys(
     argument: str, option: str, given: Sequence[str], settings: dict[str, str], columns: list[str]
 ) -> tuple[str, ...]:
-    """Return the columns of a key. If an option names them, it is removed from ``settings``."""
+    """Return the columns of a key. If option ``option`` names them, it is removed from
+    ``settings``.
+    """
     keys = _column_list(argument, given)
     if option in settings:
         if keys:
@@ -179,7 +181,7 @@ def _keys(
                 f"{closest(name, columns)}"
             )
         if keys.count(name) > 1:
-            raise InvalidRequestError(f"{argument} names {name!r} twice")
+            raise InvalidRequestError(f"{argument} names {name!r} twice; name it once")
     return keys
 
 
@@ -216,14 +218,16 @@ def _named_types(columns: ColumnList) -> list[tuple[str, DataType]]:
 
 def _check_names(names: list[str]) -> None:
     if not names:
-        raise InvalidRequestError("a table needs at least one column")
+        raise InvalidRequestError("a table needs at least one column: give it one")
     for name in names:
         require_text("a column's name", name)
         if not name.strip() or name in _RESERVED_NAMES or re.match(_RESERVED_PREFIX, name):
             raise InvalidRequestError(f"column name {name!r} is empty or reserved by the format")
     repeated = sorted({name for name in names if names.count(name) > 1})
     if repeated:
-        raise InvalidRequestError(f"columns appear twice: {', '.join(repeated)}")
+        raise InvalidRequestError(
+            f"columns appear twice: {', '.join(repeated)}; rename or leave out one of each"
+        )
 
 
 def _number_fields(named: list[tuple[str, DataType]]) -> tuple[tuple[DataField, ...], int]:

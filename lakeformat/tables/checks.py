@@ -52,9 +52,12 @@ class Checks:
                 "freshness or conditions"
             )
         if twice := [name for name in names if names.count(name) > 1]:
-            raise InvalidRequestError(f"check {twice[0]} is given twice")
+            raise InvalidRequestError(f"check {twice[0]} is given twice: give it once")
         if (self.min_rows or 0) < 0 or (self.max_rows or 0) < 0:
-            raise InvalidRequestError("min_rows and max_rows are numbers of rows, 0 or more")
+            raise InvalidRequestError(
+                f"min_rows and max_rows must be 0 or more, got min_rows={self.min_rows} and "
+                f"max_rows={self.max_rows}"
+            )
         if self.max_rows is not None and (self.min_rows or 0) > self.max_rows:
             raise InvalidRequestError(
                 f"min_rows={self.min_rows} is more than max_rows={self.max_rows}: no table has both"

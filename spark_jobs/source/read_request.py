@@ -155,7 +155,7 @@ def _rows(table: lake.Table, columns: Sequence[str] | None, options: Mapping[str
 def _columns(text: str | None) -> list[str] | None:
     names = None if text is None else [name.strip() for name in text.split(",")]
     if names and (twice := [name for name in names if names.count(name) > 1]):
-        raise lake.InvalidRequestError(f"option 'columns' names {twice[0]!r} twice")
+        raise lake.InvalidRequestError(f"option 'columns' names {twice[0]!r} twice: name it once")
     return names
 
 

@@ -77,7 +77,7 @@ class _Translation:
     def fields(self, record: Mapping[str, Any]) -> list[AvroColumn]:
         found = [self._field(field) for field in record["fields"]]
         if not found:
-            raise ValueError("a record without fields")
+            raise ValueError("its schema has a record without fields")
         return found
 
     def _field(self, field: Mapping[str, Any]) -> AvroColumn:
@@ -111,7 +111,7 @@ class _Translation:
         """Translate an optional type; no column type matches any other union."""
         present = [branch for branch in branches if branch != "null"]
         if len(present) != 1:
-            raise ValueError(f"a union of {len(present)} types")
+            raise ValueError(f"its schema has a union of {len(present)} types besides null")
         plain, arrow = self._type(present[0])
         return ["null" if branch == "null" else plain for branch in branches], arrow
 
@@ -138,5 +138,5 @@ def _with_id(name: str, arrow: pa.DataType, field_id: int | None) -> pa.Field:
 def _atomic(kind: str, logical: Any) -> pa.DataType:
     found = _MEANT.get((kind, logical)) or _ATOMIC.get(kind)
     if found is None:
-        raise ValueError(f"a column of Avro type {kind!r}")
+        raise ValueError(f"its schema has the Avro type {kind!r}, which no column of a table has")
     return found

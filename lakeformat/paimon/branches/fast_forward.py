@@ -142,9 +142,9 @@ def _diverged(
         )
     fork = max(shared)
     return (
-        f"both share snapshot {fork}, but main has later commits up to snapshot {head.id}, which "
-        f"forwarding would lose. To discard them, roll main back to snapshot {fork} "
-        "first; otherwise write the branch's rows to main"
+        f"it shares the history of main up to snapshot {fork}, but main has later commits up to "
+        f"snapshot {head.id}, which forwarding would lose. To discard them, roll main back to "
+        f"snapshot {fork} first; otherwise write the branch's rows to main"
     )
 
 

@@ -46,8 +46,8 @@ def read_changelog(storage: Storage, layout: TableLayout, snapshot_id: int) -> S
     changelog = decode_json_file(content, storage.uri(path), build, Remedy.CHANGELOG)
     if changelog.id != snapshot_id:
         raise CorruptTableError(
-            f"{storage.uri(path)} belongs to snapshot {changelog.id}; "
-            "restore the file from a backup, or delete it and lose the changes of that snapshot"
+            f"{storage.uri(path)} contains snapshot {changelog.id} instead of snapshot "
+            f"{snapshot_id}; {Remedy.CHANGELOG}"
         )
     return changelog
 
@@ -63,7 +63,7 @@ def read_changelog_if_present(
 
 
 def write_changelog(storage: Storage, layout: TableLayout, snapshot: Snapshot) -> None:
-    """Keep a snapshot that is about to expire as a changelog; a retry changes nothing."""
+    """Write the changelog file of a snapshot that is about to expire; a retry changes nothing."""
     storage.overwrite(layout.changelog(snapshot.id), snapshot.to_json())
     try:
         numbered_changelogs(storage, layout).write_latest_hint(snapshot.id)

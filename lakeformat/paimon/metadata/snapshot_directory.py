@@ -92,7 +92,8 @@ def read_snapshot_if_present(
     snapshot = decode_json_file(content, storage.uri(path), build, Remedy.SNAPSHOT)
     if snapshot.id != snapshot_id:
         raise CorruptTableError(
-            f"{storage.uri(path)} contains snapshot {snapshot.id}; {Remedy.SNAPSHOT}"
+            f"{storage.uri(path)} contains snapshot {snapshot.id} instead of snapshot "
+            f"{snapshot_id}; {Remedy.SNAPSHOT}"
         )
     return snapshot
 

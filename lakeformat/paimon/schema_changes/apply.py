@@ -204,7 +204,10 @@ class _TypeEdit:
 def _without(beside: Fields, path: Path) -> Fields:
     position = position_of(beside, path[-1], path)
     if len(beside) == 1:
-        raise InvalidRequestError(f"{shown(path)} cannot be dropped: no column would be left")
+        raise InvalidRequestError(
+            f"{shown(path)} cannot be dropped: no column would be left. Add another one first, or "
+            f"drop {'the table' if len(path) == 1 else shown(path[:-1])}"
+        )
     return (*beside[:position], *beside[position + 1 :])
 
 
@@ -216,7 +219,9 @@ def _commented(beside: Fields, path: Path, comment: str | None) -> Fields:
 def _moved(beside: Fields, path: Path, position: ColumnPosition) -> Fields:
     at = position_of(beside, path[-1], path)
     if position.reference == path[-1]:
-        raise InvalidRequestError(f"{shown(path)} cannot be moved before or after itself")
+        raise InvalidRequestError(
+            f"{shown(path)} cannot be moved before or after itself: name another column"
+        )
     others = (*beside[:at], *beside[at + 1 :])
     return _placed(others, beside[at], path, position)
 

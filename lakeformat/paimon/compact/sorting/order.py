@@ -76,7 +76,7 @@ def row_order(schema: TableSchema, order_by: Sequence[str], strategy: str) -> Ro
                 f"{closest(name, fields)}"
             )
         if columns.count(name) > 1:
-            raise InvalidRequestError(f"order_by names {name!r} twice")
+            raise InvalidRequestError(f"order_by names {name!r} twice; name it once")
         _require_comparable(fields[name])
     return RowOrder(columns, strategy, schema.table_options.zorder_var_length_contribution)
 

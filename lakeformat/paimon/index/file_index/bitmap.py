@@ -210,7 +210,10 @@ def _add_bitmaps(distinct: DistinctValues, body: list[bytes]) -> tuple[PackedVal
         offsets[value], lengths[value] = position, len(body[-1])
         position += len(body[-1])
     if position > _LARGEST_INT32:
-        raise InvalidRequestError("a bitmap index of more than 2 GiB cannot be addressed")
+        raise InvalidRequestError(
+            "the bitmap index of one column takes more than 2 GiB, which its format cannot "
+            "address: leave the column out, or lower 'target-file-size'"
+        )
     return _as_int32(offsets), _as_int32(lengths)
 
 

@@ -53,7 +53,10 @@ def encode_file_index(indexes: Mapping[str, Mapping[str, bytes | None]]) -> byte
         for type_name, body in zip(type_names, by_type.values(), strict=True):
             place = (_EMPTY, 0) if body is None else (start, len(body))
             if sum(place) > _LARGEST_INT32:
-                raise InvalidRequestError("a file index of more than 2 GiB cannot be addressed")
+                raise InvalidRequestError(
+                    "the indexes of one data file take more than 2 GiB, which their format cannot "
+                    "address: index fewer columns, or lower 'target-file-size'"
+                )
             head += [type_name, struct.pack(">ii", *place)]
             bodies.append(body or b"")
             start += len(bodies[-1])
@@ -74,7 +77,7 @@ def decode_file_index(content: bytes, source: str) -> Bodies:
 
 
 def read_file_index(storage: Storage, path: str, columns: Collection[str] | None = None) -> Bodies:
-    """Read the bodies of some columns, or of all, from an index file."""
+    """Read the bodies of ``columns``, or of all columns, from an index file."""
     uri = storage.uri(path)
     try:
         stream = storage.open_input(path)

@@ -142,7 +142,8 @@ def test_a_branch_main_has_gone_on_from_cannot_be_forwarded():
     commit_on(rows, "dev", ("+I", 9, "dev"))
     with pytest.raises(
         lake.InvalidRequestError,
-        match="cannot be fast-forwarded: both share snapshot 2, but main has later commits up to "
+        match="cannot be fast-forwarded: it shares the history of main up to snapshot 2, but "
+        "main has later commits up to "
         "snapshot 3",
     ):
         rows.table.branches.fast_forward("dev")
@@ -239,7 +240,7 @@ def test_a_commit_to_main_while_it_is_forwarded_is_kept_and_ends_the_forwarding(
     with pytest.raises(lake.CommitConflictError, match=r"another program wrote .* while main was"):
         rows.table.branches.fast_forward("dev")
     assert values(rows.table) == ["dev", "rival", "v1", "v2", "v3"]
-    with pytest.raises(lake.InvalidRequestError, match="both share snapshot 4"):
+    with pytest.raises(lake.InvalidRequestError, match="the history of main up to snapshot 4"):
         rows.table.branches.fast_forward("dev")
 
 

@@ -73,5 +73,5 @@ def test_a_changelog_that_is_not_there_names_those_that_are():
 def test_a_changelog_under_the_wrong_number_is_corrupt():
     storage = storage_with()
     storage.overwrite(LAYOUT.changelog(2), json.dumps({**MEMBERS, "id": 1}).encode())
-    with pytest.raises(CorruptTableError, match="belongs to snapshot 1"):
+    with pytest.raises(CorruptTableError, match="contains snapshot 1 instead of snapshot 2"):
         read_changelog(storage, LAYOUT, 2)

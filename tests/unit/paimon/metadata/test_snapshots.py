@@ -121,7 +121,7 @@ def test_a_hint_beyond_the_newest_snapshot_changes_nothing_but_is_reported(caplo
 def test_a_snapshot_under_the_wrong_number_is_corrupt():
     storage = storage_with(1)
     storage.overwrite(LAYOUT.snapshot(2), json.dumps(MINIMAL).encode())
-    with pytest.raises(CorruptTableError, match="contains snapshot 1"):
+    with pytest.raises(CorruptTableError, match="contains snapshot 1 instead of snapshot 2"):
         read_snapshot(storage, LAYOUT, 2)
 
 
