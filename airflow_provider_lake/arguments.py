@@ -130,7 +130,7 @@ class CheckedArguments:
 
     @classmethod
     def _checked(cls, task_id: str, given: Mapping[str, Any]) -> dict[str, Any]:
-        """Check some arguments of a task, and return their values."""
+        """Check the arguments ``given`` of a task, and return their values."""
         refuse_unknown(cls, task_id, given)
         wanted = {name: hint for name, hint in cls._argument_types().items() if name in given}
         values = checked_arguments(task_id, wanted, given)

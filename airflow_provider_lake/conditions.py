@@ -38,7 +38,7 @@ class Condition(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SnapshotAdvanced:
-    """A commit of some kind is newer than a snapshot, and than a time."""
+    """A commit of one of ``kinds`` is newer than a snapshot, and than a time."""
 
     after_snapshot: int | str = 0
     """A snapshot number, or the text of a position."""

@@ -131,7 +131,7 @@ def _ingest_rows(
     commit: CommitId | None,
     paths: Sequence[str] | None = None,
 ) -> Outcome:
-    """Ingest all rows of the source, or of some of its files, in one commit."""
+    """Ingest all rows of the source, or those of the files ``paths``, in one commit."""
     from spark_jobs.frames.publish import publish
     from spark_jobs.ingestion.row_sources import rows_of, target_table
     from spark_jobs.runtime.new_table import dropping_if_empty

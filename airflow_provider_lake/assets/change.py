@@ -45,8 +45,7 @@ def check_kinds(kinds: Collection[str]) -> tuple[str, ...]:
 
 
 def counts(snapshot: Snapshot, kinds: Collection[str], *, changelog: bool) -> bool:
-    """Return True if a snapshot is of one of these kinds or, with ``changelog``, has changelog
-    rows.
+    """Return True if a snapshot is of one of ``kinds`` or, with ``changelog``, has changelog rows.
 
     A compaction of a table with ``changelog-producer`` publishes the changelog of earlier commits.
     """
@@ -63,7 +62,7 @@ def describe_change(
     missed: bool = False,
     rewound: bool = False,
 ) -> dict[str, Any]:
-    """Return the payload for some snapshots, oldest first; at least one."""
+    """Return the payload for ``snapshots``: at least one, the oldest first."""
     newest = snapshots[-1]
     marks = [snapshot.watermark for snapshot in snapshots if snapshot.watermark is not None]
     return {

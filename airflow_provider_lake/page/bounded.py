@@ -31,7 +31,7 @@ class SlowError(Exception):
 
 
 async def beside_the_loop(work: Callable[[], T]) -> T:
-    """Run some work in a thread of its own and return the result.
+    """Run ``work`` in a thread of its own and return the result.
 
     Unlike a thread of a pool, it does not delay the end of the server: a storage that never answers
     cannot be interrupted.

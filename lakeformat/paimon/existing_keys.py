@@ -49,7 +49,7 @@ def _with_every_row(handle: TableHandle) -> TableHandle:
 
 
 class _Found:
-    """The rows that may have one of the keys, and how many rows each bucket has."""
+    """The rows that may have one of the wanted keys, and how many rows each bucket has."""
 
     def __init__(self, handle: TableHandle, hashes: Hashes, types: list[DataType]) -> None:
         self._handle = handle
@@ -78,7 +78,7 @@ class _Found:
                 self._bucket_of.append(np.full(len(rows), place.bucket, np.int32))
 
     def among(self, keys: pa.Array) -> FoundKeys:
-        """Return the places of these keys; candidate rows are compared with them."""
+        """Return the places of ``keys``; candidate rows are compared with them."""
         partition_of = np.full(len(keys), NOWHERE, np.int64)
         bucket_of = np.full(len(keys), NOWHERE, np.int32)
         partitions = list(self._partitions)

@@ -78,7 +78,7 @@ def rewriting_if_overtaken(handle: TableHandle, base: Snapshot) -> Iterator[None
 
 
 def again_if_overtaken(handle: TableHandle, work: Callable[[], T]) -> T:
-    """Run work on the newest snapshot, again each time that the snapshot expires meanwhile."""
+    """Run ``work`` on the newest snapshot, again each time that the snapshot expires meanwhile."""
     for tries_left in reversed(range(_TRIES)):
         newest = latest_snapshot_id(handle.storage, handle.layout)
         try:
@@ -133,7 +133,7 @@ def _is_of_a_missing_file(error: BaseException | None) -> bool:
 
 
 def _is_kept(handle: TableHandle, snapshot: Snapshot, changes: bool) -> bool:
-    """Return True if its rows or changes are still referenced, or if that is unknown."""
+    """Return True if the snapshot's rows or changes are still referenced, or if that is unknown."""
     storage, layout = handle.storage, handle.layout
     try:
         found = read_snapshot_if_present(storage, layout, snapshot.id)

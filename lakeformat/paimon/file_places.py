@@ -118,7 +118,9 @@ def _plain_depth(handle: TableHandle, found: Location, name: str) -> int | None:
 
 
 def _is_named(handle: TableHandle, root: Location) -> bool:
-    """Return True if the newest schema, which may be newer than the handle, names a directory."""
+    """Return True if ``data-file.external-paths`` names ``root``, also in a schema newer than the
+    handle's.
+    """
     known = handle.external_paths
     if root in _named(handle.options.text(_OPTION) if known is None else known):
         return True

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Filters for partitions: all of them, some by value, or some by name."""
+"""Filters for partitions: all of them, those with given values, or those with given names."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class PartitionFilter:
         return found
 
     def may_hold(self, stats: SimpleStats) -> bool:
-        """Return False if no partition within these bounds can be selected."""
+        """Return False if no partition within the bounds ``stats`` can be selected."""
         fields = partition_fields(self.schema)
         types = [field.type for field in fields]
         if self.rows is not None:
@@ -84,7 +84,7 @@ class PartitionFilter:
 
 
 def these_partitions(schema: TableSchema, rows: pa.Array) -> PartitionFilter:
-    """Return the filter for exactly these partitions, given as framed binary rows."""
+    """Return the filter for exactly the partitions ``rows``, which are framed binary rows."""
     return PartitionFilter(schema, rows=rows.unique())
 
 

@@ -100,7 +100,7 @@ class Spill:
         return len(self._files)
 
     def add(self, schema: pa.Schema, parts: Iterable[tuple[int, pa.Table]]) -> None:
-        """Write the rows of some places; parts of one place must follow each other."""
+        """Write the rows of places; parts of one place must follow each other."""
         with _naming_the_disk():
             path = self._new_path()
             batches: dict[int, range] = {}

@@ -87,8 +87,8 @@ def updates_of(
 ) -> list[MessageChanges]:
     """Return the changes of updates whose old row has only the changed columns.
 
-    The new row replaces the old row if the key is the same. A changed key also deletes the old key;
-    of that row only the key is known.
+    The new row replaces the old row if the key is the same. If the key has changed, the old key is
+    deleted as well; of the old row only the key is known.
     """
     found = [MessageChanges("+U", positions + 1, rows)]
     if old is None or not keys:

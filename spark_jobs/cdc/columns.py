@@ -102,10 +102,10 @@ class MessageColumns:
 
     by_name: dict[str, MessageColumn] = field(default_factory=dict)
     lacks_before: bool = False
-    """True if some update does not contain the whole row before it."""
+    """True if at least one update does not contain the whole row before it."""
 
     def note(self, changes: Sequence[MessageChanges]) -> None:
-        """Add the rows of some messages."""
+        """Add the rows of messages."""
         after, before = (
             sum(len(part.rows) for part in changes if part.kind == kind) for kind in ("+U", "-U")
         )

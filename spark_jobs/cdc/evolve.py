@@ -206,7 +206,8 @@ def column_list(found: Mapping[str, DataType]) -> list[tuple[str, str]] | pa.Sch
 def parts_beside(
     found: DataType, there: DataType, path: _Path
 ) -> Iterator[tuple[_Path, DataType, DataType | None]]:
-    """Yield path and types of each part of a column, as deep as both types are nested alike.
+    """Yield the path and both types of each part of a column, as deep as both types are nested
+    alike.
 
     The second type is None if ``there`` lacks the part. Fields match by name, because messages have
     no field ids.

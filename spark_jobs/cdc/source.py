@@ -47,7 +47,7 @@ _FORMATS: dict[str, Canal | Debezium | Maxwell] = {
 
 @dataclass(slots=True)
 class MessageFiles:
-    """The messages of some files, and their columns."""
+    """The messages of files, and their columns."""
 
     format: str
     paths: Sequence[str]

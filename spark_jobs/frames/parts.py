@@ -86,9 +86,9 @@ def classic_context(spark: SparkSession) -> SparkContext | None:
 def pack(
     pieces: Sequence[tuple[T, int]], *, at_once: int, target_bytes: int, least_bytes: int
 ) -> list[list[T]]:
-    """Return pieces of some sizes as the parts of tasks, the largest part first.
+    """Return ``pieces`` as the parts of tasks, the largest part first.
 
-    Parts have about equal sizes: that of the target, or less so that every core has a part. A piece
+    Parts have about equal sizes: ``target_bytes``, or less so that every core has a part. A piece
     counts as at least ``least_bytes``.
     """
     weighed = sorted(
@@ -108,7 +108,7 @@ def pack(
 def pack_in_order(
     pieces: Sequence[tuple[T, int]], *, at_once: int, target_bytes: int, least_bytes: int
 ) -> list[list[T]]:
-    """Return pieces as the parts of tasks, in the order of the pieces; see ``pack`` for their
+    """Return ``pieces`` as the parts of tasks, in the order of the pieces; see ``pack`` for their
     size.
     """
     weights = [max(size, least_bytes) for _, size in pieces]

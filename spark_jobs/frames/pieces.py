@@ -104,7 +104,7 @@ def piece(
 
 
 def rows_of_pieces(pieces: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of some pieces; raise the error of a reader that refused its rows."""
+    """Yield the rows of ``pieces``; raise the error of a reader that refused its rows."""
     places = pieces.select(["file", "start", "size", "refused"]).to_pylist()
     for number, place in enumerate(places):
         if place["refused"] is not None:

@@ -242,7 +242,7 @@ def _rollback_to_timestamp(table: lake.Table, *, timestamp: str | int) -> Any:
 
 
 def _rollback_to_watermark(table: lake.Table, *, watermark: int) -> Any:
-    """Delete the snapshots whose watermark is above this one."""
+    """Delete the snapshots whose watermark is above ``watermark``."""
     return table.rollback(watermark=watermark, as_latest=False)
 
 

@@ -46,7 +46,7 @@ def publish(
 
 
 def _remove(table: lake.Table, messages: list[lake.CommitMessage]) -> None:
-    """Delete the files; if this fails too, only log that, so that the error of the commit is
+    """Delete the files; if that fails too, only log the failure, so that the error of the commit is
     raised.
     """
     try:

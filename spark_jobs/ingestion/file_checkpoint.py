@@ -37,7 +37,7 @@ _UPTO = "upto-"
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Some files that are committed together."""
+    """Files that are committed together."""
 
     number: int
     files: tuple[str, ...]
@@ -64,7 +64,9 @@ class Checkpoint:
 
     @classmethod
     def opened(cls, place: str, wanted: IngestRequest) -> Checkpoint:
-        """Open the checkpoint of this table and source; create it if it does not exist."""
+        """Open the checkpoint ``place`` of the wanted table and source; create it if it does not
+        exist.
+        """
         storage, path = open_place(place, wanted.catalog_options)
         storage.make_directory(path)
         about = {"table": wanted.table, "warehouse": wanted.warehouse, "source": wanted.source}

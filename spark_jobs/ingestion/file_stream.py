@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["ingest_stream", "rounds"]
 
 _Ingest = Callable[["tuple[str, ...]", lake.CommitId], Outcome]
-"""Ingests some files under a commit identity."""
+"""Ingests the given files under a commit identity."""
 
 
 def ingest_stream(wanted: IngestRequest, ingest: _Ingest) -> Outcome:

@@ -112,7 +112,7 @@ def rows_of(
     paths: Sequence[str] | None = None,
     executor: Executor | None = None,
 ) -> RowSource:
-    """Return the rows of a request, or of some of its files; an ``executor`` scans change
+    """Return the rows of a request, or those of the files ``paths``; an ``executor`` scans change
     messages.
     """
     if wanted.jdbc_url is not None:

@@ -93,7 +93,7 @@ def _inside(name: str, found: DataType, there: DataType, *, widens: bool) -> Ite
 
 
 def _wider(old: DataType, found: DataType) -> DataType | None:
-    """Return the type that holds both; None to keep the old one.
+    """Return the type that holds the values of ``old`` and ``found``; None to keep ``old``.
 
     A source whose texts have no declared length does not ask for longer ones.
     """

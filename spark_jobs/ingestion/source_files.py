@@ -117,7 +117,7 @@ class SourceFiles:
     def rows(
         self, schema: TableSchema, paths: Iterable[str], encoded: Collection[str] = ()
     ) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of some of the files; rows of text files get the columns of a table.
+        """Yield the rows of the files ``paths``; rows of text files get the columns of ``schema``.
 
         Columns ``encoded`` may be dictionary arrays.
         """

@@ -79,8 +79,8 @@ class SqlTable:
         ]
 
     def types_for(self, table: lake.Table) -> dict[str, DataType]:
-        """Return the types of the columns; of those that the table has only types with a default
-        here.
+        """Return the types of the columns. A column that ``table`` has already is left out if its
+        SQL type has no equivalent here.
         """
         there = {field.name for field in table.schema.fields}
         found: dict[str, DataType] = {}

@@ -49,7 +49,9 @@ def analyze(
     dry_run: bool = False,
     on_progress: OnRows | None = None,
 ) -> AnalyzeReport:
-    """Count rows and the values of some or ``"all"`` columns; publish the result as a snapshot."""
+    """Count the rows, and the values of ``columns``: names, or ``"all"``; publish the result as a
+    snapshot.
+    """
     is_empty = latest_snapshot(handle.storage, handle.layout) is None
     handle = _newest_schema(handle)
     _chosen(handle, columns)

@@ -2,7 +2,8 @@
 """The statistics of one column, counted as Spark's ANALYZE does.
 
 The length of a text is its number of characters, that of binary values their bytes; a null counts
-as empty. Both have no least and greatest value. Every other type has a fixed length, as in Spark.
+as empty. Texts and binary values have no least and greatest value. Every other type has a fixed
+length, as in Spark.
 """
 
 from __future__ import annotations

@@ -123,7 +123,7 @@ def _encode_field(
 
 
 def _encode_slot(value: Value, data_type: DataType, items: _Items) -> bytes:
-    """Return the bytes of a value in a slot; no more than an array element has."""
+    """Return the bytes of a value in its slot; a short number has no padding yet."""
     if not isinstance(data_type, AtomicType):
         return items.refer(encode_item(value, data_type))
     if is_bytes(data_type):
@@ -196,7 +196,9 @@ def _encode_array(values: Sequence[Value], element: DataType) -> bytes:
 
 
 def _one_nan(value: Value) -> Value:
-    """Return the value, with one NaN for all: arrays hold only this one, rows hold any."""
+    """Return the value, with each NaN replaced by one NaN: arrays hold only this one, rows hold
+    any.
+    """
     return math.nan if isinstance(value, float) and math.isnan(value) else value
 
 

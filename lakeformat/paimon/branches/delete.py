@@ -100,7 +100,9 @@ def refuse_read_through(handle: TableHandle, name: str, what: str) -> None:
 
 
 def _lost(handle: TableHandle, target: TableLayout) -> Deletion:
-    """Return the snapshots of a branch: the oldest and the tagged ones, later ones, changelogs."""
+    """Return the deletion of a branch: its oldest and its tagged snapshots, its later snapshots,
+    and its changelogs.
+    """
     storage = handle.storage
     found = (read_snapshot_if_present(storage, target, n) for n in snapshot_ids(storage, target))
     snapshots = [snapshot for snapshot in found if snapshot is not None]

@@ -150,7 +150,7 @@ class Attempts:
         return outcome
 
     def resolve_doubt(self) -> Snapshot | None:
-        """Return our snapshot in doubt if it proves to be published.
+        """Return the snapshot in doubt that proves to be published; None if there is none.
 
         Drop a snapshot in doubt if another writer's snapshot has its number.
         """

@@ -154,7 +154,9 @@ class BaseManifests:
         return manifests_of(storage, layout, head)
 
     def _merge(self, manifests: list[ManifestMeta], *, keep_merged: bool) -> list[ManifestMeta]:
-        """Merge some manifests in the first attempt; reuse the result in later ones."""
+        """Merge manifests in the first attempt, if any are due; reuse the result in later
+        attempts.
+        """
         if self._merged is None:
             return self._merge_now(manifests)
         merged = self._merged

@@ -25,7 +25,7 @@ _LOOKED_UP = 100
 
 
 class BaseFiles:
-    """The live files of some partitions, at each snapshot that the commit tries to build on.
+    """The live files of given partitions, at each snapshot that the commit tries to build on.
 
     The first time it reads the manifests that may hold such files, later those of the snapshots in
     between. After an OVERWRITE in between, everything is read again.
@@ -79,7 +79,7 @@ class BaseFiles:
 
 
 def in_partitions(handle: TableHandle, partitions: pa.Array) -> BaseFiles:
-    """Return the live files of some partitions, given as encoded rows."""
+    """Return the live files of ``partitions``, which are encoded rows."""
     types = [field.type for field in partition_fields(handle.schema)]
     rows = partitions.to_pylist()
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Texts of conflicts: both sides and the files concerned."""
+"""Texts of conflicts: the two commits and the files concerned."""
 
 from __future__ import annotations
 
@@ -34,7 +34,9 @@ class Committer:
         return f"{who}, planned on {base},"
 
     def against(self, other: Snapshot | None) -> str:
-        """Return a clause with both sides, which the reason follows after a colon."""
+        """Return a clause that names this commit and the snapshot ``other``; the reason follows
+        after a colon.
+        """
         found = "the table, which has no snapshot yet" if other is None else named(other)
         return f"{self} conflicts with {found}"
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks file by file that a commit still fits the snapshot it builds on.
 
-The rules are Paimon's. A violation raises ``CommitConflictError``, which names both sides. The
+The rules are Paimon's. A violation raises ``CommitConflictError``, which names both commits. The
 same commit cannot succeed later, because files that it changes have changed: plan it again.
 """
 

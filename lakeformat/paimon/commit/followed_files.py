@@ -56,7 +56,7 @@ def file_names(files: ManifestColumns) -> Set[str]:
 
 
 def files_named(files: ManifestColumns, names: Set[str]) -> Mask:
-    """Mask the entries of files with one of these names."""
+    """Return a mask of the entries of ``files`` whose name is one of ``names``."""
     own = files.file_name.to_arrow()
     found: Mask = pc.is_in(own, pa.array(sorted(names)).cast(own.type)).to_numpy(False)
     return found

@@ -2,7 +2,8 @@
 """Checks of prepared messages before anything is published.
 
 A message may reach another table than it was made for, or arrive after the table has changed. The
-errors name both sides. Repeated commits of a message are found in ``new_files.py``.
+errors name the message's origin and this table. Repeated commits of a message are found in
+``new_files.py``.
 """
 
 from __future__ import annotations

@@ -158,7 +158,7 @@ def _merge_fully(
     merge: ManifestMerge,
     writer: _Writer,
 ) -> list[ManifestMeta]:
-    """Rewrite the runs, and every other manifest with a file that one of them deletes."""
+    """Rewrite the runs, and every other manifest that names a file which the runs delete."""
     rewritten = {position for start, end in merge.runs for position in range(start, end)}
     parts = {position: _read(handle, [manifests[position]]) for position in sorted(rewritten)}
     deleted = _deleted_partitions(list(parts.values()))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The changes of an overwrite: all live files of some partitions are replaced by new files.
+"""The changes of an overwrite: all live files of the chosen partitions are replaced by new files.
 
 The files to delete are determined at every attempt, so an overwrite never fails because one of them
 is missing. ``read_snapshot_check.py`` protects rows the commit has not read.

@@ -135,7 +135,9 @@ class ReadSnapshotCheck:
         )
 
     def _index_touches(self, found: Snapshot, touches: Touches) -> bool:
-        """Return True if index files of these partitions were added or removed."""
+        """Return True if ``found`` added or removed index files of partitions that ``touches``
+        masks.
+        """
         storage, layout = self._handle.storage, self._handle.layout
         before = read_snapshot_if_present(storage, layout, found.id - 1)
         earlier = before.index_manifest if before else None

@@ -96,7 +96,7 @@ class Redo:
         return BaseFiles(self.handle, wanted, lambda manifest: True).at(head)
 
     def _require_whole(self, names: Set[str], head: Snapshot) -> None:
-        """Refuse if rows of these files were deleted one by one."""
+        """Refuse if rows of the files ``names`` were deleted one by one."""
         if head.index_manifest is None:
             return
         storage, layout = self.handle.storage, self.handle.layout

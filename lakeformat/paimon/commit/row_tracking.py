@@ -21,8 +21,8 @@ def number_rows(
     """Assign row ids to new files from ``first`` on; return the changes and the next free id.
 
     With ``by_partition`` the files of a partition get consecutive ids. Sequence numbers that a
-    writer left open become the snapshot's number. Both depend on the newest snapshot, so every
-    attempt repeats this.
+    writer left open become the snapshot's number. Row ids and these numbers depend on the newest
+    snapshot, so every attempt assigns them anew.
     """
     table = _stamp(changes.table, snapshot_id)
     if by_partition:

@@ -101,7 +101,7 @@ def compact_changes(handle: TableHandle, messages: Sequence[CommitMessage]) -> S
 
 
 def as_deletes(files: ManifestColumns) -> ManifestColumns:
-    """Return entries that delete these files."""
+    """Return entries that delete ``files``."""
     kinds = np.full(len(files), int(FileKind.DELETE), np.int64)
     return replace(files, kind=NumberColumn(kinds))
 

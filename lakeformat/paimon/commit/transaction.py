@@ -103,8 +103,8 @@ def _try_on(
 def _found(attempts: Attempts, found: Snapshot, number: int) -> CommitReport:
     """Report the commit that was found.
 
-    It is ours if an earlier attempt without a clear answer did publish it. Otherwise another writer
-    with the same identity published it, and our files are discarded.
+    It belongs to this call if an earlier attempt without a clear answer did publish it. Otherwise
+    another writer with the same identity published it, and the files of this call are discarded.
     """
     ours = attempts.resolve_doubt()
     if ours is not None:

@@ -138,7 +138,7 @@ def _packs(run: Iterable[DataFileMeta], settings: AppendSettings) -> Iterator[li
 
 
 def _are_enough(pack: Sequence[DataFileMeta], size: int, settings: AppendSettings) -> bool:
-    """Return whether a pack becomes fewer files; otherwise every plan would pick it again."""
+    """Return True if a pack becomes fewer files; otherwise every plan would pick it again."""
     return len(pack) >= settings.min_files and size // settings.target_bytes + 1 < len(pack)
 
 

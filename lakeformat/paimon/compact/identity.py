@@ -65,7 +65,7 @@ class CompactIdentity:
         self._looked = head
 
     def made(self, unit: CompactUnit) -> bool:
-        """Return whether an earlier try has done the work of a unit.
+        """Return True if an earlier try has done the work of a unit.
 
         A merge or a sort counts as done if one file of the unit is a result of that try, even if
         rows were added since. A pack of files counts as done only if all of them are.

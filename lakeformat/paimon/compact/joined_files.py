@@ -66,7 +66,7 @@ class FileJoiner:
         self._remove(self._started)
 
     def _may_join(self, step: Rewrite) -> bool:
-        """Return whether the files may be joined, as far as the manifest shows."""
+        """Return True if the files may be joined, as far as the manifest shows."""
         options, files = self._options, step.files
         return (
             len(files) > 1

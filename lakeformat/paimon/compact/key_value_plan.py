@@ -53,7 +53,7 @@ class _BucketSteps:
         self._marked = {each.data_file_name: each.cardinality or 0 for each in ranges}
 
     def is_stale(self, file: DataFileMeta) -> bool:
-        """Return whether a full compaction rewrites a file that is at its level already."""
+        """Return True if a full compaction rewrites a file that is at its level already."""
         forced = self._handle.options.compaction_force_rewrite_all_files
         return forced or file.file_name in self._marked
 
@@ -89,7 +89,7 @@ class _BucketSteps:
         ]
 
     def _is_looked_up(self, file: DataFileMeta, *, is_last: bool) -> bool:
-        """Return whether rows of a file of level 0 may differ once they are merged with higher
+        """Return True if rows of a file of level 0 may differ once they are merged with higher
         levels."""
         options = self._handle.options
         if not looks_up(options):

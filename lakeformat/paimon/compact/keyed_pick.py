@@ -70,7 +70,7 @@ def _early_full(levels: Levels, settings: PickSettings) -> Pick | None:
 
 
 def _is_due(levels: Levels, settings: PickSettings, interval_millis: int) -> bool:
-    """Return whether the last full compaction is too old, by the newest file of the top level."""
+    """Return True if the last full compaction is too old, by the newest file of the top level."""
     made = [
         file.creation_time
         for run in levels.runs

@@ -105,7 +105,9 @@ def warn_of_other_compactor(handle: TableHandle) -> OtherCompactor | None:
 
 
 def _newest_first(handle: TableHandle, ids: Sequence[int]) -> Iterator[Snapshot]:
-    """Yield those of some snapshots that can be read; several are read at a time."""
+    """Yield the snapshots ``ids`` in their order, without unreadable ones; several are read at a
+    time.
+    """
     with ThreadPoolExecutor(_TOGETHER) as pool:
         for start in range(0, len(ids), _TOGETHER):
             some = pool.map(partial(_readable, handle), ids[start : start + _TOGETHER])

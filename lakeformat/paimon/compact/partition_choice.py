@@ -102,7 +102,9 @@ class ChosenFiles:
 
 
 def chosen_partitions(schema: TableSchema, chosen: Chosen) -> Callable[[set[bytes]], set[bytes]]:
-    """Return a function that selects the chosen partitions from some, given as framed rows."""
+    """Return a function that returns the chosen ones of the given partitions, all as framed
+    rows.
+    """
     asked = row_filter(schema, chosen.where, chosen.partitions)
     if asked is None:
         return lambda there: there

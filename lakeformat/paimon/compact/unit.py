@@ -121,7 +121,7 @@ class CompactUnit:
 
     @property
     def _ends_merging(self) -> bool:
-        """Return whether the unit merges all runs of its bucket into one."""
+        """Return True if the unit merges all runs of its bucket into one."""
         places = {entry.file.level or entry.file.file_name for entry in self.files}
         return self.is_last and len(places) > 1
 

@@ -101,15 +101,16 @@ def find_stalled(
     without: Collection[str] = (),
     unmoved_for: int | None = None,
 ) -> tuple[StalledConsumer, ...]:
-    """Find stalled consumers that keep a snapshot or changelog that these rules would expire.
+    """Find stalled consumers that keep snapshots or changelogs which would expire without them.
 
     A consumer is stalled if it has not moved for ``unmoved_for`` milliseconds, by default a week;
     one of a stream or with a damaged file after a day. If the table sets
     ``consumer.expiration-time``, there is no default: this option decides how long a reader may
     pause.
 
-    ``snapshots`` is None if consumers keep only changelogs, ``changelogs`` if these never expire.
-    The consumer of an interrupted fast-forward is not reported: the snapshots are still needed.
+    The rules ``snapshots`` and ``changelogs`` decide what would expire. ``snapshots`` is None if
+    consumers keep only changelogs, ``changelogs`` if these never expire. The consumer of an
+    interrupted fast-forward is not reported: the snapshots are still needed.
     """
     now = handle.environment.now_millis()
     long = unmoved_for

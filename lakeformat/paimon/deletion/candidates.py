@@ -45,7 +45,9 @@ class Candidates:
         reason: str,
         but: Collection[str] = (),
     ) -> None:
-        """Add the files of some entries with their extra files, except the keys in ``but``."""
+        """Add the files of the entries ``columns`` with their extra files, except the keys in
+        ``but``.
+        """
         for key, removal in self._places.removals(columns, kind, reason):
             if key not in but:
                 known = self._files.setdefault(key, removal)
@@ -57,7 +59,7 @@ class Candidates:
         self.has_packs = self.has_packs or any(map(is_packed, names))
 
     def drop_added(self, columns: ManifestColumns) -> None:
-        """Drop candidates that these entries add again."""
+        """Drop candidates that the entries ``columns`` add again."""
         if self._files:
             found = self.keys(columns.filter(self.may_name(columns)))
             self.drop(chain.from_iterable(found))
@@ -92,5 +94,5 @@ class Candidates:
         return self._places.keys(columns)
 
     def removals(self, kinds: Collection[FileClass] = tuple(FileClass)) -> Iterator[Removal]:
-        """Return every candidate of these kinds in the order they were added."""
+        """Yield every candidate whose kind is one of ``kinds``, in the order they were added."""
         return (file for file in self._files.values() if file.kind in kinds)

@@ -127,7 +127,7 @@ def refuse_if_expiring(handle: TableHandle, snapshot_id: int, what: str) -> None
     """Raise ``CommitConflictError`` if a snapshot is expiring or has expired.
 
     Call it after writing a tag, branch or consumer that needs the snapshot. If it raises, remove
-    what was written. ``what`` names it in the message.
+    what was written. ``what`` names the tag, branch or consumer in the message.
     """
     if _is_expiring(handle, snapshot_id) and not _is_abandoned(handle, snapshot_id):
         raise CommitConflictError(

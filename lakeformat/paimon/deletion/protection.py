@@ -201,13 +201,15 @@ def find_protection(
     older: Iterable[Snapshot] = (),
     expired_changelogs: Collection[int] = (),
 ) -> Protection:
-    """Find everything that is kept once some tags and the snapshots before ``oldest`` are deleted.
+    """Find everything that is kept once tags and the snapshots before ``oldest`` are deleted.
 
-    ``expiring`` is the number of snapshots that expire at once. ``without_tags`` are tags of this
-    branch. ``with_oldest_state`` checks the whole state of the oldest snapshot: use it for files of
-    a tag or of changelogs, which may have been added again. It is not needed for files that
-    snapshots up to the oldest delete. ``older`` are earlier snapshots that are kept, because a
-    rollback restored them. ``expired_changelogs`` are changelogs that exist and are deleted.
+    ``expiring`` is the number of snapshots that expire at once. ``without_tags`` are the deleted
+    tags, of this branch.
+
+    ``with_oldest_state`` checks the whole state of the oldest snapshot: use it for files of a tag
+    or of changelogs, which may have been added again. It is not needed for files that snapshots up
+    to the oldest delete. ``older`` are earlier snapshots that are kept, because a rollback restored
+    them. ``expired_changelogs`` are changelogs that exist and are deleted.
     """
     storage, layout = handle.storage, handle.layout
     first = partial(without_expired_changes, storage, layout)
@@ -263,7 +265,7 @@ class _Sightings:
         self._seen: dict[str, dict[str, tuple[int, bool]]] = {}
 
     def live(self, manifests: Iterable[ManifestMeta]) -> set[str]:
-        """Return the candidates that are live in the state of these manifests."""
+        """Return the candidates that ``manifests``, a whole state, add and do not delete."""
         net: dict[str, int] = {}
         for manifest in manifests:
             for key, (change, _) in self._of(manifest).items():
@@ -273,7 +275,7 @@ class _Sightings:
     def added(
         self, manifests: Iterable[ManifestMeta], on_missing: Callable[[str], object] | None = None
     ) -> set[str]:
-        """Return the candidates that some of these manifests add."""
+        """Return the candidates that at least one of ``manifests`` adds."""
         return set(
             chain.from_iterable(
                 (key for key, (_, is_added) in self._of(manifest, on_missing).items() if is_added)

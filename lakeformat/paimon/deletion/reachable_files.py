@@ -123,7 +123,7 @@ def metadata_removals(
 def add_candidates(
     candidates: Candidates, batches: Iterable[ManifestColumns], kind: FileClass, reason: str
 ) -> None:
-    """Add the files that these entries add to the candidates."""
+    """Add to ``candidates`` the files that the entries in ``batches`` add to the table."""
     for columns in batches:
         candidates.add(columns.filter(~columns.is_delete), kind, reason)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Deletes expired snapshots, some at a time: makes them unreachable, then deletes their files.
+"""Deletes expired snapshots round by round: makes them unreachable, then deletes their files.
 
 The next run can finish an interrupted round: the snapshots are announced, then made unreachable,
 then their files are removed, and only then the intent is withdrawn.

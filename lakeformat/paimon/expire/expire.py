@@ -276,7 +276,7 @@ class _Expiry:
         return None
 
     def _plan_round(self, snapshots: Sequence[Snapshot], oldest: Snapshot) -> Plan:
-        """Plan the files to remove with some snapshots; raise if ``oldest`` no longer exists."""
+        """Plan the files to remove with ``snapshots``; raise if ``oldest`` no longer exists."""
 
         def look() -> Plan:
             return self._plan(snapshots, oldest, self.keeps_changelogs)

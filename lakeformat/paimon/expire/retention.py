@@ -42,7 +42,9 @@ class Retention:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """The number of oldest ones to expire, and the reason why no more do."""
+    """The number of oldest snapshots (or changelogs) to expire, and the reason why no more
+    expire.
+    """
 
     count: int
     reason: str

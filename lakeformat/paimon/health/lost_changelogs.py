@@ -29,9 +29,10 @@ __all__ = ["find_lost_changelogs"]
 
 
 def find_lost_changelogs(handle: TableHandle, listed: pa.Table) -> tuple[str, ...]:
-    """Return the addresses; the listing is older, so each missing file is looked for by its name.
+    """Return the addresses of missing and truncated changelog files.
 
-    Files outside of the table that the caller does not allow are left out.
+    ``listed`` was read before, so each file that it lacks is looked up by name. Files outside of
+    the table that the caller does not allow are left out.
     """
     named = look_again(handle, lambda: _named(handle))
     names = numbers_of(real_name(name or b"") for name in named.file_name.values())

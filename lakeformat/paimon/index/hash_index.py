@@ -76,5 +76,7 @@ def read_hash_index(storage: Storage, path: str, *, count: int) -> npt.NDArray[n
 
 
 def names_digest(names: Iterable[str]) -> str:
-    """Return a short text that identifies these files of a partition; files never change."""
+    """Return a short text that identifies the index files ``names`` of a partition; files never
+    change.
+    """
     return sha256("\n".join(sorted(names)).encode()).hexdigest()[:32]

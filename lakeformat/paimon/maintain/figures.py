@@ -46,7 +46,9 @@ def expected(before: Figures, steps: Sequence[StepReport]) -> Figures:
 def with_dead_files(
     before: Figures, after: Figures, steps: Sequence[StepReport]
 ) -> tuple[Figures, Figures]:
-    """Return both figures with the orphan files that the last step found, and that it left."""
+    """Return ``before`` with the orphan files that the last step found, ``after`` with those it
+    left.
+    """
     for step in steps:
         found = step.report
         if isinstance(found, OrphanReport):

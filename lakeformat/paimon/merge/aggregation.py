@@ -133,7 +133,7 @@ class _Aggregation:
 
     @cached_property
     def _walked(self) -> Positions:
-        """Return the keys with several rows of which some are retracts."""
+        """Return the keys with several rows, at least one of them a retract."""
         if not self._retracts.any():
             return np.empty(0, np.int64)
         has_retract = np.zeros(len(self.groups), bool)

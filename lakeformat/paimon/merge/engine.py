@@ -21,7 +21,7 @@ class MergeEngine(Protocol):
     """
 
     def needs(self, columns: Sequence[str]) -> tuple[str, ...]:
-        """Return the columns that a merge of ``columns`` reads, including these."""
+        """Return ``columns``, and the other columns that their merge reads."""
         ...
 
     def merge(self, rows: pa.Table, groups: KeyGroups) -> pa.Table:

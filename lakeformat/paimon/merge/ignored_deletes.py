@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Deletes that ``ignore-delete`` makes an engine ignore; older files may still hold some."""
+"""Deletes that ``ignore-delete`` makes an engine ignore; older files may still hold such
+deletes.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,7 @@ def meeting_retracts(rows: pa.Table, groups: KeyGroups) -> Mask:
 
 
 def without(groups: KeyGroups, ignored: Mask) -> KeyGroups:
-    """Return the groups without some rows; a key without rows is left out."""
+    """Return the groups without the rows that ``ignored`` masks; a key without rows is left out."""
     if not ignored.any():
         return groups
     kept = np.flatnonzero(~ignored)

@@ -30,7 +30,9 @@ class PartialUpdate:
     rules: PartialUpdateRules
 
     def needs(self, columns: Sequence[str]) -> tuple[str, ...]:
-        """Add the sequence columns of these columns, and of groups that may remove the row."""
+        """Return ``columns``, their sequence columns, and those of groups that may remove the
+        row.
+        """
         wanted = set(columns)
         for group in self.rules.groups:
             followers = {*group.sequence, *group.protected}

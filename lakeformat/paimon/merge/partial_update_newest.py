@@ -37,7 +37,7 @@ def newest_valid(
 def _newest_valid(
     validity: Mapping[str, Mask], groups: KeyGroups, newest: Positions
 ) -> dict[str, Positions]:
-    """Do the same for at most eight columns, which share one byte per row."""
+    """Do the same as ``newest_valid`` for at most eight columns, which share one byte per row."""
     bits = {name: np.uint8(1 << number) for number, name in enumerate(validity)}
     valid = np.bitwise_or.reduce(
         [validity[name].view(np.uint8) * bit for name, bit in bits.items()]
@@ -66,7 +66,7 @@ def _newest_valid(
 
 
 def _slices(groups: KeyGroups, keys: Positions, sizes: Positions) -> KeyGroups:
-    """Return the first rows of some keys, ``sizes`` of each."""
+    """Return the first rows of ``keys``: of each key as many as ``sizes`` gives."""
     ends = np.cumsum(sizes)
     starts = ends - sizes
     places = np.arange(sizes.sum()) + np.repeat(groups.starts[keys] - starts, sizes)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Merges any rows for all keys at once: the first row of each key, then the second, and so on.
+"""Merges adds and retracts of all keys at once: the first row of each key, then the second, and so
+on.
 
 A column that is not aggregated gets the value of one row. So the state is row positions: for each
 group of columns that change together, the row they are taken from.
@@ -27,7 +28,7 @@ __all__ = ["RowByRow", "refuse_nulls"]
 
 
 class RowByRow:
-    """The states of some keys, one slot each: keys with more rows come first."""
+    """The states of keys, one slot for each key: keys with more rows come first."""
 
     def __init__(
         self,
@@ -169,13 +170,15 @@ class RowByRow:
     # ------------------------------------------------------------------ the state
 
     def _compare(self, number: int, slots: Positions, rows: Positions) -> tuple[Mask, Mask]:
-        """Mask the rows that take part in a group, and those older than the state."""
+        """Return two masks: the rows that take part in the group ``number``, and those older than
+        its state.
+        """
         present = self._sequences[number].present[rows]
         late = present & (self._sequences[number].numbers[rows] < self._reached[number][slots])
         return present, late
 
     def _move(self, number: int, slots: Positions, rows: Positions, protected: Positions) -> None:
-        """Set a group's source to ``rows``."""
+        """Set the source of the group ``number`` to ``rows``."""
         self._reached[number][slots] = self._sequences[number].numbers[rows]
         self._sequence_rows[number][slots] = rows
         self._protected_rows[number][slots] = protected

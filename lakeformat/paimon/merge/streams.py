@@ -176,7 +176,7 @@ def _shown(key: Key) -> str:
 
 
 def _numbers(columns: Sequence[pa.Array]) -> npt.NDArray[np.integer[Any]] | None:
-    """Return the keys as numbers if the key is one whole number, for a fast search."""
+    """Return the keys as numbers, for a fast search; None unless the key is one whole number."""
     [first, *more] = columns
     if more or first.null_count or not pa.types.is_integer(first.type):
         return None

@@ -76,7 +76,7 @@ def _content(removed: Iterable[Snapshot], note: Mapping[str, Any] | None = None)
 def is_fenced(
     storage: Storage, layout: TableLayout, *snapshots: Snapshot, newer_than: int | None = None
 ) -> bool:
-    """Return True if a rollback has removed one of the snapshots, or is about to.
+    """Return True if a rollback has removed one of ``snapshots``, or is about to.
 
     Fences last changed before ``newer_than``, in epoch milliseconds, are ignored.
     """

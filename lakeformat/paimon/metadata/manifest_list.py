@@ -116,7 +116,8 @@ def write_manifest_list(
 def manifests_of(
     storage: Storage, layout: TableLayout, snapshot: Snapshot, *which: ListKind
 ) -> list[ManifestMeta]:
-    """Return the manifests of a snapshot, list after list; without ``which`` of BASE and DELTA.
+    """Return the manifests in the lists ``which`` of a snapshot; without ``which``, in BASE and
+    DELTA.
 
     The size of a list must match the snapshot: a list truncated between two Avro blocks is a valid
     file, and its rows would be lost silently.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Adds to an error about a damaged file or value which file or row refers to it."""
+"""Adds the file or row that refers to a damaged file or value to the error about the damage."""
 
 from __future__ import annotations
 

@@ -145,9 +145,9 @@ def alter_schema(
 ) -> TableSchema:
     """Publish a schema that differs from the newest by all of ``changes``, or raise.
 
-    Where another writer was first, the changes are checked again on its schema. Changes that
-    change nothing write nothing. Where the table was renamed or dropped meanwhile, and perhaps
-    created again, what was published is taken back.
+    If another writer was first, the changes are checked again on its schema. Changes that change
+    nothing write nothing. If the table was renamed or dropped meanwhile, and perhaps created again,
+    the published schema is deleted.
     """
     from lakeformat.paimon.schema_changes.apply import apply_changes
 

@@ -65,7 +65,7 @@ def _of_same_column(option: Option[Any], key: str) -> str | None:
 
 
 def _meant_as(key: str, known: Iterable[str]) -> str | None:
-    """Return the known key that differs from this one by a few letters; None if none does."""
+    """Return the known key that differs from ``key`` by a few letters; None if none does."""
     text = _folded(key)
     limit = next((edits for length, edits in _LIMITS if len(text) >= length), -1)
     near = [

@@ -388,7 +388,9 @@ class TableOptions(
         )
 
     def _with(self, values: Mapping[Option[Any], str | None]) -> TableOptions:
-        """Return these options with other values for some; None and empty keep the value."""
+        """Return these options with ``values`` in place of their own; None or an empty text keeps
+        the own.
+        """
         known = {option.key: value for option, value in values.items() if value}
         return TableOptions({**self._raw, **known})
 
@@ -462,7 +464,9 @@ class TableOptions(
 
     @staticmethod
     def uses(key: str, operation: Operation) -> bool:
-        """Return True if an operation reads that option, or may read it in some step."""
+        """Return True if ``operation`` reads the option ``key``, or may read it in one of its
+        steps.
+        """
         return find_option(key) in _used_by(operation)
 
     def check_values(self, operation: Operation | None = None) -> None:

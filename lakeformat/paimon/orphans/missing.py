@@ -184,7 +184,7 @@ def _messages(
 
 
 def _forgetting(index: IndexManifestEntry, names: set[str]) -> IndexManifestEntry:
-    """Return a vector-file entry without the vectors of some data files."""
+    """Return the entry of a vector file without the vectors of the data files ``names``."""
     left = tuple(each for each in index.ranges or () if each.data_file_name not in names)
     return replace(index, ranges=left, row_count=len(left))
 

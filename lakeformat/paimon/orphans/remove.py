@@ -168,7 +168,7 @@ def _plan(scan: OrphanScan, floor: AgeFloor) -> _Plan:
 
 
 def _remove(handle: TableHandle, plan: _Plan, scan: OrphanScan, deleter: Deleter) -> set[str]:
-    """Check again, then delete, some files at a time; return the directories that lost files."""
+    """Check again, then delete, batch by batch; return the directories that lost files."""
     emptied: set[str] = set()
     for candidates in scan.candidates():
         removals = [plan.removal(each) for each in candidates]

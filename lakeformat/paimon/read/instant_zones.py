@@ -22,7 +22,9 @@ __all__ = ["rewriting_instants"]
 def rewriting_instants(
     handle: TableHandle, snapshot: Snapshot | None, entries: Iterable[ManifestEntry]
 ) -> TableHandle:
-    """Return the table handle with a file format that keeps the timestamps of these files."""
+    """Return the table handle with a file format that keeps the timestamps of the files
+    ``entries``.
+    """
     schema = keeping_instants(handle.schema, _zones(handle, snapshot, entries))
     return handle if schema is handle.schema else replace(handle, schema=schema)
 

@@ -58,7 +58,9 @@ def find_plain_files(
     deleted: Callable[[Split], DeletedRows],
     place: Callable[[ManifestEntry], tuple[Storage, str]],
 ) -> PlainFiles:
-    """Separate the plain files of the splits from the remaining files, for these columns."""
+    """Separate the plain files of the splits from the remaining files, for the scanned
+    ``columns``.
+    """
     finder = _Finder(handle, columns)
     files: list[PlainFile] = []
     rest: list[Split] = []
@@ -82,7 +84,7 @@ def find_plain_files(
 
 
 class _Finder:
-    """Checks if a file is plain for a scan of some columns."""
+    """Checks if a file is plain for a scan of given columns."""
 
     def __init__(self, handle: TableHandle, columns: frozenset[str]) -> None:
         schema = handle.schema

@@ -169,7 +169,7 @@ class Scan(Results):
         return None if self._handle.schema.primary_keys else self._count_joined(split)
 
     def plain_files(self, splits: Sequence[Split] | None = None) -> PlainFiles:
-        """Return the files that any Parquet reader can read, of all splits or of these.
+        """Return the files that any Parquet reader can read, of ``splits`` or of all splits.
 
         Conditions and the limit of the scan are not applied to those files.
         """

@@ -29,7 +29,7 @@ def row_filter(
     partitions: Partitions | None,
     more_fields: tuple[DataField, ...] = (),
 ) -> PredicateFilter | None:
-    """Combine both into one checked condition; None selects all rows."""
+    """Combine ``where`` and ``partitions`` into one checked condition; None if neither is given."""
     asked: list[Predicate] = []
     if partitions is not None:
         asked.append(_of_partitions(schema, partitions))

@@ -82,7 +82,7 @@ class _BucketRewrite:
     made: list[DataFileMeta] = field(default_factory=list)
 
     def rewrite(self, group: Sequence[Found]) -> None:
-        """Write new files with the remaining rows of some files."""
+        """Write new files with the remaining rows of the files in ``group``."""
         unit = self.unit
         entries = [each.entry for each in group]
         handle = rewriting_instants(self.handle, unit.snapshot, entries)

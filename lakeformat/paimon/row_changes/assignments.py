@@ -25,7 +25,7 @@ NewValues: TypeAlias = Mapping[str, NewValue]
 
 @dataclass(frozen=True, slots=True)
 class Assignments:
-    """New values of some columns of a table, checked against their types."""
+    """New values of columns of a table, checked against their types."""
 
     values: Mapping[str, pa.Scalar | Callable[[pa.RecordBatch], Any]]
     conform: InputColumns

@@ -84,7 +84,7 @@ def _edited(
 
 
 def put(fields: Fields, position: int, field: DataField) -> Fields:
-    """Return the fields with one of them replaced."""
+    """Return ``fields`` with ``field`` at ``position``."""
     return (*fields[:position], field, *fields[position + 1 :])
 
 

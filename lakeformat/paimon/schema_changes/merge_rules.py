@@ -175,7 +175,7 @@ def _check_first_row(schema: TableSchema) -> None:
 
 
 def _set_keys(schema: TableSchema, options: Iterable[Option[Any]]) -> list[str]:
-    """Return the keys in the table that set one of some options, for any column."""
+    """Return the keys that the table sets for ``options``, of any column."""
     wanted = list(options)
     return [key for key in sorted(schema.options) if any(option.sets(key) for option in wanted)]
 

@@ -34,7 +34,7 @@ _Key: TypeAlias = tuple[int, Names | None, Names | None]
 
 
 class FileStatistics:
-    """The statistics of some files, from manifests."""
+    """The statistics of files, from manifests."""
 
     def __init__(self, source: Source, files: ManifestColumns) -> None:
         self._source = source

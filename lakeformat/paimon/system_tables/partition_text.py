@@ -19,7 +19,7 @@ __all__ = ["PartitionTexts"]
 
 
 class PartitionTexts:
-    """The partitions of some rows, given as an array of the binary rows that manifests hold."""
+    """The partitions of rows, given as an array of the binary rows that manifests hold."""
 
     def __init__(
         self, schema: TableSchema, partitions: pa.Array, name: Callable[[int], str]

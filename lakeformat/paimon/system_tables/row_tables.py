@@ -44,7 +44,7 @@ class RowSelection:
 
 @dataclass(frozen=True, slots=True)
 class RowTable:
-    """The declaration of one of these tables."""
+    """The declaration of a system table with a table's own rows."""
 
     name: str
     fields: Callable[[TableSchema], tuple[DataField, ...]]

@@ -46,7 +46,7 @@ class TablePartitions(TableReads):
     ) -> str | None:
         """Return a sentence with the nearest partitions if no chosen partition has rows.
 
-        Return None if some have, and without a choice.
+        Return None if a chosen partition has rows, and without a choice.
         """
         from lakeformat.paimon.partitions.empty_choice import explain_empty_choice
 
@@ -133,7 +133,8 @@ class TablePartitions(TableReads):
         dry_run: bool = False,
         on_progress: OnRows | None = None,
     ) -> AnalyzeReport:
-        """Count the rows and the values of some columns, or of ``"all"``, for query planners.
+        """Count the rows, and the values of ``columns`` or of ``"all"`` columns, for query
+        planners.
 
         The table is read once. The result is published as a snapshot of kind ANALYZE, which
         ``$statistics`` shows and later snapshots inherit until the schema changes. ``on_progress``

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Deletes and updates of single rows."""
+"""Deletes and updates of rows by condition."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["TableRowChanges"]
 
 
 class TableRowChanges(TableReads):
-    """The part of a table that changes single rows."""
+    """The part of a table that deletes and updates rows by condition."""
 
     @renamed_argument("tell", "on_progress")
     def delete(

@@ -124,7 +124,7 @@ def delete_partitions(
     commit: CommitId | None,
     read_snapshot: AnyPosition | str | None,
 ) -> CommitReport:
-    """Delete the rows of some partitions; ``{}`` is all of them."""
+    """Delete the rows of ``partitions``; ``{}`` means all partitions."""
     options = replace(
         commit_options(handle, commit, None, None, read_snapshot), operation="TRUNCATE"
     )

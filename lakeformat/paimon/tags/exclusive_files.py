@@ -52,7 +52,6 @@ class Lost:
 
     @property
     def all(self) -> tuple[Snapshot, ...]:
-        """All these snapshots."""
         return (*self.states, *self.additions, *self.changelogs)
 
 

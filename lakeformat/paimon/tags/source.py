@@ -39,7 +39,8 @@ class Origin:
 
         Call it after writing ``what``, such as a new tag or branch. An expiry announces its
         snapshots, and a tag deletion removes the tag file, before either looks for new tags and
-        branches. So one of both sides sees the other.
+        branches. So either the deletion finds the new tag or branch, or this check finds the
+        deletion.
         """
         storage, layout, number = handle.storage, handle.layout, self.snapshot.id
         if self.tag is None:

@@ -49,9 +49,9 @@ class TableTags:
     ) -> TagReport:
         """Create a tag, which keeps a snapshot from expiring; without arguments the newest.
 
-        ``snapshot`` may be one that only a tag keeps; ``tag`` is another tag of it. ``at_or_after``
-        chooses the first snapshot committed at that time or later, ``watermark`` the first that
-        reached it. ``expire`` deletes the tag after the time ``retain`` (``"7 d"``).
+        ``snapshot`` may be one that only a tag keeps; ``tag`` is an existing tag of the snapshot.
+        ``at_or_after`` chooses the first snapshot committed at that time or later, ``watermark``
+        the first that reached it. ``expire`` deletes the tag after the time ``retain`` (``"7 d"``).
         """
         origin = find_origin(
             self._handle, snapshot=snapshot, tag=tag, at_or_after=at_or_after, watermark=watermark

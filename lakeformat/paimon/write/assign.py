@@ -143,7 +143,7 @@ class Assigner:
         return partitions * self._bucket_count + buckets if partitions.any() else buckets
 
     def place(self, number: int) -> Place:
-        """Return the place of a number."""
+        """Return the place with this number."""
         if self._buckets is None:
             return Place(self._partitions.row(number), self._only_bucket)
         partition, bucket = divmod(number, self._bucket_count)

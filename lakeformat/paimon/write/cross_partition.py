@@ -31,7 +31,7 @@ __all__ = ["CrossPartitionRows"]
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
-    """Some rows with their kinds, key numbers and own partition numbers."""
+    """Rows with their kinds, key numbers and own partition numbers."""
 
     rows: pa.RecordBatch
     kinds: Kinds
@@ -89,7 +89,7 @@ class CrossPartitionRows:
         self._held.clear()
 
     def place(self, number: int) -> Place:
-        """Return the place of a number."""
+        """Return the place with this number."""
         assert self._places is not None
         return self._places.place(number)
 
@@ -129,7 +129,7 @@ class CrossPartitionRows:
         return rows, kinds, at
 
     def _in_partitions(self, rows: pa.RecordBatch, partitions: Positions) -> pa.RecordBatch:
-        """Return the rows with their partition columns set to these partitions."""
+        """Return the rows with their partition columns set to ``partitions``."""
         there, each = np.unique(partitions, return_inverse=True)
         framed = pa.array([self._partitions.row(int(n)) for n in there], pa.large_binary())
         for position, values in zip(

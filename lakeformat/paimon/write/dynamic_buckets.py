@@ -76,7 +76,7 @@ class DynamicAssigner:
         return places
 
     def place(self, number: int) -> Place:
-        """Return the place of a number."""
+        """Return the place with this number."""
         partition, bucket = self._places[number]
         return Place(self._partitions.row(partition), bucket)
 

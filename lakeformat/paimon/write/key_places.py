@@ -23,10 +23,10 @@ NOWHERE = -1
 
 @dataclass(frozen=True, slots=True)
 class FoundKeys:
-    """Places of some keys in a table."""
+    """The places of looked-up keys in a table."""
 
     partitions: list[bytes]
-    """Partitions that have any of the keys."""
+    """Partitions that have any of the looked-up keys."""
     partition_of: Positions
     """Index into ``partitions`` for each key, ``NOWHERE`` if the table lacks the key."""
     bucket_of: Buckets
@@ -67,7 +67,7 @@ class KeyPlaces:
         return self
 
     def new(self, partitions: Positions) -> Places:
-        """Assign places to keys that are new in these partitions, in their order."""
+        """Assign places in ``partitions`` to keys that are new there, in the order of the keys."""
         places = np.empty(len(partitions), np.int64)
         for partition, positions in rows_by_place(partitions) if len(partitions) else ():
             counts = self._counts.setdefault(partition, {})
@@ -76,12 +76,12 @@ class KeyPlaces:
         return places
 
     def leave(self, places: Places) -> None:
-        """Free the room of keys that moved away from these places."""
+        """Free the room of keys that moved away from ``places``."""
         for number, keys in zip(*np.unique(places, return_counts=True), strict=True):
             partition, bucket = self._places[int(number)]
             self._counts[partition][bucket] -= int(keys)
 
     def place(self, number: int) -> Place:
-        """Return the place of a number."""
+        """Return the place with this number."""
         partition, bucket = self._places[number]
         return Place(self.numbers.row(partition), bucket)

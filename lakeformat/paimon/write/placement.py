@@ -44,7 +44,7 @@ class Placement(Protocol):
         ...
 
     def place(self, number: int) -> Place:
-        """Return the place of a number."""
+        """Return the place with this number."""
         ...
 
     def with_index_changes(

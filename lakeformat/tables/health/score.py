@@ -78,7 +78,7 @@ class Score:
         return max(self.small_files + self.rows_to_merge + self.hidden_rows + self.history, 0)
 
     def with_history(self, undeleted: float) -> Score:
-        """Return the score if this share of the history should have been deleted."""
+        """Return the score if the share ``undeleted`` of the history should have been deleted."""
         return replace(self, history=-math.ceil(round(_HISTORY_POINTS * undeleted, _DIGITS)))
 
 

@@ -31,7 +31,7 @@ _FILES_OF_ONE_SIZE = 64
 
 
 class RepeatedValues:
-    """Collects the values of some columns; rows with a null in one of them are left out."""
+    """Collects the values of given columns; rows with a null in one of them are left out."""
 
     def __init__(self, columns: Sequence[DataField], options: SpillOptions) -> None:
         self._columns = columns

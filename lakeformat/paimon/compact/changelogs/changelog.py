@@ -29,7 +29,7 @@ __all__ = ["ChangelogMerge", "Merged", "Unchanged", "changes_of", "inserted"]
 
 @dataclass(frozen=True, slots=True)
 class Merged:
-    """The result of merging some rows."""
+    """The result of one merge."""
 
     rows: pa.Table
     """One row for each key that the compaction writes, in key order, retracts included."""

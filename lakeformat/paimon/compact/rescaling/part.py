@@ -52,9 +52,9 @@ PartOutcome = tuple[Part, list[CommitMessage], LakeError | None]
 def classes_of(handle: TableHandle, before: Sequence[int], count: int) -> int:
     """Return the number of parts of a partition that can be rewritten independently.
 
-    It is the greatest common divisor of the old and the new bucket counts: a row keeps the
-    remainder of its bucket number by it. This holds only for buckets by primary key. In other
-    tables, the type of the bucket column may have changed.
+    It is the greatest common divisor of the old and the new bucket count: divided by it, the old
+    and the new bucket number of a row have the same remainder. This holds only for buckets by
+    primary key. In other tables, the type of the bucket column may have changed.
     """
     return gcd(count, *before) if handle.schema.primary_keys else 1
 

@@ -80,7 +80,7 @@ class _RescaledPartition:
 
     @property
     def is_due(self) -> bool:
-        """Return whether a file has another number of buckets."""
+        """Return True if a file has another number of buckets."""
         return any(entry.total_buckets != self.count for entry in self.files)
 
     @property
@@ -148,7 +148,7 @@ def _planned(unit: _RescaledPartition) -> RescaledPartition:
 
 @dataclass(slots=True)
 class _Rescale:
-    """One rescale of some partitions, from their first plan to their outcomes."""
+    """One rescale, from the first plan of its partitions to their outcomes."""
 
     handle: TableHandle
     count: int

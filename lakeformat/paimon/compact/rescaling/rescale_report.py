@@ -22,7 +22,8 @@ class RescaledPartition:
     buckets_before: int
     buckets: int
     outcome: str
-    """``rescaled``; ``planned`` in a dry run; ``not due`` if it has that number already."""
+    """``rescaled``; ``planned`` in a dry run; ``not due`` if it has the new number of buckets
+    already."""
     rows_in: int
     bytes_in: int
     rows_out: int = 0

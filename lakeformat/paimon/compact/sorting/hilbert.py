@@ -28,7 +28,7 @@ def hilbert(columns: Sequence[ByteRows]) -> ByteRows:
 
 
 def hilbert_index(points: Words, bits: int) -> ByteRows:
-    """Return the index of points whose coordinates, a column each, have that many bits."""
+    """Return the index of points whose coordinates, a column each, have ``bits`` bits."""
     rows, dimensions = points.shape
     found = np.empty((rows, -(-dimensions * bits // 8)), np.uint8)
     for start in range(0, rows, _ROWS_AT_ONCE):
@@ -67,7 +67,7 @@ def _transposed(axes: Words, bits: int) -> Words:
 
 
 def _spread_bit(numbers: Words, bit: int, below: np.uint64, out: Words) -> None:
-    """Return ``below`` where a bit is set, else 0."""
+    """Write ``below`` into ``out`` where bit number ``bit`` of ``numbers`` is set, else 0."""
     np.right_shift(numbers, np.uint64(bit), out=out)
     np.bitwise_and(out, np.uint64(1), out=out)
     np.multiply(out, below, out=out)

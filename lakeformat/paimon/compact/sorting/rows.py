@@ -26,7 +26,7 @@ _OUTPUT_ROWS = 1 << 16
 
 Batches = Iterable[pa.RecordBatch]
 ReadColumns = Callable[[Sequence[str]], Batches]
-"""Reads some columns of all rows."""
+"""Reads the named columns of all rows."""
 
 
 def sorted_batches(

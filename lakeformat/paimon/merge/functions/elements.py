@@ -26,7 +26,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Elements:
-    """The elements of some lists or maps, in their order."""
+    """The elements of lists or maps, in their order."""
 
     keys: Positions
     """The key of each element."""

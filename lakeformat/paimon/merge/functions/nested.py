@@ -59,5 +59,5 @@ def present_elements(values: pa.Array, groups: KeyGroups) -> Elements:
 
 
 def chosen(found: Elements, which: Positions) -> Elements:
-    """Return some of the elements."""
+    """Return the elements at the positions ``which``."""
     return Elements(found.keys[which], found.rows[which], found.places[which])

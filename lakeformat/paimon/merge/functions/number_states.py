@@ -27,7 +27,7 @@ __all__ = ["NumberState", "Step", "again", "has_value"]
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """The outcome of one step for some states."""
+    """The outcome of one step for several states."""
 
     numbers: Numbers
     fits: Mask
@@ -145,7 +145,7 @@ def again(
     result: pa.Array,
     retracts: Mask | None = None,
 ) -> pa.Array:
-    """Return the result with some keys computed again step by step."""
+    """Return ``result`` with ``keys`` computed again, step by step."""
     if not len(keys):
         return result
     for numbers, rows in ranks_of(of_keys(groups, keys)):

@@ -66,7 +66,7 @@ def raw_numbers(values: pa.Array, kind: npt.DTypeLike) -> npt.NDArray[Any]:
 
 
 def of_keys(groups: KeyGroups, keys: Positions) -> KeyGroups:
-    """Return the groups of some keys, renumbered in the order given."""
+    """Return the groups of ``keys``, renumbered in the order of ``keys``."""
     sizes = groups.sizes[keys]
     ends = np.cumsum(sizes)
     starts = ends - sizes

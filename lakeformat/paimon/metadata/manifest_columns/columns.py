@@ -31,7 +31,7 @@ Mask: TypeAlias = NDArray[np.bool_]
 Numbers: TypeAlias = NDArray[np.int64]
 Positions: TypeAlias = NDArray[np.int64]
 Rows: TypeAlias = Positions | slice
-"""Some rows of a column, by position."""
+"""The positions of rows in a column, or a slice of them."""
 
 _WORD_BYTES = 8
 _READABLE_AFTER = 8
@@ -56,7 +56,7 @@ class NumberColumn:
         return len(self.numbers)
 
     def take(self, rows: Rows) -> NumberColumn:
-        """Return the rows at some positions."""
+        """Return the values at the positions ``rows``."""
         return NumberColumn(self.numbers[rows], _taken(self.present, rows))
 
     def values(self) -> list[int | None]:
@@ -87,7 +87,7 @@ class BytesColumn:
         return len(self.starts)
 
     def take(self, rows: Rows) -> BytesColumn:
-        """Return the rows at some positions; the buffer is shared."""
+        """Return the values at the positions ``rows``; the buffer is shared."""
         present = _taken(self.present, rows)
         return BytesColumn(self.data, self.starts[rows], self.sizes[rows], present)
 
@@ -182,7 +182,7 @@ class ListColumn:
         return len(self.starts)
 
     def take(self, rows: Rows) -> ListColumn:
-        """Return the rows at some positions; the items are shared."""
+        """Return the lists at the positions ``rows``; the items are shared."""
         present = _taken(self.present, rows)
         return ListColumn(self.items, self.starts[rows], self.counts[rows], present)
 

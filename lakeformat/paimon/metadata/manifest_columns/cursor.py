@@ -152,7 +152,7 @@ class Cursor:
         return column
 
     def keep(self, rows: Positions) -> None:
-        """Continue with these records only."""
+        """Continue with the records at the positions ``rows`` only."""
         self.places = self.places[rows]
         self.sound = self.sound[rows]
 
@@ -183,7 +183,7 @@ _NOTHING = np.zeros(0, np.int64)
 
 
 def _spread(column: Column, rows: Positions, present: Mask) -> Column:
-    """Return a column with the values at some rows and nulls elsewhere."""
+    """Return the values of ``column`` at the positions ``rows``, nulls elsewhere."""
 
     def spread(values: Numbers) -> Numbers:
         wide = np.zeros(len(present), np.int64)

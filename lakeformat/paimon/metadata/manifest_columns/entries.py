@@ -83,7 +83,7 @@ class ManifestColumns:
         return mask
 
     def take(self, rows: Rows) -> ManifestColumns:
-        """Return the entries at some positions."""
+        """Return the entries at the positions ``rows``."""
         taken: dict[str, Any] = {name: column.take(rows) for name, column in self.columns.items()}
         return ManifestColumns(**taken)
 
@@ -92,7 +92,7 @@ class ManifestColumns:
         return self if mask.all() else self.take(np.flatnonzero(mask))
 
     def entries(self, rows: Positions | None = None) -> list[ManifestEntry]:
-        """Return the entries at some positions, or all, as objects."""
+        """Return the entries at the positions ``rows``, or all entries, as objects."""
         return list(_entries(self if rows is None else self.take(rows)))
 
     @classmethod

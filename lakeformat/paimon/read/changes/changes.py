@@ -87,7 +87,7 @@ class Changes(Rows):
 
 
 class ChangesPart(Rows):
-    """Some of the changes of a window, for one reader."""
+    """A part of the changes of a window, for one reader."""
 
     def __init__(
         self, schema: pa.Schema, read: Callable[[], Iterator[pa.RecordBatch]], size_bytes: int

@@ -66,7 +66,7 @@ def _merged(
     *,
     hides: bool,
 ) -> Iterator[pa.RecordBatch]:
-    """Merge the rows of some files; with ``hides``, apply the snapshot's deletion vectors."""
+    """Merge the rows of ``entries``; with ``hides``, apply the snapshot's deletion vectors."""
     deleted = find_deleted_rows(handle, snapshot) if hides else DeletedRows(handle, ())
     merged = MergedRowsWithKind(handle.schema, DataFiles(handle, snapshot, deleted), asked.fields)
     return merged.read(entries, keep_retracts=False)

@@ -139,7 +139,7 @@ def _by_place(entries: Iterable[ManifestEntry]) -> dict[_Place, list[ManifestEnt
 
 
 class _StateFiles:
-    """Some files of one state, with a reader of their merged rows."""
+    """The files of one state, with a reader of their merged rows."""
 
     def __init__(
         self, handle: TableHandle, snapshot: Snapshot | None, entries: Iterable[ManifestEntry]
@@ -165,7 +165,7 @@ class _StateFiles:
         *,
         keep_retracts: bool = False,
     ) -> _Batches:
-        """Stream the merged rows of some files of a bucket in key order."""
+        """Stream the merged rows of ``files``, all in one bucket, in key order."""
         chosen = [entry for entry in self.buckets.get(place, ()) if entry.identity in files]
         if not chosen:
             return iter(())
@@ -182,7 +182,8 @@ def _changed(old: _StateFiles, new: _StateFiles) -> list[_Place]:
 def _of_new_files(
     schema: TableSchema, old: _StateFiles, new: _StateFiles, place: _Place
 ) -> tuple[_Batches, _Batches] | None:
-    """Return the rows of both sides, read only from files that differ between the states.
+    """Return the rows of the states ``old`` and ``new``, read only from files that differ between
+    them.
 
     Return None if these files do not determine the difference: after a rollback, the old value of a
     key may be in a removed file and its current value in a file that both states share.
@@ -199,7 +200,7 @@ def _of_new_files(
 
 
 def _rounds(schema: TableSchema, before: _Batches, after: _Batches) -> Iterator[_Joined]:
-    """Yield the keys of both sides in key order, some at a time."""
+    """Yield the keys of both states in key order, round by round."""
     order = MergeOrder(tuple(field.name for field in schema.key_fields))
     for parts in rounds_of([before, after], order.keys):
         sides = dict(parts)
@@ -210,7 +211,7 @@ def _rounds(schema: TableSchema, before: _Batches, after: _Batches) -> Iterator[
 
 @dataclass(frozen=True, slots=True)
 class _Joined:
-    """Some keys of two sides; each side has each key at most once."""
+    """The keys of one round in both states; each state has each key at most once."""
 
     schema: TableSchema
     rows: pa.Table

@@ -72,7 +72,9 @@ class IndexPruner:
     def _test(
         self, entries: Sequence[ManifestEntry], asked: Sequence[Sequence[ColumnTest]]
     ) -> list[tuple[bool, ...]]:
-        """Return, for each file and each list, True if a row may meet all its conditions."""
+        """Return, for each file and each list in ``asked``, True if a row may meet all its
+        conditions.
+        """
 
         def test(entry: ManifestEntry) -> tuple[bool, ...]:
             try:
