@@ -53,7 +53,6 @@ __all__ = [
     "partition_directory",
     "plain_name",
     "statistics_name",
-    "suffixed",
 ]
 
 DATABASE_SUFFIX = ".db"
@@ -73,7 +72,6 @@ REGISTERED_MARK = "_registered_in_lake_table"
 """The file in a directory of plain files that names the table which registered them."""
 
 _NUMBER = re.compile(r"0|[1-9][0-9]{0,18}")
-_TEMPORARY = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\.tmp")
 _ESCAPED = re.compile(r"[\x00-\x1f\x7f\"#%'*/:=?\\{}\[\]^]")
 
 
@@ -150,12 +148,6 @@ def numbered(name: str, prefix: str) -> int | None:
     """Return the number of ``<prefix><number>``; None for any other name."""
     rest = name.removeprefix(prefix)
     return int(rest) if rest != name and _NUMBER.fullmatch(rest) else None
-
-
-def suffixed(name: str, prefix: str) -> str | None:
-    """Return the part after the prefix; None for temporary files and other names."""
-    rest = name.removeprefix(prefix)
-    return rest if rest and rest != name and not _TEMPORARY.search(rest) else None
 
 
 def partition_directory(values: Sequence[tuple[str, str]]) -> str:
@@ -274,9 +266,6 @@ class TableLayout:
     def unfinished_branch(self, name: str) -> str:
         """Return the path of the mark that hides a branch under creation or deletion."""
         return f"{self.branches_directory}/{UNFINISHED_BRANCH}{plain_name(name)}"
-
-    def consumer(self, consumer_id: str) -> str:
-        return f"{self.consumer_directory}/consumer-{plain_name(consumer_id)}"
 
     def staged(self, name: str) -> str:
         """Return the path of a result that waits for publication; other engines ignore it."""

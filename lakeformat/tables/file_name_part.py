@@ -3,12 +3,22 @@
 
 from __future__ import annotations
 
+import re
+
 from lakeformat.errors import InvalidRequestError
 
-__all__ = ["check_file_name_part", "check_new_file_name_part"]
+__all__ = ["check_file_name_part", "check_new_file_name_part", "suffixed"]
 
 # Most file systems allow names of 255 bytes; the longest one is a consumer's temporary file.
 _LONGEST_BYTES = 255 - len(".consumer-") - len(".") - 36 - len(".tmp")
+
+_TEMPORARY = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\.tmp")
+
+
+def suffixed(name: str, prefix: str) -> str | None:
+    """Return the part after the prefix; None for temporary files and other names."""
+    rest = name.removeprefix(prefix)
+    return rest if rest and rest != name and not _TEMPORARY.search(rest) else None
 
 
 def check_new_file_name_part(what: str, name: object) -> None:

@@ -3,10 +3,10 @@
 
 from __future__ import annotations
 
-from lakeformat.paimon.consumers.consumer_report import ConsumerReport, ConsumerState
 from lakeformat.paimon.consumers.progress import Guard, Progress, read_progress
 from lakeformat.paimon.consumers.stalled import StalledConsumer, find_stalled
 from lakeformat.paimon.consumers.table_consumers import TableConsumers, expire_consumers
+from lakeformat.tables.consumers.report import ConsumerReport, ConsumerState
 
 __all__ = [
     "ConsumerReport",

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from lakeformat.errors import CorruptTableError
 from lakeformat.paimon.consumers.progress import FORWARDING
-from lakeformat.paimon.consumers.table_consumers import consumer_files
+from lakeformat.paimon.consumers.table_consumers import files_of
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.metadata.changelog_directory import changelog_ids, read_changelog_if_present
 from lakeformat.paimon.metadata.consumer import read_consumer
@@ -118,7 +118,7 @@ def find_stalled(
         long = _LONG
     old = {
         name: now - modified
-        for name, modified in consumer_files(handle)
+        for name, modified in files_of(handle).modified()
         if now - modified >= _LONG_FOR_A_STREAM and name not in {FORWARDING, *without}
     }
     if not old:

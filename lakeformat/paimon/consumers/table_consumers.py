@@ -3,30 +3,27 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterator
-
-from lakeformat.errors import CorruptTableError, InvalidRequestError, LakeError, NotFoundError
-from lakeformat.paimon.consumers.consumer_report import ConsumerReport, ConsumerState
+from lakeformat.errors import CorruptTableError, InvalidRequestError, LakeError
 from lakeformat.paimon.consumers.progress import available_ids
 from lakeformat.paimon.deletion.intent import refuse_if_expiring
 from lakeformat.paimon.handle import TableHandle
-from lakeformat.paimon.layout import suffixed
 from lakeformat.paimon.metadata.branch_directory import require_branch_still
 from lakeformat.paimon.metadata.changelog_directory import changelog_ids
 from lakeformat.paimon.metadata.consumer import (
     Consumer,
-    consumer_ids,
+    consumer_files,
     delete_consumer,
     read_consumer,
     write_consumer,
 )
 from lakeformat.paimon.metadata.snapshot_directory import FIRST_SNAPSHOT_ID
 from lakeformat.paimon.snapshot_positions import position_at, require_number, snapshot_number
+from lakeformat.tables.consumers.files import ConsumerFiles
+from lakeformat.tables.consumers.report import ConsumerReport, ConsumerState
 from lakeformat.tables.past_time import PastTime, past_millis
 from lakeformat.tables.position import Position
 
-__all__ = ["TableConsumers", "consumer_files", "expire_consumers"]
+__all__ = ["TableConsumers", "expire_consumers", "files_of"]
 
 
 class TableConsumers:
@@ -41,7 +38,7 @@ class TableConsumers:
         ids = available_ids(handle)
         earliest, latest = min(ids, default=FIRST_SNAPSHOT_ID), max(ids, default=0)
         found = []
-        for consumer_id, modified in consumer_files(handle):
+        for consumer_id, modified in files_of(handle).modified():
             consumer = read_consumer(handle.storage, handle.layout, consumer_id, handle.environment)
             if consumer is None:
                 continue
@@ -102,9 +99,7 @@ class TableConsumers:
         handle = self._handle
         there = read_consumer(handle.storage, handle.layout, consumer_id, handle.environment)
         if there is None:
-            known = consumer_ids(handle.storage, handle.layout)
-            named = f"it has {', '.join(map(repr, known))}" if known else "it has none"
-            raise NotFoundError(f"{handle.uri} has no consumer {consumer_id!r}; {named}")
+            raise files_of(handle).unknown(consumer_id, handle.uri)
         if next_snapshot is not None:
             self.set(consumer_id, next_snapshot=next_snapshot, dry_run=dry_run)
         elif not dry_run:
@@ -114,16 +109,8 @@ class TableConsumers:
         self, *, including: str = ".*", excluding: str | None = None, dry_run: bool = False
     ) -> ConsumerReport:
         """Delete consumers whose whole id matches ``including`` and not ``excluding``."""
-        wanted = _pattern("including", including)
-        unwanted = None if excluding is None else _pattern("excluding", excluding)
-        return _forget(
-            self._handle,
-            lambda name, _: (
-                bool(wanted.fullmatch(name))
-                and not (unwanted is not None and unwanted.fullmatch(name))
-            ),
-            dry_run=dry_run,
-        )
+        files = files_of(self._handle)
+        return files.clear(self._handle.uri, including, excluding, dry_run=dry_run)
 
     def expire(self, *, older_than: PastTime, dry_run: bool = False) -> ConsumerReport:
         """Delete the consumers that have made no progress since a time in the past."""
@@ -175,38 +162,9 @@ def expire_consumers(
     handle: TableHandle, *, older_than: int, dry_run: bool = False
 ) -> ConsumerReport:
     """Delete the consumers whose file was last written before a time in epoch milliseconds."""
-    return _forget(handle, lambda _, modified: modified < older_than, dry_run=dry_run)
+    return files_of(handle).expire(handle.uri, older_than, dry_run=dry_run)
 
 
-def _forget(
-    handle: TableHandle, is_meant: Callable[[str, int], bool], *, dry_run: bool
-) -> ConsumerReport:
-    removed: list[str] = []
-    kept: list[str] = []
-    for consumer_id, modified in consumer_files(handle):
-        (removed if is_meant(consumer_id, modified) else kept).append(consumer_id)
-    if not dry_run:
-        for consumer_id in removed:
-            delete_consumer(handle.storage, handle.layout, consumer_id)
-    return ConsumerReport(handle.uri, dry_run, tuple(removed), tuple(kept))
-
-
-def consumer_files(handle: TableHandle) -> Iterator[tuple[str, int]]:
-    """Yield the id of each consumer and its file's last change in epoch milliseconds."""
-    for info in handle.storage.list(handle.layout.consumer_directory):
-        name = suffixed(info.name, "consumer-")
-        if name is not None and not info.is_directory:
-            yield name, info.modified_millis
-
-
-def _pattern(name: str, text: str) -> re.Pattern[str]:
-    if not isinstance(text, str):
-        raise InvalidRequestError(
-            f"{name} must be a regular expression as text, got {text!r}: write 'job-.*'"
-        )
-    try:
-        return re.compile(text)
-    except re.error as reason:
-        raise InvalidRequestError(
-            f"{name} is {text!r}, which is not a regular expression: {reason}"
-        ) from None
+def files_of(handle: TableHandle) -> ConsumerFiles:
+    """Return the files of all consumers."""
+    return consumer_files(handle.storage, handle.layout)

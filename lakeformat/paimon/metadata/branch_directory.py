@@ -9,8 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from lakeformat.errors import InvalidRequestError, NotFoundError
-from lakeformat.paimon.layout import DOTS, MAIN_BRANCH, UNFINISHED_BRANCH, TableLayout, suffixed
+from lakeformat.paimon.layout import DOTS, MAIN_BRANCH, UNFINISHED_BRANCH, TableLayout
 from lakeformat.storage import Storage
+from lakeformat.tables.file_name_part import suffixed
 
 __all__ = [
     "Branch",

@@ -1,9 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Consumers: ``consumer/consumer-<id>``, the progress of a reader of changes.
-
-The file is overwritten in place, so a reader may find it empty or half written. It reads the file
-again before it reports damage.
-"""
+"""Consumers: ``consumer/consumer-<id>``, the progress of a reader of changes."""
 
 from __future__ import annotations
 
@@ -13,24 +9,20 @@ from dataclasses import dataclass
 from typing import Any
 
 from lakeformat.environment import Environment
-from lakeformat.errors import CorruptTableError, NotFoundError
-from lakeformat.paimon.layout import TableLayout, suffixed
+from lakeformat.paimon.layout import TableLayout
 from lakeformat.paimon.metadata.remedy import Remedy
 from lakeformat.storage import Storage
-from lakeformat.tables.file_name_part import check_file_name_part
-from lakeformat.tables.json_file import Member, decode_json_file, read_members, write_members
+from lakeformat.tables.consumers.files import ConsumerFiles
+from lakeformat.tables.json_file import Member, read_members, write_members
 
 __all__ = [
     "Consumer",
-    "consumer_ids",
+    "consumer_files",
     "delete_consumer",
     "read_consumer",
     "read_consumers",
     "write_consumer",
 ]
-
-TRIES = 10
-PAUSE_SECONDS = 0.2
 
 _MEMBERS = (Member("nextSnapshot", "next_snapshot", int, required=True),)
 
@@ -52,17 +44,16 @@ class Consumer:
         return cls(consumer_id, **read_members(_MEMBERS, members))
 
 
-def consumer_ids(storage: Storage, layout: TableLayout) -> list[str]:
-    """Return the ids of all consumers, sorted."""
-    files = (info.name for info in storage.list(layout.consumer_directory) if not info.is_directory)
-    return sorted(name for name in (suffixed(f, "consumer-") for f in files) if name is not None)
+def consumer_files(storage: Storage, layout: TableLayout) -> ConsumerFiles:
+    """Return the files of all consumers."""
+    return ConsumerFiles(storage, layout.consumer_directory)
 
 
 def read_consumers(
     storage: Storage, layout: TableLayout, environment: Environment
 ) -> list[Consumer]:
     """Return every consumer, sorted by id, without those deleted meanwhile."""
-    ids = consumer_ids(storage, layout)
+    ids = consumer_files(storage, layout).ids()
     found = (read_consumer(storage, layout, consumer_id, environment) for consumer_id in ids)
     return [consumer for consumer in found if consumer is not None]
 
@@ -71,39 +62,19 @@ def read_consumer(
     storage: Storage, layout: TableLayout, consumer_id: str, environment: Environment
 ) -> Consumer | None:
     """Return a consumer; None if no consumer has this id."""
-    path = layout.consumer(_checked(consumer_id))
-    for remaining in reversed(range(TRIES)):
-        try:
-            content = storage.read(path)
-        except NotFoundError:
-            return None
-        try:
-            return decode_json_file(
-                content,
-                storage.uri(path),
-                lambda found: Consumer.from_json(consumer_id, found),
-                Remedy.CONSUMER,
-            )
-        except CorruptTableError as reason:
-            if not remaining:
-                raise CorruptTableError(
-                    f"{reason}. The file was damaged in each of {TRIES} reads, so this is not a "
-                    "write in progress"
-                ) from None
-        environment.sleep_seconds(PAUSE_SECONDS)
-    raise AssertionError("the last try returns or raises")
+    return consumer_files(storage, layout).read(
+        consumer_id,
+        lambda found: Consumer.from_json(consumer_id, found),
+        Remedy.CONSUMER,
+        environment,
+    )
 
 
 def write_consumer(storage: Storage, layout: TableLayout, consumer: Consumer) -> None:
     """Write the progress of a consumer."""
-    storage.overwrite(layout.consumer(_checked(consumer.id)), consumer.to_json())
+    consumer_files(storage, layout).write(consumer.id, consumer.to_json())
 
 
 def delete_consumer(storage: Storage, layout: TableLayout, consumer_id: str) -> None:
     """Delete a consumer: snapshots are no longer kept for it."""
-    storage.delete(layout.consumer(_checked(consumer_id)))
-
-
-def _checked(consumer_id: str) -> str:
-    check_file_name_part("consumer id", consumer_id)
-    return consumer_id
+    consumer_files(storage, layout).delete(consumer_id)

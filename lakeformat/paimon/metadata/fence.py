@@ -14,10 +14,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from lakeformat.errors import NotFoundError
-from lakeformat.paimon.layout import FENCE, TableLayout, suffixed
+from lakeformat.paimon.layout import FENCE, TableLayout
 from lakeformat.paimon.metadata.snapshot import Snapshot
 from lakeformat.storage import Storage
 from lakeformat.storage.base import LARGE_FILE
+from lakeformat.tables.file_name_part import suffixed
 from lakeformat.tables.json_file import decode_json_file
 
 __all__ = [

@@ -17,10 +17,11 @@ from typing import Any
 
 from lakeformat.environment import Environment
 from lakeformat.errors import InvalidRequestError, NotFoundError, UnavailableError
-from lakeformat.paimon.layout import TableLayout, suffixed
+from lakeformat.paimon.layout import TableLayout
 from lakeformat.paimon.metadata.commit_message import CommitMessage
 from lakeformat.storage import Storage
 from lakeformat.storage.base import LARGE_FILE
+from lakeformat.tables.file_name_part import suffixed
 
 __all__ = [
     "StagedResult",

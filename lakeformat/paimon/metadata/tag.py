@@ -12,11 +12,11 @@ from functools import partial
 from typing import Any
 
 from lakeformat.errors import NotFoundError
-from lakeformat.paimon.layout import TableLayout, suffixed
+from lakeformat.paimon.layout import TableLayout
 from lakeformat.paimon.metadata.remedy import Remedy
 from lakeformat.paimon.metadata.snapshot import Snapshot, snapshot_reader
 from lakeformat.storage import Storage
-from lakeformat.tables.file_name_part import check_file_name_part
+from lakeformat.tables.file_name_part import check_file_name_part, suffixed
 from lakeformat.tables.json_file import decode_json_file
 from lakeformat.types.type_rules import is_whole_number
 

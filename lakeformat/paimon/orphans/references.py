@@ -14,7 +14,7 @@ from lakeformat.errors import CorruptTableError, NotFoundError
 from lakeformat.paimon.deletion.changelog_ownership import NO_PRODUCER, ChangelogOwnership
 from lakeformat.paimon.deletion.retried_reads import changed_too_often
 from lakeformat.paimon.handle import TableHandle
-from lakeformat.paimon.layout import MAIN_BRANCH, TableLayout, suffixed
+from lakeformat.paimon.layout import MAIN_BRANCH, TableLayout
 from lakeformat.paimon.metadata.branch_directory import branches, unfinished_branches
 from lakeformat.paimon.metadata.changelog_directory import changelog_ids, read_changelog_if_present
 from lakeformat.paimon.metadata.commit_message import CommitMessage
@@ -29,6 +29,7 @@ from lakeformat.paimon.metadata.tag import read_tag_if_present
 from lakeformat.paimon.orphans.manifest_names import ManifestNames, ReadNames, encoded, last_part
 from lakeformat.paimon.orphans.name_set import LiveNames, NameSet, numbers_of
 from lakeformat.paimon.orphans.readers import Readers, readers_of
+from lakeformat.tables.file_name_part import suffixed
 
 __all__ = ["LookedThrough", "References", "find_references"]
 

@@ -12,7 +12,6 @@ from lakeformat.errors import InvalidRequestError
 from lakeformat.paimon.commit.commit import find_commit
 from lakeformat.paimon.commit.commit_report import CommitReport
 from lakeformat.paimon.handle import TableHandle
-from lakeformat.paimon.layout import suffixed
 from lakeformat.paimon.metadata.commit_message import CommitMessage, check_messages
 from lakeformat.paimon.metadata.snapshot_directory import latest_snapshot
 from lakeformat.paimon.metadata.staged_result import (
@@ -31,7 +30,7 @@ from lakeformat.paimon.staged.discard import DiscardReport, discard, where_publi
 from lakeformat.paimon.staged.order import require_order
 from lakeformat.storage import Storage, resolve
 from lakeformat.tables.commit_id import CommitId, require_commit_id
-from lakeformat.tables.file_name_part import check_file_name_part
+from lakeformat.tables.file_name_part import check_file_name_part, suffixed
 from lakeformat.tables.kept_files import kept_if_published
 from lakeformat.tables.past_time import PastTime, past_millis
 from lakeformat.types.type_rules import require_list, require_text

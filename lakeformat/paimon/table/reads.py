@@ -228,7 +228,8 @@ class TableReads:
         resumes after the last acknowledged snapshot, and unacknowledged snapshots do not expire.
         """
         from lakeformat.paimon.read.changes.rows import changed_rows
-        from lakeformat.paimon.read.changes.streaming import ChangeStream, StreamStart
+        from lakeformat.paimon.read.changes.streaming import ChangeStream
+        from lakeformat.tables.stream import StreamStart
 
         asked = changed_rows(self.schema, columns, where, partitions)
         if isinstance(snapshot, Position):

@@ -12,7 +12,6 @@ from lakeformat.errors import InvalidRequestError, NotFoundError
 from lakeformat.paimon.deletion import Deleter, OnRemoval, find_protection
 from lakeformat.paimon.deletion.retried_reads import look_again
 from lakeformat.paimon.handle import TableHandle, require_allowed
-from lakeformat.paimon.layout import suffixed
 from lakeformat.paimon.metadata.changelog_directory import changelog_ids, read_changelog
 from lakeformat.paimon.metadata.snapshot import Snapshot
 from lakeformat.paimon.metadata.snapshot_directory import (
@@ -24,6 +23,7 @@ from lakeformat.paimon.options.operation import Operation
 from lakeformat.paimon.tags.exclusive_files import Lost, remove_exclusive_files
 from lakeformat.paimon.tags.in_use import require_found_again, require_unneeded
 from lakeformat.paimon.tags.success_file import remove_success_file
+from lakeformat.tables.file_name_part import suffixed
 from lakeformat.tables.json_file import decode_json_file
 from lakeformat.tables.reference_reports import DeletionReport
 from lakeformat.types.count_text import counted

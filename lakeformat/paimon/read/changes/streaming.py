@@ -8,8 +8,6 @@ acknowledges a snapshot, so after a crash it receives its unacknowledged snapsho
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -34,92 +32,13 @@ from lakeformat.paimon.read.changes.files import (
 from lakeformat.paimon.read.changes.rows import ChangedRows
 from lakeformat.paimon.read.changes.state_rows import StateRows
 from lakeformat.paimon.read.time_travel import newest_at, newest_compacted
-from lakeformat.paimon.snapshot_positions import position_at, require_number
-from lakeformat.tables.moment import Moment, to_millis
-from lakeformat.tables.position import Position
+from lakeformat.paimon.snapshot_positions import position_at
+from lakeformat.tables.moment import to_millis
+from lakeformat.tables.stream import StreamBegin, StreamedChanges, StreamStart
 
-if TYPE_CHECKING:
-    import pandas
+__all__ = ["ChangeStream", "lowest_streamed_level"]
 
-__all__ = ["ChangeStream", "StreamBegin", "StreamStart", "StreamedChanges", "lowest_streamed_level"]
-
-_MODES = (
-    "latest-full",
-    "latest",
-    "from-snapshot",
-    "from-snapshot-full",
-    "from-timestamp",
-    "compacted-full",
-)
-_AT_SNAPSHOT = ("from-snapshot", "from-snapshot-full")
 _LOOKUP, _FULL_COMPACTION = "lookup", "full-compaction"
-
-
-@dataclass(frozen=True, slots=True)
-class StreamStart:
-    """Start position of a stream without stored progress."""
-
-    mode: str
-    snapshot: int | None = None
-    as_of: Moment | None = None
-
-    def __post_init__(self) -> None:
-        if self.mode not in _MODES:
-            raise InvalidRequestError(f"mode must be one of {', '.join(_MODES)}, got {self.mode!r}")
-        if (self.mode in _AT_SNAPSHOT) is (self.snapshot is None):
-            raise InvalidRequestError(
-                f"mode={self.mode!r} does not fit snapshot={self.snapshot!r}: the modes "
-                f"{' and '.join(_AT_SNAPSHOT)} need a snapshot, the other modes take none"
-            )
-        if self.snapshot is not None:
-            require_number("snapshot must be a snapshot number", self.snapshot)
-        if (self.mode == "from-timestamp") is (self.as_of is None):
-            raise InvalidRequestError(
-                f"mode={self.mode!r} does not fit as_of={self.as_of!r}: the mode from-timestamp "
-                "needs a time, the other modes take none"
-            )
-
-
-@dataclass(frozen=True, slots=True)
-class StreamBegin:
-    """The first snapshot read for its changes, and the snapshot read in full before it."""
-
-    next_snapshot: int
-    full: int | None
-    position: Position
-    """The position right before the first changes."""
-
-
-class StreamedChanges:
-    """The rows that a stream delivers for one snapshot: its full state or its changes."""
-
-    def __init__(
-        self,
-        snapshot: Snapshot,
-        schema: pa.Schema,
-        batches: Iterator[pa.RecordBatch],
-        *,
-        full: bool,
-    ) -> None:
-        self.snapshot_id = snapshot.id
-        self.position = snapshot.position
-        """The position of a reader that has processed these rows."""
-        self.is_full = full
-        """True if these are all rows of the snapshot, False if they are its changes."""
-        self.schema = schema
-        self._batches = batches
-
-    def to_batches(self) -> Iterator[pa.RecordBatch]:
-        """Stream the rows, ``rowkind`` first. They can be read only once."""
-        yield from self._batches
-
-    def to_arrow(self) -> pa.Table:
-        """Return all rows as one Arrow table. They can be read only once."""
-        return pa.Table.from_batches(self.to_batches(), schema=self.schema)
-
-    def to_pandas(self) -> pandas.DataFrame:
-        """Return all rows as a pandas DataFrame. They can be read only once."""
-        return self.to_arrow().to_pandas()
 
 
 class ChangeStream:
@@ -179,7 +98,7 @@ class ChangeStream:
             self._begin()
         if self._full is not None:
             full, self._full = self._full, None
-            return StreamedChanges(full, self.schema, self._state(full), full=True)
+            return _streamed(full, self.schema, self._state(full), full=True)
         while self._next is not None and (snapshot := self._read(self._next)) is not None:
             self._next += 1
             if self._files.reads_overwrite(snapshot):
@@ -191,7 +110,7 @@ class ChangeStream:
             else:
                 continue
             rows = self._rows(find, snapshot)
-            return StreamedChanges(snapshot, self.schema, rows, full=False)
+            return _streamed(snapshot, self.schema, rows, full=False)
         return None
 
     def acknowledge(self) -> None:
@@ -282,6 +201,12 @@ class ChangeStream:
         least = lowest_streamed_level(self._handle)
         rows = StateRows(self._handle, snapshot, self._asked, least_level=least, with_streamed=True)
         return rows.read()
+
+
+def _streamed(
+    snapshot: Snapshot, schema: pa.Schema, rows: Iterator[pa.RecordBatch], *, full: bool
+) -> StreamedChanges:
+    return StreamedChanges(snapshot.id, snapshot.position, schema, rows, full=full)
 
 
 def lowest_streamed_level(handle: TableHandle) -> int:

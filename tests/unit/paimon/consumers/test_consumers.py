@@ -11,18 +11,18 @@ from lakeformat.environment import SYSTEM
 from lakeformat.errors import CorruptTableError, InvalidRequestError
 from lakeformat.paimon.layout import TableLayout
 from lakeformat.paimon.metadata.consumer import (
-    TRIES,
     Consumer,
-    consumer_ids,
+    consumer_files,
     delete_consumer,
     read_consumer,
     read_consumers,
     write_consumer,
 )
 from lakeformat.storage import MemoryStorage
+from lakeformat.tables.consumers.files import TRIES
 
 LAYOUT = TableLayout("t")
-PATH = LAYOUT.consumer("me")
+PATH = f"{LAYOUT.consumer_directory}/consumer-me"
 PATIENT = replace(SYSTEM, sleep_seconds=lambda seconds: None)
 
 
@@ -65,8 +65,8 @@ def test_a_damaged_consumer_is_an_error_that_says_what_to_do(content):
 def test_consumers_of_a_branch_are_its_own():
     storage = MemoryStorage("consumers")
     write_consumer(storage, LAYOUT.on_branch("dev"), Consumer("me", 1))
-    assert consumer_ids(storage, LAYOUT) == []
-    assert consumer_ids(storage, LAYOUT.on_branch("dev")) == ["me"]
+    assert consumer_files(storage, LAYOUT).ids() == []
+    assert consumer_files(storage, LAYOUT.on_branch("dev")).ids() == ["me"]
 
 
 @pytest.mark.parametrize("consumer_id", ["", " ", "a/b"])

@@ -246,7 +246,7 @@ def test_one_that_an_expiry_forgets_or_that_fell_behind_is_none(orders, clock, t
 
 
 def test_a_damaged_one_keeps_everything_and_is_named(orders, clock, tmp_path, monkeypatch):
-    monkeypatch.setattr("lakeformat.paimon.metadata.consumer.PAUSE_SECONDS", 0)
+    monkeypatch.setattr("lakeformat.tables.consumers.files.PAUSE_SECONDS", 0)
     orders.consumers.set("mirror", next_snapshot=2)
     [file] = tmp_path.rglob("consumer-mirror")
     file.write_bytes(b"")

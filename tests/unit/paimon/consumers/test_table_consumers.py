@@ -46,7 +46,9 @@ def test_a_stream_whose_consumer_fell_behind_is_told_the_earliest_there_is():
     rows = three_snapshots()
     storage, layout = rows.place
     write_consumer(storage, layout, Consumer("job", 1))
-    storage.delete(layout.consumer("job"))  # forgotten while its reader was away
+    storage.delete(
+        f"{layout.consumer_directory}/consumer-job"
+    )  # forgotten while its reader was away
     rows.table.expire_snapshots(**ALL)
     write_consumer(storage, layout, Consumer("job", 1))
     stream = rows.table.stream(consumer="job")

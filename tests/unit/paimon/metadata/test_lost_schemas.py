@@ -98,7 +98,7 @@ READERS = {
         "its changes are then lost",
     ),
     "consumer": (
-        LAYOUT.consumer("me"),
+        f"{LAYOUT.consumer_directory}/consumer-me",
         lambda s: read_consumer(s, LAYOUT, "me", PATIENT),
         "delete the file",
     ),

@@ -72,7 +72,7 @@ FILES: dict[str, tuple[str, bytes, Read, str]] = {
         "tags",
     ),
     "consumer": (
-        LAYOUT.consumer("me"),
+        f"{LAYOUT.consumer_directory}/consumer-me",
         b'{"nextSnapshot": 3}',
         lambda storage: read_consumer(storage, LAYOUT, "me", PATIENT),
         "consumers",

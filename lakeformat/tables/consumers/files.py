@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Consumers as files: ``consumer-<id>`` is the progress of a reader of changes.
+
+A file is overwritten in place, so a reader may find it empty or half written. It reads the file
+again before it reports damage.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from lakeformat.environment import Environment
+from lakeformat.errors import CorruptTableError, InvalidRequestError, NotFoundError
+from lakeformat.storage import Storage
+from lakeformat.tables.consumers.report import ConsumerReport
+from lakeformat.tables.file_name_part import check_file_name_part, suffixed
+from lakeformat.tables.json_file import decode_json_file
+
+__all__ = ["ConsumerFiles"]
+
+TRIES = 10
+PAUSE_SECONDS = 0.2
+
+_PREFIX = "consumer-"
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True)
+class ConsumerFiles:
+    """The consumers in one directory."""
+
+    storage: Storage
+    directory: str
+
+    def modified(self) -> Iterator[tuple[str, int]]:
+        """Yield the id of each consumer and its file's last change in epoch milliseconds."""
+        for info in self.storage.list(self.directory):
+            name = suffixed(info.name, _PREFIX)
+            if name is not None and not info.is_directory:
+                yield name, info.modified_millis
+
+    def ids(self) -> list[str]:
+        """Return the ids of all consumers, sorted."""
+        return sorted(name for name, _ in self.modified())
+
+    def read(
+        self,
+        consumer_id: str,
+        build: Callable[[Mapping[str, Any]], _T],
+        remedy: str,
+        environment: Environment,
+    ) -> _T | None:
+        """Build a value from the members of a consumer's file; None if it does not exist."""
+        path = self._path(consumer_id)
+        for remaining in reversed(range(TRIES)):
+            try:
+                content = self.storage.read(path)
+            except NotFoundError:
+                return None
+            try:
+                return decode_json_file(content, self.storage.uri(path), build, remedy)
+            except CorruptTableError as reason:
+                if not remaining:
+                    raise CorruptTableError(
+                        f"{reason}. The file was damaged in each of {TRIES} reads, so this is not "
+                        "a write in progress"
+                    ) from None
+            environment.sleep_seconds(PAUSE_SECONDS)
+        raise AssertionError("the last try returns or raises")
+
+    def write(self, consumer_id: str, content: bytes) -> None:
+        """Write the progress of a consumer."""
+        self.storage.overwrite(self._path(consumer_id), content)
+
+    def delete(self, consumer_id: str) -> None:
+        """Delete a consumer: nothing is kept for it from now on."""
+        self.storage.delete(self._path(consumer_id))
+
+    def unknown(self, consumer_id: str, table: str) -> NotFoundError:
+        """Return the error for a consumer that does not exist."""
+        known = self.ids()
+        named = f"it has {', '.join(map(repr, known))}" if known else "it has none"
+        return NotFoundError(f"{table} has no consumer {consumer_id!r}; {named}")
+
+    def clear(
+        self, table: str, including: str, excluding: str | None, *, dry_run: bool
+    ) -> ConsumerReport:
+        """Delete consumers whose whole id matches ``including`` and not ``excluding``."""
+        wanted = _pattern("including", including)
+        unwanted = None if excluding is None else _pattern("excluding", excluding)
+        return self._forget(
+            table,
+            lambda name, _: (
+                bool(wanted.fullmatch(name))
+                and not (unwanted is not None and unwanted.fullmatch(name))
+            ),
+            dry_run=dry_run,
+        )
+
+    def expire(self, table: str, older_than: int, *, dry_run: bool) -> ConsumerReport:
+        """Delete the consumers whose file was last written before a time in epoch milliseconds."""
+        return self._forget(table, lambda _, modified: modified < older_than, dry_run=dry_run)
+
+    def _forget(
+        self, table: str, is_meant: Callable[[str, int], bool], *, dry_run: bool
+    ) -> ConsumerReport:
+        removed: list[str] = []
+        kept: list[str] = []
+        for consumer_id, modified in self.modified():
+            (removed if is_meant(consumer_id, modified) else kept).append(consumer_id)
+        if not dry_run:
+            for consumer_id in removed:
+                self.delete(consumer_id)
+        return ConsumerReport(table, dry_run, tuple(removed), tuple(kept))
+
+    def _path(self, consumer_id: str) -> str:
+        check_file_name_part("consumer id", consumer_id)
+        return f"{self.directory}/{_PREFIX}{consumer_id}"
+
+
+def _pattern(name: str, text: str) -> re.Pattern[str]:
+    if not isinstance(text, str):
+        raise InvalidRequestError(
+            f"{name} must be a regular expression as text, got {text!r}: write 'job-.*'"
+        )
+    try:
+        return re.compile(text)
+    except re.error as reason:
+        raise InvalidRequestError(
+            f"{name} is {text!r}, which is not a regular expression: {reason}"
+        ) from None
