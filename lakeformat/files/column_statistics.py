@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
+from typing import overload
 
 from lakeformat.types.types import AtomicType, DataType, TypeName
 from lakeformat.types.values import Value
@@ -17,6 +18,7 @@ __all__ = [
     "Detail",
     "StatisticsMode",
     "bounded_by",
+    "cut_upwards",
     "has_order",
     "merge_bounds",
     "reduce_statistics",
@@ -80,13 +82,19 @@ def reduce_statistics(exact: ColumnStatistics, mode: StatisticsMode) -> ColumnSt
         return ColumnStatistics(null_count=exact.null_count)
     if mode.length is None or not isinstance(exact.maximum, str | bytes):
         return exact
-    highest = _cut_upwards(exact.maximum, mode.length)
+    highest = cut_upwards(exact.maximum, mode.length)
     if highest is None:  # with one bound alone, readers would think that all values are null
         return ColumnStatistics(null_count=exact.null_count)
     return ColumnStatistics(exact.minimum[: mode.length], highest, exact.null_count)
 
 
-def _cut_upwards(value: str | bytes, length: int) -> str | bytes | None:
+@overload
+def cut_upwards(value: str, length: int) -> str | None: ...
+@overload
+def cut_upwards(value: bytes, length: int) -> bytes | None: ...
+@overload
+def cut_upwards(value: str | bytes, length: int) -> str | bytes | None: ...
+def cut_upwards(value: str | bytes, length: int) -> str | bytes | None:
     """Return the smallest value of at most ``length`` units above all values with this start."""
     if len(value) <= length:
         return value

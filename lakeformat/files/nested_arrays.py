@@ -5,7 +5,14 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-__all__ = ["list_around", "map_around", "map_entries", "struct_around", "struct_children"]
+__all__ = [
+    "list_around",
+    "map_around",
+    "map_entries",
+    "present_entries",
+    "struct_around",
+    "struct_children",
+]
 
 
 def list_around(array: pa.Array, elements: pa.Array, wanted: pa.DataType) -> pa.Array:
@@ -32,6 +39,14 @@ def map_entries(array: pa.Array) -> tuple[pa.Array, pa.Array]:
     if pa.types.is_map(array.type):
         return array.keys, array.items
     return array.values.field(0), array.values.field(1)
+
+
+def present_entries(array: pa.Array) -> tuple[pa.Array, pa.Array]:
+    """Return keys and items of the maps that are not null; ``MapArray.keys`` ignores slices."""
+    kind = array.type
+    as_lists = pa.list_(pa.struct([kind.key_field, kind.item_field]))
+    entries = array.cast(as_lists).flatten()
+    return entries.field(0), entries.field(1)
 
 
 def struct_children(array: pa.Array) -> list[pa.Array]:

@@ -31,6 +31,8 @@ class ParquetLayout:
     """The paths with bounds in the footer; True for all."""
     change_footer: Callable[[bytes], bytes] | None
     """Changes the footer before it is written."""
+    times_in_utc: bool = True
+    """The mark of a TIME, which Paimon's Java sets, and Iceberg's does not."""
 
 
 def arrow_writer(
@@ -52,7 +54,7 @@ def arrow_writer(
         use_dictionary=[*layout.dictionary_columns],
         write_statistics=layout.bounded,
         store_decimal_as_integer=True,
-        write_time_adjusted_to_utc=True,  # as Java marks a TIME
+        write_time_adjusted_to_utc=layout.times_in_utc,
         write_page_checksum=True,
         store_schema=False,  # readers use the table's schema; Java ignores Arrow's
         **more,

@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
+from types import MappingProxyType
 from typing import IO, TypeAlias
 
 import numpy as np
@@ -32,9 +33,25 @@ from lakeformat.files.parquet.int96_arrays import (
 from lakeformat.files.parquet.int96_footer import with_int96
 from lakeformat.types.arrow_types import in_full
 
-__all__ = ["ParquetFileWriter", "with_values_below_nulls"]
+__all__ = ["OpenFile", "ParquetFileWriter", "open_file", "with_values_below_nulls"]
 
-_File: TypeAlias = ArrowFile | AssembledFile
+OpenFile: TypeAlias = ArrowFile | AssembledFile
+_NOT_REPEATED: Mapping[str, str] = MappingProxyType({})
+
+
+def open_file(
+    stream: IO[bytes],
+    layout: ParquetLayout,
+    rows: pa.Table,
+    repeated: Mapping[str, str] = _NOT_REPEATED,
+) -> OpenFile:
+    """Open a file for row groups with columns like those of ``rows``, with the fastest encoder.
+
+    ``repeated`` maps a column to the earlier column with the same values.
+    """
+    if rows.num_rows >= WORTH_ASSEMBLING and is_worth_assembling(rows, layout, repeated):
+        return AssembledFile(stream, layout, repeated)
+    return ArrowFile(stream, layout)
 
 
 class ParquetFileWriter:
@@ -54,7 +71,7 @@ class ParquetFileWriter:
         ordered = [path for path, kind in leaves if kind != INT96_BYTES]
         self._bounded = ordered if self._int96 else True
         self._statistics = FooterStatistics(content.fields, content.modes)
-        self._file: _File | None = None
+        self._file: OpenFile | None = None
 
     @property
     def size(self) -> int:
@@ -86,16 +103,13 @@ class ParquetFileWriter:
         if self._file is not None:
             self._file.discard()
 
-    def _open(self, rows: pa.Table, dictionary_columns: Sequence[str]) -> _File:
+    def _open(self, rows: pa.Table, dictionary_columns: Sequence[str]) -> OpenFile:
         """Open a file whose row groups have columns like those of ``rows``."""
         change_footer = partial(with_int96, leaves=self._int96) if self._int96 else None
         layout = ParquetLayout(
             self._stored, self._content.settings, dictionary_columns, self._bounded, change_footer
         )
-        repeated = self._content.repeated
-        if rows.num_rows >= WORTH_ASSEMBLING and is_worth_assembling(rows, layout, repeated):
-            return AssembledFile(self._stream, layout, repeated)
-        return ArrowFile(self._stream, layout)
+        return open_file(self._stream, layout, rows, self._content.repeated)
 
 
 def _keeping_numbers(schema: pa.Schema, given: pa.Schema) -> pa.Schema:

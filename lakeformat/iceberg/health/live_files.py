@@ -15,9 +15,9 @@ from lakeformat.iceberg.health.health_report import DataFileFacts, DeleteFacts, 
 from lakeformat.iceberg.metadata.manifest import DATA, EQUALITY_DELETES, POSITION_DELETES
 from lakeformat.iceberg.metadata.partition_type import partition_type
 from lakeformat.iceberg.metadata.table_metadata import TableMetadata
+from lakeformat.iceberg.partition_text import partition_text
 from lakeformat.iceberg.read.delete_index import FILE_PATH_ID
 from lakeformat.iceberg.read.entry_columns import EntryColumns, is_unpartitioned, partition_columns
-from lakeformat.iceberg.system_tables.partition_text import partition_text
 from lakeformat.iceberg.types import PrimitiveType
 from lakeformat.tables.health.groups import Counts, FileGroups, Mask, grouped
 from lakeformat.tables.health.score import BYTES_PART, ENOUGH_FILES, Pending

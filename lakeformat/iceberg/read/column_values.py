@@ -28,7 +28,7 @@ from lakeformat.iceberg.arrow_types import to_arrow_field, to_arrow_type
 from lakeformat.iceberg.read.stored_fields import StoredField
 from lakeformat.iceberg.types import Field, ListType, MapType, PrimitiveType, StructType, Type
 
-__all__ = ["column_values", "default_value"]
+__all__ = ["column_values", "default_value", "value_from_json"]
 
 _IS_BYTES = (
     pa.types.is_string,
@@ -81,7 +81,7 @@ def default_value(field: Field, rows: int) -> pa.Array:
         if field.required:
             raise PhysicalTypeError(f"it lacks the required column {field.name!r}")
         return pa.nulls(rows, arrow_type)
-    return pa.repeat(_json_value(field.initial_default, field.type)[0], rows)
+    return pa.repeat(value_from_json(field.initial_default, field.type)[0], rows)
 
 
 def _struct(array: pa.Array, stored: StoredField, wanted: StructType) -> pa.Array:
@@ -141,7 +141,7 @@ def _stored_as(array: pa.Array, wanted: Type) -> PhysicalTypeError:
     return PhysicalTypeError(f"a column of type {to_arrow_type(wanted)} is stored as {array.type}")
 
 
-def _json_value(value: Any, kind: Type) -> pa.Array:
+def value_from_json(value: Any, kind: Type) -> pa.Array:
     """Return an array of one value that the table metadata has as JSON."""
     arrow_type = to_arrow_type(kind)
     if value is None:
@@ -150,7 +150,7 @@ def _json_value(value: Any, kind: Type) -> pa.Array:
         case StructType():
             return _struct_value(value, kind)
         case ListType(element=element):
-            parts = [_json_value(each, element) for each in value]
+            parts = [value_from_json(each, element) for each in value]
             elements = pa.concat_arrays([pa.nulls(0, arrow_type.value_type), *parts])
             return pa.ListArray.from_arrays(pa.array([0, len(parts)]), elements).cast(arrow_type)
         case MapType():
@@ -160,7 +160,7 @@ def _json_value(value: Any, kind: Type) -> pa.Array:
 
 def _struct_value(value: Mapping[str, Any], kind: StructType) -> pa.Array:
     parts: Sequence[pa.Array] = [
-        _json_value(value.get(str(field.id), field.initial_default), field.type)
+        value_from_json(value.get(str(field.id), field.initial_default), field.type)
         for field in kind.fields
     ]
     fields = [to_arrow_field(field) for field in kind.fields]

@@ -13,8 +13,8 @@ from lakeformat.iceberg.metadata.manifest_list import MANIFEST_SCHEMA, read_mani
 from lakeformat.iceberg.metadata.partition_type import partition_type
 from lakeformat.iceberg.metadata.snapshot import Snapshot
 from lakeformat.iceberg.partition_spec import PartitionField
+from lakeformat.iceberg.partition_text import partition_text
 from lakeformat.iceberg.read.single_values import single_values
-from lakeformat.iceberg.system_tables.partition_text import partition_text
 from lakeformat.iceberg.types import PrimitiveType, Type
 
 __all__ = ["manifests"]

@@ -7,30 +7,26 @@ default of the column.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakeformat.errors import InvalidRequestError, UnsupportedError
-from lakeformat.files.check_values import is_ascii
 from lakeformat.paimon.aggregate_rules import counted_columns
 from lakeformat.paimon.schema import TableSchema
 from lakeformat.paimon.write.limits import check_limits
-from lakeformat.paimon.write.lossless_cast import check_rounding, means_the_same, short_decimals
+from lakeformat.rows.given_values import cast_given, check_given, check_names, first_refused
+from lakeformat.rows.lossless_cast import short_decimals
 from lakeformat.types.arrow_types import in_full, to_arrow_schema, to_arrow_type
 from lakeformat.types.casts import cast_array
-from lakeformat.types.closest import closest
 from lakeformat.types.types import STRING, DataField, with_nullability
 
 __all__ = ["TEXTS_AS_NUMBERS", "InputColumns", "input_columns_of"]
 
 TEXTS_AS_NUMBERS = pa.dictionary(pa.int32(), pa.string())
-_INTEGER_DIGITS = 20
 _MOST_DICTIONARY_BYTES = 64 << 10
 _QUOTE = "'"
-_FEW = 512
-"""Up to this number of values, Arrow's full check is faster than a check of their bytes."""
 
 
 class InputColumns:
@@ -48,7 +44,6 @@ class InputColumns:
         self._fields = fields
         self._encoded = encoded
         self._schema = to_arrow_schema(fields)
-        self._names = set(self._schema.names)
         self._defaults = {
             field.name: _default_value(field, field.default_value)
             for field in fields
@@ -66,7 +61,7 @@ class InputColumns:
         return self._looked_at(batch, first_row)
 
     def _looked_at(self, batch: pa.RecordBatch, first_row: int) -> pa.RecordBatch:
-        self._check_names(batch.schema.names)
+        check_names(batch.schema.names, self._schema.names)
         columns = [
             self._column(batch, field, target, first_row)
             for field, target in zip(self._fields, self._schema, strict=True)
@@ -78,21 +73,6 @@ class InputColumns:
             ):  # dictionaries and short decimals remain as they are
                 schema = schema.set(number, schema.field(number).with_type(column.type))
         return pa.RecordBatch.from_arrays(columns, schema=schema)
-
-    def _check_names(self, names: list[str]) -> None:
-        unknown = [name for name in names if name not in self._names]
-        if unknown:
-            raise InvalidRequestError(
-                f"the table has no column {', '.join(map(repr, unknown))}; "
-                f"its columns are {', '.join(self._schema.names)}"
-                f"{closest(unknown[0], self._schema.names)}"
-            )
-        repeated = sorted({name for name in names if names.count(name) > 1})
-        if repeated:
-            raise InvalidRequestError(
-                f"columns appear twice in the rows: {', '.join(repeated)}; rename or drop one of "
-                "each"
-            )
 
     def _column(
         self, batch: pa.RecordBatch, field: DataField, target: pa.Field, first_row: int
@@ -114,7 +94,7 @@ class InputColumns:
         try:
             values = _checked(given, field, target)
         except InvalidRequestError as reason:
-            row = _first_refused(given, field, target)
+            row = first_refused(given, lambda some: _is_refused(some, field, target))
             if row is None:
                 raise
             place = "in row" if pa.types.is_nested(target.type) else "row"
@@ -167,60 +147,10 @@ def _is_small_dictionary(values: pa.Array) -> bool:
 
 
 def _checked(given: pa.Array, field: DataField, target: pa.Field) -> pa.Array:
-    values = _cast(given, field.name, target.type)
-    _check_values(values, field.name)
+    values = cast_given(given, field.name, target.type)
+    check_given(values, field.name)
     check_limits(values, field.type, field.name)
     return values
-
-
-def _check_values(values: pa.Array, name: str) -> None:
-    """Raise if a value is invalid for its type: Arrow arrays may hold any bytes and any digits.
-
-    Sums of short decimals in a table may exceed their type, but input rows must fit.
-    """
-    try:
-        for part in _doubtful_in(values):
-            part.validate()
-            if len(part) < _FEW or not (pa.types.is_string(part.type) and is_ascii(part)):
-                part.validate(full=True)
-    except pa.ArrowInvalid as reason:
-        remedy = "convert texts to UTF-8 before writing, or store bytes in a BYTES column"
-        if "Decimal" in str(reason):
-            remedy = "give the column a type with more digits"
-        raise InvalidRequestError(
-            f"column {name!r} has an invalid {values.type} value: {reason}; {remedy}"
-        ) from None
-
-
-def _doubtful_in(values: pa.Array) -> Iterator[pa.Array]:
-    """Yield all texts and decimals of a column; for nested columns only those in these rows."""
-    if pa.types.is_string(values.type) or pa.types.is_decimal(values.type):
-        yield values
-    elif pa.types.is_map(values.type):
-        first, end = values.offsets[0].as_py(), values.offsets[-1].as_py()
-        yield from _doubtful_in(values.keys.slice(first, end - first))
-        yield from _doubtful_in(values.items.slice(first, end - first))
-    elif pa.types.is_nested(values.type):
-        parts = values.flatten()
-        for part in parts if isinstance(parts, list) else [parts]:
-            yield from _doubtful_in(part)
-
-
-def _first_refused(given: pa.Array, field: DataField, target: pa.Field) -> int | None:
-    """Return the first row whose value is refused; None if the column as a whole is refused."""
-    if not len(given) or _is_refused(given.slice(0, 0), field, target):
-        return None
-    first, end = (
-        0,
-        len(given),
-    )  # rows before `first` are valid, one between `first` and `end` is not
-    while end - first > 1:
-        middle = (first + end) // 2
-        if _is_refused(given.slice(first, middle - first), field, target):
-            end = middle
-        else:
-            first = middle
-    return first
 
 
 def _is_refused(given: pa.Array, field: DataField, target: pa.Field) -> bool:
@@ -229,28 +159,6 @@ def _is_refused(given: pa.Array, field: DataField, target: pa.Field) -> bool:
     except InvalidRequestError:
         return True
     return False
-
-
-def _cast(values: pa.Array, name: str, target: pa.DataType) -> pa.Array:
-    if values.type == target:
-        return values
-    if not means_the_same(values.type, target):
-        raise InvalidRequestError(
-            f"column {name!r} has type {values.type}, but the table needs {target}; "
-            "convert it before writing"
-        )
-    try:
-        if pa.types.is_decimal(target) and pa.types.is_integer(values.type):
-            # Arrow requires digits for the largest possible integer, not for the given ones.
-            values = values.cast(pa.decimal128(_INTEGER_DIGITS, 0))
-        stored = values.cast(target)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as reason:
-        raise InvalidRequestError(
-            f"column {name!r} does not fit into {target} without loss: {reason}; change the values "
-            "or the type of the column"
-        ) from None
-    check_rounding(values, stored, name)
-    return stored
 
 
 def input_columns_of(schema: TableSchema) -> InputColumns:

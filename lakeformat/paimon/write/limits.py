@@ -7,6 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakeformat.errors import InvalidRequestError
+from lakeformat.files.nested_arrays import present_entries
 from lakeformat.types.types import (
     MAX_LENGTH,
     ArrayType,
@@ -18,7 +19,7 @@ from lakeformat.types.types import (
     TypeName,
 )
 
-__all__ = ["check_limits", "map_entries"]
+__all__ = ["check_limits"]
 
 _LENGTHS = {
     TypeName.CHAR: pc.utf8_length,
@@ -48,23 +49,15 @@ def check_limits(values: pa.Array, data_type: DataType, name: str, counted: str 
         case ArrayType(element=element):
             check_limits(values.flatten(), element, f"{name}.element", "elements")
         case MapType(key=key, value=value):
-            keys, items = map_entries(values)
+            keys, items = present_entries(values)
             check_limits(keys, key, f"{name}.key", "entries")
             check_limits(items, value, f"{name}.value", "entries")
         case MultisetType(element=element):
-            check_limits(map_entries(values)[0], element, f"{name}.key", "entries")
+            check_limits(present_entries(values)[0], element, f"{name}.key", "entries")
         case RowType(fields=fields):
             present = values.drop_null()
             for number, field in enumerate(fields):
                 check_limits(present.field(number), field.type, f"{name}.{field.name}", "ROWs")
-
-
-def map_entries(values: pa.Array) -> tuple[pa.Array, pa.Array]:
-    """Return keys and items of the non-null maps; ``MapArray.keys`` ignores slices."""
-    kind = values.type
-    as_lists = pa.list_(pa.struct([kind.key_field, kind.item_field]))
-    entries = values.cast(as_lists).flatten()
-    return entries.field(0), entries.field(1)
 
 
 def _check_length(values: pa.Array, data_type: AtomicType, name: str) -> None:

@@ -13,7 +13,7 @@ from lakeformat.paimon.merge.deduplicate import Deduplicate
 from lakeformat.paimon.merge.merge_setup import merge_engine, merge_order
 from lakeformat.paimon.schema import TableSchema
 from lakeformat.paimon.schema_changes.file_index_rules import indexed_columns
-from lakeformat.paimon.write.lossless_cast import short_type
+from lakeformat.rows.lossless_cast import short_type
 from lakeformat.types.arrow_types import to_arrow_type
 from lakeformat.types.types import STRING, AtomicType, DataField, TypeName
 

@@ -18,10 +18,10 @@ from lakeformat.files.parquet.writer import ParquetFileWriter
 from lakeformat.paimon.datafile.rolling_writer import file_content, table_of
 from lakeformat.paimon.options import TableOptions
 from lakeformat.paimon.write.input_columns import InputColumns
-from lakeformat.paimon.write.lossless_cast import short_decimals, short_type
 from lakeformat.paimon.write.passthrough_columns import (
     decimals_as_numbers,
 )
+from lakeformat.rows.lossless_cast import short_decimals, short_type
 from lakeformat.types.arrow_types import in_full
 from lakeformat.types.type_text import parse_type
 from lakeformat.types.types import DataField

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakeformat.errors import InvalidRequestError
-from lakeformat.paimon.write.limits import map_entries
+from lakeformat.files.nested_arrays import present_entries
 from lakeformat.types.type_kinds import COMPACT_DECIMAL_PRECISION
 
 __all__ = ["check_rounding", "means_the_same", "short_decimals", "short_type"]
@@ -43,7 +43,7 @@ def check_rounding(given: pa.Array, stored: pa.Array, name: str) -> None:
     elif pa.types.is_list(target):
         check_rounding(given.flatten(), stored.flatten(), f"{name}.element")
     elif pa.types.is_map(target):
-        parts = zip(map_entries(given), map_entries(stored), ("key", "value"), strict=True)
+        parts = zip(present_entries(given), present_entries(stored), ("key", "value"), strict=True)
         for before, after, part in parts:
             check_rounding(before, after, f"{name}.{part}")
     elif pa.types.is_struct(target):

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One new Parquet data file, written row group by row group."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+
+import pyarrow as pa
+
+from lakeformat.files.parquet.arrow_file import ParquetLayout
+from lakeformat.files.parquet.dictionary_columns import pick_dictionary_columns
+from lakeformat.files.parquet.writer import OpenFile, open_file
+from lakeformat.iceberg.file_places import FilePlaces
+from lakeformat.iceberg.types import Field
+from lakeformat.iceberg.write.file_metrics import FileMetrics
+from lakeformat.iceberg.write.new_entries import NewFile
+from lakeformat.iceberg.write.parquet_columns import parquet_fields, parquet_schema, to_stored
+from lakeformat.iceberg.write.settings import WriteSettings
+
+__all__ = ["DataFile"]
+
+
+class DataFile:
+    """A file that is open for row groups; nothing refers to it before the commit."""
+
+    def __init__(
+        self,
+        places: FilePlaces,
+        uri: str,
+        partition: pa.StructArray,
+        fields: tuple[Field, ...],
+        settings: WriteSettings,
+    ) -> None:
+        """``partition`` has the values of the partition of all rows, as its only row."""
+        self._uri, self._partition, self._settings = uri, partition, settings
+        self._schema = parquet_schema(fields)
+        self._metrics = FileMetrics(parquet_fields(fields), settings.modes)
+        self._rows = 0
+        self._file: OpenFile | None = None
+        self._opened = ExitStack()
+        storage, path = places.place(uri)
+        self._stream = self._opened.enter_context(storage.open_output(path))
+
+    @property
+    def size(self) -> int:
+        """The bytes written so far."""
+        return self._stream.tell()
+
+    def write(self, rows: pa.Table) -> None:
+        """Add a row group of rows with the columns of the table."""
+        plain = rows.select(self._schema.names)
+        stored = to_stored(plain, self._schema)
+        if self._file is None:
+            layout = ParquetLayout(
+                self._schema,
+                self._settings.file,
+                pick_dictionary_columns(plain),
+                bounded=True,
+                change_footer=None,
+                times_in_utc=False,
+            )
+            self._file = open_file(self._stream, layout, stored)
+        self._metrics.add(plain)
+        self._file.write(stored)
+        self._rows += rows.num_rows
+
+    def close(self) -> NewFile:
+        """Make the file durable."""
+        assert self._file is not None
+        footer = self._file.close()
+        size = self._stream.tell()
+        self._opened.close()
+        members = {
+            "file_path": self._uri,
+            "record_count": self._rows,
+            "file_size_in_bytes": size,
+            **self._metrics.result(footer),
+        }
+        return NewFile(self._partition, members)
+
+    def discard(self) -> None:
+        """Write nothing more; what was written may be deleted."""
+        if self._file is not None:
+            self._file.discard()
+        stopped = _StoppedError()
+        self._opened.__exit__(_StoppedError, stopped, None)
+
+
+class _StoppedError(Exception):
+    """Leaves the stream of a file without making it durable."""

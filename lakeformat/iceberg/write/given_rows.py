@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Converts given rows to the columns of a table without changing any value."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from lakeformat.errors import InvalidRequestError
+from lakeformat.files.nested_arrays import present_entries
+from lakeformat.iceberg.arrow_types import to_arrow_field
+from lakeformat.iceberg.read.column_values import value_from_json
+from lakeformat.iceberg.schema import Schema
+from lakeformat.iceberg.types import Field, ListType, MapType, StructType, Type
+from lakeformat.rows.given_values import cast_given, check_given, check_names, first_refused
+
+__all__ = ["GivenRows"]
+
+
+class GivenRows:
+    """Converts batches to a table's columns: order, types, and values of absent columns.
+
+    An absent column gets its write default, or nulls.
+    """
+
+    def __init__(self, schema: Schema) -> None:
+        self._fields = schema.fields
+        self._schema = pa.schema([to_arrow_field(field) for field in schema.fields])
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns that the rows get."""
+        return self._schema
+
+    def __call__(self, batch: pa.RecordBatch, first_row: int) -> pa.RecordBatch:
+        """Convert a batch, whose first row has the number ``first_row`` in an error."""
+        check_names(batch.schema.names, self._schema.names)
+        columns = [
+            self._column(batch, field, target.type, first_row)
+            for field, target in zip(self._fields, self._schema, strict=True)
+        ]
+        return pa.RecordBatch.from_arrays(columns, schema=self._schema)
+
+    def _column(
+        self, batch: pa.RecordBatch, field: Field, target: pa.DataType, first_row: int
+    ) -> pa.Array:
+        if field.name not in batch.schema.names:
+            return _absent(field, target, batch.num_rows, first_row)
+        given = batch.column(field.name)
+        if isinstance(given, pa.ExtensionArray):  # such as UUIDs
+            given = given.storage
+        try:
+            return _checked(given, field, target)
+        except InvalidRequestError as reason:
+            row = first_refused(given, lambda some: _is_refused(some, field, target))
+            if row is None:
+                raise
+            raise InvalidRequestError(f"{reason}; the first is row {first_row + row}") from None
+
+
+def _absent(field: Field, target: pa.DataType, rows: int, first_row: int) -> pa.Array:
+    """Return the values of a column that the rows do not have."""
+    if field.write_default is not None:
+        return pa.repeat(value_from_json(field.write_default, field.type)[0], rows)
+    if field.required and rows:
+        raise InvalidRequestError(
+            f"column {field.name!r} is required, but the rows from row {first_row} on do not have "
+            "this column; add it"
+        )
+    return pa.nulls(rows, target)
+
+
+def _is_refused(given: pa.Array, field: Field, target: pa.DataType) -> bool:
+    try:
+        _checked(given, field, target)
+    except InvalidRequestError:
+        return True
+    return False
+
+
+def _checked(given: pa.Array, field: Field, target: pa.DataType) -> pa.Array:
+    values = cast_given(given, field.name, target)
+    check_given(values, field.name)
+    _check_required(values, field, field.name, "rows")
+    return values
+
+
+def _check_required(values: pa.Array, field: Field, name: str, counted: str) -> None:
+    """Raise if a required field has a null, also inside of nested values."""
+    if field.required and values.null_count:
+        raise InvalidRequestError(
+            f"column {name!r} is required, but {values.null_count} of {len(values)} {counted} "
+            "have a null there; fill in a value or drop them"
+        )
+    for inner, part in _inner_values(values, field.type):
+        _check_required(part, inner, f"{name}.{inner.name}", "values")
+
+
+def _inner_values(values: pa.Array, kind: Type) -> list[tuple[Field, pa.Array]]:
+    """Return the fields inside of a type that may be required, each with its values."""
+    match kind:
+        case StructType(fields=fields):
+            present = values.drop_null()
+            return [(field, present.field(place)) for place, field in enumerate(fields)]
+        case ListType(element_id=number, element=element, element_required=required):
+            return [(Field(number, "element", element, required), values.flatten())]
+        case MapType():
+            keys, items = present_entries(values)
+            return [
+                (Field(kind.key_id, "key", kind.key, required=True), keys),
+                (Field(kind.value_id, "value", kind.value, kind.value_required), items),
+            ]
+    return []

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rows in a table's sort order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakeformat.iceberg.schema import Schema
+from lakeformat.iceberg.sort_order import SortField, SortOrder
+from lakeformat.iceberg.transforms import TransformKind, parse_transform
+from lakeformat.iceberg.write.partitioned_rows import source_values
+
+__all__ = ["can_sort", "sorted_rows"]
+
+
+def can_sort(order: SortOrder, schema: Schema) -> bool:
+    """Return True if the order has keys, and this version knows all of them."""
+    return bool(order.fields) and all(_is_known(each, schema) for each in order.fields)
+
+
+def sorted_rows(rows: pa.Table, order: SortOrder, schema: Schema) -> pa.Table:
+    """Return the rows in an order that ``can_sort`` accepts; equal rows keep their order."""
+    keys: dict[str, pa.Array] = {}
+    directions = []
+    for number, field in enumerate(order.fields):
+        source = source_values(rows, schema, field.source_ids[0])
+        assert source is not None
+        values = parse_transform(field.transform).apply(source)
+        for part, (key, direction) in enumerate(_keys(values, field)):
+            name = f"{number}-{part}"
+            keys[name] = key
+            directions.append((name, direction))
+    return rows.take(pc.sort_indices(pa.table(keys), sort_keys=directions))
+
+
+def _is_known(field: SortField, schema: Schema) -> bool:
+    is_single = len(field.source_ids) == 1 and schema.field(field.source_ids[0]) is not None
+    return is_single and parse_transform(field.transform).kind is not TransformKind.UNKNOWN
+
+
+def _keys(values: pa.Array, field: SortField) -> Iterator[tuple[pa.Array, str]]:
+    """Yield the keys of one field: the place of nulls, then of NaN, and the values."""
+    nulls_last = "ascending" if field.null_order == "nulls-last" else "descending"
+    direction = "ascending" if field.direction == "asc" else "descending"
+    if values.null_count:
+        yield values.is_null().cast(pa.int8()), nulls_last
+    if pa.types.is_floating(values.type):  # NaN is the largest value
+        yield pc.fill_null(pc.is_nan(values), False).cast(pa.int8()), direction
+    yield _sortable(values), direction
+
+
+def _sortable(values: pa.Array) -> pa.Array:
+    if pa.types.is_fixed_size_binary(values.type):
+        return values.cast(pa.binary())
+    return values.cast(pa.int8()) if pa.types.is_boolean(values.type) else values

@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Writes rows to data files of a table: by partition, in its sort order, of the wanted size.
+
+The rows of each partition are kept in memory until there are enough for a row group. The files are
+durable once ``finish`` returns their entries, but no snapshot refers to them yet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+import pyarrow as pa
+
+from lakeformat.environment import Environment
+from lakeformat.iceberg.loaded_metadata import LoadedMetadata
+from lakeformat.iceberg.metadata.partition_type import partition_type
+from lakeformat.iceberg.metadata.table_metadata import TableMetadata
+from lakeformat.iceberg.sort_order import SortOrder
+from lakeformat.iceberg.write.data_file import DataFile
+from lakeformat.iceberg.write.given_rows import GivenRows
+from lakeformat.iceberg.write.new_entries import NewFile, delete_files, new_entries
+from lakeformat.iceberg.write.partitioned_rows import PartitionedRows, Splitter
+from lakeformat.iceberg.write.settings import write_settings
+from lakeformat.iceberg.write.sorted_rows import can_sort, sorted_rows
+
+__all__ = ["TableWriter"]
+
+_MOST_BYTES = 256 << 20
+"""The rows of all partitions that are kept in memory, in bytes."""
+_MOST_OPEN = 64
+"""The files that are open at the same time."""
+
+_Key: TypeAlias = tuple[bytes | None, ...]
+
+
+@dataclass(slots=True)
+class _Held:
+    """The rows of one partition that are not written yet."""
+
+    partition: pa.StructArray
+    parts: list[pa.Table] = field(default_factory=list)
+    bytes: int = 0
+
+
+class TableWriter:
+    """Writes rows of any batches; call ``finish``, or ``discard`` after an error."""
+
+    def __init__(self, loaded: LoadedMetadata, environment: Environment) -> None:
+        metadata = loaded.metadata
+        self._places = loaded.places
+        self._schema = metadata.schema
+        spec = metadata.spec_of(metadata.default_spec_id)
+        self._splitter = Splitter(spec, self._schema, partition_type(metadata, spec))
+        self._order = _default_order(metadata)
+        self._is_sorted = can_sort(self._order, self._schema)
+        self._settings = write_settings(metadata, self._order)
+        self._given = GivenRows(self._schema)
+        self._operation = environment.new_id()
+        self._rows = 0
+        self._held: dict[_Key, _Held] = {}
+        self._held_bytes = 0
+        self._open: dict[_Key, DataFile] = {}
+        self._uris: list[str] = []
+        self._done: list[NewFile] = []
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Add rows; raise ``InvalidRequestError`` if they do not fit the table."""
+        rows = pa.Table.from_batches([self._given(batch, self._rows)], self._given.schema)
+        self._rows += rows.num_rows
+        for part in self._splitter.split(rows):
+            self._hold(part)
+        while self._held_bytes > _MOST_BYTES:
+            self._flush(max(self._held, key=lambda key: self._held[key].bytes))
+
+    def finish(self) -> pa.Table:
+        """Write the rest; return the entries of all files."""
+        for key in [*self._held]:
+            self._flush(key)
+        for key in [*self._open]:
+            self._close(key)
+        sort_order_id = self._order.order_id if self._is_sorted else 0
+        return new_entries(
+            self._done, self._splitter.spec.spec_id, self._splitter.partition, sort_order_id
+        )
+
+    def discard(self) -> None:
+        """Delete all files."""
+        for file in self._open.values():
+            file.discard()
+        self._open.clear()
+        delete_files(self._places, self._uris)
+
+    def _hold(self, part: PartitionedRows) -> None:
+        held = self._held.setdefault(part.key, _Held(part.partition))
+        held.parts.append(part.rows)
+        held.bytes += part.rows.nbytes
+        self._held_bytes += part.rows.nbytes
+        if held.bytes >= self._settings.row_group_bytes:
+            self._flush(part.key)
+
+    def _flush(self, key: _Key) -> None:
+        """Write the rows that are held of a partition."""
+        held = self._held.pop(key)
+        self._held_bytes -= held.bytes
+        rows = pa.concat_tables(held.parts)
+        if self._is_sorted:
+            rows = sorted_rows(rows, self._order, self._schema)
+        for group in _row_groups(rows, held.bytes, self._settings.row_group_bytes):
+            file = self._file(key, held.partition)
+            file.write(group)
+            if file.size >= self._settings.file.target_bytes:
+                self._close(key)
+        if self._is_sorted and key in self._open:  # later rows may belong before these
+            self._close(key)
+
+    def _file(self, key: _Key, partition: pa.StructArray) -> DataFile:
+        """Return the open file of a partition."""
+        if key not in self._open:
+            if len(self._open) >= _MOST_OPEN:
+                self._close(next(iter(self._open)))
+            name = f"00000-0-{self._operation}-{len(self._uris) + 1:05}.parquet"
+            directory = self._splitter.directory(partition)
+            uri = f"{self._settings.data_location}/{directory}{name}"
+            self._uris.append(uri)
+            fields = self._schema.fields
+            self._open[key] = DataFile(self._places, uri, partition, fields, self._settings)
+        return self._open[key]
+
+    def _close(self, key: _Key) -> None:
+        self._done.append(self._open[key].close())
+        del self._open[key]
+
+
+def _default_order(metadata: TableMetadata) -> SortOrder:
+    orders = {each.order_id: each for each in metadata.sort_orders}
+    return orders.get(metadata.default_sort_order_id, SortOrder(0))
+
+
+def _row_groups(rows: pa.Table, size: int, most: int) -> Iterator[pa.Table]:
+    """Yield rows in groups of about ``most`` bytes in memory."""
+    count = max(rows.num_rows * most // max(size, 1), 1)
+    for start in range(0, rows.num_rows, count):
+        yield rows.slice(start, count)
