@@ -27,6 +27,7 @@ from lakeformat.iceberg.metadata.manifest_list import MANIFEST_SCHEMA, read_mani
 from lakeformat.iceberg.metadata.metadata_file import METADATA, is_metadata_file
 from lakeformat.iceberg.metadata.snapshot import Snapshot
 from lakeformat.iceberg.metadata.table_metadata import TableMetadata
+from lakeformat.iceberg.read.delete_index import FILE_PATH_ID
 from lakeformat.iceberg.retention import overdue_snapshots
 from lakeformat.tables.health.score import Score, score
 from lakeformat.tables.health.verdict import in_order, judge
@@ -95,7 +96,8 @@ def _manifests_of(loaded: LoadedMetadata, snapshot: Snapshot | None) -> pa.Table
 
 def _live(loaded: LoadedMetadata, manifests: pa.Table) -> dict[int, pa.Table]:
     """Return the live entries of some manifests by spec; without specs that have none."""
-    found = read_entries(loaded.places, loaded.metadata, manifests)
+    # The bounds of paths name the only data file of a delete file.
+    found = read_entries(loaded.places, loaded.metadata, manifests, (FILE_PATH_ID,))
     live = {spec_id: live_entries(table).combine_chunks() for spec_id, table in found.items()}
     return {spec_id: table for spec_id, table in live.items() if table.num_rows}
 

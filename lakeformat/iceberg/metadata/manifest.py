@@ -43,6 +43,7 @@ __all__ = [
     "POSITION_DELETES",
     "entry_schema",
     "live_entries",
+    "read_each",
     "read_entries",
 ]
 
@@ -105,17 +106,27 @@ def read_entries(
     of all columns.
     """
     parts: dict[int, list[pa.Table]] = {}
-    for manifest in manifests.to_pylist():
-        spec_id = manifest["partition_spec_id"]
-        parts.setdefault(spec_id, []).append(
-            _read_manifest(places, metadata, manifest, statistics_of)
-        )
+    for spec_id, found in read_each(places, metadata, manifests, statistics_of):
+        parts.setdefault(spec_id, []).append(found)
     return {spec_id: pa.concat_tables(tables) for spec_id, tables in parts.items()}
+
+
+def read_each(
+    places: FilePlaces,
+    metadata: TableMetadata,
+    manifests: pa.Table,
+    statistics_of: Collection[int] | None = None,
+) -> Iterator[tuple[int, pa.Table]]:
+    """Yield the id of the spec and the entries of one manifest after another."""
+    for manifest in manifests.to_pylist():
+        entries = _read_manifest(places, metadata, manifest, statistics_of)
+        yield manifest["partition_spec_id"], entries
 
 
 def live_entries(entries: pa.Table) -> pa.Table:
     """Return the entries whose files are part of the snapshot."""
-    return entries.filter(pc.not_equal(entries.column("status"), DELETED))
+    is_live = pc.not_equal(entries.column("status"), DELETED)
+    return entries if pc.all(is_live).as_py() else entries.filter(is_live)
 
 
 def _read_manifest(

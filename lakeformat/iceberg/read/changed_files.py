@@ -16,7 +16,8 @@ import pyarrow.compute as pc
 from lakeformat.iceberg.metadata.manifest_list import MANIFEST_SCHEMA, read_manifest_list
 from lakeformat.iceberg.read.data_file import DataFile, FileSplit
 from lakeformat.iceberg.read.delete_index import DeleteIndex
-from lakeformat.iceberg.read.plan import FilePlan, TableState, all_fields, plan_files, plan_splits
+from lakeformat.iceberg.read.file_splits import plan_splits
+from lakeformat.iceberg.read.plan import FilePlan, TableState, all_fields, plan_files
 from lakeformat.rows.prune import Conjunction
 
 __all__ = ["ChangedFile", "changed_files"]

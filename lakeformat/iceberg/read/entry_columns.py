@@ -9,11 +9,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakeformat.files.nested_arrays import struct_children
+from lakeformat.iceberg.metadata.table_metadata import TableMetadata
 from lakeformat.iceberg.partition_spec import PartitionSpec
 from lakeformat.iceberg.read.map_column import map_entry
 from lakeformat.iceberg.transforms import TransformKind, parse_transform
 
-__all__ = ["EntryColumns", "is_unpartitioned", "partition_columns", "scopes"]
+__all__ = ["EntryColumns", "is_unpartitioned", "partition_columns", "scopes", "spec_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,3 +53,8 @@ def scopes(entries: pa.Table) -> list[str]:
 def is_unpartitioned(spec: PartitionSpec) -> bool:
     """Return True if every file belongs to the only partition of a spec."""
     return all(parse_transform(f.transform).kind is TransformKind.VOID for f in spec.fields)
+
+
+def spec_of(metadata: TableMetadata, entries: pa.Table) -> PartitionSpec:
+    """Return the spec of entries that all have the same one."""
+    return metadata.spec_of(entries.column("spec_id")[0].as_py())

@@ -7,9 +7,9 @@ files.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import repeat
+from itertools import chain
 
 import numpy as np
 import pyarrow as pa
@@ -20,26 +20,22 @@ from lakeformat.iceberg.metadata.manifest import (
     ADDED,
     EQUALITY_DELETES,
     live_entries,
+    read_each,
     read_entries,
 )
 from lakeformat.iceberg.metadata.manifest_list import read_manifest_list
 from lakeformat.iceberg.metadata.snapshot import Snapshot
 from lakeformat.iceberg.metadata.table_metadata import TableMetadata
-from lakeformat.iceberg.partition_spec import PartitionSpec
-from lakeformat.iceberg.read.data_file import DataFile, FileSplit
-from lakeformat.iceberg.read.delete_index import DeleteIndex, file_format
-from lakeformat.iceberg.read.entry_columns import EntryColumns, partition_columns, scopes
+from lakeformat.iceberg.read.entry_columns import EntryColumns, partition_columns, spec_of
 from lakeformat.iceberg.read.file_pruning import (
     PartitionSummaries,
     by_partition,
     by_statistics,
     by_summary,
 )
-from lakeformat.iceberg.read.key_ranges import KeyRanges, ranges_of
 from lakeformat.iceberg.schema import Schema
-from lakeformat.iceberg.transforms import TransformKind, parse_transform
 from lakeformat.iceberg.types import Field
-from lakeformat.rows.prune import Conjunction, Mask, on_columns
+from lakeformat.rows.prune import Conjunction, Mask, conjunctions, on_columns
 from lakeformat.types.arrow_memory import array_of
 
 __all__ = [
@@ -48,19 +44,12 @@ __all__ = [
     "all_fields",
     "plan_added_files",
     "plan_files",
-    "plan_splits",
 ]
 
+_AT_ONCE = 4096
+"""Entries that are pruned together, so that thousands of small manifests cost no more."""
 _DATA, _DELETES = 0, 1
 """The values of ``content`` in a manifest list."""
-_FILE_COLUMNS = (
-    "file_path",
-    "file_format",
-    "record_count",
-    "file_size_in_bytes",
-    "sequence_number",
-    "first_row_id",
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,11 +99,11 @@ def plan_files(
     if manifests is None:
         manifests = read_manifest_list(state.places, state.snapshot)
     planner = _Planner(state, conditions)
+    found = planner.deletes(manifests.filter(pc.equal(manifests.column("content"), _DELETES)))
     data = manifests.filter(pc.equal(manifests.column("content"), _DATA))
-    plan = planner.plan(data, _files_in(data, "added", "existing"), *planner.entries(data))
+    plan = planner.plan(data, _files_in(data, "added", "existing"), _key_ids(found))
     if not plan.entries:
         return plan
-    _, found = planner.entries(manifests.filter(pc.equal(manifests.column("content"), _DELETES)))
     deletes = (planner.of_wanted_rows(planner.in_partitions(table)) for table in found)
     return replace(plan, deletes=tuple(table for table in deletes if table.num_rows))
 
@@ -129,12 +118,9 @@ def plan_added_files(
         return FilePlan()
     planner = _Planner(state, conditions)
     manifests = pa.concat_tables([_added_manifests(state, each) for each in snapshots])
-    read, live = planner.entries(manifests)
     ids = pa.array([each.snapshot_id for each in snapshots], pa.int64())
-    entries = [table.filter(_added_by(table, ids)) for table in live]
-    counted = _files_in(manifests, "added")
-    files = sum(table.num_rows for table in entries) if counted is None else counted
-    return planner.plan(manifests, files, read, entries)
+    plan = planner.plan(manifests, _files_in(manifests, "added"), added_by=ids)
+    return plan if plan.files is not None else replace(plan, files=plan.files_in_manifests)
 
 
 def _added_manifests(state: TableState, snapshot: Snapshot) -> pa.Table:
@@ -155,35 +141,68 @@ class _Planner:
     state: TableState
     conditions: Conjunction
 
-    def entries(self, manifests: pa.Table) -> tuple[int, list[pa.Table]]:
-        """Return the number of manifests that may matter, and their live entries by spec."""
+    def deletes(self, manifests: pa.Table) -> list[pa.Table]:
+        """Return the live entries of manifests of deletes that may matter, by spec."""
         picked = manifests.filter(array_of(self._picked(manifests)))
         found = read_entries(self.state.places, self.state.metadata, picked)
         # One chunk, because thousands of small manifests are thousands of chunks.
-        return picked.num_rows, [live_entries(t).combine_chunks() for t in found.values()]
+        return [live_entries(table).combine_chunks() for table in found.values()]
 
     def plan(
-        self, manifests: pa.Table, files: int | None, read: int, entries: Sequence[pa.Table]
+        self,
+        manifests: pa.Table,
+        files: int | None,
+        keys: Collection[int] = (),
+        added_by: pa.Array | None = None,
     ) -> FilePlan:
-        """Return the plan of data files, whose deletes are not yet known."""
-        in_partitions = [self.in_partitions(table) for table in entries]
-        left = [self.by_statistics(table) for table in in_partitions]
-        found = sum(table.num_rows for table in entries)
-        return FilePlan(
-            manifests.num_rows,
-            read,
-            files,
-            found,
-            sum(table.num_rows for table in in_partitions),
-            tuple(table for table in left if table.num_rows),
-        )
+        """Return the plan of data files, whose deletes are not yet known.
+
+        ``keys`` are the columns whose statistics are needed later, ``added_by`` the snapshots whose
+        files are planned, if not all.
+        """
+        picked = manifests.filter(array_of(self._picked(manifests)))
+        left: dict[int, list[pa.Table]] = {}
+        found = in_partitions = 0
+        for spec_id, table in self._batches(picked, {*keys, *self._tested_ids()}):
+            entries = live_entries(table)
+            if added_by is not None:
+                entries = entries.filter(_added_by(entries, added_by))
+            found += entries.num_rows
+            entries = self.in_partitions(entries)
+            in_partitions += entries.num_rows
+            entries = self.by_statistics(entries)
+            if entries.num_rows:
+                left.setdefault(spec_id, []).append(entries)
+        planned = tuple(pa.concat_tables(tables).combine_chunks() for tables in left.values())
+        return FilePlan(manifests.num_rows, picked.num_rows, files, found, in_partitions, planned)
+
+    def _batches(
+        self, manifests: pa.Table, statistics_of: Collection[int]
+    ) -> Iterator[tuple[int, pa.Table]]:
+        """Yield the entries of manifests, those of small ones of a spec together."""
+        waiting: dict[int, list[pa.Table]] = {}
+        places, metadata = self.state.places, self.state.metadata
+        for spec_id, table in read_each(places, metadata, manifests, statistics_of):
+            tables = waiting.setdefault(spec_id, [])
+            tables.append(table)
+            if sum(each.num_rows for each in tables) >= _AT_ONCE:
+                yield spec_id, pa.concat_tables(waiting.pop(spec_id)).combine_chunks()
+        for spec_id, tables in waiting.items():
+            yield spec_id, pa.concat_tables(tables).combine_chunks()
+
+    def _tested_ids(self) -> Iterator[int]:
+        """Yield the ids of the columns with conditions."""
+        for lists in conjunctions(self.conditions):
+            for test in chain.from_iterable(lists):
+                if (field := self.state.schema.named(test.column)) is not None:
+                    yield field.id
 
     def in_partitions(self, entries: pa.Table) -> pa.Table:
         if not self.conditions or not entries.num_rows:
             return entries
         mask = by_partition(
             self.conditions,
-            _spec_of(self.state, entries),
+            spec_of(self.state.metadata, entries),
             self.state.schema,
             partition_columns(entries),
             entries.num_rows,
@@ -245,6 +264,12 @@ def _summaries(manifests: pa.Table, fields: int) -> list[PartitionSummaries]:
     return found
 
 
+def _key_ids(deletes: Sequence[pa.Table]) -> set[int]:
+    """Return the columns of all equality deletes."""
+    lists = [table.column("equality_ids") for table in deletes]
+    return {each for column in lists for each in pc.list_flatten(column).unique().to_pylist()}
+
+
 def _files_in(manifests: pa.Table, *kinds: str) -> int | None:
     """Return the number of files of these kinds; None if a manifest list does not count them."""
     counts = [manifests.column(f"{kind}_files_count") for kind in kinds]
@@ -264,63 +289,3 @@ def all_fields(metadata: TableMetadata) -> dict[int, Field]:
     for schema in (*older, metadata.schema):
         found |= {each.id: each for each in schema.fields}
     return found
-
-
-def plan_splits(state: TableState, plan: FilePlan) -> list[FileSplit]:
-    """Return a split for each data file of a plan, with the deletes that apply to it."""
-    index = DeleteIndex(all_fields(state.metadata))
-    for table in plan.deletes:
-        index.add(table, _spec_of(state, table))
-    index.sort()
-    return [split for table in plan.entries for split in _splits(state, table, index)]
-
-
-def _splits(state: TableState, entries: pa.Table, index: DeleteIndex) -> Iterator[FileSplit]:
-    assert state.snapshot is not None
-    fields = [index.fields[each] for each in index.key_ids if each in index.fields]
-    if fields:
-        entries = _by_scope(entries)
-    per_file = zip(
-        entries.select(_FILE_COLUMNS).to_pylist(),
-        _constants(_spec_of(state, entries), entries),
-        scopes(entries) if index.files else repeat(""),
-        ranges_of(EntryColumns(entries), fields) if fields else repeat(KeyRanges({})),
-        strict=False,  # of endless repetitions
-    )
-    for row, constants, scope, keys in per_file:
-        file = DataFile(
-            row["file_path"],
-            file_format(row["file_format"], row["file_path"]),
-            row["record_count"] if row["record_count"] >= 0 else None,
-            row["file_size_in_bytes"],
-            row["sequence_number"],
-            row["first_row_id"],
-            constants,
-        )
-        deletes = index.find(file, scope, keys) if index.files else ()
-        yield FileSplit(state.snapshot.snapshot_id, file, deletes)
-
-
-def _by_scope(entries: pa.Table) -> pa.Table:
-    """Return the entries of each partition after each other, so that its keys are read once."""
-    places: dict[str, int] = {}
-    order = [places.setdefault(scope, len(places)) for scope in scopes(entries)]
-    return entries.take(array_of(np.argsort(np.array(order, np.int64), kind="stable")))
-
-
-def _constants(
-    spec: PartitionSpec, entries: pa.Table
-) -> Iterator[tuple[tuple[int, pa.Scalar], ...]]:
-    """Yield the values of identity partitions by the id of their column, for each file."""
-    columns = partition_columns(entries)
-    kept = [
-        (field.source_id, columns[place])
-        for place, field in enumerate(spec.fields)
-        if parse_transform(field.transform).kind is TransformKind.IDENTITY
-    ]
-    for row in range(entries.num_rows):
-        yield tuple((field_id, values[row]) for field_id, values in kept)
-
-
-def _spec_of(state: TableState, entries: pa.Table) -> PartitionSpec:
-    return state.metadata.spec_of(entries.column("spec_id")[0].as_py())

@@ -22,7 +22,8 @@ from lakeformat.iceberg.read.file_rows import (
     file_rows_of,
     lineage_of,
 )
-from lakeformat.iceberg.read.plan import FilePlan, TableState, all_fields, plan_files, plan_splits
+from lakeformat.iceberg.read.file_splits import plan_splits
+from lakeformat.iceberg.read.plan import FilePlan, TableState, all_fields, plan_files
 from lakeformat.iceberg.types import Field
 from lakeformat.rows.conditions.filter import PredicateFilter
 from lakeformat.rows.prune import Conjunction
