@@ -12,7 +12,7 @@ from lakeformat.cli.confirm import Yes
 from lakeformat.cli.deletions import delete_and_show
 from lakeformat.cli.output import AsJson, Shown, print_json, print_report, print_rows, shown_time
 from lakeformat.cli.tags import DryRunOption
-from lakeformat.cli.warehouse import WarehouseOption, named_table
+from lakeformat.cli.warehouse import WarehouseOption, named_table_of_any_format
 
 __all__ = ["register"]
 
@@ -48,11 +48,11 @@ def list_branches(
 
     An example: lake branch list shop.orders
     """
-    rows = [each.to_dict() for each in named_table(context, table).branches.list()]
+    rows = [each.to_dict() for each in named_table_of_any_format(context, table).branches.list()]
     if as_json:
         print_json(rows)
         return
-    values = {column.key: [row[column.key] for row in rows] for column in _LISTED}
+    values = {column.key: [row.get(column.key) for row in rows] for column in _LISTED}
     print_rows(_LISTED, values, empty="the table has no branch")
 
 
@@ -80,7 +80,7 @@ def create_branch(
 
     An example: lake branch create shop.orders dev --tag v1
     """
-    branches = named_table(context, table).branches
+    branches = named_table_of_any_format(context, table).branches
     report = branches.create(branch, tag=tag, snapshot=snapshot, exist_ok=exist_ok, dry_run=dry_run)
     print_report(report, as_json=as_json)
 
@@ -99,7 +99,7 @@ def rename_branch(
 
     An example: lake branch rename shop.orders dev staging
     """
-    branches = named_table(context, table).branches
+    branches = named_table_of_any_format(context, table).branches
     print_report(branches.rename(branch, new_name, dry_run=dry_run), as_json=as_json)
 
 
@@ -116,7 +116,9 @@ def fast_forward(
 
     An example: lake branch fast-forward shop.orders dev --dry-run
     """
-    report = named_table(context, table).branches.fast_forward(branch, dry_run=dry_run)
+    report = named_table_of_any_format(context, table).branches.fast_forward(
+        branch, dry_run=dry_run
+    )
     print_report(report, as_json=as_json)
 
 
@@ -137,7 +139,7 @@ def delete_branch(
 
     An example: lake branch delete shop.orders dev --dry-run
     """
-    branches = named_table(context, table).branches
+    branches = named_table_of_any_format(context, table).branches
     delete_and_show(
         lambda **how: branches.delete(branch, **how),
         f"branch {branch!r} of {table}",

@@ -12,7 +12,7 @@ from lakeformat.cli.confirm import Yes, is_wanted
 from lakeformat.cli.output import AsJson, print_json
 from lakeformat.cli.progress import progress_line
 from lakeformat.cli.tags import DryRunOption
-from lakeformat.cli.warehouse import WarehouseOption, named_table
+from lakeformat.cli.warehouse import WarehouseOption, named_table_of_any_format
 from lakeformat.types.count_text import counted
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def rollback(
 
     An example: lake rollback shop.orders --tag v1 --dry-run
     """
-    found = named_table(context, table)
+    found = named_table_of_any_format(context, table)
     how: dict[str, Any] = {
         "snapshot": snapshot,
         "tag": tag,

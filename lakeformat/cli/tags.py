@@ -11,7 +11,7 @@ from lakeformat.cli.arguments import TableArgument
 from lakeformat.cli.confirm import Yes
 from lakeformat.cli.deletions import delete_and_show
 from lakeformat.cli.output import AsJson, Shown, print_json, print_report, print_rows, shown_time
-from lakeformat.cli.warehouse import WarehouseOption, named_table
+from lakeformat.cli.warehouse import WarehouseOption, named_table, named_table_of_any_format
 
 __all__ = ["register"]
 
@@ -76,11 +76,11 @@ def list_tags(
 
     An example: lake tag list shop.orders
     """
-    rows = [each.to_dict() for each in named_table(context, table).tags.list()]
+    rows = [each.to_dict() for each in named_table_of_any_format(context, table).tags.list()]
     if as_json:
         print_json(rows)
         return
-    values = {column.key: [row[column.key] for row in rows] for column in _LISTED}
+    values = {column.key: [row.get(column.key) for row in rows] for column in _LISTED}
     print_rows(_LISTED, values, empty="the table has no tag")
 
 
@@ -105,7 +105,7 @@ def create_tag(
 
     An example: lake tag create shop.orders before-migration --retain '30 d'
     """
-    report = named_table(context, table).tags.create(
+    report = named_table_of_any_format(context, table).tags.create(
         tag,
         snapshot=snapshot,
         tag=from_tag,
@@ -135,7 +135,7 @@ def replace_tag(
 
     An example: lake tag replace shop.orders latest-good --snapshot 42
     """
-    tags = named_table(context, table).tags
+    tags = named_table_of_any_format(context, table).tags
     report = tags.replace(
         tag, snapshot=snapshot, tag=from_tag, retain=retain, force=force, dry_run=dry_run
     )
@@ -156,7 +156,7 @@ def rename_tag(
 
     An example: lake tag rename shop.orders v1 version-1
     """
-    tags = named_table(context, table).tags
+    tags = named_table_of_any_format(context, table).tags
     print_report(tags.rename(tag, new_name, dry_run=dry_run), as_json=as_json)
 
 
@@ -181,7 +181,7 @@ def delete_tags(
 
     An example: lake tag delete shop.orders v1 v2 --dry-run
     """
-    found, names = named_table(context, table).tags, ", ".join(map(repr, tags))
+    found, names = named_table_of_any_format(context, table).tags, ", ".join(map(repr, tags))
     delete_and_show(
         lambda **how: found.delete(*tags, force=force, missing_ok=missing_ok, **how),
         f"tag {names} of {table}",

@@ -1,11 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Prints durations in the form that options accept."""
+"""Prints durations: in the form that options accept, and as Java prints them."""
 
 from __future__ import annotations
 
-__all__ = ["duration"]
+from datetime import timedelta
+
+__all__ = ["duration", "java_duration"]
 
 _UNITS = ((86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1_000, "s"), (1, "ms"))
+_MICROS_PER_SECOND = 1_000_000
+_SECONDS_PER_MINUTE = 60
+_MINUTES_PER_HOUR = 60
 
 
 def duration(millis: int) -> str:
@@ -14,3 +19,16 @@ def duration(millis: int) -> str:
         if millis >= length:
             return f"{millis // length} {unit}"
     return "0 ms"
+
+
+def java_duration(duration: timedelta) -> str:
+    """Return a duration as Java prints it: ``PT24H``, ``PT1M30.5S``."""
+    micros = duration // timedelta(microseconds=1)
+    sign = "-" if micros < 0 else ""
+    seconds, micros = divmod(abs(micros), _MICROS_PER_SECOND)
+    minutes, seconds = divmod(seconds, _SECONDS_PER_MINUTE)
+    hours, minutes = divmod(minutes, _MINUTES_PER_HOUR)
+    fraction = f".{micros:06d}".rstrip("0") if micros else ""
+    rest = f"{sign}{seconds}{fraction}S" if seconds or micros else ""
+    parts = [f"{sign}{hours}H" if hours else "", f"{sign}{minutes}M" if minutes else "", rest]
+    return "PT" + ("".join(parts) or "0S")

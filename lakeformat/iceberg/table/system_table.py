@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterator, Sequence
 import pyarrow as pa
 
 from lakeformat.errors import InvalidRequestError
+from lakeformat.iceberg.branch_history import history_of
+from lakeformat.iceberg.choice import choose
 from lakeformat.iceberg.loaded_metadata import LoadedMetadata
 from lakeformat.iceberg.read.time_travel import find_state
 from lakeformat.iceberg.system_tables.registry import SystemTableDeclaration
-from lakeformat.iceberg.table.branch_history import history_of
-from lakeformat.iceberg.table.choice import choose
 from lakeformat.tables.moment import Moment
 from lakeformat.tables.position import AnyPosition
 from lakeformat.tables.results import Rows

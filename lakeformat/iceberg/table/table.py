@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from lakeformat.environment import SYSTEM, Environment
 from lakeformat.errors import UnsupportedError
+from lakeformat.iceberg.branch_history import BranchHistory, BranchSnapshot, history_of
 from lakeformat.iceberg.commit.directory_pointer import DirectoryPointer
 from lakeformat.iceberg.commit.handle import TableHandle
 from lakeformat.iceberg.commit.pointer import FixedPointer, MetadataPointer
 from lakeformat.iceberg.loaded_metadata import LoadedMetadata
 from lakeformat.iceberg.metadata.snapshot import Reference
 from lakeformat.iceberg.schema import Schema
-from lakeformat.iceberg.table.branch_history import BranchHistory, BranchSnapshot, history_of
 from lakeformat.storage import NO_ROOTS, ExternalRoots, Storage
 from lakeformat.tables.position import MAIN_BRANCH, AnyPosition, Position
 from lakeformat.tables.since import Since
@@ -27,11 +27,15 @@ if TYPE_CHECKING:
     from lakeformat.executor import Executor
     from lakeformat.iceberg.health import IcebergHealthReport
     from lakeformat.iceberg.read.scan import Scan
+    from lakeformat.iceberg.references.table_branches import TableBranches
+    from lakeformat.iceberg.references.table_tags import TableTags
     from lakeformat.iceberg.table.system_table import IcebergSystemTable
     from lakeformat.rows.conditions.filter import Where
     from lakeformat.tables.arguments import Partitions, WindowEnd
     from lakeformat.tables.checks import Columns
+    from lakeformat.tables.commit_id import CommitId
     from lakeformat.tables.moment import Moment
+    from lakeformat.tables.reference_reports import RollbackReport
     from lakeformat.tables.results import Rows
     from lakeformat.tables.row_checks.check_report import CheckReport
 
@@ -43,13 +47,8 @@ def _call(procedure: str) -> str:
 
 
 _WRITE = "this version only reads Iceberg tables; write with Spark, Flink or PyIceberg"
-_REFERENCES = (
-    "the system table 'refs' lists branches and tags; create and drop them with ALTER TABLE in "
-    "Spark"
-)
 _INSTEAD = {
     "analyze": _call("compute_table_stats"),
-    "branches": _REFERENCES,
     "commit": _WRITE,
     "compact": _call("rewrite_data_files"),
     "consumers": "keep str(table.position()) yourself, and ask table.since(position) for more",
@@ -58,9 +57,7 @@ _INSTEAD = {
     "expire_snapshots": _call("expire_snapshots"),
     "maintain": _call("rewrite_data_files, and then expire_snapshots and remove_orphan_files"),
     "remove_orphans": _call("remove_orphan_files"),
-    "rollback": _call("rollback_to_snapshot"),
     "stream": "keep str(table.position()) yourself, and ask table.since(position) for more",
-    "tags": _REFERENCES,
     "truncate": _WRITE,
     "write": _WRITE,
 }
@@ -190,10 +187,10 @@ class IcebergTable(Table):
         position. A chosen snapshot is read with the columns the table had then. ``newest`` changes
         nothing, because no option of an Iceberg table chooses a snapshot. ``watermark`` is refused.
         """
+        from lakeformat.iceberg.choice import choose
         from lakeformat.iceberg.read.scan import Scan
         from lakeformat.iceberg.read.time_travel import find_state
         from lakeformat.iceberg.read.where import row_filter
-        from lakeformat.iceberg.table.choice import choose
         from lakeformat.tables.scan_arguments import check_limit
 
         if watermark is not None:
@@ -265,9 +262,9 @@ class IcebergTable(Table):
         The checks are those of Paimon tables: see ``Table.check``. ``staged`` and ``replaces`` are
         refused, because an Iceberg table has no staged results.
         """
+        from lakeformat.iceberg.choice import choose
         from lakeformat.iceberg.read.checked_rows import check_rows
         from lakeformat.iceberg.read.time_travel import find_state
-        from lakeformat.iceberg.table.choice import choose
         from lakeformat.tables.checks import Checks
 
         if staged is not None or replaces is not None:
@@ -326,6 +323,45 @@ class IcebergTable(Table):
         from lakeformat.iceberg.system_tables.registry import SYSTEM_TABLES
 
         return [*SYSTEM_TABLES]
+
+    @property
+    def tags(self) -> TableTags:
+        """The tags of the table."""
+        from lakeformat.iceberg.references.table_tags import TableTags
+
+        return TableTags(self._handle)
+
+    @property
+    def branches(self) -> TableBranches:
+        """The branches of the table, without main."""
+        from lakeformat.iceberg.references.table_branches import TableBranches
+
+        return TableBranches(self._handle)
+
+    def rollback(
+        self,
+        *,
+        snapshot: AnyPosition | None = None,
+        tag: str | None = None,
+        as_of: Moment | None = None,
+        watermark: int | None = None,
+        as_latest: bool = True,
+        force: bool = False,
+        commit: CommitId | None = None,
+        dry_run: bool = False,
+    ) -> RollbackReport:
+        """Move the branch back to a snapshot of its history: by id, by tag, or the last at a time.
+
+        Nothing is deleted: newer snapshots are kept until they expire. With ``commit`` and its
+        ``first_try_millis`` a repeated rollback of main finds the first one and does nothing, so
+        rows committed since are kept. ``watermark``, ``as_latest=False`` and ``force`` are refused.
+        """
+        from lakeformat.iceberg.rollback import refuse_foreign_arguments, rollback
+
+        refuse_foreign_arguments(watermark=watermark, as_latest=as_latest, force=force)
+        return rollback(
+            self._handle, snapshot=snapshot, tag=tag, as_of=as_of, commit=commit, dry_run=dry_run
+        )
 
     def write(self, *arguments: Any, **options: Any) -> NoReturn:
         """Refuse to write: this version only reads Iceberg tables."""

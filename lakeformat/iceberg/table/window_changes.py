@@ -10,6 +10,8 @@ from datetime import datetime
 import pyarrow as pa
 
 from lakeformat.errors import InvalidRequestError
+from lakeformat.iceberg.branch_history import BranchHistory
+from lakeformat.iceberg.choice import snapshot_id_of
 from lakeformat.iceberg.loaded_metadata import LoadedMetadata
 from lakeformat.iceberg.metadata.snapshot import Snapshot
 from lakeformat.iceberg.read.appends import (
@@ -23,8 +25,6 @@ from lakeformat.iceberg.read.asked_rows import ROW_KIND, AskedRows, asked_rows
 from lakeformat.iceberg.read.changed_rows import changed_rows
 from lakeformat.iceberg.read.plan import TableState
 from lakeformat.iceberg.read.where import row_filter
-from lakeformat.iceberg.table.branch_history import BranchHistory
-from lakeformat.iceberg.table.choice import snapshot_id_of
 from lakeformat.rows.conditions.filter import Where
 from lakeformat.tables.arguments import Partitions, WindowEnd
 from lakeformat.tables.moment import to_millis

@@ -3,30 +3,12 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
-
 from lakeformat.paimon.metadata.tag import Tag, read_tags
 from lakeformat.paimon.system_tables.declaration import column, declare
 from lakeformat.paimon.system_tables.source import Source
+from lakeformat.types.duration_text import java_duration
 
-__all__ = ["TAGS", "duration_text"]
-
-MICROS_PER_SECOND = 1_000_000
-SECONDS_PER_MINUTE = 60
-MINUTES_PER_HOUR = 60
-
-
-def duration_text(duration: timedelta) -> str:
-    """Return a duration as Java prints it: ``PT24H``, ``PT1M30.5S``."""
-    micros = duration // timedelta(microseconds=1)
-    sign = "-" if micros < 0 else ""
-    seconds, micros = divmod(abs(micros), MICROS_PER_SECOND)
-    minutes, seconds = divmod(seconds, SECONDS_PER_MINUTE)
-    hours, minutes = divmod(minutes, MINUTES_PER_HOUR)
-    fraction = f".{micros:06d}".rstrip("0") if micros else ""
-    rest = f"{sign}{seconds}{fraction}S" if seconds or micros else ""
-    parts = [f"{sign}{hours}H" if hours else "", f"{sign}{minutes}M" if minutes else "", rest]
-    return "PT" + ("".join(parts) or "0S")
+__all__ = ["TAGS"]
 
 
 def _tags(source: Source) -> list[Tag]:
@@ -34,7 +16,7 @@ def _tags(source: Source) -> list[Tag]:
 
 
 def _retained(tag: Tag) -> str | None:
-    return None if tag.time_retained is None else duration_text(tag.time_retained)
+    return None if tag.time_retained is None else java_duration(tag.time_retained)
 
 
 TAGS = declare(

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from lakeformat.paimon.system_tables.tags import duration_text
 from lakeformat.tables.moment import iso_text
+from lakeformat.types.duration_text import java_duration
 
 __all__ = ["TagInfo"]
 
@@ -38,6 +38,6 @@ class TagInfo:
             "commit_time": iso_text(self.commit_millis),
             "record_count": self.rows,
             "create_time": None if self.created is None else self.created.replace(" ", "T"),
-            "time_retained": None if self.retained is None else duration_text(self.retained),
+            "time_retained": None if self.retained is None else java_duration(self.retained),
             "expire_time": None if self.expires is None else self.expires.replace(" ", "T"),
         }

@@ -1,16 +1,20 @@
-"""Commands that read take the directory of an Iceberg table; all other commands refuse it."""
+"""Commands take the directory of an Iceberg table; those without meaning for it refuse it."""
 
 from __future__ import annotations
 
 import json
 
+import pyarrow as pa
 import pytest
 from typer.testing import CliRunner
 
 import lakeformat as lake
 from lakeformat.cli.app import app
+from lakeformat.iceberg.create.new_table import create_at_path, location_at, new_table_metadata
+from lakeformat.storage import LocalStorage
 from tests.golden.iceberg import iceberg_table
 from tests.unit.catalog.iceberg.small_table import make_small_table
+from tests.unit.iceberg.path_table import appended
 
 runner = CliRunner()
 
@@ -91,6 +95,22 @@ def test_manifests_and_partitions_take_a_snapshot():
         assert len(json.loads(shown)) == 1
 
 
+def test_tags_branches_and_rollbacks_change_the_table(tmp_path):
+    root, storage = str(tmp_path / "t"), LocalStorage()
+    columns = pa.schema([("id", pa.int64())])
+    metadata = new_table_metadata(location_at(storage, root), columns)
+    create_at_path(storage, root, appended(appended(metadata, "a"), "b", snapshot_id=2))
+    assert (
+        show("tag", "create", root, "v1", "--retain", "7 d") == "tag 'v1' created at snapshot 2\n"
+    )
+    assert show("tag", "list", root).split()[:3] == ["tag", "snapshot", "committed"]
+    assert "branch 'dev' created" in show("branch", "create", root, "dev", "--tag", "v1")
+    assert show("branch", "list", root).splitlines()[1].split()[:2] == ["dev", "2"]
+    assert "returned to snapshot" in show("rollback", root, "--snapshot", "1")
+    assert "main received 1 snapshot of" in show("branch", "fast-forward", root, "dev")
+    assert "deleted the tag 'v1'" in show("tag", "delete", root, "v1", "--yes")
+
+
 @pytest.mark.parametrize("command", ["schemas", "buckets", "consumers", "statistics", "indexes"])
 def test_a_command_with_nothing_to_show_is_refused_by_name(command):
     message = refusal(command, location("v1_append"))
@@ -102,7 +122,7 @@ def test_a_command_with_nothing_to_show_is_refused_by_name(command):
     [
         ("compact", [], "CALL system.rewrite_data_files in Spark"),
         ("expire", ["--dry-run"], "CALL system.expire_snapshots in Spark"),
-        ("tag create", ["v1"], "ALTER TABLE in Spark"),
+        ("tag create-due", [], "`lake scan`, `lake snapshots` and `lake files` read it"),
         ("delete", ["--where", "id = 1"], "write with Spark, Flink or PyIceberg"),
         ("rescale", ["--bucket", "4"], "`lake scan`, `lake snapshots` and `lake files` read it"),
     ],

@@ -16,8 +16,8 @@ from lakeformat.paimon.layout import TableLayout
 from lakeformat.paimon.metadata.consumer import Consumer, write_consumer
 from lakeformat.paimon.metadata.tag import Tag, create_tag
 from lakeformat.paimon.system_tables import system_table_names
-from lakeformat.paimon.system_tables.tags import duration_text
 from lakeformat.storage import open_storage
+from lakeformat.types.duration_text import java_duration
 from lakeformat.types.type_text import parse_type
 from lakeformat.types.value_text import internal_text, join_texts
 
@@ -245,4 +245,4 @@ def test_a_row_without_fields_is_a_pair_of_braces():
     ],
 )
 def test_durations_are_printed_as_java_prints_them(duration, text):
-    assert duration_text(duration) == text
+    assert java_duration(duration) == text

@@ -6,8 +6,8 @@ from __future__ import annotations
 from typing import TypedDict
 
 from lakeformat.errors import InvalidRequestError, NotFoundError
+from lakeformat.iceberg.branch_history import BranchHistory
 from lakeformat.iceberg.loaded_metadata import LoadedMetadata
-from lakeformat.iceberg.table.branch_history import BranchHistory
 from lakeformat.tables.moment import Moment, moment_text, to_millis
 from lakeformat.tables.position import MAIN_BRANCH, AnyPosition, Position
 

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Branches and tags: created, moved and deleted by commits that change metadata alone."""

@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Changes of one branch or tag, each published as one commit of metadata."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import timedelta
+
+from lakeformat.errors import AlreadyExistsError, InvalidRequestError
+from lakeformat.iceberg.commit.commit import commit_metadata
+from lakeformat.iceberg.commit.handle import TableHandle
+from lakeformat.iceberg.loaded_metadata import LoadedMetadata
+from lakeformat.iceberg.metadata.snapshot import Reference, Snapshot
+from lakeformat.iceberg.metadata.table_metadata import TableMetadata
+from lakeformat.iceberg.metadata.updates import remove_reference, set_reference
+from lakeformat.iceberg.references.origin import Origin, find_reference
+from lakeformat.tables.position import MAIN_BRANCH
+from lakeformat.tables.retain import Retain, to_retained
+
+__all__ = [
+    "ReferenceChange",
+    "Retention",
+    "create_reference",
+    "publish",
+    "rename_reference",
+    "replace_reference",
+]
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Retention:
+    """The times and counts that a new branch or tag has in place of the table's."""
+
+    retain: Retain | None = None
+    """Age of its snapshot at which an expiry removes the branch or tag itself."""
+    min_snapshots: int | None = None
+    max_snapshot_age: Retain | None = None
+
+    def on(self, reference: Reference) -> Reference:
+        """Return the reference with this retention."""
+        if self.min_snapshots is not None and self.min_snapshots < 1:
+            raise InvalidRequestError(
+                f"min_snapshots_to_keep must be at least 1, got {self.min_snapshots!r}"
+            )
+        return replace(
+            reference,
+            max_ref_age_ms=_millis(self.retain),
+            min_snapshots_to_keep=self.min_snapshots,
+            max_snapshot_age_ms=_millis(self.max_snapshot_age),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ReferenceChange:
+    """A branch or tag after its change, and the new metadata; None if nothing changes."""
+
+    reference: Reference
+    snapshot: Snapshot
+    action: str
+    """``created``, ``kept``, ``replaced`` or ``renamed``."""
+    metadata: TableMetadata | None
+
+
+Plan = Callable[[LoadedMetadata], ReferenceChange]
+
+
+def publish(handle: TableHandle, plan: Plan, *, dry_run: bool) -> ReferenceChange:
+    """Plan on the newest metadata and publish the result; a dry run only plans."""
+    if dry_run:
+        return plan(handle.load())
+    made: list[ReferenceChange] = []
+
+    def change(loaded: LoadedMetadata) -> TableMetadata | None:
+        made.append(plan(loaded))
+        return made[-1].metadata
+
+    commit_metadata(handle, change)
+    found = made[-1]
+    _log.info("%s: %s %r %s", handle.uri, found.reference.type, found.reference.name, found.action)
+    return found
+
+
+def create_reference(
+    handle: TableHandle,
+    kind: str,
+    name: str,
+    origin: Origin,
+    retention: Retention,
+    *,
+    exist_ok: bool,
+) -> Plan:
+    """Return the creation of a branch or tag; with ``exist_ok`` an existing one is kept."""
+    _check_name(kind, name)
+
+    def plan(loaded: LoadedMetadata) -> ReferenceChange:
+        metadata = loaded.metadata
+        there = metadata.references.get(name)
+        if there is not None:
+            return _existing(loaded, there, kind, exist_ok=exist_ok)
+        snapshot = origin.find(loaded)
+        new = retention.on(Reference(name, snapshot.snapshot_id, kind))
+        changed = set_reference(metadata, new, handle.environment.now_millis())
+        return ReferenceChange(new, snapshot, "created", changed)
+
+    return plan
+
+
+def replace_reference(
+    handle: TableHandle, kind: str, name: str, origin: Origin, retention: Retention
+) -> Plan:
+    """Return the move of an existing branch or tag to another snapshot, with a new retention."""
+
+    def plan(loaded: LoadedMetadata) -> ReferenceChange:
+        old = find_reference(loaded.metadata, name, kind, loaded.places.uri)
+        snapshot = origin.find(loaded)
+        new = retention.on(replace(old, snapshot_id=snapshot.snapshot_id))
+        now = handle.environment.now_millis()
+        changed = None if new == old else set_reference(loaded.metadata, new, now)
+        return ReferenceChange(new, snapshot, "kept" if new == old else "replaced", changed)
+
+    return plan
+
+
+def rename_reference(handle: TableHandle, kind: str, name: str, new_name: str) -> Plan:
+    """Return the renaming of a branch or tag, in one commit."""
+    _check_name(kind, new_name)
+
+    def plan(loaded: LoadedMetadata) -> ReferenceChange:
+        metadata = loaded.metadata
+        old = find_reference(metadata, name, kind, loaded.places.uri)
+        if (there := metadata.references.get(new_name)) is not None:
+            raise _taken(loaded, there)
+        without = remove_reference(metadata, name)
+        new = replace(old, name=new_name)
+        changed = set_reference(without, new, handle.environment.now_millis())
+        snapshot = metadata.snapshot(new.snapshot_id)
+        assert snapshot is not None
+        return ReferenceChange(new, snapshot, "renamed", changed)
+
+    return plan
+
+
+def _existing(
+    loaded: LoadedMetadata, there: Reference, kind: str, *, exist_ok: bool
+) -> ReferenceChange:
+    if not exist_ok or there.type != kind:
+        raise _taken(loaded, there)
+    snapshot = loaded.metadata.snapshot(there.snapshot_id)
+    assert snapshot is not None
+    return ReferenceChange(there, snapshot, "kept", None)
+
+
+def _taken(loaded: LoadedMetadata, there: Reference) -> AlreadyExistsError:
+    return AlreadyExistsError(
+        f"{loaded.places.uri} already has the {there.type} {there.name!r}, at snapshot "
+        f"{there.snapshot_id}: choose another name, or replace it"
+    )
+
+
+def _check_name(kind: str, name: object) -> None:
+    if not isinstance(name, str) or not name.strip():
+        raise InvalidRequestError(f"the name of a {kind} must be a str that is not empty: {name!r}")
+    if name == MAIN_BRANCH:
+        raise InvalidRequestError(f"{name!r} is the name of the main branch: choose another name")
+
+
+def _millis(retain: Retain | None) -> int | None:
+    return None if retain is None else to_retained(retain) // timedelta(milliseconds=1)

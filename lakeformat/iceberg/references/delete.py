@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Deletes branches or tags; their snapshots are kept until an expiry removes them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from lakeformat.errors import InvalidRequestError, NotFoundError
+from lakeformat.iceberg.commit.commit import commit_metadata
+from lakeformat.iceberg.commit.handle import TableHandle
+from lakeformat.iceberg.loaded_metadata import LoadedMetadata
+from lakeformat.iceberg.metadata.table_metadata import TableMetadata
+from lakeformat.iceberg.metadata.updates import remove_reference
+from lakeformat.iceberg.references.origin import find_reference
+from lakeformat.tables.reference_reports import DeletionReport
+
+__all__ = ["delete_references"]
+
+
+def delete_references(
+    handle: TableHandle, kind: str, names: Sequence[str], *, missing_ok: bool, dry_run: bool
+) -> DeletionReport:
+    """Delete branches or tags in one commit; a missing one is refused without ``missing_ok``."""
+    if not names:
+        raise InvalidRequestError(f"name the {kind} to delete")
+    found: list[str] = []
+
+    def change(loaded: LoadedMetadata) -> TableMetadata | None:
+        found[:] = _existing(loaded, kind, names, missing_ok=missing_ok)
+        metadata = loaded.metadata
+        for name in found:
+            metadata = remove_reference(metadata, name)
+        return metadata if found else None
+
+    if dry_run:
+        change(handle.load())
+    else:
+        commit_metadata(handle, change)
+    return DeletionReport(
+        table=handle.uri,
+        deleted=tuple(found),
+        files={},
+        bytes=0,
+        failures=0,
+        failed=(),
+        dry_run=dry_run,
+        reason=_reason(kind, found, dry_run=dry_run),
+    )
+
+
+def _existing(
+    loaded: LoadedMetadata, kind: str, names: Sequence[str], *, missing_ok: bool
+) -> list[str]:
+    found = []
+    for name in dict.fromkeys(names):
+        try:
+            found.append(find_reference(loaded.metadata, name, kind, loaded.places.uri).name)
+        except NotFoundError:
+            if not missing_ok or name in loaded.metadata.references:
+                raise
+    return found
+
+
+def _reason(kind: str, found: Sequence[str], *, dry_run: bool) -> str:
+    if not found:
+        return f"no {kind} to delete"
+    verb = "would delete" if dry_run else "deleted"
+    listed = ", ".join(repr(name) for name in found)
+    return f"{verb} the {kind} {listed}; the next expiry removes what only it kept"

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Finds the snapshot at which a tag or branch is created, or to which a branch returns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lakeformat.errors import InvalidRequestError, NotFoundError, UnsupportedError
+from lakeformat.iceberg.branch_history import history_of
+from lakeformat.iceberg.choice import snapshot_id_of
+from lakeformat.iceberg.loaded_metadata import LoadedMetadata
+from lakeformat.iceberg.metadata.snapshot import Reference, Snapshot
+from lakeformat.iceberg.metadata.table_metadata import TableMetadata
+from lakeformat.tables.moment import Moment, moment_text, to_millis
+from lakeformat.tables.position import AnyPosition
+from lakeformat.types.closest import closest
+
+__all__ = ["Origin", "find_reference"]
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """A snapshot, as the caller named it; without any name the newest of the branch."""
+
+    branch: str
+    snapshot: AnyPosition | None = None
+    tag: str | None = None
+    at_or_after: Moment | None = None
+    watermark: int | None = None
+
+    def find(self, loaded: LoadedMetadata) -> Snapshot:
+        """Return the snapshot in the newest metadata."""
+        self._check()
+        metadata, table = loaded.metadata, loaded.places.uri
+        if self.tag is not None:
+            reference = find_reference(metadata, self.tag, "tag", table)
+            return _kept(metadata, reference.snapshot_id, table)
+        history = history_of(metadata, self.branch, table)
+        if self.snapshot is not None:
+            return _kept(metadata, snapshot_id_of(loaded, history, self.snapshot), table)
+        kept = [each.snapshot for each in history.snapshots]
+        if self.at_or_after is not None:
+            return _first(kept, to_millis(self.at_or_after), table)
+        if not kept:
+            raise NotFoundError(
+                f"{table} has no snapshot yet to tag or branch from: write to it first"
+            )
+        return kept[-1]
+
+    def _check(self) -> None:
+        named = {"snapshot": self.snapshot, "tag": self.tag, "at_or_after": self.at_or_after}
+        given = [f"{name}={value!r}" for name, value in named.items() if value is not None]
+        if self.watermark is not None:
+            raise UnsupportedError("Iceberg tables have no watermarks: pass at_or_after instead")
+        if len(given) > 1:
+            raise InvalidRequestError(
+                f"pass only one of {', '.join(given)}: each chooses a snapshot"
+            )
+
+
+def find_reference(metadata: TableMetadata, name: str, kind: str, table: str) -> Reference:
+    """Return a branch or tag; ``NotFoundError`` proposes the nearest name."""
+    found = metadata.references.get(name)
+    if found is not None and found.type == kind:
+        return found
+    names = sorted(each.name for each in metadata.references.values() if each.type == kind)
+    known = ", ".join(names) or "none"
+    raise NotFoundError(
+        f"{table} has no {kind} {name!r}{closest(name, names)}; its {kind}s are {known}"
+        if found is None
+        else f"{name!r} is a {found.type} of {table}, not a {kind}; its {kind}s are {known}"
+    )
+
+
+def _first(kept: list[Snapshot], millis: int, table: str) -> Snapshot:
+    for snapshot in kept:
+        if snapshot.timestamp_ms >= millis:
+            return snapshot
+    raise NotFoundError(f"{table} has no snapshot from {moment_text(millis)} or later")
+
+
+def _kept(metadata: TableMetadata, snapshot_id: int, table: str) -> Snapshot:
+    found = metadata.snapshot(snapshot_id)
+    if found is None:
+        raise NotFoundError(f"{table} has no snapshot {snapshot_id}: it may have expired")
+    return found

@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``table.branches`` of an Iceberg table: lists, creates, forwards and deletes branches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from lakeformat.errors import CommitConflictError, InvalidRequestError
+from lakeformat.iceberg.commit.commit import commit_metadata
+from lakeformat.iceberg.commit.handle import TableHandle
+from lakeformat.iceberg.loaded_metadata import LoadedMetadata
+from lakeformat.iceberg.metadata.snapshot import BRANCH, Reference
+from lakeformat.iceberg.metadata.table_metadata import TableMetadata
+from lakeformat.iceberg.metadata.updates import set_reference
+from lakeformat.iceberg.references.change import (
+    Plan,
+    Retention,
+    create_reference,
+    publish,
+    rename_reference,
+)
+from lakeformat.iceberg.references.delete import delete_references
+from lakeformat.iceberg.references.origin import Origin, find_reference
+from lakeformat.tables.position import MAIN_BRANCH, AnyPosition
+from lakeformat.tables.reference_reports import BranchReport, DeletionReport, FastForwardReport
+from lakeformat.tables.retain import Retain
+from lakeformat.types.count_text import counted
+
+__all__ = ["BranchInfo", "TableBranches"]
+
+
+@dataclass(frozen=True, slots=True)
+class BranchInfo:
+    """One branch of a listing."""
+
+    name: str
+    snapshots: int
+    """Number of its snapshots that are kept, including those shared with main."""
+    first_snapshot: int
+    last_snapshot: int
+    min_snapshots_to_keep: int | None = None
+    max_snapshot_age_ms: int | None = None
+    max_ref_age_ms: int | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, ready for JSON."""
+        return {
+            "branch_name": self.name,
+            "snapshot_count": self.snapshots,
+            "first_snapshot_id": self.first_snapshot,
+            "last_snapshot_id": self.last_snapshot,
+            "min_snapshots_to_keep": self.min_snapshots_to_keep,
+            "max_snapshot_age_ms": self.max_snapshot_age_ms,
+            "max_ref_age_ms": self.max_ref_age_ms,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class TableBranches:
+    """The branches of one table, without main."""
+
+    _handle: TableHandle
+
+    def list(self) -> Sequence[BranchInfo]:
+        """Return every branch, sorted by name."""
+        metadata = self._handle.load().metadata
+        branches = [
+            each
+            for each in metadata.references.values()
+            if each.type == BRANCH and each.name != MAIN_BRANCH
+        ]
+        return [_info(metadata, each) for each in sorted(branches, key=lambda each: each.name)]
+
+    def create(
+        self,
+        name: str,
+        *,
+        tag: str | None = None,
+        snapshot: AnyPosition | None = None,
+        retain: Retain | None = None,
+        min_snapshots_to_keep: int | None = None,
+        max_snapshot_age: Retain | None = None,
+        exist_ok: bool = False,
+        dry_run: bool = False,
+    ) -> BranchReport:
+        """Create a branch from a tag or snapshot; without either from the newest snapshot.
+
+        An expiry keeps ``min_snapshots_to_keep`` snapshots of the branch, and those younger than
+        ``max_snapshot_age``; it removes the branch once its newest snapshot is older than
+        ``retain``. By default the table's properties decide.
+        """
+        origin = Origin(self._handle.branch, snapshot, tag)
+        kept = Retention(retain, min_snapshots_to_keep, max_snapshot_age)
+        plan = create_reference(self._handle, BRANCH, name, origin, kept, exist_ok=exist_ok)
+        return self._changed(plan, dry_run=dry_run)
+
+    def rename(self, name: str, new_name: str, *, dry_run: bool = False) -> BranchReport:
+        """Rename a branch."""
+        plan = rename_reference(self._handle, BRANCH, name, new_name)
+        return self._changed(plan, dry_run=dry_run)
+
+    def delete(
+        self,
+        name: str,
+        *,
+        dry_run: bool = False,
+        on_progress: Callable[..., object] | None = None,
+    ) -> DeletionReport:
+        """Delete a branch; the next expiry removes the snapshots and files that only it needed.
+
+        ``on_progress`` is never called, because no file is deleted.
+        """
+        return delete_references(self._handle, BRANCH, [name], missing_ok=False, dry_run=dry_run)
+
+    def fast_forward(self, name: str, *, dry_run: bool = False) -> FastForwardReport:
+        """Move main to the newest snapshot of a branch.
+
+        This is refused if main has other commits since the branch began, so main never loses
+        anything.
+        """
+        if name == MAIN_BRANCH:
+            raise InvalidRequestError("'main' cannot be moved to itself: name another branch")
+        gained: list[int] = []
+
+        def change(loaded: LoadedMetadata) -> TableMetadata | None:
+            gained[:] = _ahead_of_main(loaded, name)
+            if not gained:
+                return None
+            new = Reference(MAIN_BRANCH, gained[-1], BRANCH)
+            old = loaded.metadata.references.get(MAIN_BRANCH, new)
+            moved = replace(old, snapshot_id=gained[-1])
+            return set_reference(loaded.metadata, moved, self._handle.environment.now_millis())
+
+        if dry_run:
+            change(self._handle.load())
+        else:
+            commit_metadata(self._handle, change)
+        verb = "would receive" if dry_run else "received"
+        return FastForwardReport(
+            table=self._handle.uri,
+            branch=name,
+            snapshots=tuple(gained),
+            schemas=(),
+            tags=(),
+            dry_run=dry_run,
+            reason=f"main {verb} {counted(len(gained), 'snapshot')} of branch {name!r}"
+            if gained
+            else f"main already has every snapshot of branch {name!r}",
+        )
+
+    def _changed(self, plan: Plan, *, dry_run: bool) -> BranchReport:
+        done = publish(self._handle, plan, dry_run=dry_run)
+        branch = done.reference
+        would = "would be " if dry_run and done.action != "kept" else ""
+        return BranchReport(
+            table=self._handle.uri,
+            branch=branch.name,
+            action=done.action,
+            snapshot_id=branch.snapshot_id,
+            reason=f"branch {branch.name!r} {would}{done.action} at snapshot {branch.snapshot_id}",
+            dry_run=dry_run,
+        )
+
+
+def _ahead_of_main(loaded: LoadedMetadata, name: str) -> list[int]:
+    """Return the snapshots of a branch after the newest of main, oldest first."""
+    metadata = loaded.metadata
+    head = find_reference(metadata, name, BRANCH, loaded.places.uri).snapshot_id
+    ahead: list[int] = []
+    for snapshot in metadata.ancestry(head):
+        if snapshot.snapshot_id == metadata.current_snapshot_id:
+            return ahead[::-1]
+        ahead.append(snapshot.snapshot_id)
+    if metadata.current_snapshot_id is None:
+        return ahead[::-1]
+    raise CommitConflictError(
+        f"main of {loaded.places.uri} is at snapshot {metadata.current_snapshot_id}, which is not "
+        f"in the history of branch {name!r}: main has other commits since the branch began, and "
+        "would lose them. Nothing was changed"
+    )
+
+
+def _info(metadata: TableMetadata, branch: Reference) -> BranchInfo:
+    ids = [each.snapshot_id for each in metadata.ancestry(branch.snapshot_id)]
+    return BranchInfo(
+        branch.name,
+        len(ids),
+        ids[-1],
+        ids[0],
+        branch.min_snapshots_to_keep,
+        branch.max_snapshot_age_ms,
+        branch.max_ref_age_ms,
+    )

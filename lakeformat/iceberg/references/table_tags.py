@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``table.tags`` of an Iceberg table: lists, creates, replaces, renames and deletes tags."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from lakeformat.iceberg.commit.handle import TableHandle
+from lakeformat.iceberg.metadata.snapshot import TAG, Reference, Snapshot
+from lakeformat.iceberg.references.change import (
+    Plan,
+    Retention,
+    create_reference,
+    publish,
+    rename_reference,
+    replace_reference,
+)
+from lakeformat.iceberg.references.delete import delete_references
+from lakeformat.iceberg.references.origin import Origin
+from lakeformat.tables.moment import Moment, iso_text
+from lakeformat.tables.position import AnyPosition
+from lakeformat.tables.reference_reports import DeletionReport, TagReport
+from lakeformat.tables.retain import Retain
+from lakeformat.types.duration_text import java_duration
+
+__all__ = ["TableTags", "TagInfo"]
+
+
+@dataclass(frozen=True, slots=True)
+class TagInfo:
+    """One tag of a listing."""
+
+    name: str
+    snapshot_id: int
+    schema_id: int | None
+    commit_millis: int
+    """Commit time of its snapshot."""
+    rows: int | None
+    """None if the writer of the snapshot did not count them."""
+    retained: timedelta | None = None
+    """The age of its snapshot at which an expiry removes the tag; None for never."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, ready for JSON."""
+        expires = None
+        if self.retained is not None:
+            expires = iso_text(self.commit_millis + self.retained // timedelta(milliseconds=1))
+        return {
+            "tag_name": self.name,
+            "snapshot_id": self.snapshot_id,
+            "schema_id": self.schema_id,
+            "commit_time": iso_text(self.commit_millis),
+            "record_count": self.rows,
+            "time_retained": None if self.retained is None else java_duration(self.retained),
+            "expire_time": expires,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class TableTags:
+    """The tags of one table; without other arguments they name the newest snapshot."""
+
+    _handle: TableHandle
+
+    def list(self) -> Sequence[TagInfo]:
+        """Return every tag, sorted by name."""
+        metadata = self._handle.load().metadata
+        tags = [each for each in metadata.references.values() if each.type == TAG]
+        return [
+            _info(each, snapshot)
+            for each in sorted(tags, key=lambda tag: tag.name)
+            if (snapshot := metadata.snapshot(each.snapshot_id)) is not None
+        ]
+
+    def create(
+        self,
+        name: str,
+        *,
+        snapshot: AnyPosition | None = None,
+        tag: str | None = None,
+        at_or_after: Moment | None = None,
+        watermark: int | None = None,
+        retain: Retain | None = None,
+        exist_ok: bool = False,
+        dry_run: bool = False,
+    ) -> TagReport:
+        """Create a tag, which keeps a snapshot from expiring; without arguments the newest.
+
+        ``snapshot`` is an id or a position; ``tag`` is another tag of it; ``at_or_after`` chooses
+        the first snapshot committed at that time or later. An expiry removes the tag once its
+        snapshot is older than ``retain`` (``"7 d"``).
+        """
+        origin = Origin(self._handle.branch, snapshot, tag, at_or_after, watermark)
+        plan = create_reference(
+            self._handle, TAG, name, origin, Retention(retain), exist_ok=exist_ok
+        )
+        return self._changed(plan, dry_run=dry_run)
+
+    def replace(
+        self,
+        name: str,
+        *,
+        snapshot: AnyPosition | None = None,
+        tag: str | None = None,
+        retain: Retain | None = None,
+        force: bool = False,
+        dry_run: bool = False,
+    ) -> TagReport:
+        """Move a tag to another snapshot; without arguments to the newest.
+
+        ``force`` changes nothing, because no branch of an Iceberg table depends on a tag.
+        """
+        origin = Origin(self._handle.branch, snapshot, tag)
+        plan = replace_reference(self._handle, TAG, name, origin, Retention(retain))
+        return self._changed(plan, dry_run=dry_run)
+
+    def rename(self, name: str, new_name: str, *, dry_run: bool = False) -> TagReport:
+        """Rename a tag."""
+        plan = rename_reference(self._handle, TAG, name, new_name)
+        return self._changed(plan, dry_run=dry_run)
+
+    def delete(
+        self,
+        *names: str,
+        force: bool = False,
+        missing_ok: bool = False,
+        dry_run: bool = False,
+        on_progress: Callable[..., object] | None = None,
+    ) -> DeletionReport:
+        """Delete tags; the next expiry removes the snapshots and files that only they needed.
+
+        A missing tag is refused without ``missing_ok``, before any tag is deleted. ``force`` and
+        ``on_progress`` change nothing, because no file is deleted.
+        """
+        return delete_references(self._handle, TAG, names, missing_ok=missing_ok, dry_run=dry_run)
+
+    def _changed(self, plan: Plan, *, dry_run: bool) -> TagReport:
+        done = publish(self._handle, plan, dry_run=dry_run)
+        age, tag = done.reference.max_ref_age_ms, done.reference
+        would = "would be " if dry_run and done.action != "kept" else ""
+        return TagReport(
+            table=self._handle.uri,
+            tag=tag.name,
+            action=done.action,
+            snapshot_id=tag.snapshot_id,
+            retained_seconds=None if age is None else age / 1000,
+            reason=f"tag {tag.name!r} {would}{done.action} at snapshot {tag.snapshot_id}",
+            dry_run=dry_run,
+        )
+
+
+def _info(tag: Reference, snapshot: Snapshot) -> TagInfo:
+    rows, age = snapshot.summary.get("total-records", ""), tag.max_ref_age_ms
+    return TagInfo(
+        name=tag.name,
+        snapshot_id=tag.snapshot_id,
+        schema_id=snapshot.schema_id,
+        commit_millis=snapshot.timestamp_ms,
+        rows=int(rows) if rows.isdecimal() else None,
+        retained=None if age is None else timedelta(milliseconds=age),
+    )

@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``table.rollback``: moves a branch back to a snapshot of its history.
+
+Nothing is deleted: the newer snapshots are kept until they expire, and a branch or tag of one of
+them leads back.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from lakeformat.errors import (
+    InvalidRequestError,
+    LakeError,
+    NotFoundError,
+    UnsupportedError,
+)
+from lakeformat.iceberg.branch_history import BranchHistory, history_of
+from lakeformat.iceberg.choice import snapshot_id_of
+from lakeformat.iceberg.commit.commit import commit_metadata
+from lakeformat.iceberg.commit.handle import TableHandle
+from lakeformat.iceberg.loaded_metadata import LoadedMetadata
+from lakeformat.iceberg.metadata.snapshot import TAG, Snapshot
+from lakeformat.iceberg.metadata.table_metadata import TableMetadata
+from lakeformat.iceberg.metadata.updates import set_reference
+from lakeformat.iceberg.references.origin import find_reference
+from lakeformat.tables.commit_id import CommitId, require_commit_id, require_past_first_try
+from lakeformat.tables.moment import Moment, moment_text, to_millis
+from lakeformat.tables.position import AnyPosition
+from lakeformat.tables.reference_reports import RollbackReport
+from lakeformat.types.count_text import counted
+
+__all__ = ["refuse_foreign_arguments", "rollback"]
+
+
+def rollback(
+    handle: TableHandle,
+    *,
+    snapshot: AnyPosition | None,
+    tag: str | None,
+    as_of: Moment | None,
+    commit: CommitId | None,
+    dry_run: bool,
+) -> RollbackReport:
+    """Move the branch back; a snapshot outside of its history is refused, as in Java."""
+    asked = {"snapshot": snapshot, "tag": tag, "as_of": as_of}
+    given = [f"{name}=" for name, value in asked.items() if value is not None]
+    if len(given) != 1:
+        raise InvalidRequestError(
+            "a rollback needs exactly one of snapshot=, tag= and as_of=; got "
+            f"{' and '.join(given) or 'nothing'}"
+        )
+    if commit is not None:
+        require_commit_id(commit)
+        require_past_first_try(commit, handle.environment.now_millis())
+    seen: list[tuple[Snapshot, list[Snapshot], bool]] = []
+
+    def change(loaded: LoadedMetadata) -> TableMetadata | None:
+        target, newer = _target(handle, loaded, snapshot, tag, as_of)
+        is_repeated = commit is not None and _has_returned(loaded.metadata, target, commit)
+        seen.append((target, newer, is_repeated))
+        if is_repeated or not newer:
+            return None
+        head = loaded.metadata.references.get(handle.branch)
+        assert head is not None
+        moved = replace(head, snapshot_id=target.snapshot_id)
+        return set_reference(loaded.metadata, moved, handle.environment.now_millis())
+
+    if dry_run:
+        change(handle.load())
+    else:
+        commit_metadata(handle, change)
+    return _report(handle, *seen[-1], dry_run=dry_run)
+
+
+def refuse_foreign_arguments(*, watermark: int | None, as_latest: bool, force: bool) -> None:
+    """Refuse arguments of a rollback that have no meaning in an Iceberg table."""
+    if watermark is not None:
+        raise UnsupportedError("Iceberg tables have no watermarks: pass as_of or snapshot instead")
+    if not as_latest or force:
+        raise UnsupportedError(
+            "a rollback of an Iceberg table moves the branch and deletes nothing: leave out "
+            "as_latest and force. expire_snapshots deletes snapshots that no branch or tag needs"
+        )
+
+
+def _target(
+    handle: TableHandle,
+    loaded: LoadedMetadata,
+    snapshot: AnyPosition | None,
+    tag: str | None,
+    as_of: Moment | None,
+) -> tuple[Snapshot, list[Snapshot]]:
+    """Return the snapshot to return to, and the newer ones of the branch."""
+    metadata, table = loaded.metadata, handle.uri
+    history = history_of(metadata, handle.branch, table)
+    kept = [each.snapshot for each in history.snapshots]
+    if as_of is not None:
+        found = _newest_at(kept, as_of, table)
+    elif tag is not None:
+        found = find_reference(metadata, tag, TAG, table).snapshot_id
+    else:
+        assert snapshot is not None
+        found = snapshot_id_of(loaded, history, snapshot)
+    places = [place for place, each in enumerate(kept) if each.snapshot_id == found]
+    if not places:
+        raise _outside(loaded, history, found)
+    return kept[places[0]], kept[places[0] + 1 :]
+
+
+def _newest_at(kept: list[Snapshot], as_of: Moment, table: str) -> int:
+    millis = to_millis(as_of)
+    for snapshot in reversed(kept):
+        if snapshot.timestamp_ms <= millis:
+            return snapshot.snapshot_id
+    raise NotFoundError(
+        f"{table} has no snapshot of {moment_text(millis)} or before: the table was empty then, or "
+        "those snapshots have expired"
+    )
+
+
+def _outside(loaded: LoadedMetadata, history: BranchHistory, found: int) -> LakeError:
+    table, branch = loaded.places.uri, history.branch
+    if loaded.metadata.snapshot(found) is None:
+        return NotFoundError(f"{table} has no snapshot {found}: it may have expired")
+    return InvalidRequestError(
+        f"snapshot {found} of {table} is not in the history of branch {branch!r}, so a rollback to "
+        "it would add rows that the branch never had. Create a branch there to read it: "
+        f"table.branches.create('name', snapshot={found})"
+    )
+
+
+def _has_returned(metadata: TableMetadata, target: Snapshot, commit: CommitId) -> bool:
+    """Return True if main has returned to the target since the first attempt of a rollback."""
+    since = commit.first_try_millis
+    return since is not None and any(
+        entry.snapshot_id == target.snapshot_id
+        and entry.timestamp_ms >= since
+        and entry.timestamp_ms != target.timestamp_ms  # the entry of its own commit
+        for entry in metadata.snapshot_log
+    )
+
+
+def _report(
+    handle: TableHandle,
+    target: Snapshot,
+    newer: list[Snapshot],
+    is_repeated: bool,
+    *,
+    dry_run: bool,
+) -> RollbackReport:
+    number, branch = target.snapshot_id, handle.branch
+    left = counted(len(newer), "newer snapshot is", "newer snapshots are")
+    if is_repeated:
+        reason = f"branch {branch!r} returned to snapshot {number} before; no action needed"
+    elif not newer:
+        reason = f"branch {branch!r} is at snapshot {number} already; no action needed"
+    else:
+        verb = "would return" if dry_run else "returned"
+        reason = f"branch {branch!r} {verb} to snapshot {number}; {left} kept until they expire"
+    return RollbackReport(
+        table=handle.uri,
+        target=number,
+        snapshot_id=number,
+        as_latest=True,
+        replayed=is_repeated,
+        dry_run=dry_run,
+        reason=reason,
+    )

@@ -1,0 +1,177 @@
+"""Tags and branches of Iceberg tables: what they name, what they refuse, and what they keep."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from lakeformat.errors import (
+    AlreadyExistsError,
+    CommitConflictError,
+    InvalidRequestError,
+    NotFoundError,
+    UnsupportedError,
+)
+from lakeformat.iceberg.commit.commit import commit_metadata
+from lakeformat.iceberg.metadata.snapshot import Reference
+from lakeformat.iceberg.table import IcebergTable
+from lakeformat.storage import MemoryStorage
+from tests.crash.simulated import NOW_MILLIS
+from tests.unit.iceberg.path_table import appended, handle_on, names, path_table
+
+DAY = 24 * 3600 * 1000
+
+
+def add(storage: MemoryStorage, number: int, branch: str = "main") -> None:
+    """Append snapshot ``number`` to a branch, a millisecond after the one before."""
+    commit_metadata(
+        handle_on(storage),
+        lambda loaded: appended(
+            loaded.metadata,
+            f"s{number}",
+            branch,
+            snapshot_id=number,
+            timestamp_ms=NOW_MILLIS + number,
+            summary={"total-records": f"{number}0"},
+        ),
+    )
+
+
+@pytest.fixture
+def storage() -> MemoryStorage:
+    """A table with the snapshots 1, 2 and 3."""
+    storage = MemoryStorage("refs")
+    path_table(storage)
+    for number in (1, 2, 3):
+        add(storage, number)
+    return storage
+
+
+@pytest.fixture
+def table(storage) -> IcebergTable:
+    return IcebergTable(handle_on(storage))
+
+
+def published(storage: MemoryStorage) -> int:
+    """The number of the newest metadata file: how many commits there were."""
+    return int(storage.read("shop/orders/metadata/version-hint.text"))
+
+
+def test_a_tag_names_the_newest_snapshot_or_a_chosen_one(table):
+    assert table.tags.create("newest").snapshot_id == 3
+    assert table.tags.create("by-id", snapshot=1).snapshot_id == 1
+    assert table.tags.create("by-position", snapshot=table.position(2)).snapshot_id == 2
+    assert table.tags.create("by-tag", tag="by-id").snapshot_id == 1
+    assert table.tags.create("by-time", at_or_after=NOW_MILLIS + 2).snapshot_id == 2
+    assert [(tag.name, tag.snapshot_id) for tag in table.tags.list()] == [
+        ("by-id", 1),
+        ("by-position", 2),
+        ("by-tag", 1),
+        ("by-time", 2),
+        ("newest", 3),
+    ]
+
+
+def test_a_tag_of_a_listing_has_the_facts_of_its_snapshot(table):
+    report = table.tags.create("week", snapshot=2, retain="7 d")
+    assert report.to_dict() == {
+        "table": "memory://refs/shop/orders",
+        "tag": "week",
+        "action": "created",
+        "snapshot_id": 2,
+        "retained_seconds": 7 * 24 * 3600.0,
+        "reason": "tag 'week' created at snapshot 2",
+        "dry_run": False,
+    }
+    [tag] = table.tags.list()
+    assert tag.to_dict() == {
+        "tag_name": "week",
+        "snapshot_id": 2,
+        "schema_id": 0,
+        "commit_time": "2023-11-14T22:13:20.002",
+        "record_count": 20,
+        "time_retained": "PT168H",
+        "expire_time": "2023-11-21T22:13:20.002",
+    }
+    assert table.references["week"] == Reference("week", 2, "tag", max_ref_age_ms=7 * DAY)
+
+
+def test_a_tag_is_replaced_renamed_and_deleted(table, storage):
+    table.tags.create("v1", snapshot=1, retain=timedelta(days=1))
+    assert table.tags.replace("v1").action == "replaced"
+    assert table.references["v1"] == Reference("v1", 3, "tag")
+    assert table.tags.replace("v1").action == "kept"
+    assert table.tags.rename("v1", "v2").reason == "tag 'v2' renamed at snapshot 3"
+    assert [tag.name for tag in table.tags.list()] == ["v2"]
+    assert table.tags.delete("v2").deleted == ("v2",)
+    assert table.tags.list() == []
+    before = published(storage)
+    assert table.tags.delete("v2", missing_ok=True).reason == "no tag to delete"
+    assert published(storage) == before
+
+
+def test_a_taken_name_is_refused_unless_the_tag_may_exist(table):
+    table.tags.create("v1", snapshot=1)
+    with pytest.raises(AlreadyExistsError, match="already has the tag 'v1', at snapshot 1"):
+        table.tags.create("v1")
+    assert table.tags.create("v1", exist_ok=True).action == "kept"
+    with pytest.raises(AlreadyExistsError, match="already has the tag 'v1'"):
+        table.branches.create("v1", exist_ok=True)
+    with pytest.raises(InvalidRequestError, match="'main' is the name of the main branch"):
+        table.tags.create("main")
+
+
+def test_a_missing_tag_is_named_with_the_nearest_one(table):
+    table.tags.create("release")
+    with pytest.raises(NotFoundError, match=r"no tag 'relaese'; did you mean 'release'\?"):
+        table.tags.delete("release", "relaese")
+    assert [tag.name for tag in table.tags.list()] == ["release"]
+    with pytest.raises(NotFoundError, match=r"'main' is a branch of .*, not a tag"):
+        table.tags.delete("main", missing_ok=True)
+    with pytest.raises(NotFoundError, match="has no snapshot 99: it may have expired"):
+        table.tags.create("v1", snapshot=99)
+    with pytest.raises(UnsupportedError, match="have no watermarks: pass at_or_after"):
+        table.tags.create("v1", watermark=5)
+
+
+def test_a_dry_run_changes_nothing(table, storage):
+    before = published(storage)
+    report = table.tags.create("v1", dry_run=True)
+    assert (report.action, report.reason) == ("created", "tag 'v1' would be created at snapshot 3")
+    assert table.branches.create("dev", dry_run=True).dry_run
+    assert published(storage) == before
+
+
+def test_a_branch_has_a_retention_of_its_own(table, storage):
+    table.branches.create("dev", snapshot=2, min_snapshots_to_keep=5, max_snapshot_age="2 d")
+    kept = Reference("dev", 2, "branch", min_snapshots_to_keep=5, max_snapshot_age_ms=2 * DAY)
+    assert table.references["dev"] == kept
+    add(storage, 4, "dev")
+    [branch] = table.branches.list()
+    assert (branch.snapshots, branch.first_snapshot, branch.last_snapshot) == (3, 1, 4)
+    assert table.branches.rename("dev", "test").action == "renamed"
+    assert table.branches.delete("test").deleted == ("test",)
+    with pytest.raises(InvalidRequestError, match="must be at least 1, got 0"):
+        table.branches.create("dev", min_snapshots_to_keep=0)
+
+
+def test_main_receives_the_snapshots_of_a_branch_that_is_ahead(table, storage):
+    table.branches.create("dev")
+    assert "already has every" in table.branches.fast_forward("dev").reason
+    add(storage, 4, "dev")
+    add(storage, 5, "dev")
+    assert table.branches.fast_forward("dev", dry_run=True).snapshots == (4, 5)
+    assert names(handle_on(storage).load().metadata) == ["s1", "s2", "s3"]
+    assert table.branches.fast_forward("dev").snapshots == (4, 5)
+    metadata = handle_on(storage).load().metadata
+    assert names(metadata) == ["s1", "s2", "s3", "s4", "s5"]
+    assert metadata.snapshot_log[-1].snapshot_id == 5
+
+
+def test_main_does_not_lose_commits_to_a_branch(table, storage):
+    table.branches.create("dev")
+    add(storage, 4)
+    add(storage, 5, "dev")
+    with pytest.raises(CommitConflictError, match="main has other commits since the branch began"):
+        table.branches.fast_forward("dev")

@@ -1,0 +1,95 @@
+"""A rollback moves a branch back in its own history, and deletes nothing."""
+
+from __future__ import annotations
+
+import pytest
+
+from lakeformat import CommitId
+from lakeformat.environment import Environment
+from lakeformat.errors import InvalidRequestError, NotFoundError, UnsupportedError
+from lakeformat.iceberg.table import IcebergTable
+from lakeformat.storage import MemoryStorage
+from tests.crash.simulated import NOW_MILLIS
+from tests.unit.iceberg.path_table import handle_on, names, path_table
+from tests.unit.iceberg.references.test_tags_and_branches import add
+
+
+@pytest.fixture
+def storage() -> MemoryStorage:
+    """A table with the snapshots 1, 2 and 3."""
+    storage = MemoryStorage("rollback")
+    path_table(storage)
+    for number in (1, 2, 3):
+        add(storage, number)
+    return storage
+
+
+def main(storage: MemoryStorage) -> list[str]:
+    return names(handle_on(storage).load().metadata)
+
+
+def at(storage: MemoryStorage, millis: int) -> IcebergTable:
+    """The table as a process with another time on its clock has it."""
+    return IcebergTable(handle_on(storage, Environment(now_millis=lambda: NOW_MILLIS + millis)))
+
+
+@pytest.mark.parametrize(
+    ("target", "left"),
+    [
+        ({"snapshot": 1}, ["s1"]),
+        ({"tag": "second"}, ["s1", "s2"]),
+        ({"as_of": NOW_MILLIS + 2}, ["s1", "s2"]),
+    ],
+    ids=["snapshot", "tag", "time"],
+)
+def test_a_branch_returns_to_a_snapshot_of_its_history(storage, target, left):
+    table = at(storage, 100)
+    table.tags.create("second", snapshot=2)
+    planned = table.rollback(**target, dry_run=True)
+    assert len(main(storage)) == 3
+    report = table.rollback(**target)
+    assert main(storage) == left
+    assert report.snapshot_id == planned.snapshot_id == len(left)
+    # Newer snapshots are kept, and a branch leads back to them.
+    table.branches.create("back", snapshot=3)
+    assert table.branches.fast_forward("back").snapshots == tuple(range(len(left) + 1, 4))
+    assert main(storage) == ["s1", "s2", "s3"]
+
+
+def test_the_report_names_what_is_left(storage):
+    report = at(storage, 100).rollback(snapshot=1)
+    newer = "2 newer snapshots are kept until they expire"
+    assert report.reason == f"branch 'main' returned to snapshot 1; {newer}"
+    assert "is at snapshot 1 already" in at(storage, 100).rollback(snapshot=1).reason
+
+
+def test_a_snapshot_outside_of_the_history_is_refused(storage):
+    table = at(storage, 100)
+    table.branches.create("dev", snapshot=1)
+    add(storage, 9, "dev")
+    with pytest.raises(InvalidRequestError, match=r"snapshot 9 of .* is not in the history of bra"):
+        table.rollback(snapshot=9)
+    with pytest.raises(NotFoundError, match="has no snapshot 77"):
+        table.rollback(snapshot=77)
+    with pytest.raises(NotFoundError, match=r"has no snapshot of 2023-11-14 22:13:19\.999Z or"):
+        table.rollback(as_of=NOW_MILLIS - 1)
+    with pytest.raises(InvalidRequestError, match=r"exactly one of .*; got snapshot= and tag="):
+        table.rollback(snapshot=1, tag="x")
+
+
+def test_arguments_without_meaning_are_refused_by_name(storage):
+    table = at(storage, 100)
+    with pytest.raises(UnsupportedError, match="leave out as_latest and force"):
+        table.rollback(snapshot=1, as_latest=False)
+    with pytest.raises(UnsupportedError, match="have no watermarks"):
+        table.rollback(watermark=1)
+
+
+def test_a_repeated_rollback_keeps_the_commits_since(storage):
+    commit = CommitId("run", 0, first_try_millis=NOW_MILLIS + 100)
+    assert not at(storage, 150).rollback(snapshot=1, commit=commit).replayed
+    add(storage, 200)
+    repeated = at(storage, 300).rollback(snapshot=1, commit=commit)
+    assert (repeated.replayed, main(storage)) == (True, ["s1", "s200"])
+    assert not at(storage, 300).rollback(snapshot=1).replayed
+    assert main(storage) == ["s1"]
