@@ -47,7 +47,7 @@ class SnapshotAdvanced:
     changelog: bool = False
 
     def check(self, name: str, table: Table) -> dict[str, Any] | None:
-        """Return all newer commits in one payload."""
+        """Return all newer commits in one payload; None without one."""
         after = table.position(self.after_snapshot)
         since = table.since(after)
         counted = [
@@ -70,7 +70,7 @@ class WatermarkReached:
     millis: int
 
     def check(self, name: str, table: Table) -> dict[str, Any] | None:
-        """Return the watermark, which never falls."""
+        """Return the watermark, which never falls, once it is reached; None before."""
         head = table.latest_snapshot()
         if head is None or head.watermark is None or head.watermark < self.millis:
             return None
@@ -85,7 +85,9 @@ class PartitionThere:
     done: bool = False
 
     def check(self, name: str, table: Table) -> dict[str, Any] | None:
-        """Return the matching partitions with their rows, counted before any merge."""
+        """Return the matching partitions with their rows, counted before any merge; None without
+        one.
+        """
         if self.done:
             return self._marked(name, table)
         plan = table.plan_drop_partitions([self.partition])  # reads only
@@ -110,7 +112,10 @@ class CompactionNeeded:
     min_files: int = 1
 
     def check(self, name: str, table: Table) -> dict[str, Any] | None:
-        """Return how much a compaction would read; ``lake compact --plan`` shows the reasons."""
+        """Return how much a compaction would read; None if that is too little.
+
+        ``lake compact --plan`` shows the reasons.
+        """
         plan = table.plan_compaction(strategy=self.strategy)
         files = sum(len(unit.files) for unit in plan.units)
         if files < self.min_files:
@@ -133,7 +138,10 @@ class ConsumerLag:
     max_behind: int = 0
 
     def check(self, name: str, table: Table) -> dict[str, Any] | None:
-        """Return the position of the consumer; raise an error if its next snapshot has expired."""
+        """Return the position of the consumer; None if it is too far behind.
+
+        Raise an error if its next snapshot has expired.
+        """
         found = next((each for each in table.consumers.list() if each.id == self.consumer), None)
         if found is None:
             return None

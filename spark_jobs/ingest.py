@@ -161,8 +161,8 @@ def _ingest_rows(
 
 
 def _done_before(table: Table, commit: CommitId, wanted: IngestRequest) -> Outcome | None:
-    """Return the outcome of an earlier attempt that has published, or with ``stage`` staged, the
-    rows.
+    """Return the outcome of an earlier attempt that has published the rows, or staged them with
+    ``stage``; None without one.
     """
     if done := table.find_commit(commit):
         return Outcome.of_commit(done, None)

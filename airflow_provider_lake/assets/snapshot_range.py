@@ -170,7 +170,10 @@ def _meant(
 
 
 def _stored(table: Table, name: str, consumer: str, *, may_be_gone: bool) -> Position | None:
-    """Return the last snapshot that the consumer has read; an error if its next one has expired."""
+    """Return the last snapshot that the consumer has read; None if there is no such consumer.
+
+    Raise an error if the consumer's next snapshot has expired, unless ``may_be_gone``.
+    """
     from lakeformat import InvalidRequestError
 
     found = next((each for each in table.consumers.list() if each.id == consumer), None)

@@ -112,7 +112,9 @@ class LakeCheckOperator(LakeJobOperator):
         return replace(request, replaces=self._replaced_snapshot(context["ti"]))
 
     def _replaced_snapshot(self, ti: TaskIdentity) -> int | None:
-        """Return the snapshot that the commit after this task has published before, if any."""
+        """Return the snapshot that the commit after this task has published before; None without
+        one.
+        """
         from airflow_provider_lake.operators.commit import LakeCommitOperator
 
         for task in self.get_flat_relatives(upstream=False):

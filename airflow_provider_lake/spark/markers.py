@@ -115,8 +115,10 @@ def _progress_text(progress: Mapping[str, Any]) -> str:
 
 
 def _marked(marker: str, line: str) -> dict[str, Any] | None:
-    """Return the object after a marker anywhere in a line: a driver's two streams share one
-    pipe.
+    """Return the JSON object after a marker, which may be anywhere in a line: a driver's two
+    streams share one pipe.
+
+    None without a complete object.
     """
     at = line.find(marker)
     if at < 0:

@@ -33,7 +33,9 @@ def reason_to_keep_the_slot() -> str | None:
 
 
 def time_limit(task: BaseOperator) -> float | None:
-    """Return the time at which a trigger ends the work of a task that begins to wait now."""
+    """Return the time at which a trigger ends the work of a task that begins to wait now; None for
+    no limit.
+    """
     limit = task.execution_timeout
     return None if limit is None else time.time() + limit.total_seconds()
 

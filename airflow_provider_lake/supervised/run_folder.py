@@ -82,7 +82,7 @@ class RunFolder:
 
     @property
     def asked(self) -> str | None:
-        """The digest of the request of the process."""
+        """The digest of the request of the process; None if none was recorded."""
         found: str | None = self._read("asked")
         return found
 

@@ -92,7 +92,9 @@ def _leftover(storage: Storage, layout: TableLayout) -> str | None:
 
 
 def _first_file(storage: Storage, directory: str) -> str | None:
-    """Return a file below a directory; hidden files, which readers ignore, do not count."""
+    """Return a file below a directory, None without one; hidden files, which readers ignore, do not
+    count.
+    """
     for info in storage.list(directory):
         if info.name.startswith("."):
             continue

@@ -109,7 +109,11 @@ def _other_format(storage: Storage, directory: str) -> tuple[_Format, str] | Non
 
 
 def _hint_for_plain_files(storage: Storage, root: str) -> str | None:
-    """Return how files in a directory, or in its partition directories, become a table."""
+    """Return a sentence that explains how the plain files in ``root``, or in its partition
+    directories, become a table.
+
+    None if there is no such file.
+    """
     name = _first_data_file(storage, root)
     if name is None:
         return None
@@ -125,7 +129,9 @@ def _hint_for_plain_files(storage: Storage, root: str) -> str | None:
 
 
 def _first_data_file(storage: Storage, directory: str) -> str | None:
-    """Return the name of a data file, following one partition directory at each level."""
+    """Return the name of a data file, following one partition directory at each level; None without
+    one.
+    """
     partition = None
     for info in storage.list(directory):
         if info.is_directory:

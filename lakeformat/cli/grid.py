@@ -141,7 +141,7 @@ def _width(text: str) -> int:
 
 
 def _folded(line: str, width: int) -> list[str]:
-    """Return the line in pieces of this width, cut at spaces where there are any."""
+    """Return ``line`` in pieces no wider than ``width``, cut at spaces where there are any."""
     if _width(line) <= width:
         return [line]
     if line.isascii() and " " not in line:

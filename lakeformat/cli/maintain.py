@@ -256,7 +256,9 @@ def _cells(report: MaintainReport) -> dict[str, Any]:
 
 
 def _change(report: MaintainReport, key: str) -> str | None:
-    """Return ``300 to 6``, or one value if it has not changed."""
+    """Return ``300 to 6``, or one number if it has not changed; None if both numbers are
+    unknown.
+    """
     before, after = getattr(report.before, key), getattr(report.after, key)
     texts = [
         f"{each:,}" if isinstance(each, int) else str(each)

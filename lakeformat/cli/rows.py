@@ -313,8 +313,10 @@ def _emit(rows: Any, form: Form, output: str | None, limit: int | None) -> int |
 
 
 def _asked(limit: int | None, form: Form) -> int | None:
-    """Return the number of rows to read: one more than is printed, to know whether there are
-    more.
+    """Return the number of rows to read; None for all.
+
+    Without a limit, a table on the terminal gets one row more than is printed, to know whether
+    there are more.
     """
     return SHOWN_ROWS + 1 if limit is None and form.value == "table" else limit
 

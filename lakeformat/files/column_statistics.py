@@ -95,7 +95,11 @@ def cut_upwards(value: bytes, length: int) -> bytes | None: ...
 @overload
 def cut_upwards(value: str | bytes, length: int) -> str | bytes | None: ...
 def cut_upwards(value: str | bytes, length: int) -> str | bytes | None:
-    """Return the smallest value of at most ``length`` units above all values with this start."""
+    """Return an upper bound of at most ``length`` units: ``value`` itself if it is short enough,
+    else the smallest text above all texts that begin like ``value``.
+
+    None if no text of this length is above them.
+    """
     if len(value) <= length:
         return value
     return _next_text(value[:length]) if isinstance(value, str) else _next_bytes(value[:length])

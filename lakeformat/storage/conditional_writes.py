@@ -27,11 +27,11 @@ class ConditionalWrites:
         return self._client.uri(path)
 
     def create(self, path: str, content: bytes) -> bool:
-        """Write the file if the path is free; send the request once, so that a refusal means
-        another writer.
+        """Write the file and return True; return False if the path is taken.
 
-        If the answer is lost, ``UnavailableError`` is raised. Multipart uploads are not used: there
-        the condition would apply only to the last request.
+        The request is sent once, so that a refusal means another writer. If the answer is lost,
+        ``UnavailableError`` is raised. Multipart uploads are not used: there the condition would
+        apply only to the last request.
         """
         client = self._client
         for turn in range(_CONFLICTS):

@@ -23,7 +23,9 @@ class RemovesEmptyDirectories(Protocol):
 
 
 def empty_remover(storage: Storage) -> RemovesEmptyDirectories | None:
-    """Return the storage if it checks and deletes in one step, also behind a lock."""
+    """Return the storage if it checks and deletes in one step, also behind a lock; None for any
+    other.
+    """
     while isinstance(storage, LockedCreation):
         storage = storage.inner
     return storage if isinstance(storage, RemovesEmptyDirectories) else None

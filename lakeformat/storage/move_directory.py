@@ -33,7 +33,9 @@ class MovesDirectories(Protocol):
 
 
 def mover(storage: Storage) -> MovesDirectories | None:
-    """Return the storage if it can move directories in one step, also behind a lock."""
+    """Return the storage if it can move directories in one step, also behind a lock; None for any
+    other.
+    """
     while isinstance(storage, LockedCreation):
         storage = storage.inner
     return storage if isinstance(storage, MovesDirectories) else None

@@ -61,7 +61,7 @@ def is_taken(error: Exception) -> bool:
 
 
 def status_of(error: Exception) -> int | None:
-    """Return the HTTP status of the answer, if there is one."""
+    """Return the HTTP status of the answer; None without one."""
     found = _STATUS.search(str(error))
     return int(found[1]) if found else None
 

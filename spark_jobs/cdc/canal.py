@@ -123,7 +123,10 @@ def _beside(old: pa.ListArray, data: pa.ListArray, path: str) -> pa.StructArray:
 
 
 def _mysql_type(column: str, text: object) -> DataType | None:
-    """Return the type for a column of MySQL; its timestamps are in the time zone of the session."""
+    """Return the type for a column of MySQL; None if the message declares none.
+
+    MySQL's timestamps are in the time zone of the session.
+    """
     if not isinstance(text, str):
         return None
     found = _TYPE.match(text.lower().strip())

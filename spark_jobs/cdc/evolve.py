@@ -162,7 +162,11 @@ def _is_decimal(type: DataType) -> bool:
 def _by_values(
     column: MessageColumn, type: AtomicType, found: DataType, texts_hold_all: bool
 ) -> DataType | None:
-    """Return a type that holds the values found in JSON, for a column without a declared type."""
+    """Return a wider type for a column without a declared type, from its JSON values; None to keep
+    ``type``.
+
+    Raise if the values do not fit.
+    """
     if not isinstance(found, AtomicType):
         raise _differs(column, column.name, type, found)
     if found.name is T.BIGINT and type.name in INTEGERS:

@@ -86,7 +86,7 @@ class Maxwell:
 
 
 def table_names(messages: pa.Table) -> pa.Array | None:
-    """Return ``database.table`` of each message."""
+    """Return ``database.table`` of each message; None if no message has a member of these names."""
     parts = [field_of(messages, name) for name in ("database", "table")]
     found = [part for part in parts if part is not None]
     return pc.binary_join_element_wise(*found, ".", null_handling="skip") if found else None

@@ -124,7 +124,9 @@ def _literal(field: DataField, value: pa.Scalar) -> Column | None:
 
 
 def _moment(value: pa.Scalar) -> Column | None:
-    """Return a literal as SQL text: an object would be converted to the driver's time zone."""
+    """Return a literal as SQL text, because an object would be converted to the driver's time zone;
+    None for nanoseconds.
+    """
     if value.type.unit == "ns":
         return None
     moment: Any = value.as_py()

@@ -188,7 +188,7 @@ def _run_of(wanted: IngestRequest) -> str | None:
 
 
 def _done_by_run(table: lake.Table, wanted: IngestRequest) -> Outcome | None:
-    """Return the newest commit of an earlier attempt of the same run."""
+    """Return the newest commit of an earlier attempt of the same run; None without one."""
     run = _run_of(wanted)
     if run is None:
         return None

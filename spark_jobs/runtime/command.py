@@ -90,7 +90,10 @@ def _run_request(job: Job[_Request], run: _Run[_Request], words: argparse.Namesp
 
 
 def _kept(name: str, uri: str | None, result: JobResult, options: Mapping[str, str] | None) -> bool:
-    """Write the result to its URI; a failure is only logged, because the work is done."""
+    """Write the result to its URI; return False if that fails.
+
+    The failure is only logged, because the work is done.
+    """
     if uri is None:
         return True
     try:

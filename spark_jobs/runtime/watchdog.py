@@ -14,7 +14,8 @@ from types import FrameType
 __all__ = ["ENDED", "ending_cleanly", "is_ending", "watch_parent"]
 
 ENDED = 143
-"""The exit code in both cases, the same as a shell's for SIGTERM."""
+"""The exit code after a request to end, or the death of the parent; the same as a shell's for
+SIGTERM."""
 
 _LOOK_SECONDS = 1.0
 _GRACE_SECONDS = 30.0

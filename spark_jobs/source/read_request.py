@@ -108,7 +108,7 @@ def request_of_options(table: lake.Table, options: Mapping[str, str]) -> ReadReq
 
 
 def truth(name: str, text: str) -> bool:
-    """Return the value of an option as a bool."""
+    """Return the value of an option as a bool; refuse any text but true and false."""
     if text.lower() not in ("true", "false"):
         raise lake.InvalidRequestError(f"option {name!r} must be true or false, got {text!r}")
     return text.lower() == "true"
@@ -127,7 +127,7 @@ def whole_number(name: str, text: str | None) -> int | None:
 
 
 def time_of(options: Mapping[str, str]) -> str | int | None:
-    """Return the requested time, as text or in milliseconds."""
+    """Return the requested time, as text or in milliseconds; None if none is requested."""
     millis = whole_number("scan.timestamp-millis", options.get("scan.timestamp-millis"))
     text = options.get("scan.timestamp")
     if millis is not None and text is not None:

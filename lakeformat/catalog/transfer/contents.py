@@ -144,7 +144,6 @@ class _BranchFiles:
         self._add_entries([columns.take(live_rows(columns, where))])
 
     def add_changelog_files(self, snapshot: Snapshot) -> None:
-        """Add the changelog files of a snapshot."""
         self._add_entries(self._added(snapshot, ListKind.CHANGELOG))
 
     def add_metadata(self, snapshot: Snapshot, lists: Sequence[ListKind]) -> None:

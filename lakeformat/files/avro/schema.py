@@ -63,7 +63,7 @@ def avro_columns(schema: Any) -> list[AvroColumn]:
 
 
 def plain_record(columns: list[AvroColumn]) -> dict[str, Any]:
-    """Return the Avro schema of rows with these columns."""
+    """Return the Avro schema of rows with ``columns``."""
     fields = [{"name": column.name, "type": column.plain} for column in columns]
     return {"type": "record", "name": ROOT, "fields": fields}
 

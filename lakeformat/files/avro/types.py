@@ -48,7 +48,7 @@ _MILLIS_DIGITS = 3
 
 
 def avro_record(fields: tuple[DataField, ...]) -> dict[str, Any]:
-    """Return the schema that a data file with these columns declares."""
+    """Return the schema that a data file with the columns ``fields`` declares."""
     return _record(fields, ROOT)
 
 

@@ -182,7 +182,9 @@ def _named(
 
 
 def _row_of_width(path: str, columns: int, dialect: TextDialect) -> int | None:
-    """Return the first row with another number of values; Arrow does not name it."""
+    """Return the first row that does not have ``columns`` values, which Arrow does not name; None
+    if none is found.
+    """
     with suppress(python_csv.Error):
         for row, values in enumerate(_records(path, dialect), 0 if dialect.header else 1):
             if len(values) != columns:

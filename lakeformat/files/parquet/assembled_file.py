@@ -151,7 +151,7 @@ class AssembledFile:
         return self._by_arrow(rows.select([name]))[name]
 
     def _encoder_of(self, field: pa.Field) -> Encoder | None:
-        """Return the encoder to try before Arrow, if any."""
+        """Return the encoder to try before Arrow; None if only Arrow can encode the column."""
         if field.name in self._declined or not _is_encoded(field, self._layout):
             return None
         if field.name not in self._layout.dictionary_columns:

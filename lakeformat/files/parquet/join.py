@@ -67,7 +67,7 @@ class RowGroups:
         return {n: each for n, each in self.footer.items() if n not in (_ROWS, _ROW_GROUPS)}
 
     def are_compressed_by(self, codec: str) -> bool:
-        """Return True if all pages have the codec of this name."""
+        """Return True if all pages are compressed by ``codec``."""
         wanted = CODECS.get(codec)
         return all(number_in(_described(chunk), _CODEC) == wanted for chunk in self._chunks())
 

@@ -68,8 +68,8 @@ class Footer:
 
 
 PickGroups: TypeAlias = Callable[[Footer, Sequence[str]], npt.NDArray[np.bool_]]
-"""Returns a mask of the row groups that may have matching rows; needs the bounds of these columns.
-"""
+"""Returns a mask of the row groups that may have matching rows; needs the bounds of the named
+columns."""
 
 
 def _value(raw: Any, kind: pa.DataType) -> Any:

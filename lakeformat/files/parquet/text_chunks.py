@@ -73,7 +73,7 @@ def encode_texts(column: pa.ChunkedArray, field: pa.Field, codec: PageCodec) -> 
 
 
 def _few_texts(column: pa.ChunkedArray) -> list[bytes] | None:
-    """Return the texts of the dictionary, if it is small and equal in every chunk."""
+    """Return the texts of the dictionary; None unless it is small and equal in every chunk."""
     first, *more = (chunk.dictionary for chunk in column.chunks)
     is_few = 0 < len(first) <= _MOST_TEXTS and not first.null_count
     if not is_few or not all(first.equals(other) for other in more):
@@ -91,6 +91,8 @@ def _codes(column: pa.ChunkedArray) -> Codes:
 def _packed(codes: Codes, bits: int) -> bytes | None:
     """Return the content of a page: the width in bits, then packed groups and runs of equal
     numbers.
+
+    None if there are more than ``_MOST_REPEATED`` runs: then Arrow encodes the column.
     """
     parts, start = [bytes([bits])], 0
     repeated_runs = _repeated_runs(codes)

@@ -129,7 +129,9 @@ def _meanwhile(handle: TableHandle, name: str) -> CommitConflictError:
 def _remove_files(
     handle: TableHandle, name: str, lost: Deletion, deleter: Deleter, dry_run: bool
 ) -> bool:
-    """Remove the branch's files that neither main nor another branch needs."""
+    """Remove the branch's files that neither main nor another branch needs; return True if all were
+    removed.
+    """
     branch = replace(handle, layout=handle.layout.on_branch(name))
 
     def remove() -> bool:

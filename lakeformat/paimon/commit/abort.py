@@ -25,7 +25,7 @@ _PUBLISHED = (
 
 
 def abort_messages(handle: TableHandle, messages: Sequence[CommitMessage]) -> list[str]:
-    """Delete the files of these messages; return the URIs of files that could not be deleted.
+    """Delete the files of ``messages``; return the URIs of files that could not be deleted.
 
     Raise InvalidRequestError if the table refers to one of the files, or if none of them exists.
     """

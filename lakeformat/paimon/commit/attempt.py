@@ -227,7 +227,9 @@ class Attempts:
         self._of_changes = self._files.since(mark)
 
     def _index_manifest(self, head: Snapshot | None, changes: SnapshotDelta) -> str | None:
-        """Return the name of the index manifest; it is unchanged if no index file changes."""
+        """Return the name of the index manifest, which is unchanged if no index file changes; None
+        if there is no index file.
+        """
         name = head.index_manifest if head else None
         if not changes.has_index_changes:
             return name
@@ -281,7 +283,9 @@ class Attempts:
         )
 
     def _inherited_statistics(self, head: Snapshot | None, schema_id: int) -> str | None:
-        """Return the statistics of the newest snapshot, unless they belong to another schema."""
+        """Return the statistics of the newest snapshot; None if they are missing, unreadable, or of
+        another schema.
+        """
         if head is None or head.statistics is None or head.schema_id != schema_id:
             return None
         storage, layout = self.handle.storage, self.handle.layout

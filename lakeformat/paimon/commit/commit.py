@@ -83,7 +83,8 @@ class CommitOptions:
     read_snapshot: int | None = None
     """Snapshot the change was computed from; a later change of its partitions is a conflict."""
     read_identity: str | None = None
-    """The identity of that snapshot, if known; another snapshot with its number is a conflict."""
+    """The identity of ``read_snapshot``, if known; another snapshot with its number is a
+    conflict."""
     merge: PickManifests | None = None
     """Chooses the manifests to merge; None to follow the table options."""
 
@@ -446,7 +447,9 @@ class _Commits:
 def _planned_on(
     handle: TableHandle, messages: Sequence[CommitMessage], read: int | None
 ) -> int | None:
-    """Return the snapshot that was read, or the newest one when the first writer started."""
+    """Return ``read``, or else the newest snapshot when the first writer started; None if no
+    message records it.
+    """
     if read is not None:
         return read
     branch = handle.layout.branch

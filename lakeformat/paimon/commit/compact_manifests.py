@@ -81,7 +81,9 @@ def compact_manifests(handle: TableHandle, *, dry_run: bool = False) -> CompactM
 def pick_all_manifests(
     manifests: Sequence[ManifestMeta], limits: MergeLimits
 ) -> ManifestMerge | None:
-    """Choose all small neighbours; if any manifest deletes files, a full merge."""
+    """Choose all small neighbours, or a full merge if any manifest deletes files; None if nothing
+    can be merged.
+    """
     deletes = sum(manifest.num_deleted_files > 0 for manifest in manifests)
     changing = [
         manifest.num_deleted_files > 0 or manifest.file_size < limits.target_size_bytes
@@ -120,13 +122,15 @@ class _Merging:
     merge: ManifestMerge | None = None
 
     def pick(self, manifests: Sequence[ManifestMeta]) -> ManifestMerge | None:
-        """Choose what to merge, and keep the choice for the report."""
+        """Choose the manifests to merge, and keep the choice for the report; None if nothing can be
+        merged.
+        """
         self.before = list(manifests)
         self.merge = pick_all_manifests(manifests, MergeLimits.of(self.handle.options))
         return self.merge
 
     def pick_newest(self) -> ManifestMerge | None:
-        """Choose what would be merged at the newest snapshot."""
+        """Do the same as ``pick`` for the newest snapshot; None without a snapshot."""
         storage, layout = self.handle.storage, self.handle.layout
         head = latest_snapshot(storage, layout)
         return None if head is None else self.pick(manifests_of(storage, layout, head))

@@ -30,8 +30,9 @@ class FollowedFiles:
         self._ever = names
 
     def through(self, later: Sequence[Snapshot]) -> Snapshot | None:
-        """Follow the files through snapshots, newest first; stop at one that mixed or changed
-        their rows, and return it.
+        """Follow the files through the snapshots ``later``, which are given newest first.
+
+        Stop at a snapshot that mixed or changed their rows, and return it; None if there is none.
         """
         for snapshot in reversed(later):
             delta = delta_of(self._handle, snapshot)

@@ -41,7 +41,8 @@ class EarlierCommits:
         require_past_first_try(commit, handle.environment.now_millis())
 
     def find(self, head: Snapshot | None) -> Snapshot | None:
-        """Return the snapshot of the commit among those up to ``head`` not searched before.
+        """Return the commit's snapshot among those up to ``head`` that were not searched before;
+        None if it is not there.
 
         Call it with the snapshot that the commit builds on: then no other attempt with the same
         identity can have published in between.

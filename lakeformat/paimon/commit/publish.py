@@ -96,7 +96,9 @@ def check_place(
 
 
 def _read_or_damaged(handle: TableHandle, head: Snapshot) -> Snapshot | None:
-    """Read the snapshot numbered like ``head``; if it is unreadable, return ``head`` itself."""
+    """Read the snapshot with the number of ``head``; None if it is missing, ``head`` itself if it
+    is unreadable.
+    """
     try:
         return read_snapshot_if_present(handle.storage, handle.layout, head.id)
     except CorruptTableError:

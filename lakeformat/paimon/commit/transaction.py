@@ -90,7 +90,7 @@ def _try_once(attempts: Attempts, earlier: EarlierCommits, number: int) -> Commi
 def _try_on(
     attempts: Attempts, earlier: EarlierCommits, number: int, head: Snapshot | None
 ) -> CommitReport | None:
-    """Make one attempt on one snapshot."""
+    """Make one attempt on the snapshot ``head``; return None if another writer was faster."""
     # Search ``head``, too: another attempt with the same identity may just have published it.
     if (found := earlier.find(head)) is not None:
         return _found(attempts, found, number)

@@ -70,7 +70,9 @@ class _Marks:
         return self._unread_vectors() or self._unread_marks(changes)
 
     def _unread_vectors(self) -> VectorConflict | None:
-        """Find a vector file, one per bucket, that the commit replaces without having read it."""
+        """Find a vector file, one per bucket, that the commit replaces without having read it; None
+        without one.
+        """
         if is_unaware(self.handle):
             return None
         known = {entry.file_name for entry in self.removed}
@@ -82,7 +84,8 @@ class _Marks:
         return None
 
     def _unread_marks(self, changes: SnapshotDelta) -> VectorConflict | None:
-        """Find a file that the commit deletes without having read its deletion vectors.
+        """Find a file that the commit deletes without having read its deletion vectors; None
+        without one.
 
         A file that is added again at once, with another index, keeps its vectors. Tables with a
         primary key are not checked, as in Paimon: there only compactions mark rows, and of two

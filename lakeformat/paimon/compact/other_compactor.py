@@ -97,7 +97,9 @@ def find_other_compactor(handle: TableHandle) -> OtherCompactor | None:
 
 
 def warn_of_other_compactor(handle: TableHandle) -> OtherCompactor | None:
-    """Find the program, and log a warning with the way to end it."""
+    """Return the program that compacts the table too, and log a warning with the way to end that;
+    None without one.
+    """
     found = find_other_compactor(handle)
     if found is not None:
         _log.warning("%s", found.warning)

@@ -56,7 +56,7 @@ class Chosen:
     """The minimum age of the newest file of a partition."""
     buckets: Collection[int] | None = None
     places: Places | None = None
-    """Exactly these buckets."""
+    """The only buckets to work on; None for no limit."""
 
     def at(self, places: Places | None) -> Chosen:
         """Return the same choice at ``places`` only; None changes nothing."""
@@ -133,7 +133,9 @@ def chosen_partitions(schema: TableSchema, chosen: Chosen) -> Callable[[set[byte
 
 
 def _bucket_numbers(buckets: object) -> frozenset[int] | None:
-    """Return checked numbers of buckets; callers may pass anything."""
+    """Return the numbers of ``buckets``, checked because callers may pass any value; None if none
+    are given.
+    """
     if buckets is None:
         return None
     if not isinstance(buckets, Collection) or isinstance(buckets, str | bytes):

@@ -67,7 +67,7 @@ def bucket_count(handle: TableHandle, live: Sequence[ManifestEntry]) -> tuple[in
 
 
 def with_buckets(handle: TableHandle, count: int) -> TableHandle:
-    """Return the table as if each partition had that number of buckets."""
+    """Return the table as if each partition had ``count`` buckets."""
     options = {**handle.schema.options, "bucket": str(count)}
     return replace(handle, schema=replace(handle.schema, options=options))
 

@@ -64,7 +64,9 @@ def expire_changelogs(handle: TableHandle, account: Account, numbers: Sequence[i
 
 
 def finish_changelogs(handle: TableHandle, account: Account) -> bool:
-    """Finish interrupted expiries whose changelogs are deleted already."""
+    """Finish interrupted expiries whose changelogs are deleted already; return True if every file
+    was removed.
+    """
     storage, layout = handle.storage, handle.layout
     for intent in read_intents(handle, changelogs=True):
         numbers = [each.id for each in intent.snapshots]

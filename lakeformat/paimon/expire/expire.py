@@ -194,7 +194,9 @@ class _Expiry:
         )
 
     def _expire_changelogs(self, progress: Progress) -> bool:
-        """Expire old changelogs before this run creates new ones."""
+        """Expire old changelogs before this run creates new ones; return True if every file was
+        removed.
+        """
         handle = self.handle
         if not changelog_ids(handle.storage, handle.layout):
             return True
@@ -284,7 +286,9 @@ class _Expiry:
         return look_again(self.handle, look)
 
     def _overtaken(self, snapshots: Sequence[Snapshot], oldest: Snapshot) -> str | None:
-        """Return why the run must stop: a consumer or rollback appeared before the announcement."""
+        """Return the reason to stop if a consumer or rollback appeared before the announcement,
+        else None.
+        """
         guard = self._guard(read_progress(self.handle))
         if guard is not None and guard.next_snapshot <= snapshots[-1].id:
             return (
@@ -305,7 +309,9 @@ class _Expiry:
         return None
 
     def _finish(self) -> bool:
-        """Finish interrupted expiries whose snapshots are deleted already."""
+        """Finish interrupted expiries whose snapshots are deleted already; return True if every
+        file was removed.
+        """
         if not finish_changelogs(self.handle, self.account):
             return False
         return all(self._finish_one(intent) for intent in read_intents(self.handle))

@@ -229,7 +229,9 @@ def _log_missing(path: str) -> None:
 
 @contextmanager
 def _noting(plan: Plan, what: str) -> Iterator[None]:
-    """Skip damaged metadata and add a note: its files are not removed."""
+    """Skip metadata that is damaged, and add a note to ``plan``: the files that it names are not
+    removed.
+    """
     try:
         yield
     except CorruptTableError as damage:

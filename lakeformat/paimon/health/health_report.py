@@ -76,7 +76,7 @@ class DeleteFacts:
     hidden_rows: int = 0
     """Rows that deletion vectors hide."""
     ratio: float = 0.0
-    """The share of both in all rows of the files."""
+    """The share of delete rows and hidden rows in all rows of the files."""
     files_over_limit: int = 0
     """Files with a larger hidden share than ``compaction.delete-ratio-threshold``."""
     uncounted_files: int = 0
@@ -91,7 +91,7 @@ class Holder:
     """``consumer 'mirror'``, ``tag 'v1'`` or ``branch 'dev'``."""
     snapshot_id: int
     time_millis: int
-    """The time of that snapshot's commit."""
+    """The time when its snapshot was committed."""
 
     @property
     def moment(self) -> tuple[int, int]:

@@ -220,7 +220,7 @@ class _Walk:
         self._found.data.append(files_of(columns.take(rows), kept))
 
     def _add_lists(self, lists: Mapping[KeptFor, Sequence[_List]]) -> None:
-        """Add the files that the manifests of these lists add."""
+        """Add the files that the manifests of ``lists`` add."""
         for kept, some in lists.items():
             manifests = self._manifests(some)
             if manifests:

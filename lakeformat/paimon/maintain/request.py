@@ -51,7 +51,9 @@ class MaintainRequest:
             self.on_progress(MaintainProgress(table=table, step=step))
 
     def units(self, table: str, step: str) -> Callable[[CompactProgress], None] | None:
-        """Return the function that reports each finished unit of a compaction, if asked for."""
+        """Return a function that reports each finished unit of a compaction; None without
+        ``on_progress``.
+        """
         if (listener := self.on_progress) is None:
             return None
 
@@ -62,7 +64,9 @@ class MaintainRequest:
         return heard
 
     def removals(self, table: str, step: str) -> Callable[[Removal], None] | None:
-        """Return the function that reports each deleted file of a step, if asked for."""
+        """Return a function that reports each deleted file of a step; None without
+        ``on_progress``.
+        """
         if (listener := self.on_progress) is None:
             return None
         count = 0

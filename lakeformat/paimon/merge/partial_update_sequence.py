@@ -51,7 +51,7 @@ def read_sequences(rows: pa.Table, names: Sequence[str]) -> Sequences:
 
 
 def _whole_numbers(column: pa.ChunkedArray) -> Positions | None:
-    """Return the values themselves if they are whole numbers, which saves a sort."""
+    """Return the values as whole numbers, which saves a sort; None if they are of another kind."""
     ordered = orderable(column)
     if pa.types.is_date32(ordered.type) or pa.types.is_time32(ordered.type):
         ordered = ordered.cast(pa.int32())

@@ -31,7 +31,8 @@ FEWEST, MOST = 4 * 1024, 32 * 1024
 """Fewest and most rows of a batch: enough for work by column, and divisors of a row group."""
 
 Round: TypeAlias = list[tuple[int, list[pa.RecordBatch]]]
-"""The rows of some keys: the number of each run that has any, oldest first, and its batches."""
+"""The rows of the keys of one round: the number of each run that has any, oldest first, and its
+batches."""
 
 Key: TypeAlias = tuple[tuple[bool, object], ...]
 """A key in a form that Python compares: nulls first."""

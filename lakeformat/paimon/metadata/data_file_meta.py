@@ -90,7 +90,9 @@ def local_wall_clock(epoch_millis: int) -> datetime:
 
 
 def written_millis(file: DataFileMeta) -> int | None:
-    """Return when a file was written, if its writer had the time zone of this machine."""
+    """Return the time when a file was written, if its writer had the time zone of this machine;
+    None if it is not recorded.
+    """
     created = file.creation_time
     return None if created is None else (created.astimezone(UTC) - _EPOCH) // _MILLI
 

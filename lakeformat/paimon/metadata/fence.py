@@ -123,7 +123,9 @@ def _texts(said: object) -> frozenset[str]:
 
 
 def _note(said: dict[str, Any] | None) -> Mapping[str, Any] | None:
-    """Check and return the note of a fence: a target, and the report of a finished rollback."""
+    """Return the note of a fence, checked: the target, and the report of a finished rollback. None
+    without a note.
+    """
     if said is not None and type(said["target"]) is not int:
         raise TypeError(f"the target {said['target']!r} is not a snapshot number")
     return said

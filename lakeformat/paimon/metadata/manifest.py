@@ -107,7 +107,7 @@ def write_columns(
 
 
 def encode_columns(columns: ManifestColumns, options: TableOptions) -> bytes:
-    """Return the content of a manifest of these entries."""
+    """Return the content of a manifest with the entries ``columns``."""
     if options.manifest_format != AVRO:
         return _encode_records(columns.entries(), options)
     return encode_manifest(

@@ -179,7 +179,9 @@ def _schema_in_force(storage: Storage, layout: TableLayout) -> TableSchema:
 
 
 def _first_schema(storage: Storage, layout: TableLayout) -> bytes | None:
-    """Return the first schema: it differs from that of a table created later in this place."""
+    """Return the content of the first schema, which differs from that of a table created here
+    later; None without a table.
+    """
     known = schema_ids(storage, layout)
     try:
         return storage.read(layout.schema(known[0])) if known else None

@@ -96,7 +96,7 @@ def may_contain_partition(stats: SimpleStats, partition: bytes, types: Sequence[
 
 
 def _bounds(column: pa.Array, data_type: DataType) -> tuple[Value, Value]:
-    """Return the smallest and the largest value; None for both if all are null or any is NaN."""
+    """Return the smallest and the largest value; (None, None) if all are null or any is NaN."""
     if pa.types.is_floating(column.type) and pc.any(pc.is_nan(column)).as_py():
         return None, None  # NaN sorts above every number, but cannot be compared
     found = pc.min_max(column)

@@ -105,7 +105,7 @@ class ColumnOption(Option[T]):
         return self.key.replace(COLUMN, column)
 
     def sets(self, key: str) -> bool:
-        """Return True if a key of a table is this option for some column."""
+        """Return True if a key of a table is this option for one of its columns."""
         start, end = self.key.split(COLUMN)
         return key.startswith(start) and key.endswith(end) and len(key) > len(start + end)
 

@@ -52,7 +52,7 @@ def check_own_key(key: str, declared: Sequence[Option[Any]]) -> None:
 
 
 def _of_same_column(option: Option[Any], key: str) -> str | None:
-    """Return the column option that a key means, if only its end is misspelt.
+    """Return the column option that ``key`` means, if only its end is misspelt, else None.
 
     Names of columns may be long or short, so only the ends are compared.
     """

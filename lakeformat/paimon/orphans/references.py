@@ -89,7 +89,6 @@ class _Lists:
     changelog: list[ManifestMeta]
 
     def manifests(self) -> Iterator[ManifestMeta]:
-        """Yield all manifests."""
         yield from self.base
         yield from self.delta
         yield from self.changelog
@@ -310,7 +309,6 @@ class _Branch:
         found.read.add(name)
 
     def _add_live(self, snapshot: Snapshot, lists: _Lists) -> None:
-        """Add the live files of a snapshot."""
         live = LiveNames()
         with referred_to_by(f"snapshot {snapshot.id} of {self._handle.uri}"):
             for named in self._names([*lists.base, *lists.delta]):

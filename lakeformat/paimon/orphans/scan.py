@@ -197,6 +197,8 @@ def _kind(handle: TableHandle, listing: DirectoryListing, name: str) -> FileClas
 
 
 def newest_number_at(times: Sequence[tuple[int, int]], millis: int) -> int | None:
-    """Return the newest snapshot at a time, from sorted (time, number) pairs."""
+    """Return the newest snapshot at a time, from sorted (time, number) pairs; None if all are
+    later.
+    """
     at = bisect_right(times, millis, key=lambda each: each[0])
     return times[at - 1][1] if at else None

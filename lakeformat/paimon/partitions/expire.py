@@ -142,7 +142,10 @@ class _PartitionExpiry:
     _snapshot_ids: list[int] = field(default_factory=list)
 
     def plan(self) -> Snapshot | None:
-        """Plan on the newest snapshot; partitions that this run deleted count for the limit."""
+        """Plan on the newest snapshot and return it; None before the first commit.
+
+        Partitions that this run deleted count for the limit.
+        """
         head = latest_snapshot(self.handle.storage, self.handle.layout)
         there = live_partitions(self.handle, head)
         rules = replace(self.rules, max_num=self.rules.max_num - len(self._done))

@@ -44,7 +44,9 @@ class EarlierReturns:
         return cls(handle, EarlierCommits(handle, commit, tuple(CommitKind)), snapshot)
 
     def find(self, head: Snapshot | None) -> RollbackReport | None:
-        """Return the report of an earlier attempt, among the snapshots up to ``head``."""
+        """Return the report of an earlier attempt, among the snapshots up to ``head``; None without
+        one.
+        """
         found = self.commits.find(head)
         if found is None:
             return None
@@ -75,7 +77,10 @@ class EarlierReturns:
 def properties_of(
     target: Snapshot, commit: CommitId | None, protection: str | None
 ) -> Mapping[str, str] | None:
-    """Return the target's properties; with ``commit``, they record the rollback for repetitions."""
+    """Return the target's properties; with ``commit``, they record the rollback for repetitions.
+
+    None if there are none.
+    """
     kept = {
         key: value
         for key, value in (target.properties or {}).items()

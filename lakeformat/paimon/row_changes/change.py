@@ -239,7 +239,6 @@ class _ChangeAttempt:
         return Round(units=self._units, work=self.find)
 
     def find(self, unit: ChangeUnit) -> _FoundRows:
-        """Find the rows of one unit."""
         return unit, find_rows(self.handle, unit)
 
     def take(self, unit: ChangeUnit, there: list[Found]) -> None:

@@ -84,7 +84,6 @@ class _Files(LiveFiles):
         )
 
     def formats(self) -> list[str]:
-        """Return the format of each file by its name."""
         return [_format(name.partition(".")[2]) for name in self.texts("file_name")]
 
     def sources(self) -> list[str | None]:

@@ -23,7 +23,9 @@ class _Partitions(FileSums):
         super().__init__(source, ["partition"])
 
     def deleted(self) -> list[int | None]:
-        """Return the rows that deletion vectors hide; None if an old writer did not count them."""
+        """Return how many rows of each partition deletion vectors hide; None if an old writer did
+        not count them.
+        """
         distinct = self.files.partitions.distinct.to_pylist()
         counts = [self._deleted_by_partition.get(row, 0) for row in distinct]
         return [counts[index] for index in self.sums["partition"].to_pylist()]

@@ -217,7 +217,7 @@ class Table(
         return TableStaged(self._handle, self.commit)
 
     def find_run(self, user: str) -> RunRecord | None:
-        """Return the record of the last success of a run, by its commit user."""
+        """Return the record of the last success of a run, by its commit user; None without one."""
         from lakeformat.paimon.metadata.run_record import read_run
 
         return read_run(self._handle.storage, self._handle.layout, user)

@@ -201,7 +201,7 @@ def _find_keys(handle: TableHandle, snapshot: Snapshot | None, keys: pa.Array) -
 
 
 def _require_whole(handle: TableHandle, within: PartitionFilter | None) -> None:
-    """Raise if an overwrite of some partitions could leave a key in two partitions."""
+    """Raise if an overwrite of the partitions ``within`` could leave a key in two partitions."""
     if within is None or not within.is_everything:
         raise UnsupportedError(
             f"keys of {handle.uri} may be in any partition, so an overwrite of some partitions "

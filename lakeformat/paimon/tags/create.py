@@ -183,7 +183,9 @@ def publish_tag(handle: TableHandle, tag: Tag, origin: Origin) -> bool:
 
 
 def _create_once(handle: TableHandle, tag: Tag) -> bool:
-    """Create the tag file; a lost answer is resolved by reading the file back."""
+    """Create the tag file; return False if the name exists. A lost answer is resolved by reading
+    the file back.
+    """
     try:
         return create_tag(handle.storage, handle.layout, tag)
     except UnavailableError:

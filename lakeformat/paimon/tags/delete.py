@@ -168,7 +168,6 @@ class _Deletion:
         ]
 
     def report(self, names: Sequence[str], why: str, none: str) -> DeletionReport:
-        """Build the report."""
         deleted, count = self.deleter.deleted, len(names)
         verb = "would be deleted" if self.dry_run else "deleted"
         if names:

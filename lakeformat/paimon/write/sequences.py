@@ -140,7 +140,9 @@ class SequenceNumbers:
         )
 
     def _newest_count(self) -> int | None:
-        """Return the newest value of 'bucket', which a rescale may have changed."""
+        """Return the newest value of 'bucket', which a rescale may have changed; None if the table
+        was dropped.
+        """
         storage, layout = self._handle.storage, self._handle.layout
         newest = latest_schema_id(storage, layout)
         if newest is None:

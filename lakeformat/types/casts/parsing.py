@@ -100,7 +100,9 @@ def _floats(array: pa.Array, wanted: AtomicType) -> pa.Array:
 
 
 def _odd_float(text: str) -> float | None:
-    """Parse unusual spellings: surrounding spaces, words, a type suffix, hexadecimal digits."""
+    """Parse an unusual spelling: surrounding spaces, words, a type suffix, hexadecimal digits; None
+    for any other text.
+    """
     found = _FLOAT_ODD.fullmatch(text.strip("".join(map(chr, range(33)))))
     if found is None:
         return None

@@ -160,7 +160,6 @@ class _Rescale:
     _made: _Made = field(init=False)
 
     def planned(self) -> list[RescaledPartition]:
-        """Return the plan of a rescale."""
         return [*map(_planned, again_if_overtaken(self.handle, self._units))]
 
     def until_done(self) -> list[RescaledPartition]:
@@ -235,8 +234,11 @@ class _Made:
         self._messages: dict[bytes, list[CommitMessage]] = {}
 
     def add(self, part: Part, messages: list[CommitMessage]) -> list[CommitMessage] | None:
-        """Keep the messages of a part; return those of the partition once its last part is
-        there."""
+        """Keep the messages of a part; return those of the whole partition once its last part is
+        there, else None.
+
+        If the partition was refused, the files of the part are deleted.
+        """
         if part.partition in self.refused:
             delete_written(self.target, messages)
             return None

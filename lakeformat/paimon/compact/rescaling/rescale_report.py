@@ -52,7 +52,7 @@ class RescaleReport(Report):
         *,
         dry_run: bool,
     ) -> RescaleReport:
-        """Return the report on these partitions."""
+        """Return the report on ``partitions``."""
         snapshots = [each.snapshot_id for each in partitions if each.snapshot_id is not None]
         return cls(
             table=handle.uri,

@@ -106,7 +106,7 @@ def _by_values(columns: Sequence[pa.ChunkedArray]) -> pa.Array:
 
 
 def _positions(keys: ByteRows) -> npt.NDArray[np.int64]:
-    """Return the rows from the smallest key on."""
+    """Return the positions of the rows, sorted by their keys."""
     words = words_of(keys)
     if words.shape[1] == 1:
         return np.argsort(words[:, 0], kind="stable")

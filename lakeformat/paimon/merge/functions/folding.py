@@ -116,7 +116,7 @@ class Folding:
         return self._states(everything)
 
     def _settle(self, keys: Positions) -> None:
-        """Join all noted values if any of them belongs to these keys."""
+        """Join all noted values if any of them belongs to one of ``keys``."""
         if not self._is_noted[keys].any():
             return
         noted_keys = np.concatenate([keys for keys, _ in self._noted])
