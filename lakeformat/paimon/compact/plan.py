@@ -22,7 +22,7 @@ from lakeformat.paimon.compact.partition_choice import (
     ChosenFiles,
     idle_millis,
 )
-from lakeformat.paimon.compact.postponed import plan_postponed
+from lakeformat.paimon.compact.postponed_plan import plan_postponed
 from lakeformat.paimon.compact.settings import PickSettings
 from lakeformat.paimon.compact.steps import Rewrite
 from lakeformat.paimon.compact.supported import require_supported, require_whole_rows

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Move postponed rows to the buckets of their keys: plan and run; ``commit`` publishes them.
+"""Move postponed rows to the buckets of their keys; ``commit`` publishes them.
 
 One COMPACT snapshot removes the files of a partition and adds files of level 0. Rows keep the order
 of their commits, after the rows that the bucket already holds.
@@ -7,18 +7,16 @@ of their commits, after the rows that the bucket already holds.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
 
-from lakeformat.paimon.compact.steps import Rewrite
 from lakeformat.paimon.compact.unit import CompactUnit
 from lakeformat.paimon.datafile.system_fields import VALUE_KIND
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.metadata.commit_message import CommitMessage
-from lakeformat.paimon.metadata.manifest import ManifestEntry
 from lakeformat.paimon.options.kinds import POSTPONE_BUCKET
 from lakeformat.paimon.read.data_files import DataFiles
 from lakeformat.paimon.read.deletions import DeletedRows
@@ -27,43 +25,7 @@ from lakeformat.paimon.write.key_value_bucket import KeyValueBuckets
 from lakeformat.paimon.write.row_kinds import accepted_rows
 from lakeformat.paimon.write.sequences import SequenceNumbers
 
-__all__ = ["give_buckets", "plan_postponed", "with_buckets"]
-
-
-def plan_postponed(
-    unit: CompactUnit, handle: TableHandle, live: Sequence[ManifestEntry]
-) -> CompactUnit:
-    """Return the unit of a partition's postponed files; ``live`` are all its files."""
-    files = [entry.file for entry in unit.files]
-    count, reason = bucket_count(handle, live)
-    return replace(
-        unit,
-        steps=(Rewrite(((tuple(files),),)),),
-        buckets=count,
-        expected_files=count,
-        reason=f"{sum(file.row_count for file in files)} rows wait for a bucket: {reason}",
-    )
-
-
-def bucket_count(handle: TableHandle, live: Sequence[ManifestEntry]) -> tuple[int, str]:
-    """Return the number of buckets that a partition has or gets, and the reason."""
-    options = handle.options
-    counts = {entry.total_buckets for entry in live if entry.bucket >= 0}
-    if counts:
-        return max(counts), f"the partition has {max(counts)} buckets"
-    most = options.postpone_max_buckets
-    if (given := options.postpone_default_bucket_num) is not None:
-        return given, f"'postpone.default-bucket-num' is {given}"
-    waiting = [entry.file for entry in live]
-    if (rows := options.postpone_target_row_num) is not None:
-        needed = -(-sum(file.row_count for file in waiting) // rows)
-        what = f"{rows} rows for each"
-    else:
-        size = options.postpone_target_size_bytes
-        needed = -(-sum(file.file_size for file in waiting) // size)
-        what = f"{size} bytes for each"
-    count = min(max(needed, 1), most)
-    return count, f"{count} new bucket{'s' if count > 1 else ''}, {what}"
+__all__ = ["give_buckets", "with_buckets"]
 
 
 def with_buckets(handle: TableHandle, count: int) -> TableHandle:

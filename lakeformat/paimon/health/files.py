@@ -19,6 +19,7 @@ from lakeformat.paimon.read.buckets import skips_level_zero
 from lakeformat.paimon.read.row_ranges import rows_by_file
 from lakeformat.tables.health.groups import Counts, FileGroups, Mask, grouped
 from lakeformat.tables.health.score import BYTES_PART, ENOUGH_FILES, Pending
+from lakeformat.types.arrow_memory import array_of
 
 __all__ = ["MUCH_DELETED", "FileState", "target_size"]
 
@@ -245,7 +246,7 @@ def _hidden_rows(
         pa.array(buckets, pa.int64()),
     )
     files = _places(
-        live.file_name.to_arrow(), live.partition.to_arrow(), pa.array(live.bucket.numbers)
+        live.file_name.to_arrow(), live.partition.to_arrow(), array_of(live.bucket.numbers)
     )
     at = pc.index_in(files, vectors)
     marked = np.flatnonzero(at.is_valid().to_numpy(zero_copy_only=False))

@@ -31,6 +31,7 @@ from lakeformat.paimon.metadata.manifest_list import (
 from lakeformat.paimon.metadata.snapshot import Snapshot
 from lakeformat.paimon.metadata.snapshot_directory import read_snapshot_if_present, snapshot_ids
 from lakeformat.paimon.metadata.tag import Tag, read_tags
+from lakeformat.types.arrow_memory import array_of
 
 __all__ = ["KeptFor", "Reachable", "files_of", "find_reachable"]
 
@@ -255,9 +256,9 @@ def files_of(columns: ManifestColumns, kept: KeptFor) -> pa.Table:
     return pa.table(
         [
             columns.partition.to_arrow(),
-            pa.array(np.asarray(columns.bucket.numbers)),
+            array_of(np.asarray(columns.bucket.numbers)),
             columns.file_name.to_arrow(),
-            pa.array(np.asarray(columns.file_size.numbers)),
+            array_of(np.asarray(columns.file_size.numbers)),
             pa.repeat(pa.scalar(int(kept), pa.int8()), len(columns)),
         ],
         schema=_FILES,

@@ -17,6 +17,7 @@ from lakeformat.paimon.orphans.manifest_names import encoded
 from lakeformat.paimon.orphans.name_set import numbers_of
 from lakeformat.paimon.orphans.references import References
 from lakeformat.storage import FileInfo
+from lakeformat.types.arrow_memory import array_of
 
 __all__ = ["find_unknown", "list_files"]
 
@@ -33,7 +34,7 @@ def list_files(handle: TableHandle) -> pa.Table:
     batches = [
         pa.record_batch(
             [
-                pa.array(numbers_of(encoded(info.name) for info in listing.files)),
+                array_of(numbers_of(encoded(info.name) for info in listing.files)),
                 pa.array([info.size for info in listing.files], pa.int64()),
                 pa.array([info.modified_millis for info in listing.files], pa.int64()),
                 pa.array([_is_removable(info) for info in listing.files], pa.bool_()),

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Plans the buckets for rows that were written without one (``bucket = -2``)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from lakeformat.paimon.compact.steps import Rewrite
+from lakeformat.paimon.compact.unit import CompactUnit
+from lakeformat.paimon.handle import TableHandle
+from lakeformat.paimon.metadata.manifest import ManifestEntry
+
+__all__ = ["plan_postponed"]
+
+
+def plan_postponed(
+    unit: CompactUnit, handle: TableHandle, live: Sequence[ManifestEntry]
+) -> CompactUnit:
+    """Return the unit of a partition's postponed files; ``live`` are all its files."""
+    files = [entry.file for entry in unit.files]
+    count, reason = _bucket_count(handle, live)
+    return replace(
+        unit,
+        steps=(Rewrite(((tuple(files),),)),),
+        buckets=count,
+        expected_files=count,
+        reason=f"{sum(file.row_count for file in files)} rows wait for a bucket: {reason}",
+    )
+
+
+def _bucket_count(handle: TableHandle, live: Sequence[ManifestEntry]) -> tuple[int, str]:
+    """Return the number of buckets that a partition has or gets, and the reason."""
+    options = handle.options
+    counts = {entry.total_buckets for entry in live if entry.bucket >= 0}
+    if counts:
+        return max(counts), f"the partition has {max(counts)} buckets"
+    most = options.postpone_max_buckets
+    if (given := options.postpone_default_bucket_num) is not None:
+        return given, f"'postpone.default-bucket-num' is {given}"
+    waiting = [entry.file for entry in live]
+    if (rows := options.postpone_target_row_num) is not None:
+        needed = -(-sum(file.row_count for file in waiting) // rows)
+        what = f"{rows} rows for each"
+    else:
+        size = options.postpone_target_size_bytes
+        needed = -(-sum(file.file_size for file in waiting) // size)
+        what = f"{size} bytes for each"
+    count = min(max(needed, 1), most)
+    return count, f"{count} new bucket{'s' if count > 1 else ''}, {what}"
