@@ -17,7 +17,7 @@ _OTHER_NAMES = {
     "next_snapshot": "--next",
 }
 _NAME = r"(?<![\w'\"`/.$=-])([a-z]+(?:_[a-z]+)*)"
-_CALL = re.compile(_NAME + r"\('([^']*)'\)")
+_CALL = re.compile(r"(?<![\w'\"`/.$=-])(?:catalog\.)?([a-z]+(?:_[a-z]+)*)\('([^']*)'\)")
 _SETTING = re.compile(r"alter_table\(…, set_option\('([^']*)', '([^']*)'\)\)")
 _FIRST = re.compile(r"^([a-z]+)(?= (?:is|must be) )")
 _REMOVE = re.compile(r"(?<![\w'\"`/.$=-])dry_run=False\b")

@@ -81,7 +81,7 @@ def clone_table(
         raise InvalidRequestError(f"cannot clone {source!r}, a system table: clone its table")
     if full and (snapshot is not None or tag is not None):
         raise InvalidRequestError(
-            "full=True copies every snapshot and tag: leave out snapshot and tag"
+            "full=True copies every snapshot and tag: leave out 'snapshot' and 'tag'"
         )
     handle = source._handle
     _require_blobs_named(handle)

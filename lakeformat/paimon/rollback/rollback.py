@@ -55,7 +55,7 @@ def rollback(
     if as_latest and force:
         raise InvalidRequestError(
             "force=True has an effect only if the rollback deletes snapshots: pass as_latest=False "
-            "(--cut-history), too, or leave out force"
+            "(--cut-history), too, or leave out 'force'"
         )
     require_allowed(handle, Operation.COMMIT if as_latest else Operation.EXPIRE)
     require_same_table(handle)

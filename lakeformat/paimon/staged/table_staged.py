@@ -162,7 +162,7 @@ class TableStaged:
         """
         if (addresses is None) is (older_than is None):
             raise InvalidRequestError(
-                "pass either addresses or older_than, to choose the staged results to discard"
+                "pass either 'addresses' or 'older_than', to choose the staged results to discard"
             )
         if addresses is not None:
             named = self.named(addresses)

@@ -30,6 +30,7 @@ from lakeformat.types.duration_text import duration
         ),
         ("use mode='delta'", "use --mode delta"),
         ("create it with create_database('nodb')", "create it with `lake create-database nodb`"),
+        ("run catalog.repair('shop.t')", "run `lake repair shop.t`"),
         ("dry_run=False takes them out", "--remove takes them out"),
         ("more than max_share=50%: is it", "more than --max-share 50%: is it"),
         ("next_snapshot must be at least 1, got 0", "--next must be at least 1, got 0"),

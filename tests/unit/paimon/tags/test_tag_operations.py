@@ -378,7 +378,7 @@ def test_among_more_it_would_not_so_the_protection_stays_whoever_insists(lose, m
     table = returned(3).table
     [protection] = names(table)
     with pytest.raises(
-        lake.InvalidRequestError, match=r"even with force: .* only 1 of \d+ snapshots"
+        lake.InvalidRequestError, match=r"even with force=True: .* only 1 of \d+ snapshots"
     ):
         lose(table.tags, protection)
     table.expire_snapshots(retain_max=5, retain_min=5, limit=2)
