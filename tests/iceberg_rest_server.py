@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
@@ -47,6 +48,12 @@ class RestServer:
     warehouses: list[str | None] = field(default_factory=list)
     """The warehouses that clients named."""
     tokens_given: int = 0
+    lost_answers: list[int] = field(default_factory=list)
+    """Statuses of the next commits that succeed, instead of their answers."""
+    failures_after_loss: list[tuple[int, str]] = field(default_factory=list)
+    """The ``failures`` that follow a lost answer."""
+    commits: int = 0
+    lock: Any = field(default_factory=threading.Lock)
 
     def answer(self, method: str, path: str, query: dict[str, str], body: Any) -> Any:
         """Return the content of an answer; None if it has none."""
@@ -64,7 +71,7 @@ class RestServer:
             case _, ["namespaces", database, "tables", *name]:
                 if self.failures:
                     raise Refused(*self.failures.pop(0))
-                return self._table(method, database.replace(_SEPARATOR, "."), name)
+                return self._table(method, database.replace(_SEPARATOR, "."), name, body)
         raise Refused(404, f"no such path: {method} {path}")
 
     def _create_database(self, name: str, properties: dict[str, str]) -> Any:
@@ -83,7 +90,7 @@ class RestServer:
             return None
         return {"namespace": name.split("."), "properties": self.databases[name]}
 
-    def _table(self, method: str, database: str, name: list[str]) -> Any:
+    def _table(self, method: str, database: str, name: list[str], body: Any) -> Any:
         if database not in self.databases:
             raise Refused(404, "namespace does not exist")
         if not name:
@@ -98,12 +105,84 @@ class RestServer:
         full = f"{database}.{name[0]}"
         if full not in self.tables:
             raise Refused(404, f"table {full} does not exist")
+        if method == "POST":
+            return self._commit(full, body)
         return {
             "metadata-location": self.tables[full],
             "metadata": {"format-version": 99},  # clients read the file itself
             "config": self.config,
             "storage-credentials": self.credentials,
         }
+
+    def _commit(self, name: str, body: Any) -> Any:
+        with self.lock:
+            address = self.tables[name]
+            metadata = json.loads(Path(urlsplit(address).path).read_text())
+            require(metadata, body["requirements"])
+            for update in body["updates"]:
+                apply_update(metadata, update)
+            metadata["metadata-log"].append(
+                {"timestamp-ms": metadata["last-updated-ms"], "metadata-file": address}
+            )
+            metadata["last-updated-ms"] += 1
+            self.commits += 1
+            written = f"{metadata['location']}/metadata/{self.commits:05d}-rest.metadata.json"
+            Path(urlsplit(written).path).write_text(json.dumps(metadata))
+            self.tables[name] = written
+        if self.lost_answers:
+            self.failures += self.failures_after_loss
+            raise Refused(self.lost_answers.pop(0), "the answer is lost")
+        return {"metadata-location": written, "metadata": metadata}
+
+
+def require(metadata: dict[str, Any], requirements: list[dict[str, Any]]) -> None:
+    """Refuse a commit whose requirements the metadata does not meet."""
+    found = {
+        "assert-table-uuid": ("uuid", "table-uuid"),
+        "assert-last-assigned-field-id": ("last-assigned-field-id", "last-column-id"),
+        "assert-current-schema-id": ("current-schema-id", "current-schema-id"),
+        "assert-last-assigned-partition-id": ("last-assigned-partition-id", "last-partition-id"),
+        "assert-default-spec-id": ("default-spec-id", "default-spec-id"),
+        "assert-default-sort-order-id": ("default-sort-order-id", "default-sort-order-id"),
+    }
+    for each in requirements:
+        if each["type"] == "assert-ref-snapshot-id":
+            there = metadata["refs"].get(each["ref"], {}).get("snapshot-id")
+            wanted = each["snapshot-id"]
+        else:
+            key, member = found[each["type"]]
+            there, wanted = metadata[member], each[key]
+        if there != wanted:
+            raise Refused(409, f"{each['type']}: {there} is not {wanted}")
+
+
+def apply_update(metadata: dict[str, Any], update: dict[str, Any]) -> None:
+    """Apply one update of a commit, as the specification describes it."""
+    match update["action"]:
+        case "add-snapshot":
+            snapshot = update["snapshot"]
+            metadata["snapshots"].append(snapshot)
+            metadata["last-sequence-number"] = snapshot["sequence-number"]
+            if "next-row-id" in metadata:
+                metadata["next-row-id"] += snapshot["added-rows"]
+        case "set-snapshot-ref":
+            kept = {k: v for k, v in update.items() if k not in ("action", "ref-name")}
+            metadata["refs"][update["ref-name"]] = kept
+            if update["ref-name"] == "main":
+                metadata["current-snapshot-id"] = update["snapshot-id"]
+        case "remove-snapshot-ref":
+            del metadata["refs"][update["ref-name"]]
+        case "remove-snapshots":
+            gone = update["snapshot-ids"]
+            kept = [each for each in metadata["snapshots"] if each["snapshot-id"] not in gone]
+            metadata["snapshots"] = kept
+        case "set-properties":
+            metadata["properties"] |= update["updates"]
+        case "remove-properties":
+            for key in update["removals"]:
+                metadata["properties"].pop(key, None)
+        case action:
+            raise Refused(400, f"this server does not know {action}")
 
 
 @contextmanager

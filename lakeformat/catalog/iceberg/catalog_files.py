@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from lakeformat.catalog.iceberg.vended import options_for
 from lakeformat.errors import CorruptTableError, InvalidRequestError
+from lakeformat.iceberg.commit.catalog_file import metadata_directory
 from lakeformat.iceberg.file_places import places_of
 from lakeformat.iceberg.loaded_metadata import LoadedMetadata
 from lakeformat.iceberg.metadata.metadata_file import METADATA, read_metadata_file
@@ -21,8 +22,6 @@ from lakeformat.storage.location import SCHEME, Location, location_of
 from lakeformat.storage.object_address import OBJECT_SCHEMES
 
 __all__ = ["Answer", "CatalogFiles"]
-
-_METADATA_PATH = "write.metadata.path"
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +101,7 @@ class CatalogFiles:
 
 def _require_own_file(table: str, address: str, metadata: TableMetadata) -> None:
     """Refuse a metadata file that is not where the metadata itself keeps its files."""
-    directory = metadata.properties.get(_METADATA_PATH, f"{metadata.location}/{METADATA}")
+    directory = metadata_directory(metadata)
     if location_of(address).above(1) != location_of(directory):
         raise InvalidRequestError(
             f"the catalog names {address} as the metadata of table {table}, but that file is of a "

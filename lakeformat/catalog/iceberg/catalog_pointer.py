@@ -8,7 +8,6 @@ from typing import Protocol
 
 from lakeformat.catalog.iceberg.catalog_files import Answer, CatalogFiles
 from lakeformat.catalog.names import TableName
-from lakeformat.errors import UnsupportedError
 from lakeformat.iceberg.loaded_metadata import LoadedMetadata
 from lakeformat.iceberg.metadata.table_metadata import TableMetadata
 
@@ -22,6 +21,19 @@ class Names(Protocol):
         """Return the current metadata file of a table; ``NotFoundError`` without one."""
         ...
 
+    def require_writable(self) -> None:
+        """Raise ``UnsupportedError`` if this version only reads the tables of the metastore."""
+        ...
+
+    def publish(
+        self, name: TableName, current: Answer, base: LoadedMetadata, metadata: TableMetadata
+    ) -> tuple[Answer, LoadedMetadata] | None:
+        """Publish metadata if ``current`` is still the answer, which names the file of ``base``.
+
+        Return None if it is not. Errors are those of ``MetadataPointer.publish``.
+        """
+        ...
+
 
 class CatalogPointer:
     """Asks the catalog for the current metadata file at each call."""
@@ -30,34 +42,35 @@ class CatalogPointer:
         self._names = names
         self._name = name
         self._files = files
-        self._answer: Answer | None = None
-        self._known: LoadedMetadata | None = None
+        self._known: tuple[Answer, LoadedMetadata] | None = None
 
     @property
     def uri(self) -> str:
         """The address of the table, which only its metadata has."""
-        return (self._known or self.load()).places.uri
+        return (self.load() if self._known is None else self._known[1]).places.uri
 
     def load(self) -> LoadedMetadata:
         """Return the current metadata; new options of the storage cost no other reading."""
         answer = self._names.answer(self._name)
-        if self._known is None or answer != self._answer:
-            self._known = self._files.load(str(self._name), answer, self._known)
-            self._answer = answer
-        return self._known
+        if self._known is None or answer != self._known[0]:
+            known = None if self._known is None else self._known[1]
+            self._known = answer, self._files.load(str(self._name), answer, known)
+        return self._known[1]
 
     def require_writable(self) -> None:
-        """Refuse every change."""
-        raise UnsupportedError(
-            f"table '{self._name}' is in a catalog, whose tables this version only reads: write "
-            "with Spark, Flink or PyIceberg"
-        )
+        """Refuse metastores whose tables this version only reads."""
+        self._names.require_writable()
 
     def turn(self) -> AbstractContextManager[None]:
         """Wait for nothing: the catalog decides which writer is first."""
         return nullcontext()
 
     def publish(self, base: LoadedMetadata, metadata: TableMetadata) -> LoadedMetadata | None:
-        """Refuse, as ``require_writable`` does."""
-        self.require_writable()
-        return None
+        """Publish metadata; None if the catalog names another file than that of ``base``."""
+        if self._known is None or self._known[1].path != base.path:
+            return None
+        found = self._names.publish(self._name, self._known[0], base, metadata)
+        if found is None:
+            return None
+        self._known = found
+        return found[1]

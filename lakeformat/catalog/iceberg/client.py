@@ -20,7 +20,9 @@ from lakeformat.catalog.iceberg.client_failure import Failures
 from lakeformat.catalog.iceberg.metastore import Metastore
 from lakeformat.catalog.iceberg.options import IcebergOptions
 from lakeformat.catalog.names import TableName
-from lakeformat.errors import InvalidRequestError
+from lakeformat.errors import InvalidRequestError, UnsupportedError
+from lakeformat.iceberg.loaded_metadata import LoadedMetadata
+from lakeformat.iceberg.metadata.table_metadata import TableMetadata
 
 __all__ = ["ClientMetastore", "metadata_file_in", "parts_of"]
 
@@ -97,6 +99,20 @@ class ClientMetastore(Metastore):
         """Return the metadata file of a table, and the options that read it."""
         doing = f"find table '{name}'"
         return self._ask(doing, lambda client: self._find(client, name, doing))
+
+    def require_writable(self) -> None:
+        """Refuse every change."""
+        raise UnsupportedError(
+            f"this version only reads the tables of the {self._options.metastore} metastore: write "
+            "them with Spark, Flink or PyIceberg"
+        )
+
+    def publish(
+        self, name: TableName, current: Answer, base: LoadedMetadata, metadata: TableMetadata
+    ) -> tuple[Answer, LoadedMetadata] | None:
+        """Refuse, as ``require_writable`` does."""
+        self.require_writable()
+        return None
 
     @cached_property
     def _client(self) -> Any:

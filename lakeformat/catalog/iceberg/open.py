@@ -65,7 +65,7 @@ def _load(
     if options.metastore == SQL:
         from lakeformat.catalog.iceberg.sql import SqlMetastore
 
-        return SqlMetastore(options, files)
+        return SqlMetastore(options, files, environment)
     if options.metastore == HIVE:
         from lakeformat.catalog.iceberg.hive import HiveMetastore
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 from pyiceberg.catalog.rest import RestCatalog
@@ -11,8 +12,17 @@ from requests import Response, Session
 from lakeformat.catalog.iceberg.catalog_files import Answer, CatalogFiles
 from lakeformat.catalog.iceberg.client import ClientMetastore, parts_of
 from lakeformat.catalog.iceberg.options import WAREHOUSE, IcebergOptions
-from lakeformat.catalog.iceberg.rest_answers import read_answer
+from lakeformat.catalog.iceberg.rest_answers import read_answer, read_published
+from lakeformat.catalog.iceberg.rest_updates import commit_request
 from lakeformat.catalog.names import TableName
+from lakeformat.errors import (
+    AccessDeniedError,
+    CommitOutcomeUnknownError,
+    LakeError,
+    UnavailableError,
+)
+from lakeformat.iceberg.loaded_metadata import LoadedMetadata
+from lakeformat.iceberg.metadata.table_metadata import TableMetadata
 
 __all__ = ["RestMetastore"]
 
@@ -21,7 +31,8 @@ _SECONDS = 60
 _EXPIRED = (401, 419)
 _CREDENTIAL, _TOKEN_URI = "credential", "oauth2-server-uri"
 _TOKEN_PATH = "/v1/oauth/tokens"
-_TABLE_PATH = "namespaces/{namespace}/tables/{table}"
+_CONFLICT = 409
+_UNKNOWN = (500, 502, 503, 504)
 
 
 class RestMetastore(ClientMetastore):
@@ -39,13 +50,63 @@ class RestMetastore(ClientMetastore):
         return _Client("lake", **{**given, "uri": uri})
 
     def _find(self, client: RestCatalog, name: TableName, doing: str) -> Answer:
-        place = client._split_identifier_for_path((*parts_of(name.database), name.table))
         # The metadata in the answer is not read, so it may be short.
-        response = _send(
-            client, "GET", client.url(_TABLE_PATH, **place), params={"snapshots": "refs"}
-        )
+        response = _send(client, "GET", _url(client, name), params={"snapshots": "refs"})
         self._failures.require_success(response, doing, f"table '{name}'")
         return read_answer(response, f"{self._options.uri}: the answer about table '{name}'")
+
+    def require_writable(self) -> None:
+        """Accept every write; the service decides."""
+
+    def publish(
+        self, name: TableName, current: Answer, base: LoadedMetadata, metadata: TableMetadata
+    ) -> tuple[Answer, LoadedMetadata] | None:
+        """Ask the service to apply the changes to the metadata, and to name the file it writes."""
+        doing = f"publish table '{name}'"
+        request = {
+            "identifier": {"namespace": parts_of(name.database), "name": name.table},
+            **commit_request(base.metadata, metadata),
+        }
+
+        def commit(client: RestCatalog) -> Response:
+            return _send(client, "POST", _url(client, name), json=request)
+
+        try:
+            response = self._ask(doing, commit)
+        except AccessDeniedError:
+            raise
+        except UnavailableError as lost:
+            return self._find_published(name, base, metadata, str(lost))
+        if response.status_code == _CONFLICT:
+            return None
+        if response.status_code in _UNKNOWN:
+            said = f"status {response.status_code}, {response.reason}"
+            return self._find_published(name, base, metadata, said)
+        self._failures.require_success(response, doing, f"table '{name}'")
+        subject = f"{self._options.uri}: the answer to the commit of table '{name}'"
+        try:
+            address, published = read_published(response, subject)
+            _, path = base.places.place(address)
+        except LakeError as error:
+            return self._find_published(name, base, metadata, str(error))
+        answer = Answer(address, current.storage_options)
+        return answer, LoadedMetadata(base.places, published, path)
+
+    def _find_published(
+        self, name: TableName, base: LoadedMetadata, metadata: TableMetadata, lost: str
+    ) -> tuple[Answer, LoadedMetadata]:
+        """Look for a commit whose answer was lost: its snapshots are in the newest metadata."""
+        mine = _snapshot_ids(metadata) - _snapshot_ids(base.metadata)
+        with suppress(LakeError):
+            answer = self.answer(name)
+            now = self._files.load(str(name), answer, None)
+            if mine and mine <= _snapshot_ids(now.metadata):
+                return answer, now
+        raise CommitOutcomeUnknownError(
+            f"the catalog gave no answer to the commit of table '{name}', which may be published: "
+            f"{lost}. Look for the change in the table before you retry; with a CommitId just "
+            "retry: it publishes once. No file was removed"
+        ) from None
 
 
 class _Client(RestCatalog):  # type: ignore[misc]  # read without its types
@@ -60,6 +121,16 @@ class _Client(RestCatalog):  # type: ignore[misc]  # read without its types
 
         session.send = send_in_time  # type: ignore[method-assign]
         return session
+
+
+def _snapshot_ids(metadata: TableMetadata) -> set[int]:
+    return {each.snapshot_id for each in metadata.snapshots}
+
+
+def _url(client: RestCatalog, name: TableName) -> str:
+    place = client._split_identifier_for_path((*parts_of(name.database), name.table))
+    url: str = client.url("namespaces/{namespace}/tables/{table}", **place)
+    return url
 
 
 def _send(client: RestCatalog, method: str, url: str, **settings: Any) -> Response:

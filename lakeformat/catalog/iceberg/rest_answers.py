@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,27 +11,44 @@ from requests import Response
 
 from lakeformat.catalog.iceberg.catalog_files import Answer
 from lakeformat.errors import CorruptTableError
+from lakeformat.iceberg.metadata.metadata_file import decode_metadata
+from lakeformat.iceberg.metadata.table_metadata import TableMetadata
 from lakeformat.tables.json_file import NO_JSON
 
-__all__ = ["read_answer"]
+__all__ = ["read_answer", "read_published"]
 
 
 def read_answer(response: Response, subject: str) -> Answer:
     """Return the metadata file that an answer names, with the options for its storage."""
+    found = _members(response, subject)
+    address = _address(found, subject)
+    options = dict(_texts(found.get("config"), f"config of {subject}"))
+    return Answer(address, options | _credentials(found, address, subject))
+
+
+def read_published(response: Response, subject: str) -> tuple[str, TableMetadata]:
+    """Return the metadata file that the catalog wrote, and its content."""
+    found = _members(response, subject)
+    content = json.dumps(found.get("metadata")).encode()
+    return _address(found, subject), decode_metadata(content, subject)
+
+
+def _members(response: Response, subject: str) -> Mapping[str, Any]:
     try:
-        members = response.json()
+        return _object(response.json(), subject)
     except NO_JSON:
         raise CorruptTableError(
             f"{subject} is not JSON: check that the uri is that of a REST catalog"
         ) from None
-    found = _object(members, subject)
-    address = found.get("metadata-location")
-    if not isinstance(address, str) or not address:
+
+
+def _address(members: Mapping[str, Any], subject: str) -> str:
+    found = members.get("metadata-location")
+    if not isinstance(found, str) or not found:
         raise CorruptTableError(
             f"{subject} names no metadata file (metadata-location): check the table in its catalog"
         )
-    options = dict(_texts(found.get("config"), f"config of {subject}"))
-    return Answer(address, options | _credentials(found, address, subject))
+    return found
 
 
 def _credentials(members: Mapping[str, Any], address: str, subject: str) -> dict[str, str]:

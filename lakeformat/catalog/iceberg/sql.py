@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 from sqlalchemy import (
@@ -21,6 +23,7 @@ from sqlalchemy import (
     or_,
     select,
     union,
+    update,
 )
 
 from lakeformat.catalog.iceberg.catalog_files import Answer, CatalogFiles
@@ -28,9 +31,22 @@ from lakeformat.catalog.iceberg.catalog_pointer import CatalogPointer
 from lakeformat.catalog.iceberg.metastore import Metastore
 from lakeformat.catalog.iceberg.options import CATALOG_NAME, IcebergOptions
 from lakeformat.catalog.names import TableName
-from lakeformat.errors import CorruptTableError, NotFoundError
+from lakeformat.environment import Environment
+from lakeformat.errors import (
+    CommitOutcomeUnknownError,
+    CorruptTableError,
+    LakeError,
+    NotFoundError,
+    UnavailableError,
+)
+from lakeformat.iceberg.commit.catalog_file import write_catalog_file
+from lakeformat.iceberg.commit.old_metadata import delete_old_metadata
+from lakeformat.iceberg.loaded_metadata import LoadedMetadata
+from lakeformat.iceberg.metadata.table_metadata import TableMetadata
+from lakeformat.storage import Storage
 from lakeformat.storage.sql.address import parse_database_uri
 from lakeformat.storage.sql.database import SqlDatabase
+from lakeformat.tables.kept_files import kept_if_published
 
 __all__ = ["SqlMetastore"]
 
@@ -58,12 +74,15 @@ _TABLE = "TABLE"
 _EXISTS = "exists"
 """The property that Java and PyIceberg give a database without other properties."""
 _JDBC = "jdbc."
+_log = logging.getLogger(__name__)
 
 
 class SqlMetastore(Metastore):
     """The rows of one catalog in a SQL database."""
 
-    def __init__(self, options: IcebergOptions, files: CatalogFiles) -> None:
+    def __init__(
+        self, options: IcebergOptions, files: CatalogFiles, environment: Environment
+    ) -> None:
         properties = {
             key.removeprefix(_JDBC): value
             for key, value in options.client.items()
@@ -72,6 +91,7 @@ class SqlMetastore(Metastore):
         self._database = SqlDatabase(parse_database_uri(options.uri, properties))
         self._catalog = options.client.get(CATALOG_NAME, "default")
         self._files = files
+        self._environment = environment
         self._has_types: bool | None = None
 
     def databases(self) -> list[str]:
@@ -133,6 +153,49 @@ class SqlMetastore(Metastore):
             )
         return Answer(address)
 
+    def require_writable(self) -> None:
+        """Accept every write."""
+
+    def publish(
+        self, name: TableName, current: Answer, base: LoadedMetadata, metadata: TableMetadata
+    ) -> tuple[Answer, LoadedMetadata] | None:
+        """Write the metadata file, and name it in the row of the table."""
+        address, written = write_catalog_file(base.places, metadata, base.path, self._environment)
+        storage, path = base.places.place(address)
+        with kept_if_published(lambda: _discard(storage, path)):
+            if self._swap(name, current.metadata_file, address):
+                delete_old_metadata(base, written)
+                return Answer(address), written
+        _discard(storage, path)
+        return None
+
+    def _swap(self, name: TableName, old: str, new: str) -> bool:
+        """Replace the metadata file in the row of a table, if it is still the old one."""
+        row = {"metadata_location": new, "previous_metadata_location": old}
+        is_sent = False
+        try:
+            with self._database.writing(f"publish table '{name}'") as connection:
+                self._is_set_up(connection)
+                here = and_(self._place(name), _TABLES.c.metadata_location == old)
+                done = connection.execute(update(_TABLES).where(here).values(**row))
+                is_sent = done.rowcount == 1
+        except UnavailableError as error:
+            if not is_sent:
+                raise
+            return self._is_swapped(name, new, error)
+        return is_sent
+
+    def _is_swapped(self, name: TableName, new: str, lost: UnavailableError) -> bool:
+        """Return True if a change whose answer was lost is in the database."""
+        with suppress(LakeError):
+            if self.answer(name).metadata_file == new:
+                return True
+        raise CommitOutcomeUnknownError(
+            f"{new} may be the metadata file of table '{name}' by now, or not: {lost}. Look for "
+            "the change in the table before you retry; with a CommitId just retry: it publishes "
+            "once. No file was removed"
+        ) from None
+
     def more_about_missing(self) -> str:
         """Name the other catalogs of the SQL database."""
         with self._database.reading("list the catalogs") as connection:
@@ -159,8 +222,11 @@ class SqlMetastore(Metastore):
         return [*connection.scalars(union(*mine))]
 
     def _row(self, connection: Connection, name: TableName) -> Row[Any] | None:
-        place = and_(self._is(_TABLES, name.database), _TABLES.c.table_name == name.table)
-        return connection.execute(select(_TABLES.c.metadata_location).where(place)).first()
+        question = select(_TABLES.c.metadata_location).where(self._place(name))
+        return connection.execute(question).first()
+
+    def _place(self, name: TableName) -> ColumnElement[bool]:
+        return and_(self._is(_TABLES, name.database), _TABLES.c.table_name == name.table)
 
     def _is(self, table: Table, database: str) -> ColumnElement[bool]:
         """Return the condition for the rows of a database; rows of views are left out."""
@@ -179,3 +245,11 @@ class SqlMetastore(Metastore):
             names = {column["name"] for column in found.get_columns(_TABLES.name)}
             self._has_types = _TYPE.name in names
         return True
+
+
+def _discard(storage: Storage, path: str) -> None:
+    """Delete a metadata file that no catalog names; a failure leaves an orphan file."""
+    try:
+        storage.delete(path)
+    except LakeError as error:
+        _log.warning("a metadata file that was not published is not deleted: %s", error)

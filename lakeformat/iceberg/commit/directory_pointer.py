@@ -13,6 +13,7 @@ from contextlib import AbstractContextManager
 from lakeformat.environment import Environment
 from lakeformat.errors import CommitOutcomeUnknownError, LakeError, UnsupportedError
 from lakeformat.iceberg.commit.create_once import create_once
+from lakeformat.iceberg.commit.old_metadata import delete_old_metadata
 from lakeformat.iceberg.commit.place_check import is_in_place
 from lakeformat.iceberg.loaded_metadata import LoadedMetadata, load_metadata
 from lakeformat.iceberg.metadata.metadata_file import (
@@ -25,14 +26,12 @@ from lakeformat.iceberg.metadata.metadata_file import (
 )
 from lakeformat.iceberg.metadata.metadata_json import encode_metadata, file_ending
 from lakeformat.iceberg.metadata.table_metadata import TableMetadata
-from lakeformat.iceberg.properties import bool_property
 from lakeformat.storage import ExternalRoots, Storage
 from lakeformat.storage.creation_proof import ProvesCreation
 from lakeformat.storage.turns import turn
 
 __all__ = ["DirectoryPointer", "write_hint"]
 
-_DELETE_OLD = "write.metadata.delete-after-commit.enabled"
 _log = logging.getLogger(__name__)
 
 
@@ -86,7 +85,7 @@ class DirectoryPointer:
             return None
         self._known = published
         write_hint(self._storage, self._root, number)
-        self._delete_old_files(base, published)
+        delete_old_metadata(base, published)
         return published
 
     def _is_in_place(self, published: LoadedMetadata, base: LoadedMetadata) -> bool:
@@ -113,24 +112,6 @@ class DirectoryPointer:
                 "the table through its catalog to change it"
             )
         return number + 1
-
-    def _delete_old_files(self, base: LoadedMetadata, published: LoadedMetadata) -> None:
-        """Delete the metadata files that left the log, the oldest first, if the table asks so.
-
-        Files outside of the table are never deleted.
-        """
-        if not bool_property(published.metadata.properties, _DELETE_OLD, default=False):
-            return
-        kept = {each.metadata_file for each in published.metadata.metadata_log}
-        for entry in base.metadata.metadata_log:
-            path = base.places.path_below(entry.metadata_file)
-            if entry.metadata_file in kept or path is None:
-                continue
-            try:
-                self._storage.delete(path)
-            except LakeError as error:
-                _log.warning("an old metadata file of %s is not deleted: %s", self.uri, error)
-                return
 
 
 def write_hint(storage: Storage, root: str, number: int) -> None:

@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Two states of table metadata as the request of a REST commit: requirements and updates.
+
+A REST catalog writes the metadata file itself, from the changes that it is asked for. The
+requirements name the whole state that the changes were made on, so that the catalog refuses them
+if another writer was first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from lakeformat.errors import UnsupportedError
+from lakeformat.iceberg.metadata.metadata_json import metadata_to_json
+from lakeformat.iceberg.metadata.table_metadata import TableMetadata
+
+__all__ = ["commit_request"]
+
+Json = Mapping[str, Any]
+_LISTS = (  # the list, the key of an entry, and the update that adds one
+    ("schemas", "schema-id", "add-schema", "schema"),
+    ("partition-specs", "spec-id", "add-spec", "spec"),
+    ("sort-orders", "order-id", "add-sort-order", "sort-order"),
+    ("snapshots", "snapshot-id", "add-snapshot", "snapshot"),
+)
+_CURRENT = (  # a member, and the update that sets it
+    ("current-schema-id", "set-current-schema", "schema-id"),
+    ("default-spec-id", "set-default-spec", "spec-id"),
+    ("default-sort-order-id", "set-default-sort-order", "sort-order-id"),
+)
+_REMOVED = {
+    "schemas": ("remove-schemas", "schema-ids"),
+    "partition-specs": ("remove-partition-specs", "spec-ids"),
+    "snapshots": ("remove-snapshots", "snapshot-ids"),
+}
+_STATISTICS = ("statistics", "partition-statistics")
+
+
+def commit_request(base: TableMetadata, changed: TableMetadata) -> dict[str, Any]:
+    """Return the members ``requirements`` and ``updates`` of a commit."""
+    before, after = metadata_to_json(base), metadata_to_json(changed)
+    return {
+        "requirements": [*_requirements(before)],
+        "updates": [*_updates(before, after)],
+    }
+
+
+def _requirements(before: Json) -> Iterator[Json]:
+    yield {"type": "assert-table-uuid", "uuid": before.get("table-uuid")}
+    references = {"main": {"snapshot-id": None}, **before["refs"]}
+    for name, reference in references.items():
+        yield {
+            "type": "assert-ref-snapshot-id",
+            "ref": name,
+            "snapshot-id": reference["snapshot-id"],
+        }
+    for kind, key, member in (
+        ("assert-last-assigned-field-id", "last-assigned-field-id", "last-column-id"),
+        ("assert-current-schema-id", "current-schema-id", "current-schema-id"),
+        ("assert-last-assigned-partition-id", "last-assigned-partition-id", "last-partition-id"),
+        ("assert-default-spec-id", "default-spec-id", "default-spec-id"),
+        ("assert-default-sort-order-id", "default-sort-order-id", "default-sort-order-id"),
+    ):
+        yield {"type": kind, key: before[member]}
+
+
+def _updates(before: Json, after: Json) -> Iterator[Json]:
+    if before.get("table-uuid") != after.get("table-uuid"):
+        raise UnsupportedError("a REST catalog does not change the UUID of a table")
+    if before["format-version"] != after["format-version"]:
+        yield {"action": "upgrade-format-version", "format-version": after["format-version"]}
+    if before["location"] != after["location"]:
+        yield {"action": "set-location", "location": after["location"]}
+    yield from _properties(before["properties"], after["properties"])
+    for listed, key, action, member in _LISTS:
+        known = _by(before[listed], key)
+        for entry in after[listed]:
+            if entry[key] not in known:
+                yield {"action": action, member: entry, **_last_column(listed, after)}
+    for member, action, key in _CURRENT:
+        if before[member] != after[member]:
+            yield {"action": action, key: after[member]}
+    yield from _references(before["refs"], after["refs"])
+    for listed in _STATISTICS:
+        yield from _statistics(listed, before, after)
+    for listed, key, _, _ in _LISTS:
+        gone = [*(_by(before[listed], key).keys() - _by(after[listed], key).keys())]
+        if gone and listed in _REMOVED:
+            action, member = _REMOVED[listed]
+            yield {"action": action, member: sorted(gone)}
+
+
+def _properties(before: Json, after: Json) -> Iterator[Json]:
+    changed = {key: value for key, value in after.items() if before.get(key) != value}
+    if changed:
+        yield {"action": "set-properties", "updates": changed}
+    if removed := sorted(before.keys() - after.keys()):
+        yield {"action": "remove-properties", "removals": removed}
+
+
+def _references(before: Json, after: Json) -> Iterator[Json]:
+    for name, reference in after.items():
+        if before.get(name) != reference:
+            yield {"action": "set-snapshot-ref", "ref-name": name, **reference}
+    for name in sorted(before.keys() - after.keys()):
+        yield {"action": "remove-snapshot-ref", "ref-name": name}
+
+
+def _statistics(listed: str, before: Json, after: Json) -> Iterator[Json]:
+    known, kept = _by(before[listed], "snapshot-id"), _by(after[listed], "snapshot-id")
+    for snapshot_id, file in kept.items():
+        if known.get(snapshot_id) != file:
+            yield {"action": f"set-{listed}", "snapshot-id": snapshot_id, listed: file}
+    for snapshot_id in sorted(known.keys() - kept.keys()):
+        yield {"action": f"remove-{listed}", "snapshot-id": snapshot_id}
+
+
+def _last_column(listed: str, after: Json) -> Json:
+    """Return the member that some services still want with a new schema."""
+    return {"last-column-id": after["last-column-id"]} if listed == "schemas" else {}
+
+
+def _by(entries: Sequence[Json], key: str) -> dict[Any, Json]:
+    return {each[key]: each for each in entries}

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Writes a metadata file for a catalog, which then makes it the current one."""
+
+from __future__ import annotations
+
+import re
+
+from lakeformat.environment import Environment
+from lakeformat.errors import CommitOutcomeUnknownError, UnavailableError
+from lakeformat.iceberg.commit.create_once import create_once
+from lakeformat.iceberg.file_places import FilePlaces
+from lakeformat.iceberg.loaded_metadata import LoadedMetadata
+from lakeformat.iceberg.metadata.metadata_file import METADATA, decode_metadata
+from lakeformat.iceberg.metadata.metadata_json import encode_metadata, file_ending
+from lakeformat.iceberg.metadata.table_metadata import TableMetadata
+
+__all__ = ["METADATA_PATH", "metadata_directory", "write_catalog_file"]
+
+METADATA_PATH = "write.metadata.path"
+"""The property that moves the metadata files out of the table's directory."""
+_NUMBER = re.compile(r"v?(\d{1,18})[-.]", re.ASCII)
+
+
+def metadata_directory(metadata: TableMetadata) -> str:
+    """Return the address of the directory where a table keeps its metadata files."""
+    moved = metadata.properties.get(METADATA_PATH, "").rstrip("/")
+    return moved or f"{metadata.location.rstrip('/')}/{METADATA}"
+
+
+def write_catalog_file(
+    places: FilePlaces, metadata: TableMetadata, base_path: str | None, environment: Environment
+) -> tuple[str, LoadedMetadata]:
+    """Write ``<N>-<uuid>.metadata.json``; return its address and its content.
+
+    N is one more than the number of the file that the metadata is built on; 0 without one.
+    """
+    found = None if base_path is None else _NUMBER.match(base_path.rpartition("/")[2])
+    number = 0 if found is None else int(found[1]) + 1
+    name = f"{number:05d}-{environment.new_id()}{file_ending(metadata)}"
+    address = f"{metadata_directory(metadata)}/{name}"
+    storage, path = places.place(address)
+    content = encode_metadata(metadata)
+    readable = decode_metadata(content, address)
+    storage.make_directory(path.rpartition("/")[0])
+    try:
+        is_ours = create_once(storage, path, content)
+    except CommitOutcomeUnknownError:
+        is_ours = False
+    if not is_ours:
+        raise UnavailableError(
+            f"the metadata file {address} could not be written. No catalog names it, so nothing "
+            "was published: retry once the storage answers"
+        )
+    return address, LoadedMetadata(places, readable, path)

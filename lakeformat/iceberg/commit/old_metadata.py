@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Deletes the metadata files that left the log of a table, if the table asks for it."""
+
+from __future__ import annotations
+
+import logging
+
+from lakeformat.errors import LakeError
+from lakeformat.iceberg.loaded_metadata import LoadedMetadata
+from lakeformat.iceberg.properties import bool_property
+
+__all__ = ["delete_old_metadata"]
+
+_DELETE_OLD = "write.metadata.delete-after-commit.enabled"
+_log = logging.getLogger(__name__)
+
+
+def delete_old_metadata(base: LoadedMetadata, published: LoadedMetadata) -> None:
+    """Delete files that ``base`` lists in its log and ``published`` does not, the oldest first.
+
+    Files outside of the table are never deleted. A failure is only logged, because the commit has
+    succeeded.
+    """
+    if not bool_property(published.metadata.properties, _DELETE_OLD, default=False):
+        return
+    kept = {each.metadata_file for each in published.metadata.metadata_log}
+    for entry in base.metadata.metadata_log:
+        path = base.places.path_below(entry.metadata_file)
+        if entry.metadata_file in kept or path is None:
+            continue
+        try:
+            base.places.storage.delete(path)
+        except LakeError as error:
+            _log.warning("an old metadata file of %s is not deleted: %s", base.places.uri, error)
+            return

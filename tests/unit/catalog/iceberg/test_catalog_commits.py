@@ -1,0 +1,199 @@
+"""A commit through a catalog publishes once, on the newest metadata, or fails."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+from sqlalchemy.exc import OperationalError
+
+import lakeformat as lake
+from lakeformat.iceberg.commit.commit import commit_metadata
+from lakeformat.iceberg.commit.handle import TableHandle
+from lakeformat.iceberg.metadata.metadata_json import metadata_to_json
+from lakeformat.iceberg.metadata.updates import remove_snapshots, set_properties
+from lakeformat.storage.sql.database import SqlDatabase
+from lakeformat.storage.sql.failure import translated
+from tests.iceberg_rest_server import RestServer, rest_server
+from tests.unit.catalog.iceberg.test_sql_metastore import opened, register
+from tests.unit.iceberg.path_table import appended, empty_metadata, names
+
+NAME = "shop.orders"
+
+
+@pytest.fixture
+def server() -> Iterator[RestServer]:
+    pytest.importorskip("pyiceberg", reason="the extra iceberg is not installed")
+    with rest_server() as found:
+        found.databases["shop"] = {}
+        yield found
+
+
+@pytest.fixture(params=["sql", "rest"])
+def handle(request, tmp_path) -> Callable[[], TableHandle]:
+    """Opens an empty table of version 3 again and again, each time as another process does."""
+    location = f"file://{tmp_path}/shop/orders"
+    address = f"{location}/metadata/00000-first.metadata.json"
+    path = Path(urlsplit(address).path)
+    path.parent.mkdir(parents=True)
+    path.write_text(json.dumps(metadata_to_json(empty_metadata(location, 3))))
+    if request.param == "sql":
+        opened(tmp_path).create_database("shop")
+        register(tmp_path, NAME, address)
+        return lambda: opened(tmp_path).table(NAME)._handle
+    rest = request.getfixturevalue("server")
+    rest.tables[NAME] = address
+    return lambda: (
+        lake.open_catalog(str(tmp_path), format="iceberg", metastore="rest", uri=rest.uri)
+        .table(NAME)
+        ._handle
+    )
+
+
+def append(name: str, meanwhile: Callable[[], object] = lambda: None):
+    """A change that appends a snapshot, after something that happens during its first attempt."""
+    pending = [meanwhile]
+
+    def change(loaded):
+        while pending:
+            pending.pop()()
+        return appended(loaded.metadata, name)
+
+    return change
+
+
+def files(handle: Callable[[], TableHandle]) -> list[str]:
+    places = handle().load().places
+    return sorted(info.name for info in places.storage.list(f"{places.root}/metadata"))
+
+
+def test_a_commit_names_a_new_metadata_file(handle):
+    result = commit_metadata(handle(), append("a"))
+    assert result.is_published
+    now = handle().load()
+    assert names(now.metadata) == ["a"]
+    assert now.path.rpartition("/")[2].startswith("00001-")
+    assert now.metadata.metadata_log[-1].metadata_file.endswith("/00000-first.metadata.json")
+    assert now.metadata.next_row_id == 1
+    assert len(files(handle)) == 2
+
+
+def test_every_kind_of_change_reaches_the_catalog(handle):
+    commit_metadata(handle(), append("a"))
+    commit_metadata(handle(), append("b"))
+    first = handle().load().metadata.snapshots[0].snapshot_id
+    commit_metadata(handle(), lambda its: set_properties(its.metadata, {"owner": "ada"}))
+    commit_metadata(handle(), lambda its: remove_snapshots(its.metadata, [first]))
+    now = handle().load().metadata
+    assert names(now) == ["b"]
+    assert now.properties == {"owner": "ada"}
+
+
+def test_a_commit_that_loses_is_made_again_on_the_metadata_of_the_winner(handle):
+    result = commit_metadata(
+        handle(), append("a", meanwhile=lambda: commit_metadata(handle(), append("b")))
+    )
+    assert result.attempts == 2
+    assert names(handle().load().metadata) == ["b", "a"]
+    assert len(files(handle)) == 3, "the file of the lost attempt is deleted"
+
+
+def test_an_open_table_commits_again_and_again(handle):
+    one, two = handle(), handle()
+    for number, each in enumerate([one, two, one, two]):
+        commit_metadata(each, append(str(number)))
+    assert names(one.load().metadata) == ["0", "1", "2", "3"]
+
+
+def test_a_table_of_a_sql_catalog_keeps_as_few_metadata_files_as_it_asks_for(tmp_path):
+    found = _sql_table(tmp_path)
+    few = {
+        "write.metadata.delete-after-commit.enabled": "true",
+        "write.metadata.previous-versions-max": "1",
+    }
+    commit_metadata(found, lambda its: set_properties(its.metadata, few))
+    for name in "abc":
+        commit_metadata(found, append(name))
+    assert len(files(lambda: found)) == 2
+
+
+@pytest.mark.parametrize("status", [500, 502, 503, 504])
+def test_a_commit_whose_answer_is_lost_is_found_in_the_table(server, tmp_path, status):
+    found = _rest_table(server, tmp_path)
+    server.lost_answers = [status]
+    result = commit_metadata(found, append("a"))
+    assert (result.is_published, result.attempts) == (True, 1)
+    assert names(found.load().metadata) == ["a"]
+
+
+def test_a_commit_that_cannot_be_looked_for_has_an_unknown_outcome(server, tmp_path):
+    found = _rest_table(server, tmp_path)
+    server.lost_answers, server.failures_after_loss = [504], [(503, "busy")]
+    with pytest.raises(lake.CommitOutcomeUnknownError, match="which may be published: status 504"):
+        commit_metadata(found, append("a"))
+    assert names(found.load().metadata) == ["a"]
+
+
+def test_a_commit_without_a_snapshot_cannot_be_found(server, tmp_path):
+    found = _rest_table(server, tmp_path)
+    server.lost_answers = [500]
+    with pytest.raises(lake.CommitOutcomeUnknownError):
+        commit_metadata(found, lambda its: set_properties(its.metadata, {"a": "b"}))
+
+
+def test_a_service_that_refuses_a_commit_publishes_nothing(server, tmp_path):
+    found = _rest_table(server, tmp_path)
+
+    def refused(loaded):
+        server.failures = [(403, "read only")] * 2
+        return appended(loaded.metadata, "a")
+
+    with pytest.raises(lake.AccessDeniedError, match="read only"):
+        commit_metadata(found, refused)
+    server.failures.clear()
+    assert names(found.load().metadata) == []
+
+
+def test_a_lost_answer_of_the_sql_database_is_found_in_the_row(tmp_path, monkeypatch):
+    found = _sql_table(tmp_path)
+    lose_the_next_answer(monkeypatch)
+    assert commit_metadata(found, append("a")).is_published
+    assert names(found.load().metadata) == ["a"]
+
+
+def lose_the_next_answer(monkeypatch) -> None:
+    """Let the SQL database commit the next change, and then fail."""
+    writing = SqlDatabase.writing
+
+    def lost(self, doing):
+        monkeypatch.setattr(SqlDatabase, "writing", writing)
+        with translated(self.address, doing):
+            with writing(self, doing) as connection:
+                yield connection
+            raise OperationalError("commit", {}, Exception("connection lost"))
+
+    monkeypatch.setattr(SqlDatabase, "writing", contextmanager(lost))
+
+
+def _table_file(tmp_path: Path) -> str:
+    location = f"file://{tmp_path}/shop/orders"
+    path = tmp_path / "shop/orders/metadata/00000-first.metadata.json"
+    path.parent.mkdir(parents=True)
+    path.write_text(json.dumps(metadata_to_json(empty_metadata(location))))
+    return f"file://{path}"
+
+
+def _rest_table(server: RestServer, tmp_path: Path) -> TableHandle:
+    server.tables[NAME] = _table_file(tmp_path)
+    catalog = lake.open_catalog(str(tmp_path), format="iceberg", metastore="rest", uri=server.uri)
+    return catalog.table(NAME)._handle
+
+
+def _sql_table(tmp_path: Path) -> TableHandle:
+    opened(tmp_path).create_database("shop")
+    register(tmp_path, NAME, _table_file(tmp_path))
+    return opened(tmp_path).table(NAME)._handle
