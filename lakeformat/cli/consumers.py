@@ -11,11 +11,12 @@ from lakeformat.cli.arguments import TableArgument
 from lakeformat.cli.confirm import Yes, is_wanted
 from lakeformat.cli.output import AsJson, Shown, print_json, print_rows
 from lakeformat.cli.tags import DryRunOption
-from lakeformat.cli.warehouse import WarehouseOption, named_table
+from lakeformat.cli.warehouse import WarehouseOption, named_table_of_any_format
 from lakeformat.types.count_text import counted
 
 if TYPE_CHECKING:
     from lakeformat import ConsumerReport
+    from lakeformat.tables.table import Table
 
 __all__ = ["register"]
 
@@ -23,7 +24,12 @@ ConsumerArgument = Annotated[
     str, typer.Argument(metavar="CONSUMER", help="The name of the consumer.")
 ]
 NextOption = Annotated[
-    int, typer.Option("--next", metavar="SNAPSHOT", help="The snapshot that it reads next.")
+    int,
+    typer.Option(
+        "--next",
+        metavar="SNAPSHOT",
+        help="The snapshot that it reads next; of an Iceberg table its sequence number.",
+    ),
 ]
 MaybeNextOption = Annotated[
     int | None,
@@ -63,7 +69,7 @@ def list_consumers(
     # Arrow takes a while to load, and `lake --help` does not need it.
     from lakeformat.tables.moment import moment_text
 
-    states = named_table(context, table).consumers.list()
+    states = named_table_of_any_format(context, table).consumers.list()
     if as_json:
         print_json(state.to_dict() for state in states)
         return
@@ -90,9 +96,9 @@ def set_consumer(
 
     An example: lake consumer set shop.orders job --next 5
     """
-    consumers = named_table(context, table).consumers
-    consumers.set(consumer, next_snapshot=next_snapshot, dry_run=dry_run)
-    _print_next(consumer, next_snapshot, dry_run=dry_run, as_json=as_json)
+    opened = named_table_of_any_format(context, table)
+    opened.consumers.set(consumer, next_snapshot=next_snapshot, dry_run=dry_run)
+    _print_next(opened, consumer, next_snapshot, dry_run=dry_run, as_json=as_json)
 
 
 @_consumer.command("reset")
@@ -109,9 +115,9 @@ def reset_consumer(
 
     An example: lake consumer reset shop.orders job
     """
-    consumers = named_table(context, table).consumers
-    consumers.reset(consumer, next_snapshot=next_snapshot, dry_run=dry_run)
-    _print_next(consumer, next_snapshot, dry_run=dry_run, as_json=as_json)
+    opened = named_table_of_any_format(context, table)
+    opened.consumers.reset(consumer, next_snapshot=next_snapshot, dry_run=dry_run)
+    _print_next(opened, consumer, next_snapshot, dry_run=dry_run, as_json=as_json)
 
 
 @_consumer.command("expire")
@@ -134,7 +140,9 @@ def expire_consumers(
     An example: lake consumer expire shop.orders --older-than '2024-01-31 10:00'
     """
     _print(
-        named_table(context, table).consumers.expire(older_than=older_than, dry_run=dry_run),
+        named_table_of_any_format(context, table).consumers.expire(
+            older_than=older_than, dry_run=dry_run
+        ),
         as_json=as_json,
     )
 
@@ -158,7 +166,7 @@ def clear_consumers(
 
     An example: lake consumer clear shop.orders --including 'test-.*' --dry-run
     """
-    consumers = named_table(context, table).consumers
+    consumers = named_table_of_any_format(context, table).consumers
     named = including is not None or excluding is not None
     if not (named or dry_run or is_wanted(f"all consumers of {table}", yes=yes)):
         return
@@ -166,11 +174,16 @@ def clear_consumers(
     _print(report, as_json=as_json)
 
 
-def _print_next(consumer: str, number: int | None, *, dry_run: bool, as_json: bool) -> None:
+def _print_next(
+    table: Table, consumer: str, number: int | None, *, dry_run: bool, as_json: bool
+) -> None:
     if as_json:
         print_json([{"consumer_id": consumer, "next_snapshot_id": number, "dry_run": dry_run}])
     elif number is None:
         typer.echo(f"{'would delete' if dry_run else 'deleted'} consumer {consumer!r}")
+    elif table.format == "iceberg":  # an expiry of Iceberg snapshots knows no consumers
+        verb = "would read" if dry_run else "reads"
+        typer.echo(f"consumer {consumer!r} {verb} the snapshot of sequence number {number} next")
     else:
         verb = "would keep" if dry_run else "kept"
         typer.echo(f"{verb} snapshots from {number} on for consumer {consumer!r}")

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from lakeformat.iceberg.read.scan import Scan
     from lakeformat.iceberg.references.table_branches import TableBranches
     from lakeformat.iceberg.references.table_tags import TableTags
+    from lakeformat.iceberg.table.change_stream import ChangeStream
+    from lakeformat.iceberg.table.consumers import TableConsumers
     from lakeformat.iceberg.table.system_table import IcebergSystemTable
     from lakeformat.rows.conditions.filter import Where
     from lakeformat.tables.arguments import Partitions, WindowEnd
@@ -51,13 +53,11 @@ _INSTEAD = {
     "analyze": _call("compute_table_stats"),
     "commit": _WRITE,
     "compact": _call("rewrite_data_files"),
-    "consumers": "keep str(table.position()) yourself, and ask table.since(position) for more",
     "drop_partitions": _WRITE,
     "expire_partitions": _WRITE,
     "expire_snapshots": _call("expire_snapshots"),
     "maintain": _call("rewrite_data_files, and then expire_snapshots and remove_orphan_files"),
     "remove_orphans": _call("remove_orphan_files"),
-    "stream": "keep str(table.position()) yourself, and ask table.since(position) for more",
     "truncate": _WRITE,
     "write": _WRITE,
 }
@@ -240,6 +240,45 @@ class IcebergTable(Table):
             partitions=partitions,
             keys=keys,
         )
+
+    def stream(
+        self,
+        mode: str = "latest-full",
+        *,
+        snapshot: AnyPosition | None = None,
+        as_of: Moment | None = None,
+        consumer: str | None = None,
+        columns: Sequence[str] | None = None,
+        where: Where | None = None,
+        partitions: Partitions | None = None,
+        keys: Sequence[str] | None = None,
+    ) -> ChangeStream:
+        """Stream changes, one commit after another; the stream never waits for the next.
+
+        ``mode`` chooses the start: all rows and then the changes (``latest-full``,
+        ``compacted-full``, ``from-snapshot-full``), or changes alone (``latest``, ``from-snapshot``
+        with ``snapshot=``, ``from-timestamp`` with ``as_of=``). With a ``consumer`` the stream
+        resumes after the last acknowledged commit. The rows are those of ``changes``.
+        """
+        from lakeformat.iceberg.choice import snapshot_id_of
+        from lakeformat.iceberg.read.asked_rows import asked_rows
+        from lakeformat.iceberg.table.change_stream import ChangeStream
+        from lakeformat.tables.stream import StreamStart
+
+        loaded = self._loaded()
+        asked = asked_rows(
+            loaded.metadata, columns=columns, where=where, partitions=partitions, keys=keys
+        )
+        if snapshot is not None:
+            snapshot = snapshot_id_of(loaded, self._history(), snapshot)
+        return ChangeStream(self._handle, StreamStart(mode, snapshot, as_of), asked, consumer)
+
+    @property
+    def consumers(self) -> TableConsumers:
+        """The consumers: readers of changes that keep their position in the table's directory."""
+        from lakeformat.iceberg.table.consumers import TableConsumers
+
+        return TableConsumers(self._handle)
 
     def check(
         self,

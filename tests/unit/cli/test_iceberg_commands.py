@@ -14,6 +14,7 @@ from lakeformat.iceberg.create.new_table import create_at_path, location_at, new
 from lakeformat.storage import LocalStorage
 from tests.golden.iceberg import iceberg_table
 from tests.unit.catalog.iceberg.small_table import make_small_table
+from tests.unit.iceberg.growing_table import GrowingTable
 from tests.unit.iceberg.path_table import appended
 
 runner = CliRunner()
@@ -54,6 +55,17 @@ def test_changes_print_deleted_rows_and_can_leave_them_out():
     assert [json.loads(line)["rowkind"] for line in shown.splitlines()] == ["+I", "-D"]
     appended = show("changes", location("cow_dml"), "--after", "0", "--mode", "appends", "--json")
     assert {json.loads(line)["rowkind"] for line in appended.splitlines()} == {"+I"}
+
+
+def test_consumers_are_set_listed_and_deleted(tmp_path):
+    table = str(GrowingTable(tmp_path, "cow_dml", 4).root)
+    said = show("consumer", "set", table, "job", "--next", "2")
+    assert said == "consumer 'job' reads the snapshot of sequence number 2 next\n"
+    [row] = json.loads(show("consumer", "list", table, "--json"))
+    assert (row["consumer_id"], row["next_snapshot_id"], row["behind"]) == ("job", 2, 2)
+    assert (
+        show("consumer", "clear", table, "--including", "j.*") == "deleted job; kept 0 consumers\n"
+    )
 
 
 def test_files_show_their_partition_and_their_path_below_the_table():

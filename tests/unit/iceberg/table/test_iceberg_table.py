@@ -27,7 +27,18 @@ def numbers(positions) -> list[int]:
 # What lies in a folder
 
 
-HAS = {"branches", "changes", "check", "health", "rollback", "scan", "system_table", "tags"}
+HAS = {
+    "branches",
+    "changes",
+    "check",
+    "consumers",
+    "health",
+    "rollback",
+    "scan",
+    "stream",
+    "system_table",
+    "tags",
+}
 
 
 def test_it_is_a_table_of_its_format():

@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Consumers of a branch: ``_lake/consumer/consumer-<id>``, the position of a reader of changes.
+
+Java's orphan removal leaves names alone that begin with ``_``. An expiry does not know consumers,
+so it may remove snapshots that a consumer has not read.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+from urllib.parse import quote
+
+from lakeformat.errors import CorruptTableError, InvalidRequestError, LakeError
+from lakeformat.iceberg.branch_history import BranchHistory, history_of
+from lakeformat.iceberg.commit.handle import TableHandle
+from lakeformat.tables.consumers.files import ConsumerFiles
+from lakeformat.tables.consumers.report import ConsumerReport, ConsumerState
+from lakeformat.tables.past_time import PastTime, past_millis
+from lakeformat.tables.position import MAIN_BRANCH, Position
+
+__all__ = ["TableConsumers"]
+
+_DIRECTORY = "_lake"
+_REMEDY = "delete the file, or set the consumer to the position up to which it has read"
+
+
+class TableConsumers:
+    """The consumers of one branch of a table, each with the position up to which it has read."""
+
+    def __init__(self, handle: TableHandle) -> None:
+        self._handle = handle
+
+    def list(self) -> list[ConsumerState]:
+        """Return every consumer with its progress, by id."""
+        history, found = self._history(), []
+        for consumer_id, modified in self._files().modified():
+            position = self.position(consumer_id)
+            if position is None:
+                continue
+            since = history.since(position, None)
+            found.append(
+                ConsumerState(
+                    consumer_id,
+                    position.number + 1,
+                    modified,
+                    len(since.snapshots),
+                    since.missed,
+                    position,
+                )
+            )
+        return found
+
+    def position(self, consumer_id: str) -> Position | None:
+        """Return the position up to which a consumer has read; None without such a consumer."""
+        return self._files().read(consumer_id, self._parsed, _REMEDY, self._handle.environment)
+
+    def set(
+        self,
+        consumer_id: str,
+        *,
+        next_snapshot: int | None = None,
+        after: Position | None = None,
+        dry_run: bool = False,
+    ) -> None:
+        """Set the progress of a consumer.
+
+        Pass ``after``, the position up to which it has read, or ``next_snapshot``, the sequence
+        number of the snapshot that it reads next.
+
+        Refused if snapshots after that position have expired, or if the branch does not have the
+        position. A dry run only checks this.
+        """
+        if (next_snapshot is None) is (after is None):
+            raise InvalidRequestError(
+                "pass either next_snapshot=, the sequence number of the snapshot that the consumer "
+                "reads next, or after=, the position up to which it has read"
+            )
+        if after is None:
+            if type(next_snapshot) is not int or next_snapshot < 1:
+                raise InvalidRequestError(
+                    "next_snapshot must be the sequence number of a snapshot, from 1 on, got "
+                    f"{next_snapshot!r}"
+                )
+            after = Position((next_snapshot - 1,), self._handle.branch)
+        read = _existing(self._history(), consumer_id, Position.parse(after))
+        if not dry_run:
+            before = self._before(consumer_id)
+            self.move(consumer_id, read)
+            self._require_kept(consumer_id, read, before)
+
+    def move(self, consumer_id: str, position: Position) -> None:
+        """Write the position up to which a consumer has read, without checks."""
+        content = json.dumps({"position": str(position)})
+        self._files().write(consumer_id, content.encode())
+
+    def reset(
+        self, consumer_id: str, *, next_snapshot: int | None = None, dry_run: bool = False
+    ) -> None:
+        """Move an existing consumer, or delete it if ``next_snapshot`` is None."""
+        if self.position(consumer_id) is None:
+            raise self._files().unknown(consumer_id, self._handle.uri)
+        if next_snapshot is not None:
+            self.set(consumer_id, next_snapshot=next_snapshot, dry_run=dry_run)
+        elif not dry_run:
+            self._files().delete(consumer_id)
+
+    def clear(
+        self, *, including: str = ".*", excluding: str | None = None, dry_run: bool = False
+    ) -> ConsumerReport:
+        """Delete consumers whose whole id matches ``including`` and not ``excluding``."""
+        return self._files().clear(self._handle.uri, including, excluding, dry_run=dry_run)
+
+    def expire(self, *, older_than: PastTime, dry_run: bool = False) -> ConsumerReport:
+        """Delete the consumers that have made no progress since a time in the past."""
+        now = self._handle.environment.now_millis()
+        before = past_millis("older_than", older_than, now)
+        return self._files().expire(self._handle.uri, before, dry_run=dry_run)
+
+    def _history(self) -> BranchHistory:
+        metadata = self._handle.load().metadata
+        return history_of(metadata, self._handle.branch, self._handle.uri)
+
+    def _files(self) -> ConsumerFiles:
+        places, branch = self._handle.load().places, self._handle.branch
+        inside = "" if branch == MAIN_BRANCH else f"/branch/branch-{quote(branch, safe='')}"
+        return ConsumerFiles(places.storage, f"{places.root}/{_DIRECTORY}{inside}/consumer")
+
+    def _parsed(self, members: Mapping[str, Any]) -> Position:
+        return replace(Position.parse(members["position"]), table=self._handle.uri)
+
+    def _before(self, consumer_id: str) -> Position | None:
+        """Return the stored position; None for a damaged file, which is replaced."""
+        try:
+            return self.position(consumer_id)
+        except CorruptTableError:
+            return None
+
+    def _require_kept(self, consumer_id: str, position: Position, before: Position | None) -> None:
+        """Raise, and undo the change, if snapshots expired before the consumer was written."""
+        try:
+            _existing(self._history(), consumer_id, position)
+        except LakeError:
+            if before is None:
+                self._files().delete(consumer_id)
+            else:
+                self.move(consumer_id, before)
+            raise
+
+
+def _existing(history: BranchHistory, consumer_id: str, position: Position) -> Position:
+    """Return a position with its identity; raise if the branch does not continue it."""
+    table = history.beginning.table
+    number = history.number(position)
+    since = history.since(position, None)
+    if since.missed:
+        raise InvalidRequestError(
+            f"consumer {consumer_id!r} of {table} fell behind: snapshots after position {position} "
+            "have expired. Their changes are lost: read all rows once, and set the consumer to "
+            f"{history.head}"
+        )
+    if since.rewound:
+        raise InvalidRequestError(
+            f"consumer {consumer_id!r} cannot read {table} after position {position}, which its "
+            f"branch {history.branch!r} does not have: the newest position is {history.head}, and "
+            "a rollback may have removed later ones. Read all rows once, and set the consumer to "
+            "that position"
+        )
+    for each in history.snapshots:
+        if each.snapshot.sequence_number == number:
+            return each.position
+    return replace(position, branch=history.branch, table=table)
