@@ -62,7 +62,11 @@ def describe_change(
     missed: bool = False,
     rewound: bool = False,
 ) -> dict[str, Any]:
-    """Return the payload for ``snapshots``: at least one, the oldest first."""
+    """Return the payload for ``snapshots``: at least one, the oldest first.
+
+    ``missed``: snapshots before these expired unread. ``rewound``: the table was rolled back or
+    recreated.
+    """
     newest = snapshots[-1]
     marks = [snapshot.watermark for snapshot in snapshots if snapshot.watermark is not None]
     return {

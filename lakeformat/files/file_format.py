@@ -43,7 +43,9 @@ def format_of(name: str, uri: str) -> FileFormat:
 
 
 def file_extension(file_format: FileFormat, compression: str, *, include_compression: bool) -> str:
-    """Return the ending of a new file's name, such as ``zst.parquet``, without the first dot."""
+    """Return the ending of a new file's name without the first dot: ``parquet``, or with
+    ``include_compression`` such as ``zst.parquet``.
+    """
     if not include_compression or compression in ("none", ""):
         return str(file_format)
     return f"{_COMPRESSION_EXTENSIONS.get(compression, compression)}.{file_format}"

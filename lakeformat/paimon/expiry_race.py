@@ -44,7 +44,10 @@ T = TypeVar("T")
 def explaining_expiry(
     handle: TableHandle, *snapshots: Snapshot | None, changes: bool = False
 ) -> Iterator[None]:
-    """Turn missing files into SnapshotExpiredError if one of the snapshots has expired."""
+    """Turn missing files into SnapshotExpiredError if one of the snapshots has expired.
+
+    With ``changes`` the caller reads the changes of the snapshots: a changelog keeps them.
+    """
     try:
         yield
     except CorruptTableError as missing:
@@ -112,8 +115,8 @@ def _expired_of(handle: TableHandle, read: Sequence[Snapshot], changes: bool) ->
 def _expired_soon(handle: TableHandle, read: Sequence[Snapshot], changes: bool) -> Snapshot | None:
     """Return the first snapshot that expires within a few seconds, else None.
 
-    Other engines delete the files of a snapshot before the snapshot. The newest snapshot never
-    expires, so a missing file of it is damage.
+    With ``changes`` a changelog keeps a snapshot. Other engines delete the files of a snapshot
+    before the snapshot. The newest snapshot never expires, so a missing file of it is damage.
     """
     for seconds in _LOOKS_AFTER:
         newest = latest_snapshot_id(handle.storage, handle.layout)
@@ -133,7 +136,10 @@ def _is_of_a_missing_file(error: BaseException | None) -> bool:
 
 
 def _is_kept(handle: TableHandle, snapshot: Snapshot, changes: bool) -> bool:
-    """Return True if the snapshot's rows or changes are still referenced, or if that is unknown."""
+    """Return True if rows of the snapshot are still referenced, or if that is unknown.
+
+    With ``changes``: if its changes are, which a changelog keeps too.
+    """
     storage, layout = handle.storage, handle.layout
     try:
         found = read_snapshot_if_present(storage, layout, snapshot.id)

@@ -186,5 +186,5 @@ BYTES = atomic(TypeName.VARBINARY, MAX_LENGTH)
 
 
 def with_nullability(data_type: DataType, *, nullable: bool) -> DataType:
-    """Return the same type with this nullability."""
+    """Return ``data_type`` with ``nullable``; its children do not change."""
     return replace(data_type, nullable=nullable)

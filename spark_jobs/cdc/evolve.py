@@ -42,6 +42,8 @@ def changes_for(
 ) -> list[SchemaChange]:
     """Return the schema changes that a table needs first; refuse all other differences in one
     error.
+
+    ``texts_hold_all``: the messages give every value as text, so a text may hold any type.
     """
     _require_needed(table, columns)
     fields = {field.name: field for field in table.schema.fields}
@@ -134,7 +136,9 @@ def _added(column: MessageColumn, path: _Path, type: DataType) -> SchemaChange:
 
 
 def _wanted(column: MessageColumn, there: DataField, texts_hold_all: bool) -> DataType | None:
-    """Return the new type of a column; None to keep its type."""
+    """Return the new type of a column; None to keep the type of ``there``. Raise if the column
+    cannot hold the values.
+    """
     if column.declared is not None and column.declared.type is not None:
         if _is_small_number(column.declared.type, there.type, texts_hold_all):
             return None
@@ -165,7 +169,7 @@ def _by_values(
     """Return a wider type for a column without a declared type, from its JSON values; None to keep
     ``type``.
 
-    Raise if the values do not fit.
+    Raise if the values do not fit; with ``texts_hold_all`` texts fit every type.
     """
     if not isinstance(found, AtomicType):
         raise _differs(column, column.name, type, found)

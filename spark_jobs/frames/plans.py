@@ -100,7 +100,10 @@ def plan_results(results: Results) -> ReadPlan:
 
 
 def _shape(schema: pa.Schema, with_kind: bool) -> tuple[StructType, int]:
-    """Return the columns of the DataFrame, and the number of leading columns to skip."""
+    """Return the columns of the DataFrame, and the number of leading columns to skip.
+
+    Without ``with_kind`` the first column, the kind of the row, is skipped.
+    """
     skipped = 0 if with_kind else 1
     return schema_of(pa.schema([*schema][skipped:])), skipped
 

@@ -101,7 +101,11 @@ def read_changes(
 
 
 def frame_of_scan(spark: SparkSession, scan: lake.Scan, *, native: bool | None = None) -> DataFrame:
-    """Return the rows of a scan that has splits."""
+    """Return the rows of ``scan`` as a DataFrame.
+
+    Spark reads plain files itself where it can: with ``native=True`` on every storage, with
+    ``native=False`` never.
+    """
     splits = scan.splits()
     files: Sequence[PlainFile] = ()
     condition = None if native is False else _native_condition(scan)
@@ -145,8 +149,9 @@ def _native_condition(scan: lake.Scan) -> tuple[Column, ...] | None:
 
 
 def _can_spark_read(file: PlainFile, native: bool | None) -> bool:
-    """Return True if Spark reads the file; it ignores names that begin with a dot or an
-    underscore.
+    """Return True if Spark reads the file; it ignores names that begin with a dot or an underscore.
+
+    Unless ``native`` is True, its storage must be one that Spark surely reads.
     """
     is_hidden = file.path.rpartition("/")[2].startswith((".", "_"))
     return not is_hidden and (native is True or file.storage.scheme in _SPARK_READS)

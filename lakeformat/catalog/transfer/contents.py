@@ -55,7 +55,10 @@ class Contents:
 def contents_of_snapshot(
     handle: TableHandle, snapshot: Snapshot | None, *, all_schemas: bool
 ) -> Contents:
-    """Return the contents of one snapshot of a table, without its history and without tags."""
+    """Return the contents of one snapshot of a table, without its history and without tags.
+
+    Schemas newer than that of ``snapshot`` are left out unless ``all_schemas`` is set.
+    """
     reader = _BranchFiles(handle, handle.layout, Contents())
     if snapshot is not None:
         storage, layout = handle.storage, handle.layout

@@ -75,7 +75,7 @@ def encode_groups(
 ) -> tuple[NDArray[np.uint8], Positions]:
     """Return the bytes of all records, one after the other, and where each ends.
 
-    ``pieces_of`` returns the pieces of some records, in the order of their fields.
+    ``pieces_of`` returns the pieces of the records in a slice, in the order of their fields.
     """
     parts, ends, size = [], [], 0
     for first in range(0, rows, _GROUP_ROWS):
@@ -198,7 +198,9 @@ def _long_numbers(zigzag: Words, present: Mask | None) -> list[Piece]:
 def _write_words(
     data: NDArray[np.uint8], places: Positions, piece: WordPiece, *, may_spill: bool
 ) -> None:
-    """Write words; with ``may_spill`` also over the bytes behind, which are written later."""
+    """Write words; with ``may_spill`` also over the bytes that follow, which the next piece
+    writes.
+    """
     if may_spill:
         at_every_byte(data, "u8")[places] = piece.words
         return

@@ -106,7 +106,9 @@ class RecordReader:
         self.sound = np.ones(len(self.places), np.bool_)
 
     def read(self, shape: Shape, keys: Collection[int] | None = None) -> Values:
-        """Read the next field of every record; of pairs keep only those with some keys."""
+        """Read the next field of every record; with ``keys`` keep only the pairs with these
+        keys.
+        """
         if shape.null_branch is None:
             return Values(self._read(shape, keys))
         branches = self._number()
@@ -228,7 +230,9 @@ class RecordReader:
         return Lists(wanted, (*parts, self._stopped(at + 1, rows)))
 
     def _stopped(self, ranks: Positions, rows: Positions) -> Numbers:
-        """Return the numbers that are preceded by these numbers of stops."""
+        """Return for each rank the number that follows the stop of this rank; rank 0 is the first
+        number.
+        """
         window = self.window
         places = np.where(ranks > 0, window.stops.take(ranks - 1, mode="clip") + 1, 0)
         first = window.data.take(places, mode="clip")
@@ -295,7 +299,7 @@ class RecordReader:
 def _spread(
     content: Numbers | Spans | Lists, rows: Positions, count: int
 ) -> Numbers | Spans | Lists:
-    """Return the values at some rows, and zeros or nothing elsewhere."""
+    """Return ``count`` values: ``content`` at ``rows``, and zeros or empty values elsewhere."""
 
     def spread(values: Numbers) -> Numbers:
         wide = np.zeros(count, np.int64)

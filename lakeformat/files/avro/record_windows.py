@@ -39,7 +39,7 @@ class RecordFields:
     text: str
     """The path of the text that records are found by."""
     keys: Collection[int] | None = None
-    """Pairs with other keys are left out; None if all are wanted."""
+    """The keys of the wanted pairs; None if all are wanted."""
 
     def __post_init__(self) -> None:
         shape = self.shapes.get(self.text)
@@ -61,7 +61,7 @@ class RecordFields:
         return names[names.index(self.text) :]
 
     def read(self, reader: RecordReader, names: list[str]) -> dict[str, Values]:
-        """Read some fields of all records of a reader."""
+        """Read the fields ``names`` of all records of ``reader``."""
         return {name: reader.read(self.shapes[name], self.keys) for name in names}
 
 
@@ -144,7 +144,7 @@ def _read_window(
 
 
 def _first(values: Values, count: int) -> Values:
-    """Return the values of the first records."""
+    """Return the values of the first ``count`` records."""
     content = values.content
     match content:
         case Spans():

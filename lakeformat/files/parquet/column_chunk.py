@@ -148,7 +148,9 @@ def bounds_of(least: bytes, most: bytes, *, signed: bool) -> bytes:
 
 
 def levels(rows: int, *, nullable: bool) -> bytes:
-    """Return the beginning of a page: definition levels without any null."""
+    """Return the beginning of a page: definition levels without any null; empty unless
+    ``nullable``.
+    """
     if not nullable:
         return b""
     run = run_of(rows, b"\1")

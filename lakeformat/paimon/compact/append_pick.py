@@ -103,7 +103,11 @@ def pick_queue(
     deletions: Deletions | None = None,
     full: bool = False,
 ) -> list[AppendPick]:
-    """Return packs of adjacent files of a bucket whose rows keep their order."""
+    """Return packs of adjacent files of a bucket whose rows keep their order.
+
+    With ``full``, or if a file has many deleted rows, at most one pack: the files behind the first
+    large ones.
+    """
     vectors = deletions or Deletions()
     queue = _oldest_first(files)
     if full and settings.rewrites_all and queue:

@@ -25,7 +25,10 @@ __all__ = ["plan_bucket"]
 def plan_bucket(
     bucket: CompactUnit, handle: TableHandle, settings: PickSettings, *, full: bool
 ) -> list[CompactUnit] | str:
-    """Return the unit of a bucket or the reason why it has none; ``bucket`` has all its files."""
+    """Return the unit of a bucket or the reason why it has none; ``bucket`` has all its files.
+
+    With ``full`` all rows go to the highest level.
+    """
     levels = Levels.of_files((entry.file for entry in bucket.files), handle.options.level_count)
     planner = _BucketSteps(bucket, handle, levels)
     pick = _pick(levels, handle, settings, full=full)
@@ -90,7 +93,10 @@ class _BucketSteps:
 
     def _is_looked_up(self, file: DataFileMeta, *, is_last: bool) -> bool:
         """Return True if rows of a file of level 0 may differ once they are merged with higher
-        levels."""
+        levels.
+
+        ``is_last``: each key of the file occurs once, so only higher levels can change its rows.
+        """
         options = self._handle.options
         if not looks_up(options):
             return False

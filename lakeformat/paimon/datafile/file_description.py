@@ -51,7 +51,10 @@ def describe_append_file(
     first_sequence_number: int,
     dense: bool,
 ) -> DataFileMeta:
-    """Describe a file of an append table; ``first_sequence_number`` numbers its first row."""
+    """Describe a file of an append table; ``first_sequence_number`` numbers its first row.
+
+    ``dense`` omits columns without statistics.
+    """
     value_stats, covered = encode_value_statistics(fields, file.statistics, dense=dense)
     return DataFileMeta(
         file_name=file.name,
@@ -79,7 +82,10 @@ def describe_key_value_file(
     *,
     dense: bool,
 ) -> DataFileMeta:
-    """Describe a file of a primary-key table; ``key_fields`` are the fields of its key."""
+    """Describe a file of a primary-key table; ``key_fields`` are the fields of its key.
+
+    ``dense`` omits columns without statistics.
+    """
     rows = file.keys
     assert rows is not None
     assert rows.first is not None

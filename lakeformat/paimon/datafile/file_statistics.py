@@ -75,7 +75,9 @@ def encode_statistics(
 def encode_value_statistics(
     fields: Sequence[DataField], statistics: Sequence[ColumnStatistics], *, dense: bool
 ) -> tuple[SimpleStats, tuple[str, ...] | None]:
-    """Return ``value_stats`` and ``value_stats_cols``; dense omits columns without statistics."""
+    """Return ``value_stats`` and ``value_stats_cols``; ``dense`` omits columns without
+    statistics.
+    """
     if not dense:
         return encode_statistics(fields, statistics), None
     known = [number for number, column in enumerate(statistics) if not column.is_none]

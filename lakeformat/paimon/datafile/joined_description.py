@@ -27,7 +27,10 @@ def describe_joined_file(
     *,
     dense: bool,
 ) -> DataFileMeta:
-    """Describe files of one schema, in key order, as one file with name and size of the first."""
+    """Describe files of one schema, in key order, as one file with name and size of the first.
+
+    ``dense`` omits columns without statistics.
+    """
     counts = [file.row_count for file in files]
     keys = [key_statistics(file, key_fields) for file in files]
     values = [file_statistics(file, fields, fields) for file in files]

@@ -101,6 +101,7 @@ def withdraw(handle: TableHandle, intent: Intent) -> None:
 def read_intents(handle: TableHandle, *, changelogs: bool = False) -> list[Intent]:
     """Return every intent of this branch, lowest end first.
 
+    The intents are those to expire snapshots, or with ``changelogs`` those to expire changelogs.
     Intents withdrawn meanwhile are skipped.
     """
     storage, layout, found = handle.storage, handle.layout, []

@@ -53,7 +53,10 @@ def hide_snapshots(
     *,
     keeps_changelogs: bool,
 ) -> None:
-    """Make snapshots unreachable, oldest first, so that the kept ones have no gap."""
+    """Make snapshots unreachable, oldest first, so that the kept ones have no gap.
+
+    With ``keeps_changelogs`` a changelog keeps the changes of each.
+    """
     layout, storage = handle.layout, handle.storage
     for position, snapshot in enumerate(snapshots):
         has_changes = position > 0 or not has_expired_changes(storage, layout, snapshot)

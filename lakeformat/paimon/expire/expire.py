@@ -349,8 +349,9 @@ class _Expiry:
     ) -> Plan:
         """Plan the files to remove.
 
-        ``older`` are kept snapshots when an earlier expiry is finished. A rollback may have
-        restored files since then, so their whole state is checked.
+        With ``keeps`` the changelogs of ``snapshots`` outlive them. ``older`` are kept snapshots
+        when an earlier expiry is finished. A rollback may have restored files since then, so their
+        whole state is checked.
         """
         protection = find_protection(
             self.handle,

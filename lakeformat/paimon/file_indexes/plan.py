@@ -61,7 +61,10 @@ def plan_units(
     chosen: Chosen,
     force: bool,
 ) -> tuple[int, list[IndexUnit]]:
-    """Return the number of files in the chosen partitions, and the files to change."""
+    """Return the number of files in the chosen partitions, and the changes of the files to rewrite.
+
+    Files whose indexes are right are rewritten only with ``force``.
+    """
     meant = chosen_partitions(handle.schema, chosen)
     entries = plan_columns(handle, snapshot).columns.entries()
     asked = meant({entry.partition for entry in entries})

@@ -52,7 +52,10 @@ def rewrite_file_indexes(
     executor: str | None = None,
     on_progress: OnFiles | None = None,
 ) -> FileIndexReport:
-    """Give existing files the indexes that the options ask for; no row changes."""
+    """Give existing files the indexes that the options ask for; no row changes.
+
+    Indexes that are right are built again only with ``force``.
+    """
     handle = newest_schema(handle)
     require_allowed(handle, Operation.COMPACT)
     if handle.options.row_tracking_enabled:

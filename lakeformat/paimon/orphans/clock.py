@@ -45,10 +45,11 @@ def by_storage_clock(
 def _file_times(
     handle: TableHandle, snapshot: str | None, *, may_write: bool
 ) -> tuple[int | None, int | None]:
-    """Return the storage's time of a file written now, and of a snapshot's file.
+    """Return the storage's time of a file written now, and that of the file ``snapshot``.
 
-    None if the storage keeps no time or nothing was written. The probe has the name of a temporary
-    file: readers ignore it, and the next removal of orphans deletes a leftover.
+    The first is None if ``may_write`` is False, and the second if ``snapshot`` is None. Each is
+    None if the storage keeps no times. The probe has the name of a temporary file: readers ignore
+    it, and the next removal of orphans deletes a leftover.
     """
     storage, directory = handle.storage, handle.layout.snapshot_directory
     probe = temporary_sibling(f"{directory}/clock", handle.environment.new_id())

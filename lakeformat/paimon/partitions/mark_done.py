@@ -129,7 +129,10 @@ def _checked(handle: TableHandle, partitions: Sequence[PartitionSpec]) -> list[P
 
 
 def _one(handle: TableHandle, spec: PartitionSpec, *, allow_empty: bool) -> tuple[str, int]:
-    """Return the directory of a partition, and its number of rows."""
+    """Return the directory of a partition, and its number of rows.
+
+    Raise NotFoundError if it has none, unless ``allow_empty`` is set.
+    """
     head = latest_snapshot(handle.storage, handle.layout)
     there = chosen(handle, live_partitions(handle, head), [spec])
     if there:

@@ -60,7 +60,10 @@ def has_unique_rows(schema: TableSchema) -> bool:
 
 
 def _is_visible(schema: TableSchema, entry: ManifestEntry, level_zero: bool) -> bool:
-    """Return True if a batch read sees the file; postponed rows are never visible."""
+    """Return True if a batch read sees the file; postponed rows are never visible.
+
+    With ``level_zero`` it also sees level 0 of tables whose readers skip that level.
+    """
     if entry.bucket == POSTPONE_BUCKET:
         return False
     if entry.bucket < 0:

@@ -50,7 +50,10 @@ def reports_postponed_rows(schema: TableSchema) -> bool:
 def merged_buckets(
     schema: TableSchema, files: Sequence[ManifestEntry], *, level_zero: bool = False
 ) -> list[tuple[ManifestEntry, ...]]:
-    """Group the visible files by bucket; partitions with postponed rows form one group each."""
+    """Group the visible files by bucket; partitions with postponed rows form one group each.
+
+    ``level_zero`` also makes level 0 visible in tables whose readers skip that level.
+    """
     postponed = {entry.partition for entry in files if entry.bucket == POSTPONE_BUCKET}
     groups: dict[bytes, list[ManifestEntry]] = {}
     for entry in files:
@@ -93,7 +96,8 @@ def as_one_run(
 ) -> Iterator[pa.RecordBatch]:
     """Merge rows, in written order, into one run with each key once.
 
-    Sequence numbers are assigned from ``first_number`` on.
+    Sequence numbers are assigned from ``first_number`` on. ``has_level`` adds the column of the
+    level, 0.
     """
     found = list(batches)
     if not found:

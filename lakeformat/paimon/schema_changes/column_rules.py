@@ -101,7 +101,9 @@ def check_cast(schema: TableSchema, path: Path, old: DataType, new: DataType) ->
 
 
 def _has_cast(old: DataType, new: DataType, *, explicit: bool) -> bool:
-    """Return True if the rules allow a cast and reading supports it."""
+    """Return True if the rules allow a cast, with ``explicit`` also a lossy one, and reading
+    supports it.
+    """
     is_blob = any(isinstance(t, AtomicType) and t.name is TypeName.BLOB for t in (old, new))
     if is_blob or not isinstance(new, AtomicType) or not can_cast(old, new, explicit=explicit):
         return False

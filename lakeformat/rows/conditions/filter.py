@@ -207,7 +207,10 @@ def bind_predicate(where: Where, fields: Sequence[DataField]) -> PredicateFilter
 
 
 def _bound(part: Predicate, fields: Mapping[str, DataField], *, is_negated: bool) -> Predicate:
-    """Bind values to the columns' types, and push NOT down to single comparisons."""
+    """Bind values to the columns' types, and push NOT down to single comparisons.
+
+    With ``is_negated`` the result is the negation of ``part``.
+    """
     match part:
         case Not(inner):
             return _bound(inner, fields, is_negated=not is_negated)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counts rows that share their values in some columns, in bounded memory.
+"""Counts the rows whose values in given columns occur more than once, in bounded memory.
 
 Equal values are joined while they are collected. What does not fit into memory waits in temporary
 files, in parts by the hash of the values; each part is counted alone.
@@ -31,7 +31,7 @@ _FILES_OF_ONE_SIZE = 64
 
 
 class RepeatedValues:
-    """Collects the values of given columns; rows with a null in one of them are left out."""
+    """Collects the values of ``columns``; rows with a null in any of these columns are left out."""
 
     def __init__(self, columns: Sequence[DataField], options: SpillOptions) -> None:
         self._columns = columns

@@ -260,7 +260,9 @@ class _Made:
 
 
 def _parts(units: Sequence[_RescaledPartition], scan: Scan, *, in_one: bool) -> list[Part]:
-    """Return the parts of each partition to write: one for each, or as many as possible."""
+    """Return the parts of each partition to write: one with ``in_one``, else as many as
+    possible.
+    """
     splits: dict[bytes, list[Split]] = {unit.partition: [] for unit in units}
     for split in scan.splits():
         if split.partition in splits and split.bucket >= 0:
