@@ -33,6 +33,8 @@ class RestServer:
     """The state of the server; tests read and change it."""
 
     uri: str = ""
+    warehouse: str = ""
+    """The address below which new tables are."""
     databases: dict[str, dict[str, str]] = field(default_factory=dict)
     tables: dict[str, str | None] = field(default_factory=dict)
     """The address of the metadata file of each ``database.table``."""
@@ -68,6 +70,8 @@ class RestServer:
                 return self._create_database(".".join(body["namespace"]), body["properties"])
             case _, ["namespaces", database]:
                 return self._database(method, database.replace(_SEPARATOR, "."))
+            case "POST", ["tables", "rename"]:
+                return self._rename(body["source"], body["destination"])
             case _, ["namespaces", database, "tables", *name]:
                 if self.failures:
                     raise Refused(*self.failures.pop(0))
@@ -93,6 +97,8 @@ class RestServer:
     def _table(self, method: str, database: str, name: list[str], body: Any) -> Any:
         if database not in self.databases:
             raise Refused(404, "namespace does not exist")
+        if not name and method == "POST":
+            return self._create_table(database, body)
         if not name:
             found = [each.rpartition(".") for each in self.tables]
             return {
@@ -107,12 +113,54 @@ class RestServer:
             raise Refused(404, f"table {full} does not exist")
         if method == "POST":
             return self._commit(full, body)
+        if method == "DELETE":
+            del self.tables[full]
+            return None
         return {
             "metadata-location": self.tables[full],
             "metadata": {"format-version": 99},  # clients read the file itself
             "config": self.config,
             "storage-credentials": self.credentials,
         }
+
+    def _create_table(self, database: str, body: Any) -> Any:
+        name = f"{database}.{body['name']}"
+        if name in self.tables:
+            raise Refused(409, "table exists")
+        location = f"{self.warehouse}/{database}/{body['name']}"
+        self.tables[name] = f"{location}/metadata/00000-rest.metadata.json"
+        version = int(body["properties"].pop("format-version"))
+        metadata = {
+            "format-version": version,
+            "table-uuid": name,
+            "location": location,
+            "last-sequence-number": 0,
+            "last-updated-ms": 1,
+            "last-column-id": 99,
+            "schemas": [body["schema"]],
+            "current-schema-id": 0,
+            "partition-specs": [body["partition-spec"]],
+            "default-spec-id": body["partition-spec"]["spec-id"],
+            "last-partition-id": 1099,
+            "sort-orders": [body["write-order"]],
+            "default-sort-order-id": body["write-order"]["order-id"],
+            "properties": body["properties"],
+            **({"next-row-id": 0} if version > 2 else {}),
+            "current-snapshot-id": None,
+            "refs": {},
+            "snapshots": [],
+            "metadata-log": [],
+        }
+        path = Path(urlsplit(self.tables[name]).path)
+        path.parent.mkdir(parents=True)
+        path.write_text(json.dumps(metadata))
+        return {"metadata-location": self.tables[name], "metadata": metadata, "config": {}}
+
+    def _rename(self, source: Any, destination: Any) -> None:
+        old, new = (".".join((*each["namespace"], each["name"])) for each in (source, destination))
+        if old not in self.tables:
+            raise Refused(404, "table does not exist")
+        self.tables[new] = self.tables.pop(old)
 
     def _commit(self, name: str, body: Any) -> Any:
         with self.lock:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from lakeformat.catalog.iceberg.metastore import Metastore
@@ -16,6 +16,8 @@ from lakeformat.iceberg.table.table import IcebergTable
 from lakeformat.types.closest import closest
 
 if TYPE_CHECKING:
+    from lakeformat.catalog.iceberg.columns import Columns
+    from lakeformat.iceberg.metadata.table_metadata import TableMetadata
     from lakeformat.iceberg.table.system_table import IcebergSystemTable
 
 __all__ = ["IcebergCatalog"]
@@ -98,13 +100,101 @@ class IcebergCatalog:
         Each operation on the table asks the catalog for the current metadata file.
         """
         parsed = parse_nested_name(name)
-        found = IcebergTable(self._handle(parsed))
         try:
-            found.snapshots()  # the table and the branch exist
+            found = self._open(parsed)
         except NotFoundError:
             self._require_table(parsed)
             raise
         return found if parsed.system_table is None else found.system_table(parsed.system_table)
+
+    def create_table(
+        self,
+        name: str,
+        schema: Columns,
+        *,
+        primary_key: Sequence[str] = (),
+        partition_by: Sequence[str] = (),
+        sort_by: Sequence[str] = (),
+        options: Mapping[str, str] | None = None,
+        comment: str | None = None,
+        format_version: int | None = None,
+        exist_ok: bool = False,
+    ) -> IcebergTable:
+        """Create a table ``database.table``; with ``exist_ok`` return an existing one unchanged.
+
+        ``partition_by`` has columns and transforms such as ``day(ts)`` and ``bucket(16, id)``;
+        ``sort_by`` has the same with ``desc`` and ``nulls last``. The values of ``primary_key``
+        identify a row. ``options`` are properties of the table. ``format_version`` is 1, 2 (the
+        default) or 3.
+        """
+        from lakeformat.catalog.iceberg.columns import arrow_columns  # only for a new table
+        from lakeformat.iceberg.create.new_table import new_table_metadata
+
+        parsed = self._plain_name(name)
+        self._require_database(parsed.database)
+        properties = require_texts("options", options)
+        if comment is not None:
+            properties["comment"] = comment
+        columns = arrow_columns(schema)
+
+        def describe(location: str) -> TableMetadata:
+            return new_table_metadata(
+                location,
+                columns,
+                identifier_fields=primary_key,
+                partitioned_by=partition_by,
+                sorted_by=sort_by,
+                properties=properties,
+                format_version=format_version,
+                environment=self._environment,
+            )
+
+        if not self._metastore.make_table(parsed, describe) and not exist_ok:
+            raise AlreadyExistsError(
+                f"table {name!r} exists in {self.location}: pass exist_ok=True to open it"
+            )
+        return self._open(parsed)
+
+    def drop_table(self, name: str, *, purge: bool = False, missing_ok: bool = False) -> None:
+        """Remove a table from the catalog; its files are kept.
+
+        ``purge`` deletes the files as well: in a catalog of directories, where the directory is the
+        table, and in a REST catalog, whose service deletes them.
+        """
+        parsed = self._plain_name(name)
+        try:
+            self._require_table(parsed)
+        except NotFoundError:
+            if missing_ok:
+                return
+            raise
+        self._metastore.remove_table(parsed, purge=purge)
+
+    def rename_table(self, old: str, new: str) -> IcebergTable:
+        """Rename a table, in the same database or into another one; its files are not moved."""
+        source, target = self._plain_name(old), self._plain_name(new)
+        self._require_table(source)
+        self._require_database(target.database)
+        if target.table in self._metastore.tables(target.database):
+            raise AlreadyExistsError(
+                f"cannot rename {old!r}: table {new!r} exists in {self.location}. Choose another "
+                "name"
+            )
+        self._metastore.rename_table(source, target)
+        return self._open(target)
+
+    def _open(self, name: TableName) -> IcebergTable:
+        found = IcebergTable(self._handle(name))
+        found.snapshots()  # the table and the branch exist
+        return found
+
+    def _plain_name(self, name: str) -> TableName:
+        parsed = parse_nested_name(name)
+        if str(parsed) != name:
+            raise InvalidRequestError(
+                f"{name!r} is a branch or a system table: name the table itself, 'database.table'"
+            )
+        return parsed
 
     def _handle(self, name: TableName) -> TableHandle:
         return TableHandle(self._metastore.pointer(name), name.branch, self._environment)

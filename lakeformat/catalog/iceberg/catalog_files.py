@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from lakeformat.catalog.iceberg.vended import options_for
 from lakeformat.errors import CorruptTableError, InvalidRequestError
 from lakeformat.iceberg.commit.catalog_file import metadata_directory
-from lakeformat.iceberg.file_places import places_of
+from lakeformat.iceberg.file_places import FilePlaces, places_of
 from lakeformat.iceberg.loaded_metadata import LoadedMetadata
 from lakeformat.iceberg.metadata.metadata_file import METADATA, read_metadata_file
 from lakeformat.iceberg.metadata.table_metadata import TableMetadata
@@ -56,6 +56,11 @@ class CatalogFiles:
         storage, root = self._place(metadata.location, near, table)
         places = places_of(storage, root, metadata.location, self.external_roots)
         return LoadedMetadata(places, metadata, path)
+
+    def new_places(self, table: str, location: str) -> FilePlaces:
+        """Return the places of a new table at an address."""
+        storage, root = self._place(location, self.storage or LocalStorage(), table)
+        return places_of(storage, root, location, self.external_roots)
 
     def _near(self, answer: Answer) -> Storage:
         """Return a storage with the options that open the table; addresses may lead elsewhere."""

@@ -17,7 +17,7 @@ from pyiceberg.exceptions import NamespaceAlreadyExistsError
 from lakeformat.catalog.iceberg.catalog_files import Answer, CatalogFiles
 from lakeformat.catalog.iceberg.catalog_pointer import CatalogPointer
 from lakeformat.catalog.iceberg.client_failure import Failures
-from lakeformat.catalog.iceberg.metastore import Metastore
+from lakeformat.catalog.iceberg.metastore import Describe, Metastore
 from lakeformat.catalog.iceberg.options import IcebergOptions
 from lakeformat.catalog.names import TableName
 from lakeformat.errors import InvalidRequestError, UnsupportedError
@@ -99,6 +99,19 @@ class ClientMetastore(Metastore):
         """Return the metadata file of a table, and the options that read it."""
         doing = f"find table '{name}'"
         return self._ask(doing, lambda client: self._find(client, name, doing))
+
+    def make_table(self, name: TableName, describe: Describe) -> bool:
+        """Refuse, as ``require_writable`` does."""
+        self.require_writable()
+        return False
+
+    def remove_table(self, name: TableName, *, purge: bool) -> None:
+        """Refuse, as ``require_writable`` does."""
+        self.require_writable()
+
+    def rename_table(self, old: TableName, new: TableName) -> None:
+        """Refuse, as ``require_writable`` does."""
+        self.require_writable()
 
     def require_writable(self) -> None:
         """Refuse every change."""

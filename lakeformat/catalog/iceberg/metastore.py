@@ -4,13 +4,17 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from typing import ClassVar
+from collections.abc import Callable, Mapping
+from typing import ClassVar, TypeAlias
 
 from lakeformat.catalog.names import TableName
 from lakeformat.iceberg.commit.pointer import MetadataPointer
+from lakeformat.iceberg.metadata.table_metadata import TableMetadata
 
-__all__ = ["Metastore"]
+__all__ = ["Describe", "Metastore"]
+
+Describe: TypeAlias = Callable[[str], TableMetadata]
+"""Returns the metadata of a new table for its address."""
 
 
 class Metastore(ABC):
@@ -48,6 +52,18 @@ class Metastore(ABC):
     @abstractmethod
     def pointer(self, name: TableName) -> MetadataPointer:
         """Return the pointer to the metadata of a table, which need not exist."""
+
+    @abstractmethod
+    def make_table(self, name: TableName, describe: Describe) -> bool:
+        """Create a table; return False if it exists."""
+
+    @abstractmethod
+    def remove_table(self, name: TableName, *, purge: bool) -> None:
+        """Remove a table from the list; with ``purge`` delete its files as well."""
+
+    @abstractmethod
+    def rename_table(self, old: TableName, new: TableName) -> None:
+        """Give a table another name; its files are not moved."""
 
     def more_about_missing(self) -> str:
         """Return the end of a message about a missing database, from what the metastore knows."""

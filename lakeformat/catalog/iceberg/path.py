@@ -8,19 +8,27 @@ hold tables of both formats.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import NoReturn
 
 from lakeformat.catalog.iceberg.catalog_files import CatalogFiles
-from lakeformat.catalog.iceberg.metastore import Metastore
+from lakeformat.catalog.iceberg.metastore import Describe, Metastore
+from lakeformat.catalog.leftovers import dropped_sibling
 from lakeformat.catalog.names import TableName, check_name, is_name
 from lakeformat.catalog.table_format import is_iceberg
 from lakeformat.environment import Environment
-from lakeformat.errors import InvalidRequestError, UnsupportedError
+from lakeformat.errors import AlreadyExistsError, InvalidRequestError, UnsupportedError
 from lakeformat.iceberg.commit.directory_pointer import DirectoryPointer
+from lakeformat.iceberg.create.new_table import create_at_path, location_at
+from lakeformat.iceberg.metadata.metadata_file import METADATA
+from lakeformat.iceberg.properties import bool_property
 from lakeformat.paimon.layout import DATABASE_SUFFIX
 from lakeformat.storage.empty_directory import remove_empty_directory
 from lakeformat.storage.links import within
+from lakeformat.storage.move_directory import mover
 
 __all__ = ["PathMetastore"]
+
+_COLLECTED = "gc.enabled"
 
 
 class PathMetastore(Metastore):
@@ -80,16 +88,68 @@ class PathMetastore(Metastore):
         return [
             entry.name
             for entry in storage.list(self._directory(database))
-            if entry.is_directory and is_iceberg(within(storage, entry.path), entry.path)
+            if entry.is_directory
+            and is_name("table", entry.name)  # a hidden one is an interrupted drop
+            and is_iceberg(within(storage, entry.path), entry.path)
         ]
+
+    def make_table(self, name: TableName, describe: Describe) -> bool:
+        """Write the first metadata file; only one program can."""
+        root = self._root_of(name)
+        try:
+            create_at_path(self._storage, root, describe(location_at(self._storage, root)))
+        except AlreadyExistsError:
+            return False
+        return True
+
+    def remove_table(self, name: TableName, *, purge: bool) -> None:
+        """Delete the directory; where possible, it gets a hidden name first."""
+        storage, root = self._storage, self._root_of(name)
+        if not purge:
+            raise UnsupportedError(
+                f"table '{name}' is its directory {storage.uri(root)}, which the catalog lists. "
+                "Pass purge=True to delete the directory with all its files, or move it away"
+            )
+        self._require_deletable(name)
+        at_once = mover(storage)
+        if at_once is not None:
+            hidden = dropped_sibling(root, self._environment.new_id)
+            at_once.rename_directory(root, hidden)
+            storage.delete_directory(hidden)
+            return
+        for info in storage.list(root):
+            if info.name != METADATA:  # until the end it marks the table
+                remove = storage.delete_directory if info.is_directory else storage.delete
+                remove(info.path)
+        storage.delete_directory(root)
+
+    def rename_table(self, old: TableName, new: TableName) -> NoReturn:
+        """Refuse: metadata names every file by its address."""
+        raise UnsupportedError(
+            f"cannot rename '{old}' in a catalog of directories, because the metadata names each "
+            f"file below {self._storage.uri(self._root_of(old))}: create a table '{new}', and copy "
+            "the rows"
+        )
 
     def pointer(self, name: TableName) -> DirectoryPointer:
         """Return the pointer of the directory."""
-        check_name("table", name.table)
-        root = f"{self._directory(name.database)}/{name.table}"
+        root = self._root_of(name)
         return DirectoryPointer(
             within(self._storage, root), root, self._external_roots, self._environment
         )
+
+    def _require_deletable(self, name: TableName) -> None:
+        properties = self.pointer(name).load().metadata.properties
+        if not bool_property(properties, _COLLECTED, default=True):
+            raise InvalidRequestError(
+                f"the files of table '{name}' are not deleted, because its property {_COLLECTED!r} "
+                "is false: another table may use them. Set it to true if you are sure that none "
+                "does"
+            )
+
+    def _root_of(self, name: TableName) -> str:
+        check_name("table", name.table)
+        return f"{self._directory(name.database)}/{name.table}"
 
     def _directory(self, database: str) -> str:
         if database.endswith(DATABASE_SUFFIX):

@@ -11,6 +11,7 @@ from requests import Response, Session
 
 from lakeformat.catalog.iceberg.catalog_files import Answer, CatalogFiles
 from lakeformat.catalog.iceberg.client import ClientMetastore, parts_of
+from lakeformat.catalog.iceberg.metastore import Describe
 from lakeformat.catalog.iceberg.options import WAREHOUSE, IcebergOptions
 from lakeformat.catalog.iceberg.rest_answers import read_answer, read_published
 from lakeformat.catalog.iceberg.rest_updates import commit_request
@@ -23,6 +24,9 @@ from lakeformat.errors import (
 )
 from lakeformat.iceberg.loaded_metadata import LoadedMetadata
 from lakeformat.iceberg.metadata.table_metadata import TableMetadata
+from lakeformat.iceberg.partition_spec import spec_to_json
+from lakeformat.iceberg.schema import schema_to_json
+from lakeformat.iceberg.sort_order import order_to_json
 
 __all__ = ["RestMetastore"]
 
@@ -31,6 +35,7 @@ _SECONDS = 60
 _EXPIRED = (401, 419)
 _CREDENTIAL, _TOKEN_URI = "credential", "oauth2-server-uri"
 _TOKEN_PATH = "/v1/oauth/tokens"
+_TABLES = "namespaces/{namespace}/tables"
 _CONFLICT = 409
 _UNKNOWN = (500, 502, 503, 504)
 
@@ -55,6 +60,49 @@ class RestMetastore(ClientMetastore):
         self._failures.require_success(response, doing, f"table '{name}'")
         return read_answer(response, f"{self._options.uri}: the answer about table '{name}'")
 
+    def make_table(self, name: TableName, describe: Describe) -> bool:
+        """Ask the service to create a table, at a location that it chooses."""
+        doing, metadata = f"create table '{name}'", describe("")
+        request = {
+            "name": name.table,
+            "schema": schema_to_json(metadata.schema),
+            "partition-spec": spec_to_json(metadata.spec_of(metadata.default_spec_id)),
+            "write-order": order_to_json(metadata.sort_orders[-1]),
+            "properties": {
+                **metadata.properties,
+                "format-version": str(metadata.format_version),
+            },
+        }
+
+        def create(client: RestCatalog) -> Response:
+            place = client._encode_namespace_path(parts_of(name.database))
+            return _send(client, "POST", client.url(_TABLES, namespace=place), json=request)
+
+        response = self._ask(doing, create)
+        if response.status_code == _CONFLICT:
+            return False
+        self._failures.require_success(response, doing, f"database {name.database!r}")
+        return True
+
+    def remove_table(self, name: TableName, *, purge: bool) -> None:
+        """Ask the service to drop a table, and to delete its files."""
+        parameters = {"purgeRequested": str(purge).lower()}
+        doing = f"drop table '{name}'"
+        response = self._ask(
+            doing, lambda client: _send(client, "DELETE", _url(client, name), params=parameters)
+        )
+        self._failures.require_success(response, doing, f"table '{name}'")
+
+    def rename_table(self, old: TableName, new: TableName) -> None:
+        """Ask the service to rename a table."""
+        doing = f"rename table '{old}'"
+        request = {"source": _identifier(old), "destination": _identifier(new)}
+        response = self._ask(
+            doing,
+            lambda client: _send(client, "POST", client.url("tables/rename"), json=request),
+        )
+        self._failures.require_success(response, doing, f"table '{old}'")
+
     def require_writable(self) -> None:
         """Accept every write; the service decides."""
 
@@ -64,7 +112,7 @@ class RestMetastore(ClientMetastore):
         """Ask the service to apply the changes to the metadata, and to name the file it writes."""
         doing = f"publish table '{name}'"
         request = {
-            "identifier": {"namespace": parts_of(name.database), "name": name.table},
+            "identifier": _identifier(name),
             **commit_request(base.metadata, metadata),
         }
 
@@ -127,9 +175,13 @@ def _snapshot_ids(metadata: TableMetadata) -> set[int]:
     return {each.snapshot_id for each in metadata.snapshots}
 
 
+def _identifier(name: TableName) -> dict[str, Any]:
+    return {"namespace": parts_of(name.database), "name": name.table}
+
+
 def _url(client: RestCatalog, name: TableName) -> str:
     place = client._split_identifier_for_path((*parts_of(name.database), name.table))
-    url: str = client.url("namespaces/{namespace}/tables/{table}", **place)
+    url: str = client.url(f"{_TABLES}/{{table}}", **place)
     return url
 
 

@@ -25,10 +25,11 @@ from sqlalchemy import (
     union,
     update,
 )
+from sqlalchemy.exc import IntegrityError
 
 from lakeformat.catalog.iceberg.catalog_files import Answer, CatalogFiles
 from lakeformat.catalog.iceberg.catalog_pointer import CatalogPointer
-from lakeformat.catalog.iceberg.metastore import Metastore
+from lakeformat.catalog.iceberg.metastore import Describe, Metastore
 from lakeformat.catalog.iceberg.options import CATALOG_NAME, IcebergOptions
 from lakeformat.catalog.names import TableName
 from lakeformat.environment import Environment
@@ -38,14 +39,17 @@ from lakeformat.errors import (
     LakeError,
     NotFoundError,
     UnavailableError,
+    UnsupportedError,
 )
 from lakeformat.iceberg.commit.catalog_file import write_catalog_file
 from lakeformat.iceberg.commit.old_metadata import delete_old_metadata
+from lakeformat.iceberg.create.new_table import location_at
 from lakeformat.iceberg.loaded_metadata import LoadedMetadata
 from lakeformat.iceberg.metadata.table_metadata import TableMetadata
 from lakeformat.storage import Storage
 from lakeformat.storage.sql.address import parse_database_uri
 from lakeformat.storage.sql.database import SqlDatabase
+from lakeformat.storage.sql.failure import is_unique_violation
 from lakeformat.tables.kept_files import kept_if_published
 
 __all__ = ["SqlMetastore"]
@@ -152,6 +156,66 @@ class SqlMetastore(Metastore):
                 "register the table again with the program that created it"
             )
         return Answer(address)
+
+    def make_table(self, name: TableName, describe: Describe) -> bool:
+        """Write the first metadata file, and add the row that names it."""
+        location = f"{self._location_of(name.database)}/{name.table}"
+        places = self._files.new_places(str(name), location)
+        address, written = write_catalog_file(places, describe(location), None, self._environment)
+        with kept_if_published(lambda: _discard(places.storage, written.path)):
+            if self._insert(name, address):
+                return True
+        _discard(places.storage, written.path)
+        return False
+
+    def remove_table(self, name: TableName, *, purge: bool) -> None:
+        """Delete the row of a table."""
+        if purge:
+            raise UnsupportedError(
+                f"a SQL catalog does not delete the files of table '{name}': drop it without "
+                "purge, then delete the directory of table.location"
+            )
+        with self._database.writing(f"drop table '{name}'") as connection:
+            self._is_set_up(connection)
+            connection.execute(delete(_TABLES).where(self._place(name)))
+
+    def rename_table(self, old: TableName, new: TableName) -> None:
+        """Change the name in the row of a table."""
+        row = {"table_namespace": new.database, "table_name": new.table}
+        with self._database.writing(f"rename table '{old}'") as connection:
+            self._is_set_up(connection)
+            connection.execute(update(_TABLES).where(self._place(old)).values(**row))
+
+    def _insert(self, name: TableName, address: str) -> bool:
+        """Add the row of a table; False if it exists."""
+        with self._database.writing(f"create table '{name}'") as connection:
+            self._is_set_up(connection)
+            if self._row(connection, name) is not None:
+                return False
+            row = {
+                "catalog_name": self._catalog,
+                "table_namespace": name.database,
+                "table_name": name.table,
+                "metadata_location": address,
+            }
+            if self._has_types:
+                row[_TYPE.name] = _TABLE
+            try:
+                connection.execute(insert(_TABLES).values(**row))
+            except IntegrityError as error:
+                if is_unique_violation(error):
+                    return False  # another program was first
+                raise
+            return True
+
+    def _location_of(self, database: str) -> str:
+        """Return the address of a database: its property, or a directory of the warehouse."""
+        given = self.database_properties(database).get("location")
+        if given:
+            return given.rstrip("/")
+        assert self._files.storage is not None
+        nested = database.replace(".", "/")
+        return f"{location_at(self._files.storage, self._files.root)}/{nested}"
 
     def require_writable(self) -> None:
         """Accept every write."""

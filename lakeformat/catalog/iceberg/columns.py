@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The columns of a new table: an Arrow schema, or names with SQL types."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeAlias
+
+import pyarrow as pa
+
+from lakeformat.errors import InvalidRequestError
+from lakeformat.types.arrow_types import to_arrow_type
+from lakeformat.types.type_text import parse_type
+
+__all__ = ["Columns", "arrow_columns"]
+
+Columns: TypeAlias = "pa.Schema | Sequence[tuple[str, str]]"
+"""The columns of a call: an Arrow schema or (name, type) pairs."""
+
+
+def arrow_columns(columns: Columns) -> pa.Schema:
+    """Return the columns as an Arrow schema."""
+    if isinstance(columns, pa.Schema):
+        return columns
+    try:
+        pairs = [(name, parse_type(text)) for name, text in columns]
+    except (TypeError, ValueError):
+        raise InvalidRequestError(
+            "the columns must be an Arrow schema or (name, type) pairs such as [('id', 'BIGINT')], "
+            f"got {columns!r}"
+        ) from None
+    return pa.schema(
+        [pa.field(name, to_arrow_type(kind), nullable=kind.nullable) for name, kind in pairs]
+    )

@@ -1,0 +1,165 @@
+"""Tables are created, renamed and dropped through each kind of catalog."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+import pytest
+
+import lakeformat as lake
+from lakeformat.catalog.iceberg import IcebergCatalog
+from lakeformat.iceberg.commit.commit import commit_metadata
+from tests.iceberg_rest_server import rest_server
+from tests.unit.catalog.iceberg.test_sql_metastore import execute, opened
+from tests.unit.iceberg.path_table import appended, names
+
+COLUMNS = [("id", "BIGINT NOT NULL"), ("note", "STRING")]
+
+
+@pytest.fixture(params=["path", "sql", "rest"])
+def catalog(request, tmp_path) -> Iterator[IcebergCatalog]:
+    if request.param == "rest":
+        pytest.importorskip("pyiceberg", reason="the extra iceberg is not installed")
+        with rest_server() as server:
+            server.warehouse = f"file://{tmp_path}"
+            found = lake.open_catalog(
+                str(tmp_path), format="iceberg", metastore="rest", uri=server.uri
+            )
+            found.create_database("shop")
+            yield found
+        return
+    found = opened(tmp_path)
+    if request.param == "path":
+        found = lake.open_catalog(str(tmp_path), format="iceberg")
+    found.create_database("shop")
+    yield found
+
+
+def test_a_table_is_created_below_its_database(catalog, tmp_path):
+    created = catalog.create_table(
+        "shop.orders",
+        COLUMNS,
+        partition_by=["bucket(16, id)"],
+        sort_by=["id desc"],
+        options={"owner": "ada"},
+        comment="all orders",
+        format_version=3,
+    )
+    assert created.location == f"file://{tmp_path}/shop/orders"
+    assert catalog.list_tables("shop") == ["orders"]
+    orders = catalog.table("shop.orders")
+    assert orders.schema.column_names == ["id", "note"]
+    assert orders.properties == {"owner": "ada", "comment": "all orders"}
+    metadata = orders._handle.load().metadata
+    assert metadata.format_version == 3
+    assert [field.name for field in metadata.partition_specs[-1].fields] == ["id_bucket"]
+    assert orders.scan().to_arrow().num_rows == 0
+
+
+def test_a_name_is_taken_once(catalog):
+    catalog.create_table("shop.orders", pa.schema([("id", pa.int64())]))
+    with pytest.raises(lake.AlreadyExistsError, match="exist_ok=True"):
+        catalog.create_table("shop.orders", COLUMNS)
+    kept = catalog.create_table("shop.orders", COLUMNS, exist_ok=True)
+    assert kept.schema.column_names == ["id"]
+    with pytest.raises(lake.NotFoundError, match="database 'shops' does not exist"):
+        catalog.create_table("shops.orders", COLUMNS)
+    with pytest.raises(lake.InvalidRequestError, match="is a branch or a system table"):
+        catalog.create_table("shop.orders$files", COLUMNS)
+    with pytest.raises(lake.InvalidRequestError, match="the columns must be"):
+        catalog.create_table("shop.more", [1])
+
+
+def test_a_created_table_takes_commits(catalog):
+    handle = catalog.create_table("shop.orders", COLUMNS)._handle
+    commit_metadata(handle, lambda its: appended(its.metadata, "a"))
+    assert names(catalog.table("shop.orders")._handle.load().metadata) == ["a"]
+
+
+def test_a_table_is_dropped(catalog, tmp_path):
+    catalog.create_table("shop.orders", COLUMNS)
+    is_path = catalog.is_directory
+    catalog.drop_table("shop.orders", purge=is_path)
+    assert catalog.list_tables("shop") == []
+    assert (tmp_path / "shop/orders/metadata").exists() is not is_path
+    with pytest.raises(lake.NotFoundError):
+        catalog.drop_table("shop.orders")
+    catalog.drop_table("shop.orders", missing_ok=True)
+
+
+def test_a_table_is_renamed_where_its_files_can_stay(catalog, tmp_path):
+    catalog.create_table("shop.orders", COLUMNS)
+    catalog.create_table("shop.taken", COLUMNS)
+    with pytest.raises(lake.AlreadyExistsError, match=r"table 'shop\.taken' exists"):
+        catalog.rename_table("shop.orders", "shop.taken")
+    if catalog.is_directory:
+        with pytest.raises(lake.UnsupportedError, match="the metadata names each file below"):
+            catalog.rename_table("shop.orders", "shop.old")
+        return
+    renamed = catalog.rename_table("shop.orders", "shop.old")
+    assert renamed.location == f"file://{tmp_path}/shop/orders"
+    assert catalog.list_tables("shop") == ["old", "taken"]
+
+
+def test_a_directory_is_only_dropped_with_its_files(tmp_path):
+    catalog = lake.open_catalog(str(tmp_path), format="iceberg")
+    catalog.create_database("shop")
+    catalog.create_table("shop.orders", COLUMNS, options={"gc.enabled": "false"})
+    with pytest.raises(lake.UnsupportedError, match="purge=True"):
+        catalog.drop_table("shop.orders")
+    with pytest.raises(lake.InvalidRequestError, match=r"'gc\.enabled' is false"):
+        catalog.drop_table("shop.orders", purge=True)
+    assert catalog.list_tables("shop") == ["orders"]
+
+
+def test_a_path_table_in_memory_is_dropped_file_by_file():
+    catalog = lake.open_catalog("memory://drops/w", format="iceberg")
+    catalog.create_database("shop")
+    catalog.create_table("shop.orders", COLUMNS)
+    catalog.drop_table("shop.orders", purge=True)
+    assert catalog.list_tables("shop") == []
+
+
+def test_a_sql_catalog_keeps_the_files(tmp_path):
+    catalog = opened(tmp_path)
+    catalog.create_database("shop")
+    catalog.create_table("shop.orders", COLUMNS)
+    with pytest.raises(lake.UnsupportedError, match="does not delete the files"):
+        catalog.drop_table("shop.orders", purge=True)
+
+
+def test_a_database_can_have_a_location_of_its_own_below_the_warehouse(tmp_path):
+    catalog = opened(tmp_path)
+    catalog.create_database("shop", properties={"location": f"file://{tmp_path}/elsewhere"})
+    created = catalog.create_table("shop.orders", COLUMNS)
+    assert created.location == f"file://{tmp_path}/elsewhere/orders"
+    catalog.create_database("out", properties={"location": "file:///outside"})
+    with pytest.raises(lake.InvalidRequestError, match="outside of the warehouse"):
+        catalog.create_table("out.orders", COLUMNS)
+
+
+def test_a_creation_that_loses_leaves_no_file(tmp_path, monkeypatch):
+    catalog = opened(tmp_path)
+    catalog.create_database("shop")
+    metastore = catalog._metastore
+    monkeypatch.setattr(type(metastore), "_row", lambda *_: None)
+    execute(
+        tmp_path,
+        "INSERT INTO iceberg_tables VALUES ('default', 'shop', 'orders', 'x', NULL, 'TABLE')",
+    )
+    with pytest.raises(lake.AlreadyExistsError):
+        catalog.create_table("shop.orders", COLUMNS)
+    assert [*(tmp_path / "shop/orders/metadata").iterdir()] == []
+
+
+def test_pyiceberg_reads_a_table_that_this_library_created(tmp_path):
+    sql = pytest.importorskip("pyiceberg.catalog.sql", reason="the extra iceberg is not installed")
+    catalog = opened(tmp_path)
+    catalog.create_database("shop")
+    catalog.create_table("shop.orders", COLUMNS, primary_key=["id"], partition_by=["note"])
+    theirs = sql.SqlCatalog("default", uri=f"sqlite:///{tmp_path}/catalog.db")
+    orders = theirs.load_table("shop.orders")
+    assert orders.schema().column_names == ["id", "note"]
+    assert [field.name for field in orders.spec().fields] == ["note"]
+    theirs.close()
