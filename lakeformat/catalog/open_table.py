@@ -38,7 +38,7 @@ def open_table(
 ) -> Table | IcebergTable:
     """Open the table at a path or URI, without a catalog; the options are those of its storage.
 
-    The files there decide the format. An Iceberg table is read-only: its newest metadata file, or
+    The files there decide the format. Of an Iceberg table the newest metadata file is read, or
     the metadata file that ``location`` names.
 
     ``external_roots`` are directories outside of the table that its files may lie in. By default

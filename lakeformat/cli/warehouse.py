@@ -44,12 +44,12 @@ _BRANCH = "branch_"
 _OPERATIONS = {
     "branch": "branches",
     "consumer": "consumers",
-    "delete": "write",
+    "delete": "truncate",
     "expire": "expire_snapshots",
     "rewrite-manifests": "compact",
     "sort": "compact",
     "tag": "tags",
-    "update": "write",
+    "update": "truncate",
 }
 """The operation behind a command, where its name is another one."""
 _EXTERNAL_ROOTS = "external-roots"

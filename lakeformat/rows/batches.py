@@ -1,17 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Converts the rows a caller passes to a stream of Arrow batches."""
+"""Rows that a caller passes: as a stream of Arrow batches, and checks of their columns."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
 
 from lakeformat.errors import InvalidRequestError
+from lakeformat.files.check_values import is_ascii
+from lakeformat.types.closest import closest
 
-__all__ = ["to_batches"]
+__all__ = ["check_given", "check_names", "to_batches"]
 
+_FEW = 512
+"""Up to this number of values, Arrow's full check is faster than a check of their bytes."""
 _COLUMN_LIBRARIES = {"numpy", "pandas", "polars", "pyarrow"}
 
 
@@ -29,6 +33,56 @@ def to_batches(data: Any) -> Iterator[pa.RecordBatch]:
         yield from _each(data)
     else:
         raise _not_rows(data)
+
+
+def check_names(names: Sequence[str], known: Sequence[str]) -> None:
+    """Raise if rows have a column that the table lacks, or a column twice."""
+    has = set(known)
+    unknown = [name for name in names if name not in has]
+    if unknown:
+        raise InvalidRequestError(
+            f"the table has no column {', '.join(map(repr, unknown))}; "
+            f"its columns are {', '.join(known)}"
+            f"{closest(unknown[0], known)}"
+        )
+    repeated = sorted({name for name in names if names.count(name) > 1})
+    if repeated:
+        raise InvalidRequestError(
+            f"columns appear twice in the rows: {', '.join(repeated)}; rename or drop one of each"
+        )
+
+
+def check_given(values: pa.Array, name: str) -> None:
+    """Raise if a value is invalid for its type: Arrow arrays may hold any bytes and any digits.
+
+    Sums of short decimals in a table may exceed their type, but input rows must fit.
+    """
+    try:
+        for part in _doubtful_in(values):
+            part.validate()
+            if len(part) < _FEW or not (pa.types.is_string(part.type) and is_ascii(part)):
+                part.validate(full=True)
+    except pa.ArrowInvalid as reason:
+        remedy = "convert texts to UTF-8 before writing, or store bytes in a BYTES column"
+        if "Decimal" in str(reason):
+            remedy = "give the column a type with more digits"
+        raise InvalidRequestError(
+            f"column {name!r} has an invalid {values.type} value: {reason}; {remedy}"
+        ) from None
+
+
+def _doubtful_in(values: pa.Array) -> Iterator[pa.Array]:
+    """Yield all texts and decimals of a column; for nested columns only those in these rows."""
+    if pa.types.is_string(values.type) or pa.types.is_decimal(values.type):
+        yield values
+    elif pa.types.is_map(values.type):
+        first, end = values.offsets[0].as_py(), values.offsets[-1].as_py()
+        yield from _doubtful_in(values.keys.slice(first, end - first))
+        yield from _doubtful_in(values.items.slice(first, end - first))
+    elif pa.types.is_nested(values.type):
+        parts = values.flatten()
+        for part in parts if isinstance(parts, list) else [parts]:
+            yield from _doubtful_in(part)
 
 
 def _each(items: Iterable[Any]) -> Iterator[pa.RecordBatch]:

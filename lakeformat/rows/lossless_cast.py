@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Casts between Arrow types that never change a value: rules for the types, and for floats."""
+"""Casts of given values between Arrow types, which never change a value."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -10,15 +12,62 @@ from lakeformat.errors import InvalidRequestError
 from lakeformat.files.nested_arrays import present_entries
 from lakeformat.types.type_kinds import COMPACT_DECIMAL_PRECISION
 
-__all__ = ["check_rounding", "means_the_same", "short_decimals", "short_type"]
+__all__ = [
+    "cast_given",
+    "first_refused",
+    "short_decimals",
+    "short_type",
+]
+
+_INTEGER_DIGITS = 20
 
 
-def means_the_same(source: pa.DataType, target: pa.DataType) -> bool:
+def cast_given(values: pa.Array, name: str, target: pa.DataType) -> pa.Array:
+    """Return the values of a column in the type of the table; raise if one would change."""
+    if values.type == target:
+        return values
+    if not _means_the_same(values.type, target):
+        raise InvalidRequestError(
+            f"column {name!r} has type {values.type}, but the table needs {target}; "
+            "convert it before writing"
+        )
+    try:
+        if pa.types.is_decimal(target) and pa.types.is_integer(values.type):
+            # Arrow requires digits for the largest possible integer, not for the given ones.
+            values = values.cast(pa.decimal128(_INTEGER_DIGITS, 0))
+        stored = values.cast(target)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as reason:
+        raise InvalidRequestError(
+            f"column {name!r} does not fit into {target} without loss: {reason}; change the values "
+            "or the type of the column"
+        ) from None
+    _check_rounding(values, stored, name)
+    return stored
+
+
+def first_refused(given: pa.Array, is_refused: Callable[[pa.Array], bool]) -> int | None:
+    """Return the first row whose value is refused; None if the column as a whole is refused."""
+    if not len(given) or is_refused(given.slice(0, 0)):
+        return None
+    first, end = (
+        0,
+        len(given),
+    )  # rows before `first` are valid, one between `first` and `end` is not
+    while end - first > 1:
+        middle = (first + end) // 2
+        if is_refused(given.slice(first, middle - first)):
+            end = middle
+        else:
+            first = middle
+    return first
+
+
+def _means_the_same(source: pa.DataType, target: pa.DataType) -> bool:
     """Return True if values of one type may be stored in the other, judged by the types alone."""
     if pa.types.is_null(source):
         return True
     if pa.types.is_dictionary(source):
-        return means_the_same(source.value_type, target)
+        return _means_the_same(source.value_type, target)
     if pa.types.is_timestamp(source) and pa.types.is_timestamp(target):
         return (source.tz is None) == (
             target.tz is None
@@ -30,26 +79,26 @@ def means_the_same(source: pa.DataType, target: pa.DataType) -> bool:
     )
 
 
-def check_rounding(given: pa.Array, stored: pa.Array, name: str) -> None:
+def _check_rounding(given: pa.Array, stored: pa.Array, name: str) -> None:
     """Raise InvalidRequestError if a cast changed a float, which Arrow does not report."""
     source, target = given.type, stored.type
     if source == target or pa.types.is_null(source):
         return
     if pa.types.is_dictionary(source):
-        check_rounding(given.dictionary_decode(), stored, name)
+        _check_rounding(given.dictionary_decode(), stored, name)
     elif pa.types.is_floating(source) and pa.types.is_floating(target):
         if target.bit_width < source.bit_width:
             _check_floats(given, stored, name)
     elif pa.types.is_list(target):
-        check_rounding(given.flatten(), stored.flatten(), f"{name}.element")
+        _check_rounding(given.flatten(), stored.flatten(), f"{name}.element")
     elif pa.types.is_map(target):
         parts = zip(present_entries(given), present_entries(stored), ("key", "value"), strict=True)
         for before, after, part in parts:
-            check_rounding(before, after, f"{name}.{part}")
+            _check_rounding(before, after, f"{name}.{part}")
     elif pa.types.is_struct(target):
         before, after = given.drop_null(), stored.drop_null()
         for field in source:
-            check_rounding(
+            _check_rounding(
                 before.field(field.name), after.field(field.name), f"{name}.{field.name}"
             )
 
@@ -90,10 +139,10 @@ def short_decimals(values: pa.Array, wanted: pa.DataType) -> pa.Array | None:
 
 def _parts_mean_the_same(source: pa.DataType, target: pa.DataType) -> bool:
     if _is_list(source) and _is_list(target):
-        return means_the_same(source.value_type, target.value_type)
+        return _means_the_same(source.value_type, target.value_type)
     if pa.types.is_map(source) and pa.types.is_map(target):
-        keys = means_the_same(source.key_type, target.key_type)
-        return keys and means_the_same(source.item_type, target.item_type)
+        keys = _means_the_same(source.key_type, target.key_type)
+        return keys and _means_the_same(source.item_type, target.item_type)
     if pa.types.is_struct(source) and pa.types.is_struct(target):
         return _fields_mean_the_same(source, target)
     return False
@@ -103,7 +152,7 @@ def _fields_mean_the_same(source: pa.DataType, target: pa.DataType) -> bool:
     """Return True if the target has all fields; Arrow would silently drop unknown ones."""
     known = {field.name: field.type for field in target}
     return all(
-        field.name in known and means_the_same(field.type, known[field.name]) for field in source
+        field.name in known and _means_the_same(field.type, known[field.name]) for field in source
     )
 
 

@@ -30,7 +30,7 @@ from lakeformat.iceberg.partition_spec import PartitionSpec, spec_to_json
 from lakeformat.iceberg.schema import schema_to_json
 from lakeformat.iceberg.types import StructType
 
-__all__ = ["ManifestWriter", "encode_manifest_list"]
+__all__ = ["ManifestWriter", "encode_manifest_list", "entry_counts"]
 
 _CODEC = "deflate"
 """The only codec that every reader of Iceberg accepts."""
@@ -75,30 +75,34 @@ class ManifestWriter:
         columns[BLOCK_SIZE] = pa.repeat(pa.scalar(_BLOCK_SIZE, pa.int64()), len(entries))
         return _avro_file(self._schema, columns, len(entries), self._header)
 
-    def describe(
-        self, path: str, content: bytes, entries: pa.Table, snapshot: Snapshot
-    ) -> pa.Table:
-        """Return the row of a manifest list about a manifest that a snapshot adds."""
-        status = entries.column("status")
-        counts: dict[str, Any] = {}
-        for kind, value in _KINDS.items():
-            rows = entries.column("record_count").filter(pc.equal(status, value))
-            counts[f"{kind}_files_count"] = len(rows)
-            counts[f"{kind}_rows_count"] = pc.sum(rows).as_py() or 0
+    def describe(self, path: str, length: int, entries: pa.Table, snapshot: Snapshot) -> pa.Table:
+        """Return the row of a manifest list about a manifest of ``length`` bytes."""
         number = snapshot.sequence_number
-        live = entries.column("sequence_number").filter(pc.not_equal(status, DELETED))
+        is_live = pc.not_equal(entries.column("status"), DELETED)
+        live = entries.column("sequence_number").filter(is_live)
         row = {
             "manifest_path": path,
-            "manifest_length": len(content),
+            "manifest_length": length,
             "partition_spec_id": self.spec.spec_id,
             "content": int(self.of_deletes),
             "sequence_number": number,
             "min_sequence_number": pc.min(pc.fill_null(live, number)).as_py() if live else number,
             "added_snapshot_id": snapshot.snapshot_id,
             "partitions": partition_summaries(_whole(entries.column("partition"))),
-            **counts,
+            **entry_counts(entries),
         }
         return pa.Table.from_pylist([row], MANIFEST_SCHEMA)
+
+
+def entry_counts(entries: pa.Table) -> dict[str, int]:
+    """Return the counts of a manifest list about the entries of one manifest."""
+    counts: dict[str, int] = {}
+    for kind, value in _KINDS.items():
+        has_status = pc.equal(entries.column("status"), value)
+        rows = entries.column("record_count").filter(has_status)
+        counts[f"{kind}_files_count"] = len(rows)
+        counts[f"{kind}_rows_count"] = pc.sum(rows).as_py() or 0
+    return counts
 
 
 def encode_manifest_list(version: int, manifests: pa.Table, snapshot: Snapshot) -> bytes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 from lakeformat.environment import SYSTEM, Environment
 from lakeformat.errors import UnsupportedError
@@ -19,7 +19,7 @@ from lakeformat.iceberg.schema import Schema
 from lakeformat.storage import NO_ROOTS, ExternalRoots, Storage
 from lakeformat.tables.position import MAIN_BRANCH, AnyPosition, Position
 from lakeformat.tables.since import Since
-from lakeformat.tables.table import Table, refuse_operation
+from lakeformat.tables.table import Table
 
 if TYPE_CHECKING:
     from datetime import timedelta
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from lakeformat.iceberg.table.change_stream import ChangeStream
     from lakeformat.iceberg.table.consumers import TableConsumers
     from lakeformat.iceberg.table.system_table import IcebergSystemTable
+    from lakeformat.iceberg.write.report import WriteReport
     from lakeformat.rows.conditions.filter import Where
     from lakeformat.tables.arguments import Partitions, WindowEnd
     from lakeformat.tables.checks import Columns
@@ -45,10 +46,10 @@ __all__ = ["IcebergTable", "load_iceberg_table"]
 
 
 def _call(procedure: str) -> str:
-    return f"this version only reads Iceberg tables; run CALL system.{procedure} in Spark"
+    return f"this version does not maintain Iceberg tables; run CALL system.{procedure} in Spark"
 
 
-_WRITE = "this version only reads Iceberg tables; write with Spark, Flink or PyIceberg"
+_WRITE = "this version only adds rows to Iceberg tables; use Spark, Flink or PyIceberg"
 _INSTEAD = {
     "analyze": _call("compute_table_stats"),
     "commit": _WRITE,
@@ -59,7 +60,6 @@ _INSTEAD = {
     "maintain": _call("rewrite_data_files, and then expire_snapshots and remove_orphan_files"),
     "remove_orphans": _call("remove_orphan_files"),
     "truncate": _WRITE,
-    "write": _WRITE,
 }
 
 
@@ -402,9 +402,29 @@ class IcebergTable(Table):
             self._handle, snapshot=snapshot, tag=tag, as_of=as_of, commit=commit, dry_run=dry_run
         )
 
-    def write(self, *arguments: Any, **options: Any) -> NoReturn:
-        """Refuse to write: this version only reads Iceberg tables."""
-        raise refuse_operation(self, "write")
+    def write(
+        self,
+        data: Any,
+        kinds: Any = None,
+        *,
+        commit: CommitId | None = None,
+        properties: Mapping[str, str] | None = None,
+        **options: Any,
+    ) -> WriteReport:
+        """Add rows to the branch in one commit; the same ``commit`` publishes only once.
+
+        ``data`` is a pyarrow, pandas or polars object, or an iterable of those; missing columns get
+        their default or nulls. ``properties`` are added to the summary of the snapshot. If
+        ``commit`` was published before, nothing is written and the rows are not compared.
+
+        If this raises a ``LakeError``, nothing was published and no file is left behind. The
+        exception is ``CommitOutcomeUnknownError``: then repeat the call with the same ``commit``.
+        """
+        from lakeformat.iceberg.write.append import append
+        from lakeformat.iceberg.write.options import refuse_options
+
+        refuse_options(self.location, {"kinds": kinds, **options})
+        return append(self._handle, data, commit=commit, properties=properties)
 
     def _loaded(self) -> LoadedMetadata:
         return self._handle.load()

@@ -11,7 +11,8 @@ from lakeformat.iceberg.arrow_types import to_arrow_field
 from lakeformat.iceberg.read.column_values import value_from_json
 from lakeformat.iceberg.schema import Schema
 from lakeformat.iceberg.types import Field, ListType, MapType, StructType, Type
-from lakeformat.rows.given_values import cast_given, check_given, check_names, first_refused
+from lakeformat.rows.batches import check_given, check_names
+from lakeformat.rows.lossless_cast import cast_given, first_refused
 
 __all__ = ["GivenRows"]
 

@@ -16,7 +16,7 @@ from lakeformat.iceberg.file_places import FilePlaces
 from lakeformat.iceberg.metadata.manifest import ADDED, DATA, entry_schema
 from lakeformat.iceberg.types import StructType
 
-__all__ = ["NewFile", "delete_files", "new_entries"]
+__all__ = ["NewFile", "delete_files", "new_entries", "with_snapshot"]
 
 _log = logging.getLogger(__name__)
 
@@ -54,6 +54,13 @@ def new_entries(
     parts = [file.partition.cast(kind) for file in files]
     columns["partition"] = pa.concat_arrays(parts) if parts else pa.array([], kind)
     return pa.Table.from_arrays([columns[name] for name in schema.names], schema=schema)
+
+
+def with_snapshot(entries: pa.Table, snapshot_id: int) -> pa.Table:
+    """Return new entries with the id of the snapshot that adds their files."""
+    place = entries.schema.get_field_index("snapshot_id")
+    ids = pa.repeat(pa.scalar(snapshot_id, pa.int64()), len(entries))
+    return entries.set_column(place, entries.schema.field(place), ids)
 
 
 def delete_files(places: FilePlaces, addresses: Iterable[str]) -> None:

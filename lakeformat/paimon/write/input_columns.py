@@ -16,8 +16,8 @@ from lakeformat.errors import InvalidRequestError, UnsupportedError
 from lakeformat.paimon.aggregate_rules import counted_columns
 from lakeformat.paimon.schema import TableSchema
 from lakeformat.paimon.write.limits import check_limits
-from lakeformat.rows.given_values import cast_given, check_given, check_names, first_refused
-from lakeformat.rows.lossless_cast import short_decimals
+from lakeformat.rows.batches import check_given, check_names
+from lakeformat.rows.lossless_cast import cast_given, first_refused, short_decimals
 from lakeformat.types.arrow_types import in_full, to_arrow_schema, to_arrow_type
 from lakeformat.types.casts import cast_array
 from lakeformat.types.types import STRING, DataField, with_nullability
@@ -147,7 +147,9 @@ def _is_small_dictionary(values: pa.Array) -> bool:
 
 
 def _checked(given: pa.Array, field: DataField, target: pa.Field) -> pa.Array:
-    values = cast_given(given, field.name, target.type)
+    values = given
+    if given.type != target.type:
+        values = cast_given(given, field.name, target.type)
     check_given(values, field.name)
     check_limits(values, field.type, field.name)
     return values

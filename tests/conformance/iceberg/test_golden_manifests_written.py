@@ -72,7 +72,7 @@ def test_a_manifest_written_by_us_has_the_same_entries(name):
 def test_a_manifest_is_described_as_java_describes_it(name):
     snapshot = loaded(name).metadata.current_snapshot
     for _, described, entries, writer in manifests(name):
-        (ours,) = writer.describe("m", b"", entries, snapshot).to_pylist()
+        (ours,) = writer.describe("m", 0, entries, snapshot).to_pylist()
         ours["manifest_path"] = described["manifest_path"]
         left_out = OF_THE_COMMIT
         assert {key: ours[key] for key in ours.keys() - left_out} == {

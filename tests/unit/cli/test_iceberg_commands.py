@@ -135,7 +135,7 @@ def test_a_command_with_nothing_to_show_is_refused_by_name(command):
         ("compact", [], "CALL system.rewrite_data_files in Spark"),
         ("expire", ["--dry-run"], "CALL system.expire_snapshots in Spark"),
         ("tag create-due", [], "`lake scan`, `lake snapshots` and `lake files` read it"),
-        ("delete", ["--where", "id = 1"], "write with Spark, Flink or PyIceberg"),
+        ("delete", ["--where", "id = 1"], "use Spark, Flink or PyIceberg"),
         ("rescale", ["--bucket", "4"], "`lake scan`, `lake snapshots` and `lake files` read it"),
     ],
 )

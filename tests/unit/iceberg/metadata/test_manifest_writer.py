@@ -109,7 +109,7 @@ def read_again(writer: ManifestWriter, content: bytes, entries: pa.Table) -> pa.
         def read(self, address: str) -> bytes:
             return content
 
-    row = writer.describe("m.avro", content, entries, SNAPSHOT)
+    row = writer.describe("m.avro", len(content), entries, SNAPSHOT)
     (found,) = read_entries(Places(), writer.metadata, row).values()
     return found
 
@@ -170,7 +170,7 @@ def test_a_manifest_is_described_by_its_entries():
         sequence_number=[None, 3, 4, 1],
         record_count=[1, 2, 3, 4],
     )
-    (row,) = writer.describe("m.avro", b"12345", entries, SNAPSHOT).to_pylist()
+    (row,) = writer.describe("m.avro", 5, entries, SNAPSHOT).to_pylist()
     assert row == {
         "manifest_path": "m.avro",
         "manifest_length": 5,
@@ -202,7 +202,7 @@ def test_zero_as_a_bound_stands_for_both_zeros():
     writer = writer_of("double")
     for value in (0.0, -0.0):
         entries = entries_of(writer, [(value,)])
-        (row,) = writer.describe("m", b"", entries, SNAPSHOT).to_pylist()
+        (row,) = writer.describe("m", 0, entries, SNAPSHOT).to_pylist()
         (summary,) = row["partitions"]
         assert summary["lower_bound"] == bytes(7) + b"\x80"
         assert summary["upper_bound"] == bytes(8)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shutil
 
-import pyarrow as pa
 import pytest
 
 import lakeformat as lake
@@ -38,6 +37,7 @@ HAS = {
     "stream",
     "system_table",
     "tags",
+    "write",
 }
 
 
@@ -49,7 +49,7 @@ def test_it_is_a_table_of_its_format():
     assert table.schema.column_names == ["id", "commit_no"]
 
 
-@pytest.mark.parametrize("operation", sorted(OPERATIONS - HAS - {"write"}))
+@pytest.mark.parametrize("operation", sorted(OPERATIONS - HAS))
 def test_each_other_operation_is_refused_by_name(operation):
     with pytest.raises(
         lake.UnsupportedError, match=f"is an Iceberg table, which has no operation '{operation}': "
@@ -57,9 +57,19 @@ def test_each_other_operation_is_refused_by_name(operation):
         getattr(opened("v1_append"), operation)
 
 
-def test_a_write_is_refused_by_name():
-    with pytest.raises(lake.UnsupportedError, match="has no operation 'write': this version only"):
-        opened("v1_append").write(pa.table({"id": [1]}))
+@pytest.mark.parametrize("name", ["v1_append", "v2_upgraded_to_v3", "spec_evolution"])
+def test_rows_are_added_to_a_table_of_java(tmp_path, name):
+    """Totals, sequence numbers and row ids continue those that Java wrote."""
+    golden = iceberg_table(name)
+    relocate(golden.as_written, tmp_path / "t", golden.expected["original_root"])
+    table = lake.open_table(str(tmp_path / "t"))
+    before, earlier = table.scan().to_arrow(), table.latest_snapshot()
+    report = table.write(before)
+    assert table.scan().to_arrow().num_rows == 2 * before.num_rows
+    newest = table.latest_snapshot()
+    assert (newest.snapshot.parent_id, report.rows) == (earlier.snapshot_id, before.num_rows)
+    records = [int(each.summary["total-records"]) for each in (earlier, newest)]
+    assert records[1] - records[0] == before.num_rows
 
 
 def test_a_table_of_a_catalog_opens_by_its_directory_and_by_one_metadata_file():

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Appends rows in one commit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from lakeformat.errors import InvalidRequestError
+from lakeformat.iceberg.commit.handle import TableHandle
+from lakeformat.iceberg.commit.identity import find_commit
+from lakeformat.iceberg.loaded_metadata import LoadedMetadata
+from lakeformat.iceberg.metadata.manifest_writer import ManifestWriter
+from lakeformat.iceberg.write.counts import FileCounts, partition_count
+from lakeformat.iceberg.write.manifest_merge import merge_manifests
+from lakeformat.iceberg.write.new_entries import delete_files, with_snapshot
+from lakeformat.iceberg.write.publish import Base, FileChange, PublishedChange, publish_change
+from lakeformat.iceberg.write.report import WriteReport, write_report
+from lakeformat.iceberg.write.table_writer import TableWriter
+from lakeformat.rows.batches import to_batches
+from lakeformat.tables.commit_id import CommitId, require_commit_id
+from lakeformat.tables.kept_files import kept_if_published
+from lakeformat.types.type_rules import is_text
+
+__all__ = ["append"]
+
+
+def append(
+    handle: TableHandle,
+    data: Any,
+    *,
+    commit: CommitId | None = None,
+    properties: Mapping[str, str] | None = None,
+) -> WriteReport:
+    """Write rows to new files and publish them; the same ``commit`` publishes once.
+
+    Rows are written before anything is published. If an error is raised, nothing was published and
+    no file is left, except after ``CommitOutcomeUnknownError``.
+    """
+    given = checked_properties(properties)
+    handle.pointer.require_writable()
+    loaded = handle.load()
+    if (earlier := _earlier(handle, loaded, commit)) is not None:
+        return write_report(handle.uri, earlier)
+    entries = write_rows(handle, loaded, data)
+    if not len(entries):
+        return write_report(handle.uri, PublishedChange(None, 0, is_replayed=False))
+    paths = entries.column("file_path").to_pylist()
+    with kept_if_published(lambda: delete_files(loaded.places, paths)):
+        published = publish_change(handle, _Append(entries), commit=commit, properties=given)
+    if published.is_replayed:  # by another process, while this one wrote
+        delete_files(loaded.places, paths)
+    return write_report(handle.uri, published)
+
+
+def write_rows(handle: TableHandle, loaded: LoadedMetadata, data: Any) -> pa.Table:
+    """Write rows to durable files and return their entries; after an error no file is left."""
+    writer = TableWriter(loaded, handle.environment)
+    try:
+        for batch in to_batches(data):
+            writer.write(batch)
+        return writer.finish()
+    except BaseException:
+        writer.discard()
+        raise
+
+
+def checked_properties(properties: Mapping[str, str] | None) -> dict[str, str]:
+    """Return properties for the summary of a snapshot; raise if one is not a text."""
+    found = dict(properties or {})
+    for key, value in found.items():
+        if not is_text(key) or not is_text(value):
+            raise InvalidRequestError(
+                f"properties must map str to str; {key!r} is {value!r}: write it as text"
+            )
+    return found
+
+
+def _earlier(
+    handle: TableHandle, loaded: LoadedMetadata, commit: CommitId | None
+) -> PublishedChange | None:
+    if commit is None:
+        return None
+    require_commit_id(commit)
+    found = find_commit(loaded.metadata, handle.branch, commit, handle.environment)
+    return None if found is None else PublishedChange(found, 0, is_replayed=True)
+
+
+@dataclass(frozen=True, slots=True)
+class _Append:
+    """Adds one manifest of new files to those of the parent."""
+
+    entries: pa.Table
+
+    def __call__(self, base: Base) -> FileChange:
+        metadata = base.loaded.metadata
+        spec_id = self.entries.column("spec_id")[0].as_py()
+        writer = ManifestWriter(metadata, metadata.spec_of(spec_id))
+        snapshot = base.snapshot
+        added = base.files.manifest(
+            "added", writer, lambda: with_snapshot(self.entries, snapshot.snapshot_id), snapshot
+        )
+        manifests = pa.concat_tables([added, base.manifests])
+        return FileChange(
+            "append",
+            merge_manifests(base.loaded, manifests, base.files, snapshot),
+            FileCounts.of([self.entries]),
+            partitions=partition_count([self.entries]),
+        )

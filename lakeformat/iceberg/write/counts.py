@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Counts of files and rows for the summary of a snapshot, with the keys of Java."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakeformat.iceberg.metadata.manifest import DATA, EQUALITY_DELETES, POSITION_DELETES
+
+__all__ = ["FileCounts", "change_summary", "partition_count", "total_summary", "totals_in"]
+
+_TOTALS = {
+    "total-data-files": "data_files",
+    "total-records": "records",
+    "total-files-size": "bytes",
+    "total-delete-files": "delete_files",
+    "total-position-deletes": "position_deletes",
+    "total-equality-deletes": "equality_deletes",
+}
+_ADDED = {
+    "added-data-files": "data_files",
+    "added-records": "records",
+    "added-files-size": "bytes",
+    "added-delete-files": "delete_files",
+    "added-position-deletes": "position_deletes",
+    "added-equality-deletes": "equality_deletes",
+}
+_REMOVED = {
+    "deleted-data-files": "data_files",
+    "deleted-records": "records",
+    "removed-files-size": "bytes",
+    "removed-delete-files": "delete_files",
+    "removed-position-deletes": "position_deletes",
+    "removed-equality-deletes": "equality_deletes",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class FileCounts:
+    """The numbers of files and of what they hold."""
+
+    data_files: int = 0
+    records: int = 0
+    """The rows of data files."""
+    bytes: int = 0
+    """The size of all files."""
+    delete_files: int = 0
+    position_deletes: int = 0
+    equality_deletes: int = 0
+
+    @classmethod
+    def of(cls, entries: Iterable[pa.Table]) -> FileCounts:
+        """Count the files of entries; only live entries of a snapshot give its totals."""
+        found = cls()
+        for some in entries:
+            found = found.plus(cls._of(some))
+        return found
+
+    @classmethod
+    def _of(cls, entries: pa.Table) -> FileCounts:
+        content, records = entries.column("content"), entries.column("record_count")
+
+        def rows(kind: int) -> pa.ChunkedArray:
+            return records.filter(pc.equal(content, kind))
+
+        return cls(
+            len(rows(DATA)),
+            _sum(rows(DATA)),
+            _sum(entries.column("file_size_in_bytes")),
+            len(entries) - len(rows(DATA)),
+            _sum(rows(POSITION_DELETES)),
+            _sum(rows(EQUALITY_DELETES)),
+        )
+
+    def plus(self, other: FileCounts) -> FileCounts:
+        """Return the counts of both."""
+        return self._combined(other, 1)
+
+    def minus(self, other: FileCounts) -> FileCounts:
+        """Return the counts without those of some files."""
+        return self._combined(other, -1)
+
+    def _combined(self, other: FileCounts, sign: int) -> FileCounts:
+        names = self.__slots__
+        return FileCounts(*(getattr(self, each) + sign * getattr(other, each) for each in names))
+
+
+def change_summary(added: FileCounts, removed: FileCounts, partitions: int) -> dict[str, str]:
+    """Return the counts of a change, of which zeros are left out, as in Java."""
+    found = _present(_ADDED, added) | _present(_REMOVED, removed)
+    return {**found, "changed-partition-count": str(partitions)}
+
+
+def total_summary(totals: FileCounts) -> dict[str, str]:
+    """Return the counts of a state."""
+    return {key: str(getattr(totals, name)) for key, name in _TOTALS.items()}
+
+
+def totals_in(summary: Mapping[str, str]) -> FileCounts | None:
+    """Return the totals of a summary; None if one is missing or not a number."""
+    texts = {name: summary.get(key, "") for key, name in _TOTALS.items()}
+    if not all(text.isascii() and text.isdecimal() for text in texts.values()):
+        return None
+    return FileCounts(**{name: int(text) for name, text in texts.items()})
+
+
+def partition_count(entries: Iterable[pa.Table]) -> int:
+    """Return the number of different partitions, those of each spec apart."""
+    found: set[Any] = set()
+    for some in entries:
+        for spec_id, partition in zip(
+            some.column("spec_id").to_pylist(), some.column("partition").to_pylist(), strict=True
+        ):
+            found.add((spec_id, repr(partition)))  # NaN equals itself only as text
+    return len(found)
+
+
+def _present(keys: Mapping[str, str], counts: FileCounts) -> dict[str, str]:
+    return {key: str(count) for key, name in keys.items() if (count := getattr(counts, name))}
+
+
+def _sum(values: pa.ChunkedArray) -> int:
+    return int(pc.sum(values).as_py() or 0)

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The manifests and manifest lists that one commit writes, in all of its attempts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Hashable
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from lakeformat.environment import Environment
+from lakeformat.iceberg.loaded_metadata import LoadedMetadata
+from lakeformat.iceberg.metadata.manifest_writer import ManifestWriter, encode_manifest_list
+from lakeformat.iceberg.metadata.snapshot import Snapshot
+from lakeformat.iceberg.write.new_entries import delete_files
+
+__all__ = ["ManifestFiles"]
+
+_PLACE = "write.metadata.path"
+
+
+@dataclass(frozen=True, slots=True)
+class _Manifest:
+    uri: str
+    length: int
+    entries: pa.Table
+    writer: ManifestWriter
+
+
+class ManifestFiles:
+    """Writes the files of a commit under unique names, and deletes those that are not needed."""
+
+    def __init__(self, loaded: LoadedMetadata, environment: Environment) -> None:
+        metadata = loaded.metadata
+        place = metadata.properties.get(_PLACE, f"{metadata.location.rstrip('/')}/metadata")
+        self._places = loaded.places
+        self._directory = place.rstrip("/")
+        self._unique = environment.new_id()
+        self._manifests: dict[tuple[int, Hashable], _Manifest] = {}
+        self._lists: list[str] = []
+
+    def manifest(
+        self,
+        key: Hashable,
+        writer: ManifestWriter,
+        entries: Callable[[], pa.Table],
+        snapshot: Snapshot,
+    ) -> pa.Table:
+        """Return the row of a manifest; the attempts of a commit share the file of a key.
+
+        The file does not depend on the sequence number, which its entries inherit.
+        """
+        named = (writer.metadata.format_version, key)
+        if named not in self._manifests:
+            uri = f"{self._directory}/{self._unique}-m{len(self._manifests)}.avro"
+            found = entries()
+            content = writer.encode(found)
+            self._manifests[named] = _Manifest(uri, len(content), found, writer)
+            self._write(uri, content)
+        made = self._manifests[named]
+        return made.writer.describe(made.uri, made.length, made.entries, snapshot)
+
+    def manifest_list(self, version: int, manifests: pa.Table, snapshot: Snapshot) -> str:
+        """Write the list of an attempt and return its address."""
+        attempt = len(self._lists) + 1
+        uri = f"{self._directory}/snap-{snapshot.snapshot_id}-{attempt}-{self._unique}.avro"
+        self._lists.append(uri)
+        self._write(uri, encode_manifest_list(version, manifests, snapshot))
+        return uri
+
+    def delete_all_but(self, used: Collection[str]) -> None:
+        """Delete the files that the published snapshot does not use."""
+        written = [*(each.uri for each in self._manifests.values()), *self._lists]
+        delete_files(self._places, [each for each in written if each not in used])
+
+    def _write(self, uri: str, content: bytes) -> None:
+        storage, path = self._places.place(uri)
+        with storage.open_output(path) as stream:
+            stream.write(content)

@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Merges small manifests of one partition spec, as Java does in its appends.
+
+Manifests are packed from the oldest one on, up to the target size. The pack with the newest
+manifest is merged only if it has many, so that most commits rewrite nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakeformat.iceberg.loaded_metadata import LoadedMetadata
+from lakeformat.iceberg.metadata.manifest import ADDED, DELETED, EXISTING, read_entries
+from lakeformat.iceberg.metadata.manifest_writer import ManifestWriter
+from lakeformat.iceberg.metadata.snapshot import Snapshot
+from lakeformat.iceberg.partition_spec import PartitionSpec
+from lakeformat.iceberg.properties import bool_property, int_property
+from lakeformat.iceberg.transforms import TransformKind, parse_transform
+from lakeformat.iceberg.write.manifest_files import ManifestFiles
+
+__all__ = ["MergeSettings", "merge_manifests", "pack", "pending"]
+
+_DATA = 0
+
+
+@dataclass(frozen=True, slots=True)
+class MergeSettings:
+    """The settings of a table's merges."""
+
+    is_enabled: bool
+    target_bytes: int
+    min_count: int
+
+    @classmethod
+    def of(cls, properties: Mapping[str, str]) -> MergeSettings:
+        """Return the settings that properties of a table give."""
+        return cls(
+            bool_property(properties, "commit.manifest-merge.enabled", default=True),
+            int_property(properties, "commit.manifest.target-size-bytes", 8 << 20),
+            int_property(properties, "commit.manifest.min-count-to-merge", 100),
+        )
+
+
+def merge_manifests(
+    loaded: LoadedMetadata, manifests: pa.Table, files: ManifestFiles, snapshot: Snapshot
+) -> pa.Table:
+    """Return the manifests of a snapshot, newest first, with some merged."""
+    settings = MergeSettings.of(loaded.metadata.properties)
+    if not settings.is_enabled:
+        return manifests
+    is_data = pc.equal(manifests.column("content"), _DATA)
+    data, deletes = manifests.filter(is_data), manifests.filter(pc.invert(is_data))
+    parts = []
+    for spec_id in sorted(data.column("partition_spec_id").unique().to_pylist(), reverse=True):
+        group = data.filter(pc.equal(data.column("partition_spec_id"), spec_id))
+        spec = loaded.metadata.spec_of(spec_id)
+        parts += list(_merged(loaded, spec, group, settings, files, snapshot))
+    return pa.concat_tables([*parts, deletes])
+
+
+def pack(sizes: Sequence[int], target: int) -> list[range]:
+    """Return neighbours that together have at most a size, packed from the last one on."""
+    packs: list[range] = []
+    end, total = len(sizes), 0
+    for place in range(len(sizes) - 1, -1, -1):
+        if total and total + sizes[place] > target:
+            packs.append(range(place + 1, end))
+            end, total = place + 1, 0
+        total += sizes[place]
+    return [*packs, range(0, end)][::-1] if sizes else []
+
+
+def pending(entries: pa.Table, snapshot_id: int) -> pa.Table:
+    """Return the entries of a manifest as a new manifest of a snapshot has them.
+
+    Files that earlier snapshots added exist already, and files that they deleted are left out.
+    Files that this snapshot adds inherit its sequence number.
+    """
+    is_own = pc.equal(entries.column("snapshot_id"), snapshot_id)
+    kept = entries.filter(pc.or_(is_own, pc.not_equal(entries.column("status"), DELETED)))
+    is_own = pc.equal(kept.column("snapshot_id"), snapshot_id)
+    status = kept.column("status")
+    is_older = pc.and_(pc.invert(is_own), pc.equal(status, ADDED))
+    kept = _replaced(kept, "status", pc.if_else(is_older, pa.scalar(EXISTING, pa.int32()), status))
+    is_added = pc.and_(is_own, pc.equal(status, ADDED))
+    for name in ("sequence_number", "file_sequence_number", "first_row_id"):
+        unknown = pa.scalar(None, pa.int64())
+        kept = _replaced(kept, name, pc.if_else(is_added, unknown, kept.column(name)))
+    return kept
+
+
+def _merged(
+    loaded: LoadedMetadata,
+    spec: PartitionSpec,
+    group: pa.Table,
+    settings: MergeSettings,
+    files: ManifestFiles,
+    snapshot: Snapshot,
+) -> Iterator[pa.Table]:
+    """Yield the manifests of one spec, with some merged."""
+    if _is_unknown(spec):
+        yield group
+        return
+    sizes = [each or 0 for each in group.column("manifest_length").to_pylist()]
+    for place in pack(sizes, settings.target_bytes):
+        some = group.slice(place.start, len(place))
+        has_newest = place.start == 0
+        if len(place) == 1 or (has_newest and len(place) < settings.min_count):
+            yield some
+            continue
+        key = ("merged", *some.column("manifest_path").to_pylist())
+        writer = ManifestWriter(loaded.metadata, spec)
+        read = partial(_entries, loaded, some, snapshot)
+        yield files.manifest(key, writer, read, snapshot)
+
+
+def _entries(loaded: LoadedMetadata, manifests: pa.Table, snapshot: Snapshot) -> pa.Table:
+    (entries,) = read_entries(loaded.places, loaded.metadata, manifests).values()
+    return pending(entries, snapshot.snapshot_id)
+
+
+def _is_unknown(spec: PartitionSpec) -> bool:
+    kinds = [parse_transform(field.transform).kind for field in spec.fields]
+    return TransformKind.UNKNOWN in kinds
+
+
+def _replaced(entries: pa.Table, name: str, column: pa.ChunkedArray) -> pa.Table:
+    place = entries.schema.get_field_index(name)
+    return entries.set_column(place, entries.schema.field(place), column)

@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Arguments of a write that an Iceberg table does not have."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from lakeformat.errors import InvalidRequestError, UnsupportedError
+
+__all__ = ["refuse_options"]
+
+_INSTEAD = {
+    "kinds": "write rows without kinds; delete and update rows with Spark",
+    "overwrite": "this version only adds rows: overwrite rows with Spark or PyIceberg",
+    "watermark": "keep the event time in a column, or in properties",
+    "read_snapshot": "compare position() with that of your input before you write",
+}
+
+
+def refuse_options(table: str, given: Mapping[str, Any]) -> None:
+    """Raise if an argument is given that has no meaning for an Iceberg table."""
+    for name, value in given.items():
+        if name not in _INSTEAD:
+            raise InvalidRequestError(f"write has no argument {name!r}")
+        if value is not None:
+            raise UnsupportedError(
+                f"{table} is an Iceberg table, whose write does not take {name}: {_INSTEAD[name]}"
+            )

@@ -1,0 +1,70 @@
+"""Appends to Iceberg tables die at every storage call; each acknowledged row is found once."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+import lakeformat as lake
+from lakeformat.iceberg.commit.handle import TableHandle
+from lakeformat.iceberg.write.append import append
+from lakeformat.testing import CrashableStorage
+from tests.crash.simulated import simulated
+from tests.sampling import SEED, count, sampled_states
+from tests.unit.iceberg.path_table import handle_on
+from tests.unit.iceberg.write.made_tables import ids_of, made_table, referenced_files
+
+SEEDS = pytest.mark.parametrize("seed", range(SEED, SEED + count(1, whole=4)))
+VERSIONS = pytest.mark.parametrize("version", [2, 3])
+
+
+def new_table(version: int) -> CrashableStorage:
+    """An empty table that merges its manifests in the last of three commits."""
+    storage = CrashableStorage()
+    minimum = {"commit_manifest_min-count-to-merge": "3"}
+    made_table(storage, version, partition={"k": "identity"}, **minimum)
+    return storage
+
+
+def table_in(storage: CrashableStorage) -> TableHandle:
+    return handle_on(storage, simulated(len(storage.files())))
+
+
+def append_three_times(storage: CrashableStorage, acknowledged: list[list[int]]) -> None:
+    """Three commits, each acknowledged with the rows it brought."""
+    handle = table_in(storage)
+    for number in range(3):
+        ids = [number * 10 + each for each in range(3)]
+        rows = pa.table({"id": ids, "k": ["a", "b", "a"]})
+        append(handle, rows, commit=lake.CommitId("run", number))
+        acknowledged.append(ids)
+
+
+@SEEDS
+@VERSIONS
+def test_a_fault_at_any_storage_call_loses_and_doubles_nothing(version, seed):
+    for trial in sampled_states(append_three_times, start=new_table(version), seed=seed):
+        storage = trial.reopened()
+        handle = table_in(storage)
+        ids = ids_of(handle)
+        assert len(ids) == len(set(ids)), f"a row is there twice after {trial}"
+        for acknowledged in trial.acknowledged:
+            assert set(acknowledged) <= set(ids), f"an acknowledged row is lost after {trial}"
+        for number in range(3):
+            batch = {number * 10 + each for each in range(3)}
+            assert batch & set(ids) in (set(), batch), f"half a commit is visible after {trial}"
+        assert referenced_files(handle) <= set(storage.files()), f"a file is lost after {trial}"
+
+
+@SEEDS
+@VERSIONS
+def test_repeating_an_interrupted_run_publishes_every_commit_once(version, seed):
+    for trial in sampled_states(append_three_times, start=new_table(version), seed=seed):
+        recovered = trial.reopened()
+        append_three_times(recovered, [])
+        handle = table_in(recovered)
+        assert ids_of(handle) == [0, 1, 2, 10, 11, 12, 20, 21, 22], str(trial)
+        summaries = [each.summary for each in handle.load().metadata.snapshots]
+        assert [each["lake.commit-identifier"] for each in summaries] == ["0", "1", "2"]
+        assert summaries[-1]["total-records"] == "9"
+        assert summaries[-1]["total-data-files"] == "6"

@@ -1,0 +1,104 @@
+"""Tables in a directory of any storage, for tests that write rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+
+from lakeformat.iceberg.commit.handle import TableHandle
+from lakeformat.iceberg.metadata.manifest import live_entries, read_entries
+from lakeformat.iceberg.metadata.manifest_list import read_manifest_list
+from lakeformat.iceberg.metadata.snapshot import Snapshot
+from lakeformat.iceberg.table.table import IcebergTable
+from lakeformat.storage import Storage
+from tests.unit.iceberg.path_table import path_table
+
+COLUMNS = {"id": "long", "k": "string"}
+
+
+def made_table(
+    storage: Storage,
+    version: int = 2,
+    *,
+    columns: dict[str, Any] = COLUMNS,
+    partition: dict[str, str] | None = None,
+    **properties: str,
+) -> TableHandle:
+    """An empty table; ``partition`` maps columns to transforms, a property's dots are ``_``."""
+    fields = [
+        {"id": number, "name": name, "required": False, "type": kind}
+        for number, (name, kind) in enumerate(columns.items(), 1)
+    ]
+    parts = [
+        {
+            "source-id": [*columns].index(name) + 1,
+            "field-id": 1000 + place,
+            "name": f"{name}_part",
+            "transform": transform,
+        }
+        for place, (name, transform) in enumerate((partition or {}).items())
+    ]
+    return path_table(
+        storage,
+        version,
+        **{
+            "schemas": [{"type": "struct", "schema-id": 0, "fields": fields}],
+            "last-column-id": len(fields),
+            "partition-specs": [{"spec-id": 0, "fields": parts}],
+            "last-partition-id": 999 + len(parts),
+            "properties": {key.replace("_", "."): value for key, value in properties.items()},
+        },
+    )
+
+
+def rows_of(handle: TableHandle) -> list[dict[str, Any]]:
+    """The rows of the branch, by id."""
+    return IcebergTable(handle).scan().to_arrow().sort_by("id").to_pylist()
+
+
+def ids_of(handle: TableHandle) -> list[int]:
+    return [row["id"] for row in rows_of(handle)]
+
+
+def head_of(handle: TableHandle) -> Snapshot:
+    metadata = handle.load().metadata
+    found = metadata.snapshot(metadata.references[handle.branch].snapshot_id)
+    assert found is not None
+    return found
+
+
+def manifests_of(handle: TableHandle) -> pa.Table:
+    return read_manifest_list(handle.load().places, head_of(handle))
+
+
+def entries_of(handle: TableHandle) -> list[dict[str, Any]]:
+    """All entries of the manifests, also those of deleted files."""
+    loaded = handle.load()
+    found = read_entries(loaded.places, loaded.metadata, manifests_of(handle))
+    return [row for entries in found.values() for row in entries.to_pylist()]
+
+
+def referenced_files(handle: TableHandle) -> set[str]:
+    """The paths of all files that the kept snapshots refer to."""
+    loaded = handle.load()
+    found: set[str] = set()
+    for snapshot in loaded.metadata.snapshots:
+        manifests = read_manifest_list(loaded.places, snapshot)
+        entries = read_entries(loaded.places, loaded.metadata, manifests).values()
+        found.add(snapshot.manifest_list or "")
+        found.update(manifests.column("manifest_path").to_pylist())
+        for some in entries:
+            found.update(live_entries(some).column("file_path").to_pylist())
+    return {loaded.places.place(each)[1] for each in found}
+
+
+def stored_files(storage: Storage, directory: str = "shop/orders") -> set[str]:
+    """The paths of all files, without those of the table's metadata itself."""
+    found: set[str] = set()
+    for info in storage.list(directory):
+        if info.is_directory:
+            found |= stored_files(storage, info.path)
+        elif not info.name.endswith((".metadata.json", "version-hint.text")):
+            found.add(info.path)
+    return found
