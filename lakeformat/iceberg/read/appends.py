@@ -45,13 +45,15 @@ class AppendedRows(Scan):
 def snapshots_between(metadata: TableMetadata, after: int | None, upto: int) -> list[Snapshot]:
     """Return the snapshots after a snapshot, up to and including another, oldest first.
 
-    ``after=None`` is before the first snapshot.
+    ``after=None`` is before the first snapshot. The snapshot ``after`` itself may have expired.
     """
     window: list[Snapshot] = []
     for snapshot in metadata.ancestry(upto):
         if snapshot.snapshot_id == after:
             break
         window.append(snapshot)
+        if snapshot.parent_id == after is not None:
+            break
     else:
         _require_start(metadata, window, after, upto)
     return window[::-1]

@@ -17,10 +17,16 @@ from lakeformat.iceberg.metadata.manifest_list import MANIFEST_SCHEMA, read_mani
 from lakeformat.iceberg.read.data_file import DataFile, FileSplit
 from lakeformat.iceberg.read.delete_index import DeleteIndex
 from lakeformat.iceberg.read.file_splits import plan_splits
-from lakeformat.iceberg.read.plan import FilePlan, TableState, all_fields, plan_files
+from lakeformat.iceberg.read.plan import (
+    FilePlan,
+    TableState,
+    all_fields,
+    plan_added_files,
+    plan_files,
+)
 from lakeformat.rows.prune import Conjunction
 
-__all__ = ["ChangedFile", "changed_files"]
+__all__ = ["ChangedFile", "added_files", "changed_files"]
 
 _DATA = 0
 """The value of ``content`` of data files in a manifest list."""
@@ -58,6 +64,13 @@ def changed_files(
     pairs = [ChangedFile(split, added.pop(path, None)) for path, split in removed.items()]
     pairs += [ChangedFile(None, split) for split in added.values()]
     return [each for each in pairs if not _has_same_deletes(each)]
+
+
+def added_files(state: TableState, conditions: Conjunction = ()) -> list[ChangedFile]:
+    """Return the files that the append of a state added, if they may have wanted rows."""
+    assert state.snapshot is not None
+    plan = plan_added_files(state, [state.snapshot], conditions)
+    return [ChangedFile(None, split) for split in plan_splits(state, plan)]
 
 
 def _manifests(state: TableState) -> pa.Table:

@@ -18,7 +18,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lakeformat.iceberg.read.asked_rows import AskedRows
-from lakeformat.iceberg.read.changed_files import changed_files
+from lakeformat.iceberg.read.changed_files import ChangedFile, added_files, changed_files
 from lakeformat.iceberg.read.condition_fields import condition_fields
 from lakeformat.iceberg.read.data_file import DataFile
 from lakeformat.iceberg.read.deleted_rows import DeletedRows, read_fields
@@ -39,7 +39,7 @@ from lakeformat.rows.row_hashes import Hashes, row_hashes
 from lakeformat.tables.scan_report import ScanReport
 from lakeformat.types.arrow_memory import array_of
 
-__all__ = ["changed_rows"]
+__all__ = ["added_rows", "changed_rows"]
 
 _KINDS = (pa.array(["-D", "-U"]), pa.array(["+I", "+U"]))
 """The kinds of removed and of added rows; the second if the other side has the key of the row."""
@@ -55,8 +55,19 @@ def changed_rows(
     If only one of both is possible, memory holds a batch; otherwise it holds 24 bytes for each row
     of the changed files, and 16 more if the rows have a key.
     """
-    files = _compared(before, after, asked)
-    reader = _Reader(file_rows_of(after.places, after.metadata.properties), asked)
+    yield from _rows_of(changed_files(before, after, asked.conditions), after, asked)
+
+
+def added_rows(after: TableState, asked: AskedRows) -> Iterator[pa.RecordBatch]:
+    """Stream the rows that the append of a state added."""
+    yield from _rows_of(added_files(after, asked.conditions), after, asked)
+
+
+def _rows_of(
+    changed: Sequence[ChangedFile], state: TableState, asked: AskedRows
+) -> Iterator[pa.RecordBatch]:
+    stored = file_rows_of(state.places, state.metadata.properties)
+    files, reader = _compared(changed, state, stored), _Reader(stored, asked)
     if not (any(each.may_remove for each in files) and any(each.may_add for each in files)):
         for each in files:
             yield from reader.differing(each)
@@ -70,15 +81,15 @@ def changed_rows(
             start += len(own)
 
 
-def _compared(before: TableState, after: TableState, asked: AskedRows) -> list[ComparedFile]:
+def _compared(
+    changed: Sequence[ChangedFile], state: TableState, stored: FileRows
+) -> list[ComparedFile]:
     """Return the changed files with their deletes."""
-    files = file_rows_of(after.places, after.metadata.properties)
-    changed = changed_files(before, after, asked.conditions)
-    fields = all_fields(after.metadata)
-    sides = DeletedRows(files, fields), DeletedRows(files, fields)
-    sides[0].expect(each.before for each in changed if each.before is not None)
-    sides[1].expect(each.after for each in changed if each.after is not None)
-    return [compare_file(each, *sides) for each in changed]
+    fields = all_fields(state.metadata)
+    before, after = DeletedRows(stored, fields), DeletedRows(stored, fields)
+    before.expect(each.before for each in changed if each.before is not None)
+    after.expect(each.after for each in changed if each.after is not None)
+    return [compare_file(each, before, after) for each in changed]
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,17 +8,18 @@ acknowledges a snapshot, so after a crash it receives its unacknowledged snapsho
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pyarrow as pa
 
 from lakeformat.errors import InvalidRequestError, NotFoundError
 from lakeformat.iceberg.branch_history import BranchHistory, BranchSnapshot, history_of
 from lakeformat.iceberg.commit.handle import TableHandle
-from lakeformat.iceberg.loaded_metadata import LoadedMetadata
 from lakeformat.iceberg.metadata.snapshot import Snapshot
 from lakeformat.iceberg.read.appends import REPLACE
 from lakeformat.iceberg.read.asked_rows import AskedRows
 from lakeformat.iceberg.read.changed_rows import changed_rows
+from lakeformat.iceberg.read.commit_changes import commit_changes
 from lakeformat.iceberg.read.plan import TableState
 from lakeformat.iceberg.table.consumers import TableConsumers
 from lakeformat.tables.moment import to_millis
@@ -91,13 +92,16 @@ class ChangeStream:
             self._begin()
         if self._full is not None:
             full, self._full = self._full, None
-            return self._streamed(full, None, full=True)
+            state = self._state(full.snapshot)
+            rows = changed_rows(replace(state, snapshot=None), state, self._asked)
+            return self._streamed(full, rows, full=True)
         if self._after is None:
             return None
         for each in self._following(self._after):
+            rows = commit_changes(self._state(each.snapshot), self._asked)
             self._after = each.position
             if each.operation != REPLACE:
-                return self._streamed(each, each.snapshot.parent_id, full=False)
+                return self._streamed(each, rows, full=False)
         return None
 
     def acknowledge(self) -> None:
@@ -167,20 +171,15 @@ class ChangeStream:
         )
 
     def _streamed(
-        self, found: BranchSnapshot, before: int | None, *, full: bool
+        self, found: BranchSnapshot, rows: Iterator[pa.RecordBatch], *, full: bool
     ) -> StreamedChanges:
-        loaded, asked = self._handle.load(), self._asked
-        earlier = None if before is None else loaded.metadata.snapshot(before)
-        states = _state(loaded, earlier, asked), _state(loaded, found.snapshot, asked)
-        return StreamedChanges(
-            found.snapshot_id, found.position, self.schema, changed_rows(*states, asked), full=full
-        )
+        return StreamedChanges(found.snapshot_id, found.position, self.schema, rows, full=full)
+
+    def _state(self, snapshot: Snapshot) -> TableState:
+        """Return a state that is read with the columns that the stream began with."""
+        loaded = self._handle.load()
+        return TableState(loaded.places, loaded.metadata, snapshot, self._asked.schema)
 
     def _history(self) -> BranchHistory:
         metadata = self._handle.load().metadata
         return history_of(metadata, self._handle.branch, self._handle.uri)
-
-
-def _state(loaded: LoadedMetadata, snapshot: Snapshot | None, asked: AskedRows) -> TableState:
-    """Return a state that is read with the columns that the stream began with."""
-    return TableState(loaded.places, loaded.metadata, snapshot, asked.schema)

@@ -4,26 +4,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 import pyarrow as pa
 
-from lakeformat.errors import InvalidRequestError
+from lakeformat.errors import InvalidRequestError, NotFoundError
 from lakeformat.iceberg.branch_history import BranchHistory
 from lakeformat.iceberg.choice import snapshot_id_of
 from lakeformat.iceberg.loaded_metadata import LoadedMetadata
 from lakeformat.iceberg.metadata.snapshot import Snapshot
-from lakeformat.iceberg.read.appends import (
-    APPEND,
-    REPLACE,
-    AppendedRows,
-    newest_at,
-    snapshots_between,
-)
+from lakeformat.iceberg.read.appends import APPEND, AppendedRows, newest_at, snapshots_between
 from lakeformat.iceberg.read.asked_rows import ROW_KIND, AskedRows, asked_rows
 from lakeformat.iceberg.read.changed_rows import changed_rows
+from lakeformat.iceberg.read.commit_changes import commit_changes
 from lakeformat.iceberg.read.plan import TableState
+from lakeformat.iceberg.read.time_travel import find_state
 from lakeformat.iceberg.read.where import row_filter
 from lakeformat.rows.conditions.filter import Where
 from lakeformat.tables.arguments import Partitions, WindowEnd
@@ -56,9 +52,11 @@ class _Window:
 
     def state(self, snapshot_id: int | None) -> TableState:
         """Return a state of the table, to be read with its current columns."""
-        metadata = self.loaded.metadata
-        snapshot = None if snapshot_id is None else metadata.snapshot(snapshot_id)
-        return TableState(self.loaded.places, metadata, snapshot, metadata.schema)
+        places, metadata = self.loaded.places, self.loaded.metadata
+        if snapshot_id is None:
+            return TableState(places, metadata, None, metadata.schema)
+        found = find_state(places, metadata, snapshot=snapshot_id)
+        return replace(found, schema=metadata.schema)
 
 
 def window_changes(
@@ -91,20 +89,15 @@ def window_changes(
     if mode == _DIFF:
         ends = window.state(window.after), window.state(window.upto)
         return Rows(asked.arrow_schema, lambda: changed_rows(*ends, asked))
-    snapshots = window.snapshots()
-    return Rows(asked.arrow_schema, lambda: _by_commit(window, snapshots, asked))
+    commits = [window.state(each.snapshot_id) for each in window.snapshots()]
+    for first in commits[:1]:
+        commit_changes(first, asked)  # raises before anything is read
+    return Rows(asked.arrow_schema, lambda: _by_commit(commits, asked))
 
 
-def _by_commit(
-    window: _Window, snapshots: Sequence[Snapshot], asked: AskedRows
-) -> Iterator[pa.RecordBatch]:
-    """Stream the changes of each commit; a ``replace`` moves rows to other files only."""
-    before = window.state(window.after)
-    for snapshot in snapshots:
-        after = window.state(snapshot.snapshot_id)
-        if snapshot.operation != REPLACE:
-            yield from changed_rows(before, after, asked)
-        before = after
+def _by_commit(commits: Sequence[TableState], asked: AskedRows) -> Iterator[pa.RecordBatch]:
+    for each in commits:
+        yield from commit_changes(each, asked)
 
 
 def _appended(
@@ -147,4 +140,20 @@ def _snapshot_id(loaded: LoadedMetadata, history: BranchHistory, end: WindowEnd)
         end = Position.parse(end)
     if (end.number if isinstance(end, Position) else end) == 0:
         return None
+    if isinstance(end, Position):
+        return _position_id(loaded, history, end)
+    return snapshot_id_of(loaded, history, end)
+
+
+def _position_id(loaded: LoadedMetadata, history: BranchHistory, end: Position) -> int | None:
+    """Return the newest snapshot at a position; raise if the branch does not continue it."""
+    number, since = history.number(end), history.since(end, None)
+    if since.missed or since.rewound:
+        why = "has expired" if since.missed else "belongs to a history that a rollback removed"
+        raise NotFoundError(
+            f"{loaded.places.uri} cannot continue from position {end}, which {why}: read the whole "
+            "state, and continue from it"
+        )
+    if number < history.snapshots[0].snapshot.sequence_number:
+        return history.snapshots[0].snapshot.parent_id
     return snapshot_id_of(loaded, history, end)

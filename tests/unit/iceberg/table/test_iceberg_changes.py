@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -71,10 +72,54 @@ def test_windows_of_time_next_to_each_other_have_each_commit_once():
 
 def test_a_start_that_has_expired_is_named_with_the_way_out():
     table = opened("expired")
-    expired = table.snapshots()[0].snapshot.parent_id
-    for start in (0, expired, datetime(2000, 1, 1, tzinfo=UTC)):
+    starts = (0, 12345, datetime(2000, 1, 1, tzinfo=UTC), "main/2", "main/9@1")
+    for start in starts:
         with pytest.raises(lake.NotFoundError, match=r"read the whole state, and continue from it"):
             table.changes(start)
+    with pytest.raises(lake.NotFoundError, match="has no snapshot 12345: it may have expired"):
+        table.changes(12345, mode="diff")
+
+
+def appended_after_the_expiry(tmp_path, operation: str) -> lake.IcebergTable:
+    """A table that keeps one snapshot, whose parent has expired; it added the id 2."""
+    made = MadeTable(tmp_path / "t", {(1, "id"): "long"})
+    made.manifest(id_file(made, 1), number=1, added_snapshot_id=5)
+    made.earlier(5)
+    made.manifest(id_file(made, 2), number=9)
+    table = made.commit(operation=operation)
+    file = tmp_path / "t/metadata/v1.metadata.json"
+    kept = json.loads(file.read_text())
+    kept["snapshots"] = kept["snapshots"][1:]
+    file.write_text(json.dumps(kept))
+    return lake.open_table(table.location)
+
+
+def id_file(made: MadeTable, value: int) -> dict[str, Any]:
+    path = made.write(f"{value}.parquet", id=(1, pa.array([value])))
+    return {"file_path": path, "record_count": 1}
+
+
+@pytest.mark.parametrize("mode", ["auto", "appends"])
+@pytest.mark.parametrize("start", [5, "main/1@5", "main/8"])
+def test_an_append_is_read_after_the_snapshot_before_it_expired(tmp_path, start, mode):
+    """So a reader who was up to date before an expiry misses nothing."""
+    table = appended_after_the_expiry(tmp_path, "append")
+    assert table.changes(start, mode=mode).to_arrow()["id"].to_pylist() == [2]
+    table.consumers.set("job", after=table.position("main/8"))
+    [delivered] = table.stream(consumer="job")
+    assert delivered.to_arrow()["id"].to_pylist() == [2]
+
+
+def test_deletes_are_not_known_after_the_snapshot_before_them_expired(tmp_path):
+    table = appended_after_the_expiry(tmp_path, "overwrite")
+    expected = "'overwrite', which deletes or overwrites rows, and the state before it has expired"
+    with pytest.raises(lake.NotFoundError, match=expected):
+        table.changes("main/8")
+    table.consumers.set("job", next_snapshot=9)
+    stream = table.stream(consumer="job")
+    with pytest.raises(lake.NotFoundError, match=expected):
+        stream.poll()
+    assert stream.position == table.position("main/8")
 
 
 # Kinds

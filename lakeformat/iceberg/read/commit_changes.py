@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The changes of one commit: the difference of the states before and after it.
+
+Those of an append need its own manifests alone, so they can be read also after the state before it
+has expired.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pyarrow as pa
+
+from lakeformat.errors import NotFoundError
+from lakeformat.iceberg.read.appends import APPEND, REPLACE
+from lakeformat.iceberg.read.asked_rows import AskedRows
+from lakeformat.iceberg.read.changed_rows import added_rows, changed_rows
+from lakeformat.iceberg.read.plan import TableState
+
+__all__ = ["commit_changes"]
+
+
+def commit_changes(after: TableState, asked: AskedRows) -> Iterator[pa.RecordBatch]:
+    """Return the changes of the commit that made a state; a ``replace`` has none.
+
+    Raise ``NotFoundError`` at once if the state before it is needed and has expired.
+    """
+    commit = after.snapshot
+    assert commit is not None
+    if commit.operation == REPLACE:
+        return iter(())
+    if commit.operation == APPEND:
+        return added_rows(after, asked)
+    before = None if commit.parent_id is None else after.metadata.snapshot(commit.parent_id)
+    if before is None and commit.parent_id is not None:
+        raise NotFoundError(
+            f"snapshot {commit.snapshot_id} of {after.places.uri} is of the operation "
+            f"{commit.operation!r}, which deletes or overwrites rows, and the state before it has "
+            "expired, so these rows are not known: read the whole state, and continue from it"
+        )
+    return changed_rows(replace(after, snapshot=before), after, asked)
