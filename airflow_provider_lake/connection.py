@@ -22,6 +22,7 @@ __all__ = ["CONNECTION_TYPE", "OPTION_FIELDS", "LakeConnection", "read_connectio
 CONNECTION_TYPE = "lake"
 
 OPTION_FIELDS: Mapping[str, str] = {
+    "format": "format",
     "metastore": "metastore",
     "uri": "uri",
     "external_roots": "external-roots",

@@ -123,19 +123,31 @@ def _lake_connection() -> dict[str, Any]:
 
 def _catalog_fields() -> dict[str, Any]:
     return {
-        "metastore": {
-            "label": "Metastore",
-            "description": "Keeps the list of tables: directories, or a SQL database.",
+        "format": {
+            "label": "Table format",
+            "description": "The format of the tables in the catalog.",
             "schema": {
                 "type": ["string", "null"],
-                "enum": ["filesystem", "jdbc", None],
-                "values_display": {"null": "Default: filesystem"},
+                "enum": ["paimon", "iceberg", None],
+                "values_display": {"null": "Default: paimon"},
+            },
+        },
+        "metastore": {
+            "label": "Metastore",
+            "description": "Keeps the list of tables. For Paimon: directories (filesystem), or a "
+            "SQL database (jdbc). For Iceberg: directories (path), a SQL database (sql), or a "
+            "service (rest, hive, glue).",
+            "schema": {
+                "type": ["string", "null"],
+                "enum": ["filesystem", "jdbc", "path", "sql", "rest", "hive", "glue", None],
+                "values_display": {"null": "Default: filesystem, or path for Iceberg"},
             },
         },
         "uri": _secret(
-            "Address of the SQL database",
-            "For the metastore jdbc, such as "
-            "postgresql+psycopg2://user:password@host/catalog. The value is hidden.",
+            "Address of the metastore",
+            "For jdbc, sql, rest and hive, such as "
+            "postgresql+psycopg2://user:password@host/catalog or https://catalog.example.org. "
+            "The value is hidden.",
         ),
         "external_roots": _text(
             "External roots",

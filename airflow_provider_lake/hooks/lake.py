@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from airflow.sdk import Connection, Context
 
     from lakeformat import Catalog, CommitId, CompactPlan, HealthReport, Snapshot, Table
+    from lakeformat.catalog.iceberg import IcebergCatalog
     from lakeformat.doctor import Finding
 
 __all__ = ["LakeHook"]
@@ -80,7 +81,11 @@ class LakeHook(BaseHook):
             raise
 
     def get_conn(self) -> Catalog:
-        """Return the catalog of the warehouse."""
+        """Return the catalog of the warehouse.
+
+        With the format ``iceberg`` it is a catalog of Iceberg tables, whose methods have the same
+        names: ``docs/iceberg-catalogs.md``.
+        """
         return self._catalog
 
     def table(self, name: str) -> Table:
@@ -137,11 +142,12 @@ class LakeHook(BaseHook):
         try:
             from lakeformat.doctor import diagnose
 
-            databases = self._catalog.list_databases()
-            findings = diagnose(self.warehouse)
+            catalog = self._catalog
+            databases = catalog.list_databases()
+            findings = diagnose(self.warehouse) if _is_directory(catalog) else []
         except Exception as reason:  # noqa: BLE001 - the answer is for a person at a form
             return False, f"{type(reason).__name__}: {reason}"
-        return _verdict(self._catalog.location, databases, findings)
+        return _verdict(catalog.location, databases, findings)
 
     @cached_property
     def _catalog(self) -> Catalog:
@@ -150,12 +156,17 @@ class LakeHook(BaseHook):
         return open_catalog(self.warehouse, options=self.catalog_options)
 
 
+def _is_directory(catalog: Catalog | IcebergCatalog) -> bool:
+    """Return True if the warehouse is a directory, not the name of one in a service."""
+    return getattr(catalog, "is_directory", True)
+
+
 def _verdict(location: str, databases: list[str], findings: list[Finding]) -> tuple[bool, str]:
     """Return the result of the test. Only the warehouse can fail it, because Java and Spark may be
     missing on the API server.
     """
-    warehouse = next(finding for finding in findings if finding.name == "warehouse")
-    if warehouse.status == "fail":
+    warehouse = next((finding for finding in findings if finding.name == "warehouse"), None)
+    if warehouse is not None and warehouse.status == "fail":
         return False, f"{warehouse.found}: set 'warehouse' to a folder that is writable here"
     message = f"{location} has {len(databases)} database{'' if len(databases) == 1 else 's'}"
     problems = [f for f in findings if f.status == "fail"]

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from lakeformat.catalog.base import Catalog
 from lakeformat.catalog.names import parse_name
-from lakeformat.errors import LakeError, NotFoundError
+from lakeformat.errors import LakeError, NotFoundError, UnsupportedError
 from lakeformat.paimon.metadata.snapshot import Snapshot
 from lakeformat.paimon.table import Table
 
@@ -44,6 +44,11 @@ class Heads:
     """
 
     def __init__(self, catalog: Catalog) -> None:
+        if not isinstance(catalog, Catalog):
+            raise UnsupportedError(
+                f"{catalog} is a catalog of Iceberg tables, whose commits this version does not "
+                "watch: check the table with a sensor instead"
+            )
         self._catalog = catalog
         self._known: dict[str, Head] = {}
 

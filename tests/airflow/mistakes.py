@@ -940,7 +940,7 @@ MISTAKES = [
         "a connection with a field of another type",
         "run",
         'LakeHealthOperator(task_id="t", table="shop.orders", lake_conn_id="lake_eu")',
-        "InvalidRequestError: connection 'lake_eu' sets 'schema': only 'warehouse', 'options', 'secret_options', 'engine', 'spark_conn_id', 'metastore', 'uri', 'external_roots', 's3_endpoint', 's3_region', 's3_access_key', 's3_secret_key', 's3_session_token', 'gs_key_file', 'gs_access_token', 'azure_account', 'azure_account_key', 'azure_sas_token', 'azure_tenant_id', 'azure_client_id', 'azure_client_secret' are known",
+        "InvalidRequestError: connection 'lake_eu' sets 'schema': only 'warehouse', 'options', 'secret_options', 'engine', 'spark_conn_id', 'format', 'metastore', 'uri', 'external_roots', 's3_endpoint', 's3_region', 's3_access_key', 's3_secret_key', 's3_session_token', 'gs_key_file', 'gs_access_token', 'azure_account', 'azure_account_key', 'azure_sas_token', 'azure_tenant_id', 'azure_client_id', 'azure_client_secret' are known",
         {"lake_eu": {"conn_type": "lake", "schema": "shop", "extra": {"warehouse": "warehouse"}}},
     ),
     Mistake(

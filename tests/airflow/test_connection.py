@@ -102,7 +102,7 @@ def test_the_host_is_the_warehouse(host):
 
 @pytest.mark.parametrize(("field", "option"), OPTION_FIELDS.items())
 def test_each_field_of_a_store_is_an_option_that_the_storage_knows(field, option):
-    known = ["uri", "metastore", "external-roots"]
+    known = ["uri", "format", "metastore", "external-roots"]
     stores = (ROOT / "docs" / "storage.md").read_text()
 
     assert read(warehouse="/w", **{field: "x"}).options == {option: "x"}
@@ -154,7 +154,8 @@ def test_a_uri_with_the_extra_whole_works_too(monkeypatch, tmp_path):
 @pytest.mark.parametrize(
     ("field", "right", "wrong"),
     [
-        ("metastore", ["jdbc", None], "sql"),
+        ("format", ["iceberg", None], "delta"),
+        ("metastore", ["rest", None], "mysql"),
         ("engine", ["python", None], "java"),
         ("options", [{"a": "b"}, None], "a=b"),
     ],

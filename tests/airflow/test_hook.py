@@ -8,6 +8,7 @@ import lakeformat as lake
 from airflow_provider_lake.hooks.lake import LakeHook
 from airflow_provider_lake.spark.master import spark_connection
 from tests.airflow.versions import AIRFLOW, AirflowNotFoundException, since
+from tests.iceberg_rest_server import rest_server
 
 # Airflow 3.1 refuses such an extra itself, before the hook sees the connection.
 NO_OBJECT = (
@@ -164,6 +165,35 @@ def test_the_options_of_a_connection_open_its_catalog_and_secrets_are_masked(
     assert "SqlCatalog" in repr(hook.get_conn())
     assert hook.catalog_options == options
     assert masked == [options["uri"]]
+
+
+def test_a_connection_opens_a_catalog_of_iceberg_tables(tmp_path, connect, monkeypatch):
+    masked = []
+    monkeypatch.setattr("airflow_provider_lake.connection.mask_secret", masked.append)
+    uri = f"jdbc:sqlite:{tmp_path}/catalog.db"
+    more = {"format": "iceberg", "metastore": "sql", "uri": uri}
+    connect("lake_default", conn_type="lake", extra={"warehouse": str(tmp_path), **more})
+    catalog = lake.open_catalog(str(tmp_path), **more)
+    catalog.create_database("shop")
+    catalog.create_table("shop.orders", [("id", "BIGINT")])
+
+    hook = LakeHook()
+
+    assert hook.table("shop.orders").format == "iceberg"
+    assert hook.get_conn().list_tables("shop") == ["orders"]
+    assert masked == [uri]
+
+
+def test_a_service_of_iceberg_tables_has_no_directory_to_test(connect):
+    pytest.importorskip("pyiceberg", reason="the extra iceberg is not installed")
+    with rest_server() as server:
+        server.databases["shop"] = {}
+        more = {"format": "iceberg", "metastore": "rest", "uri": server.uri}
+        connect("lake_default", conn_type="lake", extra={"warehouse": "analytics", **more})
+
+        works, said = LakeHook().test_connection()
+
+    assert (works, said) == (True, "analytics has 1 database")
 
 
 def test_it_gives_tables_their_snapshots_plans_and_health(warehouse):

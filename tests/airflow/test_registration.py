@@ -85,7 +85,7 @@ def test_a_choice_that_nobody_has_made_is_shown_as_what_it_means(form):
         if "enum" in field["schema"]
     }
 
-    assert {*choices} == {"metastore", "engine"}
+    assert {*choices} == {"format", "metastore", "engine"}
     for schema in choices.values():
         assert None in schema["enum"]
         assert schema["values_display"]["null"].startswith("Default: ")

@@ -199,6 +199,14 @@ class IcebergCatalog:
     def _handle(self, name: TableName) -> TableHandle:
         return TableHandle(self._metastore.pointer(name), name.branch, self._environment)
 
+    def location_of(self, name: str) -> str:
+        """Return the URI of a table ``database.table``, which need not exist."""
+        parsed = self._plain_name(name)
+        try:
+            return self._open(parsed).location
+        except NotFoundError:
+            return f"{self.location}/{parsed.database}/{parsed.table}"
+
     # ------------------------------------------------------------------ names
 
     def _require_database(self, name: str) -> None:

@@ -120,3 +120,9 @@ def test_snapshots_after_a_number_are_those_that_are_newer(counted):
     write(table)
     write(table)
     assert [snapshot.id for snapshot in table.snapshots(after=1)] == [2, 3]
+
+
+def test_a_catalog_of_iceberg_tables_is_not_watched(tmp_path):
+    catalog = lake.open_catalog(str(tmp_path), format="iceberg")
+    with pytest.raises(lake.UnsupportedError, match="catalog of Iceberg tables"):
+        Heads(catalog)

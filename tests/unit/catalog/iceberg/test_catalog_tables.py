@@ -102,6 +102,12 @@ def test_a_table_is_renamed_where_its_files_can_stay(catalog, tmp_path):
     assert catalog.list_tables("shop") == ["old", "taken"]
 
 
+def test_a_name_has_a_location_before_its_table_exists(catalog, tmp_path):
+    assert catalog.location_of("shop.orders") == f"file://{tmp_path}/shop/orders"
+    catalog.create_table("shop.orders", COLUMNS)
+    assert catalog.location_of("shop.orders") == catalog.table("shop.orders").location
+
+
 def test_a_directory_is_only_dropped_with_its_files(tmp_path):
     catalog = lake.open_catalog(str(tmp_path), format="iceberg")
     catalog.create_database("shop")
