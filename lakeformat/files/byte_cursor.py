@@ -36,7 +36,7 @@ class ByteCursor:
         return len(self._content)
 
     def at(self, position: int) -> ByteCursor:
-        """Return another cursor over the same bytes, at this position."""
+        """Return another cursor over the same bytes, at ``position``."""
         twin = ByteCursor(self._content, self._source, remedy=self._remedy, base=self._base)
         if not 0 <= position <= self.end:
             raise self.error(f"a reference to byte {self._base + position} is out of bounds")

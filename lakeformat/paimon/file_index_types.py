@@ -33,7 +33,7 @@ _MICROS_DIGITS = 6
 
 
 def is_indexable(index_type: str, data_type: DataType) -> bool:
-    """Return True if an index of this type can hold a column."""
+    """Return True if an index of ``index_type`` can hold a column of ``data_type``."""
     return (
         isinstance(data_type, AtomicType)
         and data_type.name in INDEXABLE[index_type]

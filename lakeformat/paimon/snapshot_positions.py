@@ -11,7 +11,9 @@ __all__ = ["position_at", "require_number", "snapshot_number"]
 
 
 def position_at(handle: TableHandle, number: int, identity: str | None = None) -> Position:
-    """Return the position of a reader that has read up to this snapshot; 0 is the beginning."""
+    """Return the position of a reader that has read snapshots up to ``number``; 0 is the
+    beginning.
+    """
     return Position((number,), handle.layout.branch, identity, handle.uri)
 
 
@@ -29,6 +31,6 @@ def snapshot_number(handle: TableHandle, what: str, value: object) -> int:
 
 
 def require_number(what: str, value: object) -> None:
-    """Raise InvalidRequestError unless the value is an int."""
+    """Raise InvalidRequestError unless ``value`` is an int."""
     if isinstance(value, bool) or not isinstance(value, int):
         raise InvalidRequestError(f"{what}, got {value!r}")

@@ -45,14 +45,14 @@ _WITH_LONG_OFFSETS = (pa.types.is_large_string, pa.types.is_large_binary)
 
 
 def column_type(data_type: DataType) -> pa.DataType:
-    """Return the Arrow type that a column of this type is decoded to."""
+    """Return the Arrow type that a column of ``data_type`` is decoded to."""
     if is_bytes(data_type):
         return pa.string() if is_text(data_type) else pa.binary()
     return to_arrow_type(data_type)
 
 
 def as_column(array: pa.Array, data_type: DataType) -> pa.Array:
-    """Return the array in the Arrow type that a column of this type is encoded from.
+    """Return ``array`` in the Arrow type that columns of ``data_type`` are encoded from.
 
     Strings may keep their 64-bit offsets. For constructed types only the kind is checked: their
     parts are converted one by one.

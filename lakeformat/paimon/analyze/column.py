@@ -40,7 +40,7 @@ _SHORT_DECIMAL_BYTES, _LONG_DECIMAL_BYTES = 8, 16
 
 
 def can_be_analyzed(data_type: DataType) -> bool:
-    """Return True if columns of this type have statistics; nested ones have none."""
+    """Return True if columns of ``data_type`` have statistics; nested ones have none."""
     return isinstance(data_type, AtomicType) and (
         data_type.name in _FIXED_BYTES
         or data_type.name in (*_TEXTS, *_BYTES)

@@ -247,5 +247,5 @@ class _Writer:
         return self.handle.options.manifest_target_size_bytes
 
     def _rows(self, bytes_per_entry: float) -> int:
-        """Return the number of entries that reach the target size at this entry size."""
+        """Return the number of entries, each of ``bytes_per_entry``, that reach the target size."""
         return (int(self._target / bytes_per_entry) // _CHECKED_ROWS + 1) * _CHECKED_ROWS

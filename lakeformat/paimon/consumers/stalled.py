@@ -166,7 +166,9 @@ class _KeptSnapshots:
         self._changelogs = changelog_ids(handle.storage, handle.layout)
 
     def by(self, number: int) -> str | None:
-        """Return ``snapshot`` or ``changelog``; None if a consumer at this number keeps nothing."""
+        """Return ``snapshot`` or ``changelog``, whichever a consumer at ``number`` keeps; None if
+        it keeps nothing.
+        """
         if number < min([*self._changelogs, *self._snapshots], default=0):
             return None  # what it would read next has expired
         if self._rules is not None and self._keeps_snapshots(number, self._rules):

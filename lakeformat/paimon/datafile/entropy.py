@@ -19,13 +19,13 @@ _DIRECTORY = re.compile(r"[01]{4}|[01]{8}")
 
 
 def entropy_directories(name: str) -> str:
-    """Return the four directories above a file of this name, such as 1001/0110/1111/00001111."""
+    """Return the four directories above the file ``name``, such as 1001/0110/1111/00001111."""
     bits = f"{_murmur3(name.encode()) & ((1 << _BITS) - 1):0{_BITS}b}"
     return "/".join(bits[start:end] for start, end in zip((0, *_ENDS), _ENDS, strict=False))
 
 
 def is_entropy_directory(name: str) -> bool:
-    """Return True if ``entropy_directories`` may give this name to a directory."""
+    """Return True if ``entropy_directories`` may return a directory called ``name``."""
     return _DIRECTORY.fullmatch(name) is not None
 
 

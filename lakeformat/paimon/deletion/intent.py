@@ -158,7 +158,7 @@ def _is_expiring(handle: TableHandle, snapshot_id: int, *, newer_than: int = 0) 
 
 
 def _is_abandoned(handle: TableHandle, snapshot_id: int) -> bool:
-    """Return True if the expiry crashed long ago without deleting this snapshot."""
+    """Return True if the expiry crashed long ago without deleting snapshot ``snapshot_id``."""
     environment = handle.environment
     limit = environment.now_millis() - STALE_MILLIS
     if _is_expiring(handle, snapshot_id, newer_than=limit):

@@ -39,7 +39,7 @@ def look_again(handle: TableHandle, look: Callable[[], T]) -> T:
 
 
 def changed_too_often(handle: TableHandle, times: int, met: LakeError) -> SnapshotExpiredError:
-    """Build the error for a read that was retried this many times."""
+    """Build the error for a read that was retried ``times`` times."""
     return SnapshotExpiredError(
         f"snapshots, tags or branches of {handle.uri} changed {times} times while they were read: "
         "try again, or run fewer expiries, rollbacks and deletions at the same time. Last error: "

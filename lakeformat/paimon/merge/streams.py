@@ -39,7 +39,7 @@ Key: TypeAlias = tuple[tuple[bool, object], ...]
 
 
 def batch_rows_of(runs: int) -> int:
-    """Return the number of rows per batch for this number of runs."""
+    """Return the number of rows per batch when ``runs`` runs are merged."""
     return min(max(CHUNK_ROWS >> max(runs - 1, 0).bit_length(), FEWEST), MOST)
 
 

@@ -29,7 +29,7 @@ class Readers:
     executor: Executor | None = None
 
     def are_elsewhere(self, things: int) -> bool:
-        """Return True if this number of items is processed by the executor."""
+        """Return True if the executor processes ``things`` items, because they are many."""
         return self.executor is not None and things >= _WORTH_SENDING
 
     def each(

@@ -215,7 +215,7 @@ class TableStaged:
 
 
 def _is_at(address: str, storage: Storage, path: str) -> bool:
-    """Return True if an address names this file, perhaps in another spelling."""
+    """Return True if ``address`` names the file ``path``, perhaps in another spelling."""
     place, found = resolve(address, storage)
     return place.uri(found) == storage.uri(path)
 

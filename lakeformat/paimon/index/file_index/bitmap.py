@@ -80,7 +80,7 @@ def encode_bitmap_index(
 
 
 def read_bitmap_index(body: bytes, data_type: DataType, source: str) -> BitmapIndex:
-    """Read the index of a column of this type, of either version."""
+    """Read the index of a column of ``data_type``, of either version."""
     data_type = require_type(data_type, INDEXABLE[BITMAP], BITMAP)
     cursor = ByteCursor(body, source, remedy=REBUILD)
     version = cursor.version(1, 2)
@@ -105,7 +105,7 @@ class BitmapIndex:
     _bitmaps: ByteCursor
 
     def equal_to(self, value: object) -> BitMap:
-        """Return the rows with this value; none for a null."""
+        """Return the rows whose value equals ``value``; none if ``value`` is None."""
         return self.one_of([value])
 
     def one_of(self, values: Sequence[object]) -> BitMap:

@@ -87,7 +87,7 @@ class BloomFilterWriter:
 
 
 def read_bloom_filter(body: bytes, data_type: DataType, source: str) -> BloomFilter:
-    """Read the filter of a column of this type."""
+    """Read the filter of a column of ``data_type``."""
     data_type = require_type(data_type, INDEXABLE[BLOOM_FILTER], BLOOM_FILTER)
     cursor = ByteCursor(body, source, remedy=REBUILD)
     hash_count = cursor.count("hash functions", at_most=_MOST_HASH_FUNCTIONS)

@@ -53,7 +53,7 @@ def encode_bsi(column: Column, data_type: DataType) -> bytes:
 
 
 def read_bsi(body: bytes, data_type: DataType, source: str) -> BsiIndex:
-    """Read the index of a column of this type."""
+    """Read the index of a column of ``data_type``."""
     data_type = require_type(data_type, INDEXABLE[BSI], BSI)
     cursor = ByteCursor(body, source, remedy=REBUILD)
     cursor.version(FORMAT_VERSION)
@@ -75,7 +75,7 @@ class BsiIndex:
     """The absolute values of the negative numbers."""
 
     def equal_to(self, value: object) -> BitMap:
-        """Return the rows with this value; none for a null."""
+        """Return the rows whose value equals ``value``; none if ``value`` is None."""
         return self.one_of([value])
 
     def one_of(self, values: Sequence[object]) -> BitMap:

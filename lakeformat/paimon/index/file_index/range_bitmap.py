@@ -61,7 +61,7 @@ def encode_range_bitmap(
 
 
 def read_range_bitmap(body: bytes, data_type: DataType, source: str) -> RangeBitmapIndex:
-    """Read the index of a column of this type."""
+    """Read the index of a column of ``data_type``."""
     data_type = require_coded_type(data_type, RANGE_BITMAP)
     cursor = ByteCursor(body, source, remedy=REBUILD)
     head = _read_head(cursor)
@@ -89,7 +89,7 @@ class RangeBitmapIndex:
     _codes: BitSlices
 
     def equal_to(self, value: object) -> BitMap:
-        """Return the rows with this value; none for a null."""
+        """Return the rows whose value equals ``value``; none if ``value`` is None."""
         return self.one_of([value])
 
     def one_of(self, values: Sequence[object]) -> BitMap:

@@ -255,7 +255,7 @@ class _Statistics:
         return mask
 
     def _covers(self, arity: int) -> Mask:
-        """Mask the rows whose bounds and null counts have this number of fields."""
+        """Mask the rows whose bounds and null counts have ``arity`` fields."""
         covers: Mask = _arities(self.least) == arity
         covers &= _arities(self.most) == arity
         if self.nulls is not None:
