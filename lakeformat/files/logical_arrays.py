@@ -86,7 +86,9 @@ def to_logical(array: pa.Array, data_type: DataType) -> pa.Array:
             return _row(array, data_type, wanted)
         case AtomicType():
             return _atomic(array, data_type, wanted)
-    raise UnsupportedError(f"type {type_to_json(data_type)} cannot be read in this version")
+    raise UnsupportedError(
+        f"type {type_to_json(data_type)} cannot be read in this version: leave its column out"
+    )
 
 
 def _map(array: pa.Array, key: DataType, value: DataType, data_type: DataType) -> pa.Array:

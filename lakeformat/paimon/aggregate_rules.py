@@ -222,7 +222,10 @@ def _check_nested(function: str, field: DataField, options: TableOptions) -> Non
     )
     for option in needing:
         if options.of_column(option, field.name) and not nested_key:
-            raise InvalidRequestError(f"option {_key(option, field)!r} needs {key!r}")
+            raise InvalidRequestError(
+                f"option {_key(option, field)!r} needs {key!r}, the members that identify an "
+                "element: set it, too"
+            )
     sequence = options.of_column(TableOptions.nested_sequence_field, field.name) or ()
     name = _key(TableOptions.nested_sequence_field, field)
     _require_members(sequence, members, name)

@@ -42,7 +42,8 @@ def bucket_function(kind: str, key_types: Sequence[DataType], buckets: int) -> B
     for data_type in key_types:
         if not isinstance(data_type, AtomicType):
             raise InvalidRequestError(
-                f"a column of type {type_text(data_type)} cannot be in a bucket key"
+                f"a column of type {type_text(data_type)} cannot be in a bucket key: choose "
+                "columns with single values"
             )
     match kind:
         case "default":
@@ -111,7 +112,8 @@ def _check_hive(types: Sequence[DataType]) -> None:
     for data_type in types:
         if not isinstance(data_type, AtomicType) or data_type.name not in HIVE_TYPES:
             raise UnsupportedError(
-                f"bucket-function.type 'hive' has no hash for type {type_text(data_type)}"
+                f"bucket-function.type 'hive' has no hash for type {type_text(data_type)}: choose "
+                "other columns for the bucket key, or the bucket function 'default'"
             )
 
 

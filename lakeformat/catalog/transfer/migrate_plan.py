@@ -47,8 +47,8 @@ def columns_of(directory: PlainDirectory, partition_types: Mapping[str, str]) ->
     """Return the columns of the table: those of all files, then the partition columns."""
     if unknown := [key for key in partition_types if key not in directory.keys]:
         raise InvalidRequestError(
-            f"{unknown[0]!r} is not a partition column: the directories name "
-            f"{', '.join(directory.keys) or 'none'}"
+            f"partition_types names {unknown[0]!r}, which is not a partition column: the "
+            f"directories name {', '.join(directory.keys) or 'none'}"
         )
     try:
         schemas = [file.schema for file in directory.files]

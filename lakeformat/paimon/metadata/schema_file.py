@@ -174,7 +174,10 @@ def alter_schema(
 def _schema_in_force(storage: Storage, layout: TableLayout) -> TableSchema:
     latest = latest_schema_id(storage, layout)
     if latest is None:
-        raise NotFoundError(f"{storage.uri(layout.root)} is not a table: it has no schema file")
+        raise NotFoundError(
+            f"{storage.uri(layout.root)} is not a table: it has no schema file; check the path, or "
+            "create the table through a catalog"
+        )
     return read_schema(storage, layout, latest)
 
 

@@ -94,7 +94,8 @@ def no_such_result(storage: Storage, layout: TableLayout, name: str) -> NotFound
     """Return the error about a name without a staged result."""
     return NotFoundError(
         f"{storage.uri(layout.staged(name))} is not a staged result: it was published under "
-        "another identity, discarded, or never staged"
+        "another identity, discarded, or never staged. table.staged.list() returns the results "
+        "that can be published"
     )
 
 

@@ -73,5 +73,7 @@ def period_of(options: TableOptions) -> Period:
 
 def _positive(millis: int) -> int:
     if not millis:
-        raise InvalidRequestError("option 'tag.creation-period-duration' must be above 0 ms")
+        raise InvalidRequestError(
+            f"option 'tag.creation-period-duration' is {millis} ms, but must be above 0: raise it"
+        )
     return millis
