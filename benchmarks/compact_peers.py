@@ -11,7 +11,6 @@ import json
 import subprocess
 import sys
 import tempfile
-import venv
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import median
@@ -20,14 +19,12 @@ from typing import Any, TypeAlias
 import numpy as np
 import pyarrow as pa
 
+from benchmarks.peer_environment import ROOT, peer_python
 from benchmarks.sample_rows import sample_batches
 
 __all__ = ["compare", "write_batches"]
 
-ROOT = Path(__file__).resolve().parent.parent
 SCRIPT = ROOT / "benchmarks" / "peer_upserts.py"
-PEERS = ROOT / ".venv-peers"
-LOCK = ROOT / "requirements" / "peers.txt"
 OURS = "ours"
 FORMATS = (OURS, "deltalake", "lance")
 PHASES = ("upserts", "compact", "read")
@@ -58,7 +55,7 @@ def write_batches(folder: Path, rows: int) -> None:
             writer.write_table(part)
 
 
-def compare(batches: Path, folder: Path, rounds: int) -> dict[str, list[Timings]]:
+def compare(batches: Path, folder: Path, rounds: int, peer: str) -> dict[str, list[Timings]]:
     """Return the timings of every round of each format; raise if the formats end with different
     rows.
     """
@@ -66,7 +63,7 @@ def compare(batches: Path, folder: Path, rounds: int) -> dict[str, list[Timings]
     rows: dict[str, Any] = {}
     for number in range(rounds):
         for name in FORMATS:
-            report = _run(name, batches, folder / f"{name}{number}")
+            report = _run(name, batches, folder / f"{name}{number}", peer)
             found[name].append({phase: report[phase] for phase in PHASES})
             rows[name] = report["rows"]
     if any(rows[name] != rows[OURS] for name in FORMATS):
@@ -74,33 +71,22 @@ def compare(batches: Path, folder: Path, rounds: int) -> dict[str, list[Timings]
     return found
 
 
-def _run(name: str, batches: Path, table: Path) -> dict[str, Any]:
-    python = sys.executable if name == OURS else str(PEERS / "bin" / "python")
+def _run(name: str, batches: Path, table: Path, peer: str) -> dict[str, Any]:
+    python = sys.executable if name == OURS else peer
     command = [python, str(SCRIPT), name, str(batches), str(table)]
     child = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, cwd=ROOT)
     report: dict[str, Any] = json.loads(child.stdout.splitlines()[-1])
     return report
 
 
-def _install_peers() -> None:
-    """Install the peers into an environment of their own, unless it has them already."""
-    stamp = PEERS / "peers.txt"
-    if stamp.exists() and stamp.read_bytes() == LOCK.read_bytes():
-        return
-    venv.create(PEERS, clear=True, with_pip=True)
-    pip = [str(PEERS / "bin" / "python"), "-m", "pip", "install", "--quiet"]
-    subprocess.run([*pip, "--require-hashes", "-r", str(LOCK)], check=True)
-    stamp.write_bytes(LOCK.read_bytes())
-
-
 def main(rows: int, rounds: int = 3) -> None:
     """Print a table with a line for each format."""
-    _install_peers()
+    peer = peer_python()
     with tempfile.TemporaryDirectory(prefix="lake-bench-peers-") as name:
         folder = Path(name)
         (folder / "batches").mkdir()
         write_batches(folder / "batches", rows)
-        found = compare(folder / "batches", folder, rounds)
+        found = compare(folder / "batches", folder, rounds, peer)
     print(f"{rows:,} rows, {rounds} rounds; CPU / wall seconds, medians\n")
     print("| format | " + " | ".join(PHASES) + " | all, CPU | times ours |")
     print("|---" * (len(PHASES) + 3) + "|")

@@ -96,6 +96,7 @@ def test_what_is_imported_is_pinned_and_not_only_installed_by_hand():
         "pypaimon": ["pypaimon"],
         "pypaimon_rust": ["pypaimon-rust"],
         "deltalake": ["deltalake"],
+        "pyiceberg": ["pyiceberg"],
         "lance": ["pylance"],
     }
     places = ("lakeformat", "spark_jobs", "airflow_provider_lake", "dags", "tests", "benchmarks")

@@ -1,0 +1,53 @@
+"""Runs in the environment of one library: times plans of an Iceberg table, as JSON.
+
+Arguments: ours or pyiceberg; the folder of the table; the rounds; the condition of ours and that of
+PyIceberg as JSON, or ``null``. A peer's environment has only the standard library and the peer.
+"""
+
+import json
+import sys
+import time
+from pathlib import Path
+
+
+def ours(folder, condition):
+    """Return a function that plans with this library, and returns the paths of the files."""
+    import lakeformat as lake
+
+    table = lake.open_table(folder)
+    return lambda: [split.file.path for split in table.scan(where=condition).splits()]
+
+
+def pyiceberg(folder, condition):
+    """Return a function that plans with PyIceberg."""
+    from pyiceberg.table import StaticTable
+
+    table = StaticTable.from_metadata(f"{folder}/metadata/v1.metadata.json")
+    chosen = {} if condition is None else {"row_filter": condition}
+    return lambda: [task.file.file_path for task in table.scan(**chosen).plan_files()]
+
+
+def status_bytes(name):
+    """Return a size of this process that the kernel knows."""
+    return int(Path("/proc/self/status").read_text().split(f"{name}:")[1].split()[0]) * 1024
+
+
+def main(library, folder, rounds, conditions):
+    """Plan once, which shows the peak memory and warms up, then time several rounds."""
+    if library == "ours":
+        plan = ours(folder, conditions and conditions[0])
+    else:
+        plan = pyiceberg(folder, conditions and conditions[1])
+    before = status_bytes("VmRSS")
+    paths = sorted(plan())
+    peak = status_bytes("VmHWM")
+    timings = []
+    for _ in range(rounds):
+        wall, cpu = time.perf_counter(), time.process_time()
+        plan()
+        timings.append([time.process_time() - cpu, time.perf_counter() - wall])
+    print(json.dumps({"paths": paths, "timings": timings, "peak": peak, "grown": peak - before}))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2], int(sys.argv[3]), json.loads(sys.argv[4]))
