@@ -65,7 +65,7 @@ def by_summary(
         for each in project(tests, spec, schema):
             if each.place < len(summaries):
                 bounds = _of_summary(summaries[each.place], each.kind)
-                mask &= may_meet(each.test, bounds, condition_type(each.kind))
+                mask &= each.may_hold(bounds)
         return mask
 
     return in_any(conditions, ask)
@@ -102,7 +102,7 @@ def by_partition(
             bounds = Bounds(
                 values, values, pc.is_null(values).cast(pa.int64()), ones, _nans(values)
             )
-            mask &= may_meet(each.test, bounds, condition_type(each.kind))
+            mask &= each.may_hold(bounds)
         return mask
 
     return in_any(conditions, ask)

@@ -21,7 +21,7 @@ from lakeformat.iceberg.read.condition_fields import condition_type
 from lakeformat.iceberg.schema import Schema
 from lakeformat.iceberg.transforms import Transform, TransformKind, parse_transform
 from lakeformat.iceberg.types import PrimitiveType
-from lakeformat.rows.prune import ColumnTest, Op
+from lakeformat.rows.prune import Bounds, ColumnTest, Mask, Op, may_meet
 from lakeformat.types.types import AtomicType, TypeName
 from lakeformat.types.units import timestamp_unit_nanos
 from lakeformat.types.values import Value, values_from_arrow, values_to_arrow
@@ -29,6 +29,8 @@ from lakeformat.types.values import Value, values_from_arrow, values_to_arrow
 __all__ = ["PartitionTest", "project"]
 
 _NULL_TESTS = (Op.IS_NULL, Op.IS_NOT_NULL)
+_UPPER = (Op.LESS, Op.LESS_EQUAL)
+_LEAST = {"int": -(2**31), "long": -(2**63)}
 _WIDE = Context(prec=76)
 """Enough digits for the neighbour of any decimal; the default rounds to 28."""
 _IN_TIME = (TransformKind.YEAR, TransformKind.MONTH, TransformKind.DAY, TransformKind.HOUR)
@@ -44,6 +46,16 @@ class PartitionTest:
     """The type of the field's values."""
     test: ColumnTest
     """Its literal has the type ``condition_type(kind)``."""
+    or_equal: Value = None
+    """Another value that partitions of matching rows may have."""
+
+    def may_hold(self, bounds: Bounds) -> Mask:
+        """Mask the bounds of this field that may include the value of a matching row."""
+        kind = condition_type(self.kind)
+        mask = may_meet(self.test, bounds, kind)
+        if self.or_equal is not None:
+            mask |= may_meet(replace(self.test, op=Op.EQUAL, literal=self.or_equal), bounds, kind)
+        return mask
 
 
 def project(
@@ -68,7 +80,8 @@ def project(
                 continue
             projected = projection.of(test)
             if projected is not None and projection.fits(projected):
-                found.append(PartitionTest(place, result, projected))
+                wrapped = projection.wrapped() if projected.op in _UPPER else None
+                found.append(PartitionTest(place, result, projected, wrapped))
     return found
 
 
@@ -106,6 +119,16 @@ class _Projection:
             return False
         return True
 
+    def wrapped(self) -> Value:
+        """Return the largest number, to which rounding below the least one wraps; None if it never
+        does.
+        """
+        if self.transform.kind is not TransformKind.TRUNCATE or self.source.name not in _LEAST:
+            return None
+        least = _LEAST[self.source.name]
+        [result] = self._results([least])
+        return result if result > least else None
+
     def _any_of(self, literals: Sequence[Value]) -> tuple[Value, ...]:
         there = [literal for literal in literals if literal is not None]
         results = self._results(there)
@@ -114,7 +137,7 @@ class _Projection:
     def _range(self, test: ColumnTest) -> ColumnTest | None:
         if test.literal is None:
             return None
-        is_upper = test.op in (Op.LESS, Op.LESS_EQUAL)
+        is_upper = test.op in _UPPER
         strict = test.op in (Op.LESS, Op.GREATER)
         literal = self._next(test.literal, -1 if is_upper else 1) if strict else test.literal
         [result] = self._results([literal])

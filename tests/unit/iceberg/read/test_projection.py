@@ -31,6 +31,16 @@ MOMENTS = st.datetimes(datetime(1969, 12, 30), datetime(1970, 1, 3))
 COLUMNS: dict[str, tuple[PrimitiveType, st.SearchStrategy[Any], list[str]]] = {
     "int": (PrimitiveType("int"), st.integers(-25, 25), ["bucket[3]", "truncate[10]"]),
     "long": (PrimitiveType("long"), st.integers(-25, 25), ["bucket[3]", "truncate[10]"]),
+    "least int": (
+        PrimitiveType("int"),
+        st.integers(-(2**31), -(2**31) + 25) | st.integers(2**31 - 25, 2**31 - 1),
+        ["truncate[10]", "truncate[16]"],
+    ),
+    "least long": (
+        PrimitiveType("long"),
+        st.integers(-(2**63), -(2**63) + 25) | st.integers(2**63 - 25, 2**63 - 1),
+        ["truncate[10]"],
+    ),
     "decimal": (
         DECIMAL,
         st.integers(-300, 300).map(lambda n: Decimal(n).scaleb(-2)),
@@ -215,3 +225,12 @@ def test_a_number_that_is_rounded_below_the_least_one_excludes_nothing():
     longest = Schema(0, (Field(7, "x", PrimitiveType("decimal", (38, 0))),))
     test = ColumnTest("x", Op.GREATER_EQUAL, Decimal(1 - 10**38))
     assert project([test], spec_of("truncate[50]"), longest) == []
+
+
+def test_the_partition_of_the_least_numbers_is_kept_though_it_is_among_the_largest():
+    rows = pa.array([-(2**31), 0, 50], pa.int32())
+    partitions = [parse_transform("truncate[10]").apply(rows)]
+    assert partitions[0].to_pylist() == [2**31 - 2, 0, 50]
+    less = [ColumnTest("x", Op.LESS, 5)]
+    kept = by_partition(less, spec_of("truncate[10]"), schema_of("int"), partitions, 3)
+    assert kept.tolist() == [True, True, False]

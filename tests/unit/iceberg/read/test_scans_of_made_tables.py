@@ -63,6 +63,16 @@ def test_a_list_that_counts_other_files_is_damage(tmp_path, listed, error):
         made.commit().scan().count()
 
 
+@pytest.mark.parametrize("content", [0, 1])
+def test_a_list_that_takes_data_for_deletes_or_deletes_for_data_is_damage(tmp_path, content):
+    """Otherwise a table whose manifests are all listed as deletes would be empty."""
+    made = MadeTable(tmp_path / "t", ID)
+    deletes = {"content": 2, "equality_ids": [1]} if content == 0 else {}
+    made.manifest(one_file(made, 1, **deletes), content=content)
+    with pytest.raises(CorruptTableError, match=r"m0\.avro has an entry of the content \d, which"):
+        made.commit().scan().to_arrow()
+
+
 def test_a_list_that_names_a_manifest_twice_is_damage(tmp_path):
     made = MadeTable(tmp_path / "t", ID)
     made.manifest(one_file(made, 1))
