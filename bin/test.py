@@ -81,13 +81,23 @@ def run(request: Request, results: list[StepResult]) -> None:
         if folder.startswith(MEMORY):
             os.environ["TMPDIR"] = folder
             os.chmod(folder, 0o711)  # because a database server runs as another user
-        if GATE in request.groups:
+        if GATE not in request.groups:
+            run_groups(request, Path(folder), results)
+            return
+        # One processor checks the types while the other begins with the tests.
+        with beside("types", types()) as checked_types:
             results += run_gate(has_unit=UNIT in request.groups and not request.options)
-        for group in request.groups:
-            if group is COMPAT:
-                run_compat(request, Path(folder), results)
-            elif group is not GATE and has_tests(ROOT, group):
-                results.append(run_tests(group, request, Path(folder) / f"{group.name}.xml"))
+            run_groups(request, Path(folder), results)
+            results.append(checked_types())
+
+
+def run_groups(request: Request, folder: Path, results: list[StepResult]) -> None:
+    """Run the groups of tests in order."""
+    for group in request.groups:
+        if group is COMPAT:
+            run_compat(request, folder, results)
+        elif group is not GATE and has_tests(ROOT, group):
+            results.append(run_tests(group, request, folder / f"{group.name}.xml"))
 
 
 def memory_for_files() -> str | None:
@@ -105,33 +115,32 @@ def _runs_programs(folder: str) -> bool:
     return not os.statvfs(folder).f_flag & getattr(os, "ST_NOEXEC", 0)
 
 
+def types() -> list[str]:
+    """Return the command that checks the types of all packages."""
+    packages = [name for name in PACKAGES if any((ROOT / name).rglob("*.py"))]
+    command = [sys.executable, "-m", "mypy", "--strict"]
+    command += [] if is_writable() else [f"--cache-dir={os.devnull}"]
+    return [*command, *(word for name in packages for word in ("--package", name))]
+
+
 def run_gate(*, has_unit: bool) -> list[StepResult]:
-    """Check formatting, lint, types and structure; run every step, so that one run shows all
-    failures. The group ``unit`` has the tests of the structure, too: ``has_unit`` leaves them to
-    it.
+    """Check formatting, lint and structure; run every step, so that one run shows all failures.
+    The group ``unit`` has the tests of the structure, too: ``has_unit`` leaves them to it.
     """
     ruff = str(Path(sys.executable).parent / "ruff")
     uncached = [] if is_writable() else ["--no-cache"]
-    packages = [name for name in PACKAGES if any((ROOT / name).rglob("*.py"))]
-    types = [sys.executable, "-m", "mypy", "--strict"]
-    types += [] if is_writable() else [f"--cache-dir={os.devnull}"]
-    types += [word for name in packages for word in ("--package", name)]
     structure = [str(path) for name in STRUCTURE if (path := ROOT / "tests/unit" / name).exists()]
     quiet = [word for word in pytest() if word != "-q"]
-    with beside("types", types) as checked_types:
-        results = [
-            run_check(
-                "format",
-                [ruff, "format", "--check", *uncached, "."],
-                mend=".venv/bin/ruff format .",
-            ),
-            run_check("lint", [ruff, "check", *uncached, "."], mend=".venv/bin/ruff check --fix ."),
-        ]
-        if not has_unit:
-            results.append(run_check("structure", [*pytest(), *structure]))
-        # It leaves each test file compiled for its group; thousands of names are not printed.
-        collection = [*quiet, "--collect-only", "-p", "no:terminal", "tests"]
-        return [*results, run_check("collection", collection), checked_types()]
+    formatted = [ruff, "format", "--check", *uncached, "."]
+    results = [
+        run_check("format", formatted, mend=".venv/bin/ruff format ."),
+        run_check("lint", [ruff, "check", *uncached, "."], mend=".venv/bin/ruff check --fix ."),
+    ]
+    if not has_unit:
+        results.append(run_check("structure", [*pytest(), *structure]))
+    # It leaves each test file compiled for its group; thousands of names are not printed.
+    collection = [*quiet, "--collect-only", "-p", "no:terminal", "tests"]
+    return [*results, run_check("collection", collection)]
 
 
 def run_check(name: str, command: list[str], *, mend: str = "") -> StepResult:

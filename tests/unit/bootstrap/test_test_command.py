@@ -21,17 +21,12 @@ def gate_of(bin_modules, monkeypatch):
         commands[name] = command
         return 0, 0.0
 
-    @contextmanager
-    def record_beside(name, command):
-        yield lambda: test.check_result(name, *record(name, command))
-
     def gate(*, has_unit: bool = False) -> dict[str, list[str]]:
         results = test.run_gate(has_unit=has_unit)
         assert [result.name for result in results] == [*commands]
         return commands
 
     monkeypatch.setattr(test, "stream", record)
-    monkeypatch.setattr(test, "beside", record_beside)
     return gate
 
 
@@ -43,18 +38,35 @@ def test_no_tool_keeps_a_cache_in_a_folder_it_cannot_write(
     commands = gate_of()
     assert ("no:cacheprovider" in commands["structure"]) != writable
     assert ("--no-cache" in commands["lint"]) != writable
-    assert (f"--cache-dir={os.devnull}" in commands["types"]) != writable
+    assert (f"--cache-dir={os.devnull}" in bin_modules["test"].types()) != writable
 
 
 def test_the_gate_holds_imports_names_and_generated_pages(bin_modules, gate_of):
     commands = gate_of()
-    assert list(commands) == ["format", "lint", "structure", "collection", "types"]
+    assert list(commands) == ["format", "lint", "structure", "collection"]
     for name in bin_modules["test"].STRUCTURE:
         assert str(ROOT / "tests" / "unit" / name) in commands["structure"]
 
 
 def test_the_gate_leaves_the_structure_to_the_unit_tests_that_run_after_it(gate_of):
-    assert [*gate_of(has_unit=True)] == ["format", "lint", "collection", "types"]
+    assert [*gate_of(has_unit=True)] == ["format", "lint", "collection"]
+
+
+@pytest.mark.parametrize(("words", "expected"), [(["gate", "unit"], True), (["unit"], False)])
+def test_types_are_checked_beside_all_other_steps(bin_modules, monkeypatch, words, expected):
+    test, order = bin_modules["test"], []
+
+    @contextmanager
+    def beside(name, command):
+        order.append(f"start {name}")
+        yield lambda: order.append(f"end {name}")
+
+    monkeypatch.setattr(test, "beside", beside)
+    monkeypatch.setattr(test, "run_gate", lambda **_: order.append("gate") or [])
+    monkeypatch.setattr(test, "run_groups", lambda *_: order.append("tests"))
+    test.run(bin_modules["groups"].parse_request(words), [])
+    whole = ["start types", "gate", "tests", "end types"]
+    assert order == (whole if expected else ["tests"])
 
 
 @pytest.mark.parametrize(("code", "failed"), [(0, 0), (3, 1)])
