@@ -44,12 +44,10 @@ _BRANCH = "branch_"
 _OPERATIONS = {
     "branch": "branches",
     "consumer": "consumers",
-    "delete": "truncate",
     "expire": "expire_snapshots",
     "rewrite-manifests": "compact",
     "sort": "compact",
     "tag": "tags",
-    "update": "truncate",
 }
 """The operation behind a command, where its name is another one."""
 _EXTERNAL_ROOTS = "external-roots"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The types of arguments that many methods of a table share."""
+"""Arguments that many methods of a table share."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Literal, TypeAlias
 
+from lakeformat.errors import InvalidRequestError
 from lakeformat.tables.position import Position
+from lakeformat.types.type_rules import is_list
 
-__all__ = ["Overwritten", "PartitionSpec", "Partitions", "WindowEnd"]
+__all__ = ["Overwritten", "PartitionSpec", "Partitions", "WindowEnd", "partitions_to_drop"]
 
 PartitionSpec: TypeAlias = Mapping[str, Any]
 """Values of partition columns, of all or only some, such as ``{"dt": "2024-01-01"}``; texts are
@@ -25,3 +27,14 @@ columns ``"partitions"`` is refused, and ``"dynamic"`` replaces all rows."""
 
 WindowEnd: TypeAlias = Position | int | str | datetime
 """Position, snapshot number, tag name, or time (UTC unless it has a zone)."""
+
+
+def partitions_to_drop(partitions: object) -> list[PartitionSpec]:
+    """Return a list of partitions to drop; raise if it is empty, or if one would be all rows."""
+    specs = [*partitions] if is_list(partitions) else []  # type: ignore[misc]
+    if not specs or not all(specs):
+        raise InvalidRequestError(
+            "partitions must list the partitions to drop, as in [{'dt': '2024-01-01'}]; to "
+            f"delete all rows, use truncate(). Got {partitions!r}"
+        )
+    return specs

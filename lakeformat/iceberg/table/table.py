@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from lakeformat.iceberg.table.system_table import IcebergSystemTable
     from lakeformat.iceberg.write.report import WriteReport
     from lakeformat.rows.conditions.filter import Where
-    from lakeformat.tables.arguments import Partitions, WindowEnd
+    from lakeformat.tables.arguments import Overwritten, Partitions, PartitionSpec, WindowEnd
     from lakeformat.tables.checks import Columns
     from lakeformat.tables.commit_id import CommitId
     from lakeformat.tables.moment import Moment
@@ -49,17 +49,17 @@ def _call(procedure: str) -> str:
     return f"this version does not maintain Iceberg tables; run CALL system.{procedure} in Spark"
 
 
-_WRITE = "this version only adds rows to Iceberg tables; use Spark, Flink or PyIceberg"
+_ROWS = "this version changes no single rows of Iceberg tables; use Spark, Flink or PyIceberg"
 _INSTEAD = {
     "analyze": _call("compute_table_stats"),
-    "commit": _WRITE,
+    "commit": "write(rows, commit=...) writes and publishes in one call",
     "compact": _call("rewrite_data_files"),
-    "drop_partitions": _WRITE,
-    "expire_partitions": _WRITE,
+    "delete": _ROWS,
+    "expire_partitions": "drop_partitions([...]) deletes the partitions that you name",
     "expire_snapshots": _call("expire_snapshots"),
     "maintain": _call("rewrite_data_files, and then expire_snapshots and remove_orphan_files"),
     "remove_orphans": _call("remove_orphan_files"),
-    "truncate": _WRITE,
+    "update": _ROWS,
 }
 
 
@@ -407,15 +407,19 @@ class IcebergTable(Table):
         data: Any,
         kinds: Any = None,
         *,
+        overwrite: Overwritten | None = None,
         commit: CommitId | None = None,
         properties: Mapping[str, str] | None = None,
         **options: Any,
     ) -> WriteReport:
-        """Add rows to the branch in one commit; the same ``commit`` publishes only once.
+        """Add rows in one commit, or replace partitions; the same ``commit`` publishes only once.
 
         ``data`` is a pyarrow, pandas or polars object, or an iterable of those; missing columns get
         their default or nulls. ``properties`` are added to the summary of the snapshot. If
         ``commit`` was published before, nothing is written and the rows are not compared.
+
+        ``overwrite="table"`` replaces all rows, ``{"dt": "2024-01-01"}`` those of some partitions
+        and ``"partitions"`` those of the partitions that get rows. Only whole files are removed.
 
         If this raises a ``LakeError``, nothing was published and no file is left behind. The
         exception is ``CommitOutcomeUnknownError``: then repeat the call with the same ``commit``.
@@ -424,7 +428,29 @@ class IcebergTable(Table):
         from lakeformat.iceberg.write.options import refuse_options
 
         refuse_options(self.location, {"kinds": kinds, **options})
-        return append(self._handle, data, commit=commit, properties=properties)
+        if overwrite is None:
+            return append(self._handle, data, commit=commit, properties=properties)
+        from lakeformat.iceberg.write.overwrite import overwrite as replace_rows
+
+        return replace_rows(self._handle, data, overwrite, commit=commit, properties=properties)
+
+    def truncate(self, *, commit: CommitId | None = None) -> WriteReport:
+        """Delete all rows of the branch; earlier snapshots keep them until they expire."""
+        from lakeformat.iceberg.write.overwrite import delete_partitions
+
+        return delete_partitions(self._handle, None, commit=commit)
+
+    def drop_partitions(
+        self, partitions: Iterable[PartitionSpec], *, commit: CommitId | None = None
+    ) -> WriteReport:
+        """Delete the rows of partitions, each named by the values of some partition columns.
+
+        Only whole files are removed, so the columns must be partitions of every file themselves.
+        """
+        from lakeformat.iceberg.write.overwrite import delete_partitions
+        from lakeformat.tables.arguments import partitions_to_drop
+
+        return delete_partitions(self._handle, partitions_to_drop(partitions), commit=commit)
 
     def _loaded(self) -> LoadedMetadata:
         return self._handle.load()

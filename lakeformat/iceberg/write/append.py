@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -17,7 +18,13 @@ from lakeformat.iceberg.metadata.manifest_writer import ManifestWriter
 from lakeformat.iceberg.write.counts import FileCounts, partition_count
 from lakeformat.iceberg.write.manifest_merge import merge_manifests
 from lakeformat.iceberg.write.new_entries import delete_files, with_snapshot
-from lakeformat.iceberg.write.publish import Base, FileChange, PublishedChange, publish_change
+from lakeformat.iceberg.write.publish import (
+    Base,
+    FileChange,
+    Produce,
+    PublishedChange,
+    publish_change,
+)
 from lakeformat.iceberg.write.report import WriteReport, write_report
 from lakeformat.iceberg.write.table_writer import TableWriter
 from lakeformat.rows.batches import to_batches
@@ -25,7 +32,14 @@ from lakeformat.tables.commit_id import CommitId, require_commit_id
 from lakeformat.tables.kept_files import kept_if_published
 from lakeformat.types.type_rules import is_text
 
-__all__ = ["append"]
+__all__ = [
+    "added_manifest",
+    "append",
+    "checked_properties",
+    "earlier_commit",
+    "publish_rows",
+    "write_rows",
+]
 
 
 def append(
@@ -40,20 +54,38 @@ def append(
     Rows are written before anything is published. If an error is raised, nothing was published and
     no file is left, except after ``CommitOutcomeUnknownError``.
     """
+    return publish_rows(handle, data, _Append, commit=commit, properties=properties)
+
+
+def publish_rows(
+    handle: TableHandle,
+    data: Any,
+    change: Callable[[pa.Table], Produce],
+    *,
+    commit: CommitId | None,
+    properties: Mapping[str, str] | None,
+) -> WriteReport:
+    """Write rows to new files, and publish the change that their entries make."""
     given = checked_properties(properties)
     handle.pointer.require_writable()
     loaded = handle.load()
-    if (earlier := _earlier(handle, loaded, commit)) is not None:
+    if (earlier := earlier_commit(handle, loaded, commit)) is not None:
         return write_report(handle.uri, earlier)
     entries = write_rows(handle, loaded, data)
-    if not len(entries):
-        return write_report(handle.uri, PublishedChange(None, 0, is_replayed=False))
     paths = entries.column("file_path").to_pylist()
     with kept_if_published(lambda: delete_files(loaded.places, paths)):
-        published = publish_change(handle, _Append(entries), commit=commit, properties=given)
+        published = publish_change(handle, change(entries), commit=commit, properties=given)
     if published.is_replayed:  # by another process, while this one wrote
         delete_files(loaded.places, paths)
     return write_report(handle.uri, published)
+
+
+def added_manifest(base: Base, entries: pa.Table) -> pa.Table:
+    """Return the row of the manifest of new files, which the attempts of a commit share."""
+    metadata, snapshot = base.loaded.metadata, base.snapshot
+    writer = ManifestWriter(metadata, metadata.spec_of(entries.column("spec_id")[0].as_py()))
+    added = partial(with_snapshot, entries, snapshot.snapshot_id)
+    return base.files.manifest("added", writer, added, snapshot)
 
 
 def write_rows(handle: TableHandle, loaded: LoadedMetadata, data: Any) -> pa.Table:
@@ -79,9 +111,10 @@ def checked_properties(properties: Mapping[str, str] | None) -> dict[str, str]:
     return found
 
 
-def _earlier(
+def earlier_commit(
     handle: TableHandle, loaded: LoadedMetadata, commit: CommitId | None
 ) -> PublishedChange | None:
+    """Return the outcome of an earlier attempt with the same identity; None without one."""
     if commit is None:
         return None
     require_commit_id(commit)
@@ -95,18 +128,13 @@ class _Append:
 
     entries: pa.Table
 
-    def __call__(self, base: Base) -> FileChange:
-        metadata = base.loaded.metadata
-        spec_id = self.entries.column("spec_id")[0].as_py()
-        writer = ManifestWriter(metadata, metadata.spec_of(spec_id))
-        snapshot = base.snapshot
-        added = base.files.manifest(
-            "added", writer, lambda: with_snapshot(self.entries, snapshot.snapshot_id), snapshot
-        )
-        manifests = pa.concat_tables([added, base.manifests])
+    def __call__(self, base: Base) -> FileChange | None:
+        if not len(self.entries):
+            return None
+        manifests = pa.concat_tables([added_manifest(base, self.entries), base.manifests])
         return FileChange(
             "append",
-            merge_manifests(base.loaded, manifests, base.files, snapshot),
+            merge_manifests(base.loaded, manifests, base.files, base.snapshot),
             FileCounts.of([self.entries]),
             partitions=partition_count([self.entries]),
         )

@@ -11,10 +11,9 @@ from lakeformat.errors import InvalidRequestError, UnsupportedError
 __all__ = ["refuse_options"]
 
 _INSTEAD = {
-    "kinds": "write rows without kinds; delete and update rows with Spark",
-    "overwrite": "this version only adds rows: overwrite rows with Spark or PyIceberg",
+    "kinds": "write rows without kinds; change single rows with Spark",
     "watermark": "keep the event time in a column, or in properties",
-    "read_snapshot": "compare position() with that of your input before you write",
+    "read_snapshot": "this version does not compare the table with an earlier state: leave it out",
 }
 
 

@@ -55,7 +55,7 @@ def write_report(table: str, published: PublishedChange) -> WriteReport:
             bytes=0,
             attempts=published.attempts,
             replayed=False,
-            reason="no rows to commit, so no snapshot was published",
+            reason="no rows to add or to remove, so no snapshot was published",
         )
 
     def number(key: str) -> int:

@@ -35,7 +35,6 @@ from lakeformat.tables.commit_id import CommitId
 from lakeformat.tables.position import AnyPosition
 from lakeformat.tables.table import OPERATIONS
 from lakeformat.tables.table import Table as AnyTable
-from lakeformat.types.type_rules import is_list
 
 if TYPE_CHECKING:
     from lakeformat.paimon.commit.commit_report import CommitReport
@@ -242,13 +241,9 @@ class Table(
         read_snapshot: AnyPosition | str | None = None,
     ) -> CommitReport:
         """Delete the rows of partitions, each named by the values of some partition columns."""
-        specs = list(partitions) if is_list(partitions) else []
-        if not specs or not all(specs):
-            raise InvalidRequestError(
-                "partitions must list the partitions to drop, as in [{'dt': '2024-01-01'}]; to "
-                f"delete all rows, use truncate(). Got {partitions!r}"
-            )
-        return self._delete(specs, commit, read_snapshot)
+        from lakeformat.tables.arguments import partitions_to_drop
+
+        return self._delete(partitions_to_drop(partitions), commit, read_snapshot)
 
     def system_table(self, name: str) -> ReadOnlyTable:
         """Return a system table: metadata such as ``"files"``, or rows such as ``"ro"``."""

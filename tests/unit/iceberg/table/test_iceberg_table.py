@@ -31,12 +31,14 @@ HAS = {
     "changes",
     "check",
     "consumers",
+    "drop_partitions",
     "health",
     "rollback",
     "scan",
     "stream",
     "system_table",
     "tags",
+    "truncate",
     "write",
 }
 

@@ -281,7 +281,7 @@ def test_without_rows_nothing_is_published(storage):
     report = append(made_table(storage), rows())
     assert (report.snapshot_id, report.reason) == (
         None,
-        "no rows to commit, so no snapshot was published",
+        "no rows to add or to remove, so no snapshot was published",
     )
     assert stored_files(storage) == set()
 
@@ -301,7 +301,6 @@ def test_properties_are_texts(storage):
 
 REFUSED = {
     "kinds": ["+I"],
-    "overwrite": "table",
     "watermark": 3,
     "read_snapshot": 3,
 }

@@ -1,4 +1,4 @@
-"""Appends to Iceberg tables die at every storage call; each acknowledged row is found once."""
+"""Writes of Iceberg tables die at every storage call; each acknowledged row is found once."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import pytest
 import lakeformat as lake
 from lakeformat.iceberg.commit.handle import TableHandle
 from lakeformat.iceberg.write.append import append
+from lakeformat.iceberg.write.overwrite import overwrite
 from lakeformat.testing import CrashableStorage
 from tests.crash.simulated import simulated
 from tests.sampling import SEED, count, sampled_states
@@ -68,3 +69,30 @@ def test_repeating_an_interrupted_run_publishes_every_commit_once(version, seed)
         assert [each["lake.commit-identifier"] for each in summaries] == ["0", "1", "2"]
         assert summaries[-1]["total-records"] == "9"
         assert summaries[-1]["total-data-files"] == "6"
+
+
+def overwrite_twice(storage: CrashableStorage, acknowledged: list[list[int]]) -> None:
+    """Rows that are replaced twice: those of one partition, then all."""
+    handle = table_in(storage)
+    append(handle, pa.table({"id": [1, 2], "k": ["a", "b"]}), commit=lake.CommitId("run", 0))
+    steps = [({"k": "a"}, [3], [2, 3]), ("table", [4], [4])]
+    for number, (replaced, ids, left) in enumerate(steps, 1):
+        rows = pa.table({"id": ids, "k": ["a"]})
+        overwrite(handle, rows, replaced, commit=lake.CommitId("run", number))
+        acknowledged.append(left)
+
+
+@SEEDS
+@VERSIONS
+def test_an_overwrite_is_done_whole_or_not_at_all_and_once(version, seed):
+    states = [[], [1, 2], [2, 3], [4]]
+    for trial in sampled_states(overwrite_twice, start=new_table(version), seed=seed):
+        storage = trial.reopened()
+        handle = table_in(storage)
+        ids = ids_of(handle)
+        assert ids in states, f"half a commit is visible after {trial}"
+        if trial.acknowledged:
+            assert states.index(ids) >= states.index(trial.acknowledged[-1]), str(trial)
+        assert referenced_files(handle) <= set(storage.files()), f"a file is lost after {trial}"
+        overwrite_twice(storage, [])
+        assert ids_of(table_in(storage)) == [4], f"a retry differs after {trial}"
