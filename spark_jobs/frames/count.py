@@ -5,19 +5,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-import lakeformat as lake
-from lakeformat.paimon.read.splits import Split
 from lakeformat.rows.conditions.filter import Where
 from lakeformat.tables.arguments import Partitions
 from lakeformat.tables.moment import Moment
 from lakeformat.tables.position import AnyPosition
 from spark_jobs.frames.parts import spread, tasks_at_once
-from spark_jobs.frames.plans import pack_splits
-from spark_jobs.frames.tables import TableName, find_table
+from spark_jobs.frames.plans import AnyScan, pack_splits
+from spark_jobs.frames.tables import TableName, find_readable_table
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -39,7 +37,7 @@ def count_table(
     catalog_options: Mapping[str, str] | None = None,
 ) -> int:
     """Return the number of rows that ``read_table`` would return; Spark runs only if needed."""
-    found = find_table(spark, table, warehouse, catalog_options)
+    found = find_readable_table(spark, table, warehouse, catalog_options)
     # One column is enough to count rows; without a key, only columns of conditions are read.
     scan = found.scan(
         found.schema.column_names[:1],
@@ -50,8 +48,9 @@ def count_table(
         as_of=as_of,
         watermark=watermark,
     )
+    splits: Sequence[Any] = scan.splits()
     known, unknown = 0, []
-    for split in scan.splits():
+    for split in splits:
         count = scan.known_count(split)
         if count is None:
             unknown.append(split)
@@ -60,12 +59,12 @@ def count_table(
     return known + (_counted(spark, scan, unknown) if unknown else 0)
 
 
-def _counted(spark: SparkSession, scan: lake.Scan, splits: Sequence[Split]) -> int:
+def _counted(spark: SparkSession, scan: AnyScan, splits: Sequence[Any]) -> int:
     parts = pack_splits(scan, splits, tasks_at_once(spark))
     counted = spread(spark, parts, partial(_count, scan), "rows long")
     return sum(row.rows for row in counted.collect())
 
 
-def _count(scan: lake.Scan, splits: Sequence[Split]) -> Iterator[pa.RecordBatch]:
+def _count(scan: AnyScan, splits: Sequence[Any]) -> Iterator[pa.RecordBatch]:
     rows = sum(batch.num_rows for split in splits for batch in scan.read(split))
     yield pa.RecordBatch.from_pydict({"rows": pa.array([rows], pa.int64())})

@@ -6,26 +6,40 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
 
 import pyarrow as pa
 
 import lakeformat as lake
 from lakeformat.paimon.read.changes.rows import ROW_KIND
-from lakeformat.paimon.read.splits import Split
 from lakeformat.rows.conditions.filter import Where, as_predicate
 from lakeformat.rows.conditions.predicate import col
 from lakeformat.tables.arguments import Partitions, WindowEnd
 from lakeformat.tables.results import Results, Rows
-from lakeformat.types.arrow_types import from_arrow_type
+from lakeformat.types.arrow_types import from_arrow_type, to_arrow_schema
 from lakeformat.types.types import DataField
 from spark_jobs.frames.columns import ToSpark, spark_schema
 from spark_jobs.frames.parts import PartWork, pack, pack_in_order
+from spark_jobs.frames.tables import AnyTable
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
-__all__ = ["ReadPlan", "pack_splits", "plan_changes", "plan_results", "plan_splits", "schema_of"]
+    from lakeformat.iceberg.read.scan import Scan as IcebergScan
+
+__all__ = [
+    "AnyScan",
+    "ReadPlan",
+    "has_splits",
+    "pack_splits",
+    "plan_changes",
+    "plan_results",
+    "plan_splits",
+    "schema_of",
+]
+
+AnyScan: TypeAlias = "lake.Scan | IcebergScan"
+"""A scan of a table whose splits tasks can read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,29 +51,42 @@ class ReadPlan:
     work: PartWork
 
 
+def has_splits(rows: Results) -> TypeGuard[AnyScan]:
+    """Return True for the scan of a table, False for that of a system table."""
+    return isinstance(rows, lake.Scan) or hasattr(rows, "splits")
+
+
 def plan_splits(
-    scan: lake.Scan, splits: Sequence[Split], at_once: int, *, with_kind: bool = False
+    scan: AnyScan, splits: Sequence[Any], at_once: int, *, with_kind: bool = False
 ) -> ReadPlan:
     """Return a plan for the splits of a scan; with ``with_kind`` every row has the kind insert."""
-    fields = (ROW_KIND, *scan.fields) if with_kind else scan.fields
-    schema = spark_schema(fields)
+    kind = (ROW_KIND,) if with_kind else ()
+    if isinstance(scan, lake.Scan):
+        schema = spark_schema((*kind, *scan.fields))
+    else:
+        schema = schema_of(pa.schema([*to_arrow_schema(kind), *scan.schema]))
     parts = pack_splits(scan, splits, at_once)
     return ReadPlan(schema, parts, partial(_read_splits, scan, ToSpark(schema), with_kind))
 
 
-def pack_splits(scan: lake.Scan, splits: Sequence[Split], at_once: int) -> list[list[Split]]:
+def pack_splits(scan: AnyScan, splits: Sequence[Any], at_once: int) -> list[list[Any]]:
     """Return splits as the parts of tasks, by the table's options."""
-    options = scan.table_schema.table_options
+    if isinstance(scan, lake.Scan):
+        options = scan.table_schema.table_options
+        target = options.source_split_target_size_bytes
+        least = options.source_split_open_file_cost_bytes
+    else:
+        target, least = scan.split_sizes
     return pack(
         [(split, split.size_bytes) for split in splits],
         at_once=at_once,
-        target_bytes=options.source_split_target_size_bytes,
-        least_bytes=options.source_split_open_file_cost_bytes,
+        target_bytes=target,
+        least_bytes=least,
     )
 
 
 def plan_changes(
-    table: lake.Table,
+    table: AnyTable,
     after: WindowEnd,
     upto: WindowEnd | None,
     mode: str,
@@ -79,10 +106,10 @@ def plan_changes(
     changes: Rows = table.changes(
         after, upto, mode, columns=columns, where=where, partitions=partitions
     )
-    if not isinstance(
-        changes, lake.Changes
-    ):  # $binlog: one reader joins the old and the new row of an update
-        return plan_results(changes)
+    if not (isinstance(table, lake.Table) and isinstance(changes, lake.Changes)):
+        # Of $binlog, one reader joins the old and the new row of an update; of an Iceberg table,
+        # it finds the rows that a commit only moved.
+        return plan_results(changes, with_kind=with_kind)
     schema, skipped = _shape(changes.schema, with_kind)
     parts = pack_in_order(
         [(part, part.size_bytes) for part in changes.parts()],
@@ -93,10 +120,10 @@ def plan_changes(
     return ReadPlan(schema, parts, partial(_read_results, ToSpark(schema), skipped))
 
 
-def plan_results(results: Results) -> ReadPlan:
+def plan_results(results: Results, *, with_kind: bool = True) -> ReadPlan:
     """Return a plan for rows that only one reader can compute."""
-    schema, _ = _shape(results.schema, with_kind=True)
-    return ReadPlan(schema, [[results]], partial(_read_results, ToSpark(schema), 0))
+    schema, skipped = _shape(results.schema, with_kind)
+    return ReadPlan(schema, [[results]], partial(_read_results, ToSpark(schema), skipped))
 
 
 def _shape(schema: pa.Schema, with_kind: bool) -> tuple[StructType, int]:
@@ -122,7 +149,7 @@ def _that_stay(where: Where | None) -> Where:
 
 
 def _read_splits(
-    scan: lake.Scan, to_spark: ToSpark, with_kind: bool, splits: Sequence[Split]
+    scan: AnyScan, to_spark: ToSpark, with_kind: bool, splits: Sequence[Any]
 ) -> Iterator[pa.RecordBatch]:
     for split in splits:
         for batch in scan.read(split):

@@ -18,8 +18,8 @@ from lakeformat.types.types import DataField
 from spark_jobs.frames.columns import holds_what_spark_reads, spark_schema
 from spark_jobs.frames.conditions import column_named, spark_condition
 from spark_jobs.frames.parts import spread, tasks_at_once
-from spark_jobs.frames.plans import ReadPlan, plan_changes, plan_results, plan_splits
-from spark_jobs.frames.tables import TableName, find_table
+from spark_jobs.frames.plans import ReadPlan, has_splits, plan_changes, plan_results, plan_splits
+from spark_jobs.frames.tables import TableName, find_readable_table
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -50,9 +50,10 @@ def read_table(
     Spark itself reads files that need no merge, with filters and columns pushed down. Python tasks
     merge the other files. Spark pushes nothing down to these tasks, so ``columns`` and ``where``
     save work there. ``native=False`` reads everything in Python tasks. ``native=True`` lets Spark
-    also read from object stores, for which it needs its own keys.
+    also read from object stores, for which it needs its own keys. Iceberg tables are read in Python
+    tasks.
     """
-    found = find_table(spark, table, warehouse, catalog_options)
+    found = find_readable_table(spark, table, warehouse, catalog_options)
     asked: dict[str, Any] = {
         "where": where,
         "partitions": partitions,
@@ -65,6 +66,8 @@ def read_table(
     scan = found.scan(columns, **{key: value for key, value in asked.items() if value is not None})
     if isinstance(scan, lake.Scan):
         return frame_of_scan(spark, scan, native=native)
+    if has_splits(scan):
+        return _frame(spark, plan_splits(scan, scan.splits(), tasks_at_once(spark)))
     return _frame(spark, plan_results(scan))
 
 
@@ -86,7 +89,7 @@ def read_changes(
     Tasks read files in the order of snapshots, or buckets of two compared states. The table's
     options ``source.split.*`` set how much each task reads.
     """
-    found = find_table(spark, table, warehouse, catalog_options)
+    found = find_readable_table(spark, table, warehouse, catalog_options)
     plan = plan_changes(
         found,
         after,

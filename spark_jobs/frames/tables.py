@@ -9,15 +9,26 @@ from typing import TYPE_CHECKING, TypeAlias
 from weakref import WeakKeyDictionary
 
 import lakeformat as lake
+from lakeformat.storage import is_storage_option
 from spark_jobs.frames.parts import classic_context
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["TableName", "Warehouse", "find_table", "place_of", "remember_place"]
+__all__ = [
+    "AnyTable",
+    "TableName",
+    "Warehouse",
+    "find_readable_table",
+    "find_table",
+    "place_of",
+    "remember_place",
+    "require_paimon",
+]
 
-TableName: TypeAlias = "str | lake.Table"
-"""``database.table``, or an open table."""
+AnyTable: TypeAlias = "lake.Table | lake.IcebergTable"
+TableName: TypeAlias = "str | lake.Table | lake.IcebergTable"
+"""``database.table``, the directory of a table, or an open table."""
 
 DEFAULT_WAREHOUSE = "warehouse"
 
@@ -31,9 +42,16 @@ class Warehouse:
     """Options of the catalog and its storage; some are secret, so the repr shows none."""
 
     def table(self, name: str) -> lake.Table:
-        """Open a table of the warehouse."""
-        catalog = lake.open_catalog(self.warehouse, options=self.catalog_options)
-        return catalog.table(name)
+        """Open a Paimon table; a name with a slash is its directory."""
+        return require_paimon(self.table_of_any_format(name))
+
+    def table_of_any_format(self, name: str) -> AnyTable:
+        """Open a table, to read it; a name with a slash is its directory."""
+        options = self.catalog_options
+        if "/" in name:
+            of_storage = {key: options[key] for key in options if is_storage_option(key)}
+            return lake.open_table(name, options=of_storage)
+        return lake.open_catalog(self.warehouse, options=options).table(name)
 
 
 # Kept only in memory, because Spark's web pages show its configuration.
@@ -78,11 +96,32 @@ def find_table(
     warehouse: str | None = None,
     catalog_options: Mapping[str, str] | None = None,
 ) -> lake.Table:
-    """Return the table of a name, or the open table itself."""
+    """Return the Paimon table of a name, or the open table itself."""
+    return require_paimon(find_readable_table(spark, table, warehouse, catalog_options))
+
+
+def find_readable_table(
+    spark: SparkSession,
+    table: TableName,
+    warehouse: str | None = None,
+    catalog_options: Mapping[str, str] | None = None,
+) -> AnyTable:
+    """Return the table of a name, in any format, or the open table itself."""
     if not isinstance(table, str):
         if warehouse is not None or catalog_options is not None:
             raise lake.InvalidRequestError(
                 f"{table!r} is already open: leave out warehouse and catalog_options"
             )
         return table
-    return place_of(spark, warehouse, catalog_options).table(table)
+    return place_of(spark, warehouse, catalog_options).table_of_any_format(table)
+
+
+def require_paimon(table: AnyTable) -> lake.Table:
+    """Return the table; ``UnsupportedError`` for an Iceberg table."""
+    if isinstance(table, lake.Table):
+        return table
+    raise lake.UnsupportedError(
+        f"{table.location} is an Iceberg table, which Spark only reads here, as a batch: "
+        "format('lake'), read_table, read_changes or count_table. Write and stream it with "
+        "Iceberg's own Spark runtime"
+    )

@@ -75,7 +75,8 @@ class LakeDataSource(DataSource):
 
     def _opened(self) -> ReadRequest:
         if self._asked is None:
-            self._asked = request_of_options(self._table(), self._options)
+            table = self._place().table_of_any_format(self._name())
+            self._asked = request_of_options(table, self._options)
         return self._asked
 
     def _opened_as(self, schema: StructType) -> ReadRequest:

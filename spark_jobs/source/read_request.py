@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import lakeformat as lake
 from lakeformat.tables.arguments import WindowEnd
-from spark_jobs.frames.plans import ReadPlan, plan_changes, plan_results, plan_splits
+from spark_jobs.frames.plans import (
+    ReadPlan,
+    has_splits,
+    plan_changes,
+    plan_results,
+    plan_splits,
+)
+from spark_jobs.frames.tables import AnyTable
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
@@ -42,7 +49,7 @@ class Between:
 class ReadRequest:
     """The request of a read; it is pickled to the process that plans the read."""
 
-    table: lake.Table
+    table: AnyTable
     columns: Sequence[str] | None
     where: str | None
     with_kind: bool
@@ -60,7 +67,7 @@ class ReadRequest:
         """Return the plan of a batch for its tasks."""
         if (between := self.between) is not None:
             return self.plan_changes(between.after, between.upto, between.mode, at_once)
-        if isinstance(self.rows, lake.Scan):
+        if has_splits(self.rows):
             return plan_splits(self.rows, self.rows.splits(), at_once, with_kind=self.with_kind)
         return plan_results(self.rows)
 
@@ -78,18 +85,18 @@ class ReadRequest:
         )
 
     def _plan_of_nothing(self) -> ReadPlan:
-        if isinstance(self.rows, lake.Scan):
+        if has_splits(self.rows):
             return plan_splits(self.rows, [], 1, with_kind=self.with_kind)
         return plan_results(self.rows)
 
 
-def request_of_options(table: lake.Table, options: Mapping[str, str]) -> ReadRequest:
+def request_of_options(table: AnyTable, options: Mapping[str, str]) -> ReadRequest:
     """Return the request that the options of a read make for a table."""
     columns, where = _columns(options.get("columns")), options.get("where")
     between = _between(options)
     # Table options that name a state do not apply to changes.
     newest = table.scan(columns, newest=True)
-    is_plain = not isinstance(newest, lake.Scan)
+    is_plain = not has_splits(newest)
     kind = options.get("rowkind")
     with_kind = between is not None if kind is None else truth("rowkind", kind)
     if is_plain and (kind is not None or between is not None):
@@ -137,7 +144,7 @@ def time_of(options: Mapping[str, str]) -> str | int | None:
     return text if millis is None else millis
 
 
-def _rows(table: lake.Table, columns: Sequence[str] | None, options: Mapping[str, str]) -> Results:
+def _rows(table: AnyTable, columns: Sequence[str] | None, options: Mapping[str, str]) -> Results:
     is_stream = "scan.mode" in options
     asked = {
         "where": options.get("where"),

@@ -13,7 +13,7 @@ import lakeformat as lake
 from lakeformat import Position
 from spark_jobs.frames.parts import PartWork
 from spark_jobs.frames.plans import ReadPlan, plan_splits
-from spark_jobs.frames.tables import Warehouse
+from spark_jobs.frames.tables import Warehouse, require_paimon
 from spark_jobs.frames.worker import prepare_worker
 from spark_jobs.source.batch_reader import LakePartition
 from spark_jobs.source.read_request import ReadRequest, time_of, whole_number
@@ -60,6 +60,7 @@ class LakeStreamReader(DataSourceStreamReader):
         at_once: int,
     ) -> None:
         self._asked = asked
+        self._table = require_paimon(asked.table)
         self._options = options
         self._place = place
         self._name = name
@@ -71,9 +72,9 @@ class LakeStreamReader(DataSourceStreamReader):
             raise lake.InvalidRequestError(
                 f"max-snapshots-per-batch must be at least 1, got {self._most}"
             )
-        if asked.table.schema.primary_keys and not asked.is_kind_given:
+        if self._table.schema.primary_keys and not asked.is_kind_given:
             raise lake.InvalidRequestError(
-                f"{asked.table.location} has a primary key, so a stream of it includes deleted "
+                f"{self._table.location} has a primary key, so a stream of it includes deleted "
                 "rows: set option('rowkind', 'true') to get the kind of each row in a first column "
                 "'rowkind', or 'false' to leave out deleted rows"
             )
@@ -163,7 +164,7 @@ class LakeStreamReader(DataSourceStreamReader):
         plans: list[ReadPlan] = []
         if start[_FULL] is not None:
             asked = self._asked
-            scan = asked.table.state_scan(start[_FULL], columns=asked.columns, where=asked.where)
+            scan = self._table.state_scan(start[_FULL], columns=asked.columns, where=asked.where)
             plans.append(plan_splits(scan, scan.splits(), self._at_once, with_kind=asked.with_kind))
         after, upto = self._place_of(start), self._place_of(end)
         if after < upto:
@@ -174,7 +175,7 @@ class LakeStreamReader(DataSourceStreamReader):
         """Return the start of the stream; found once, because Spark may ask for an end first."""
         if self._found is None:
             options = self._options
-            stream = self._asked.table.stream(
+            stream = self._table.stream(
                 self._mode,
                 snapshot=whole_number("scan.snapshot-id", options.get("scan.snapshot-id")),
                 as_of=time_of(options),
@@ -198,24 +199,24 @@ class LakeStreamReader(DataSourceStreamReader):
 
     def _offset(self, position: Position) -> dict[str, Any]:
         """Return an offset at a position, with the identity of its snapshot."""
-        found = self._asked.table.snapshot(position)
+        found = self._table.snapshot(position)
         return {_POSITION: str(position if found is None else found.position), _FULL: None}
 
     def _place_of(self, offset: dict[str, Any]) -> Position:
-        return self._asked.table.position(offset)
+        return self._table.position(offset)
 
     def _first_read(self, offset: dict[str, Any]) -> Position:
         """Return the position right before the first snapshot that is read after an offset."""
         if offset[_FULL] is None:
             return self._place_of(offset)
-        return self._asked.table.position(offset[_FULL]).before
+        return self._table.position(offset[_FULL]).before
 
     def _require_same_history(self, *offsets: dict[str, Any]) -> None:
         """Raise if the table has another history: a rollback, or a new table, reuses snapshot
         numbers.
         """
         for position in map(self._place_of, offsets):
-            found = self._asked.table.snapshot(position)
+            found = self._table.snapshot(position)
             if found is not None and position.identity not in (None, found.identity):
                 raise self._another_history(
                     position, f"snapshot {found.id} is a different snapshot now"
@@ -226,7 +227,7 @@ class LakeStreamReader(DataSourceStreamReader):
 
     def _another_history(self, position: Position, found: str) -> lake.NotFoundError:
         return lake.NotFoundError(
-            f"the stream has read {self._asked.table.location} up to snapshot {position.number}, "
+            f"the stream has read {self._table.location} up to snapshot {position.number}, "
             f"but {found}: the table was rolled back or recreated. The stream stops here: start a "
             "new one, with a checkpoint of its own"
         )
@@ -234,7 +235,7 @@ class LakeStreamReader(DataSourceStreamReader):
     def _remember(self, position: Position) -> None:
         """Move the consumer, so that snapshots up to the position may expire."""
         if self._consumer is not None:
-            self._asked.table.consumers.set(self._consumer, after=position)
+            self._table.consumers.set(self._consumer, after=position)
 
     def _table_now(self, at: Position | None = None) -> lake.Table:
         """Return the current table; refuse a dropped table, and changed columns."""
@@ -243,7 +244,7 @@ class LakeStreamReader(DataSourceStreamReader):
             now = self._place.table(self._name)
         except lake.NotFoundError as error:
             raise lake.NotFoundError(f"the stream stops{where}: {error}") from error
-        then = self._asked.table.schema
+        then = self._table.schema
         if now.schema.fields != then.fields:
             before, after = (", ".join(f.name for f in s.fields) for s in (then, now.schema))
             raise lake.InvalidRequestError(

@@ -13,6 +13,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 import lakeformat as lake
 from spark_jobs.frames.tables import Warehouse
 from spark_jobs.source.lake_source import source_in
+from tests.golden.iceberg import iceberg_table
 from tests.spark.orders import data_files
 
 COLUMNS = [("id", "BIGINT"), ("dt", "STRING"), ("note", "STRING")]
@@ -526,3 +527,42 @@ def test_a_batch_of_a_stream_is_a_commit_by_query_and_number(source, events):
     commits = [(s.commit_user, s.commit_identifier) for s in events.snapshots()]
     assert commits == [("spark-copy", 0), ("spark-copy", 1)]
     assert events.scan().count() == 2
+
+
+# Iceberg tables
+
+
+@pytest.fixture
+def iceberg(source):
+    """The data source of an Iceberg table, by its directory."""
+    return lambda name, **options: source(path=iceberg_table(name).location, **options)
+
+
+def test_an_iceberg_table_is_read_by_its_directory_in_parts(iceberg):
+    opened = iceberg("many_files", columns="id")
+    reader = opened.reader(opened.schema())
+    parts = reader.partitions()
+    assert len(parts) > 1
+    rows = all_rows(reader, parts)
+    assert len(rows) == lake.open_table(iceberg_table("many_files").location).scan().count()
+
+
+def test_an_iceberg_table_is_read_at_a_snapshot_and_with_a_condition(iceberg):
+    assert ids(read(iceberg("cow_dml", scan_snapshot__id="1"))) == [1, 2, 3, 4]
+    assert ids(read(iceberg("cow_dml", where="p = 1", columns="id"))) == [1, 2]
+    assert len(read(iceberg("branches_tags", scan_tag__name="first"))) == 2
+
+
+def test_changes_of_an_iceberg_table_have_a_kind_unless_it_is_left_out(iceberg):
+    changed = read(iceberg("cow_dml", incremental__between="1,2"))
+    assert sorted((row["rowkind"], row["v"]) for row in changed) == [("+I", "B"), ("-D", "b")]
+    kept = read(iceberg("cow_dml", incremental__between="1,2", rowkind="false"))
+    assert kept == [{"id": 2, "v": "B", "p": 1}]
+
+
+def test_an_iceberg_table_is_neither_written_nor_streamed(iceberg):
+    opened = iceberg("cow_dml")
+    with pytest.raises(lake.UnsupportedError, match="an Iceberg table, which Spark only reads"):
+        opened.writer(opened.schema(), overwrite=False)
+    with pytest.raises(lake.UnsupportedError, match="an Iceberg table, which Spark only reads"):
+        opened.streamReader(opened.schema()).initialOffset()

@@ -12,6 +12,7 @@ from spark_jobs import count_table, read_changes, read_table
 from spark_jobs.frames.columns import spark_type
 from tests.evolved_rows import DATA_EVOLUTION, EvolvedRows
 from tests.golden.foreign import unpack_foreign
+from tests.golden.iceberg import iceberg_table
 from tests.golden.tables import HOW_TO_UNSKIP, golden_tables
 from tests.hostile import Ground
 
@@ -205,6 +206,26 @@ def test_system_tables_are_read_too(lake_spark, orders):
     read = read_table(lake_spark, "shop.orders$snapshots")
 
     assert read.select("snapshot_id").toArrow()["snapshot_id"].to_pylist() == [1, 2, 3]
+
+
+ICEBERG = ["equality_deletes", "mor_position_deletes", "v3_deletion_vectors", "spec_evolution"]
+
+
+@pytest.mark.parametrize("name", ICEBERG)
+def test_an_iceberg_table_is_read_without_its_deleted_rows(lake_spark, name):
+    """By ``format("lake")`` and as a function, by its directory and as an open table."""
+    place = iceberg_table(name).location
+    table = lake.open_table(place)
+    rows = in_order(table.scan().to_arrow())
+    assert in_order(lake_spark.read.format("lake").load(place).toArrow()) == rows
+    assert in_order(read_table(lake_spark, table).toArrow()) == rows
+    assert count_table(lake_spark, place) == len(rows)
+
+
+def test_changes_of_an_iceberg_table_are_read(lake_spark):
+    table = lake.open_table(iceberg_table("cow_dml").location)
+    changes = in_order(table.changes(0).to_arrow())
+    assert in_order(read_changes(lake_spark, table, 0).toArrow()) == changes
 
 
 def test_a_table_of_this_process_alone_is_refused(spark):

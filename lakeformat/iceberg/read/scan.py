@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from lakeformat.errors import InvalidRequestError
 from lakeformat.iceberg.arrow_types import to_arrow_field
+from lakeformat.iceberg.properties import int_property
 from lakeformat.iceberg.read.condition_fields import condition_fields
 from lakeformat.iceberg.read.data_file import FileSplit
 from lakeformat.iceberg.read.deleted_rows import DeletedRows, read_fields
@@ -33,6 +34,9 @@ from lakeformat.tables.scan_report import ScanReport
 from lakeformat.types.arrow_memory import array_of
 
 __all__ = ["Scan"]
+
+
+_TARGET_BYTES, _OPEN_FILE_BYTES = 128 << 20, 4 << 20
 
 
 class Scan(Results):
@@ -78,6 +82,17 @@ class Scan(Results):
     def snapshot_id(self) -> int | None:
         """Id of the scanned snapshot; None if the table is empty."""
         return None if self._state.snapshot is None else self._state.snapshot.snapshot_id
+
+    @property
+    def split_sizes(self) -> tuple[int, int]:
+        """Total size in bytes of the splits that one task should read, and the least one that a
+        file counts with.
+        """
+        properties = self._state.metadata.properties
+        return (
+            int_property(properties, "read.split.target-size", _TARGET_BYTES),
+            int_property(properties, "read.split.open-file-cost", _OPEN_FILE_BYTES),
+        )
 
     def splits(self) -> list[FileSplit]:
         """Return the splits of the scan: each can be read alone, in any order and on any machine.
