@@ -9,10 +9,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+import lakeformat as lake
 from lakeformat.cli.confirm import Yes, is_wanted
 from lakeformat.cli.output import AsJson, Shown, print_json, print_rows
 from lakeformat.cli.table_options import option_named
-from lakeformat.cli.warehouse import WarehouseOption, catalog_of_any_format, existing_catalog
+from lakeformat.cli.warehouse import (
+    WarehouseOption,
+    catalog_of_any_format,
+    existing_catalog,
+    existing_catalog_of_any_format,
+)
 from lakeformat.errors import InvalidRequestError
 
 if TYPE_CHECKING:
@@ -26,6 +32,8 @@ DryRun = Annotated[bool, typer.Option("--dry-run", help="Only show what would be
 
 _COLUMN = re.compile(r"(?:`([^`]+)`|(\S+))\s+(.+)", re.DOTALL)
 """A name and a type; a name in backticks may hold spaces."""
+_COMMA = re.compile(r",(?![^(]*\))")
+"""A comma that is not between parentheses."""
 
 _PLANNED = (
     Shown("table", "table"),
@@ -80,7 +88,11 @@ def create_table(
     ] = None,
     partition_by: Annotated[
         str | None,
-        typer.Option(metavar="A,B", help="Columns: each set of values has its own directory."),
+        typer.Option(
+            metavar="A,B",
+            help="Columns: each set of values has its own directory. For Iceberg tables also "
+            "transforms: 'day(ts),bucket(16, id)'.",
+        ),
     ] = None,
     options: Annotated[
         list[str] | None,
@@ -99,7 +111,7 @@ def create_table(
 
     An example: lake create-table shop.orders --column 'id BIGINT' --primary-key id
     """
-    made = existing_catalog(context).create_table(
+    made = existing_catalog_of_any_format(context).create_table(
         table,
         [_column(text) for text in columns],
         primary_key=_listed(primary_key),
@@ -109,7 +121,8 @@ def create_table(
         exist_ok=exist_ok,
     )
     if as_json:
-        print_json([{"table": table, "location": made.location, "schema_id": made.schema.id}])
+        schema_id = made.schema.id if isinstance(made, lake.Table) else made.schema.schema_id
+        print_json([{"table": table, "location": made.location, "schema_id": schema_id}])
     else:
         typer.echo(f"created {table}")
 
@@ -183,7 +196,15 @@ def rename_table(
 
     An example: lake rename-table shop.orders shop.old_orders
     """
-    existing_catalog(context).rename_table(old, new, force=force)
+    catalog = existing_catalog_of_any_format(context)
+    if isinstance(catalog, lake.Catalog):
+        catalog.rename_table(old, new, force=force)
+    elif force:
+        raise InvalidRequestError(
+            "renaming an Iceberg table copies no files, so --force has no meaning: leave it out"
+        )
+    else:
+        catalog.rename_table(old, new)
     if as_json:
         print_json([{"from": old, "to": new}])
     else:
@@ -221,7 +242,7 @@ def _column(text: str) -> tuple[str, str]:
 
 
 def _listed(names: str | None) -> list[str]:
-    return [] if names is None else [name.strip() for name in names.split(",")]
+    return [] if names is None else [name.strip() for name in _COMMA.split(names)]
 
 
 def _drop(

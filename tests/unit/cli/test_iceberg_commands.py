@@ -176,6 +176,31 @@ def test_a_database_is_created_in_a_catalog(warehouse):
     assert lake.open_catalog(warehouse, format="iceberg").list_databases() == ["new", "shop"]
 
 
+def test_a_table_is_created_and_renamed_in_a_catalog(tmp_path):
+    uri = f"sqlite:///{tmp_path}/catalog.db"
+    named = ["-w", str(tmp_path), "--format", "iceberg", "--metastore", "sql", "--uri", uri]
+    show(*named, "create-database", "shop")
+    [made] = json.loads(
+        show(
+            *(*named, "create-table", "shop.orders", "--json"),
+            *("--column", "id BIGINT NOT NULL", "--column", "ts TIMESTAMP(6)"),
+            *("--primary-key", "id", "--partition-by", "day(ts), bucket(16, id)"),
+            *("--option", "format-version=3"),
+        )
+    )
+    assert made["location"] == f"file://{tmp_path}/shop/orders"
+    refused = runner.invoke(app, [*named, "rename-table", "shop.orders", "shop.old", "--force"])
+    assert "--force has no meaning" in str(refused.exception)
+    show(*named, "rename-table", "shop.orders", "shop.old")
+    catalog = lake.open_catalog(str(tmp_path), format="iceberg", metastore="sql", uri=uri)
+    metadata = catalog.table("shop.old")._handle.load().metadata
+    assert metadata.format_version == 3
+    assert [str(field.transform) for field in metadata.partition_specs[-1].fields] == [
+        "day",
+        "bucket[16]",
+    ]
+
+
 def test_a_command_for_catalogs_of_paimon_tables_is_refused(warehouse):
     message = refusal("-w", warehouse, "--format", "iceberg", "repair")
     assert "is a catalog of Iceberg tables, on which `lake repair` does not work" in message
