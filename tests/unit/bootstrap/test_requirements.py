@@ -106,7 +106,11 @@ def test_what_is_imported_is_pinned_and_not_only_installed_by_hand():
 
 
 # Loaded only when somebody asks for what the extra is for.
-OF_AN_EXTRA = {"lakeformat/storage/sql/": "jdbc", "lakeformat/catalog/sql/": "jdbc"}
+OF_AN_EXTRA = {
+    "lakeformat/storage/sql/": "jdbc",
+    "lakeformat/catalog/sql/": "jdbc",
+    "lakeformat/catalog/iceberg/": "iceberg",
+}
 
 
 def test_the_library_requires_what_it_imports_and_nothing_else():
