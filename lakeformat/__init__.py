@@ -34,6 +34,7 @@ from lakeformat.errors import (
 
 if TYPE_CHECKING:
     from lakeformat.catalog import Catalog, open_catalog
+    from lakeformat.catalog.iceberg import IcebergCatalog
     from lakeformat.catalog.open_table import open_table
     from lakeformat.catalog.repair_report import RepairReport
     from lakeformat.catalog.transfer.clone import clone_table
@@ -138,6 +139,7 @@ __all__ = [
     "FastForwardReport",
     "FileIndexReport",
     "HealthReport",
+    "IcebergCatalog",
     "IcebergHealthReport",
     "IcebergTable",
     "InvalidRequestError",
@@ -221,6 +223,7 @@ _MODULE_OF = {
     "FastForwardReport": "tables.reference_reports",
     "FileIndexReport": "paimon.file_indexes.file_index_report",
     "HealthReport": "paimon.health",
+    "IcebergCatalog": "catalog.iceberg",
     "IcebergHealthReport": "iceberg.health",
     "IcebergTable": "iceberg.table",
     "LivePartition": "paimon.partitions.live",

@@ -39,6 +39,7 @@ PROMISED = [
     "FastForwardReport",
     "FileIndexReport",
     "HealthReport",
+    "IcebergCatalog",
     "IcebergHealthReport",
     "IcebergTable",
     "InvalidRequestError",

@@ -62,8 +62,13 @@ _OF_SERVICES = ("botocore", "hive_metastore", "thrift")
 class Failures:
     """The failures of one service."""
 
-    uri: str
+    uri: str = field(repr=False)
     secrets: tuple[str, ...] = field(repr=False)
+
+    @property
+    def address(self) -> str:
+        """The address of the service, without credentials."""
+        return self._shown(self.uri)
 
     @contextmanager
     def translated(self, doing: str) -> Iterator[None]:
@@ -75,7 +80,7 @@ class Failures:
         # Without their cause: a traceback shows the client's error, which may quote a secret.
         except ValidationError:
             raise CorruptTableError(
-                f"cannot {doing} in {self._shown(self.uri)}: the answer is not one of a REST "
+                f"cannot {doing} in {self.address}: the answer is not one of a REST "
                 "catalog. Check the uri"
             ) from None
         except Exception as error:
@@ -93,9 +98,7 @@ class Failures:
             return
         said = _said(response)
         if status == 404:
-            raise NotFoundError(
-                f"{subject} does not exist in {self._shown(self.uri)}: {self._shown(said)}"
-            )
+            raise NotFoundError(f"{subject} does not exist in {self.address}: {self._shown(said)}")
         if status in (401, 403, 419):
             raise AccessDeniedError(self._message(doing, said, _ACCESS))
         if status == 429 or status >= 500:
@@ -106,7 +109,7 @@ class Failures:
 
     def _message(self, doing: str, said: str, remedy: str) -> str:
         reason = self._shown(said)[:_LONGEST].rstrip(". ")
-        return f"cannot {doing} in {self._shown(self.uri)}: {reason}. {remedy}"
+        return f"cannot {doing} in {self.address}: {reason}. {remedy}"
 
     def _shown(self, text: str) -> str:
         for secret in self.secrets:

@@ -58,7 +58,7 @@ class RestMetastore(ClientMetastore):
         # The metadata in the answer is not read, so it may be short.
         response = _send(client, "GET", _url(client, name), params={"snapshots": "refs"})
         self._failures.require_success(response, doing, f"table '{name}'")
-        return read_answer(response, f"{self._options.uri}: the answer about table '{name}'")
+        return read_answer(response, f"{self._failures.address}: the answer about table '{name}'")
 
     def make_table(self, name: TableName, describe: Describe) -> bool:
         """Ask the service to create a table, at a location that it chooses."""
@@ -131,7 +131,7 @@ class RestMetastore(ClientMetastore):
             said = f"status {response.status_code}, {response.reason}"
             return self._find_published(name, base, metadata, said)
         self._failures.require_success(response, doing, f"table '{name}'")
-        subject = f"{self._options.uri}: the answer to the commit of table '{name}'"
+        subject = f"{self._failures.address}: the answer to the commit of table '{name}'"
         try:
             address, published = read_published(response, subject)
             _, path = base.places.place(address)

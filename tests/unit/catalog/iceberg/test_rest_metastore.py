@@ -148,6 +148,15 @@ def test_no_message_shows_the_token(server, warehouse):
     assert SECRET not in repr(catalog)
 
 
+def test_no_message_shows_credentials_in_the_address(server, warehouse):
+    server.tables["shop.orders"] = None
+    uri = server.uri.replace("://", f"://ada:{SECRET}@")
+    catalog = lake.open_catalog(str(warehouse), format="iceberg", metastore="rest", uri=uri)
+    with pytest.raises(lake.CorruptTableError, match="http://…@127") as refused:
+        catalog.table("shop.orders")
+    assert SECRET not in str(refused.value)
+
+
 def test_a_service_that_does_not_answer_is_unavailable(warehouse):
     with rest_server() as stopped:
         pass
