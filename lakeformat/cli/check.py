@@ -11,7 +11,7 @@ import typer
 from lakeformat.cli.arguments import TableArgument
 from lakeformat.cli.grid import GridColumn, print_grid
 from lakeformat.cli.output import AsJson, print_json
-from lakeformat.cli.warehouse import WarehouseOption, named_table
+from lakeformat.cli.warehouse import WarehouseOption, named_table_of_any_format
 from lakeformat.errors import InvalidRequestError
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def check(
     Options with a column can be repeated.
     An example: lake check shop.orders --min-rows 1 --not-null id --unique id
     """
-    report = named_table(context, table).check(
+    report = named_table_of_any_format(context, table).check(
         staged=staged,
         where=where,
         min_rows=min_rows,

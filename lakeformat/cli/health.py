@@ -14,13 +14,18 @@ from lakeformat.cli.grid import GridColumn, print_grid
 from lakeformat.cli.health_ages import ages
 from lakeformat.cli.iceberg_health import PARTITIONS, iceberg_facts
 from lakeformat.cli.output import AsJson, Shown, print_json, print_rows
-from lakeformat.cli.warehouse import WarehouseOption, existing_catalog, named_table_of_any_format
+from lakeformat.cli.warehouse import (
+    WarehouseOption,
+    existing_catalog_of_any_format,
+    named_table_of_any_format,
+)
 from lakeformat.errors import LakeError
 from lakeformat.types.byte_size import size
 from lakeformat.types.count_text import counted
 
 if TYPE_CHECKING:
     from lakeformat import HealthReport, IcebergHealthReport
+    from lakeformat.catalog.iceberg import IcebergCatalog
     from lakeformat.tables.health.health_summary import HealthSummary
 
 __all__ = ["register"]
@@ -218,7 +223,7 @@ _TABLES = (
 
 def _show_database(context: typer.Context, database: str, *, unknown: bool, as_json: bool) -> None:
     """Print one line a table; a table that cannot be read is a line too, and the exit code is 1."""
-    catalog = existing_catalog(context)
+    catalog = existing_catalog_of_any_format(context)
     names = [f"{database}.{table}" for table in catalog.list_tables(database)]
     found = [(name, _report_or_error(catalog, name, unknown=unknown)) for name in names]
     if as_json:
@@ -233,12 +238,14 @@ def _show_database(context: typer.Context, database: str, *, unknown: bool, as_j
 
 
 def _report_or_error(
-    catalog: lake.Catalog, name: str, *, unknown: bool
+    catalog: lake.Catalog | IcebergCatalog, name: str, *, unknown: bool
 ) -> HealthReport | IcebergHealthReport | LakeError:
     try:
-        return catalog.table(name).health(unknown=unknown)
+        table: Any = catalog.table(name)
+        report: HealthReport | IcebergHealthReport = table.health(unknown=unknown)
     except LakeError as error:
         return error
+    return report
 
 
 def _as_dict(name: str, report: HealthSummary | LakeError) -> dict[str, Any]:

@@ -136,7 +136,7 @@ def test_a_command_with_nothing_to_show_is_refused_by_name(command):
         ("expire", ["--dry-run"], "CALL system.expire_snapshots in Spark"),
         ("tag create-due", [], "`lake scan`, `lake snapshots` and `lake files` read it"),
         ("delete", ["--where", "id = 1"], "use Spark, Flink or PyIceberg"),
-        ("rescale", ["--bucket", "4"], "`lake scan`, `lake snapshots` and `lake files` read it"),
+        ("rescale", ["--bucket", "4"], "REPLACE PARTITION FIELD in Spark"),
     ],
 )
 def test_a_command_that_works_on_paimon_tables_is_refused_with_what_to_do(command, more, advice):
@@ -157,6 +157,32 @@ def test_tables_of_a_catalog_are_named(warehouse):
     assert table == {"database": "shop", "table": "orders"}
     assert show(*named, "scan", "shop.orders").split() == ["id", "1", "2"]
     assert len(json.loads(show(*named, "files", "shop.orders", "--json"))) == 1
+
+
+def test_the_health_of_a_table_and_of_a_database_is_printed(warehouse):
+    named = ["--warehouse", warehouse, "--format", "iceberg"]
+    lines = show(*named, "health", "shop.orders").splitlines()
+    assert ["verdict", "healthy"] in [line.split() for line in lines]
+    assert ["manifests", "1"] in [line.split()[:2] for line in lines]
+    [line] = json.loads(show(*named, "health", "shop", "--json"))
+    assert (line["verdict"], line["files"]["files"]) == ("healthy", 1)
+    row = show(*named, "health", "shop").splitlines()[1].split()
+    assert row[:4] == ["shop.orders", "healthy", "100", "1"]
+
+
+def test_partitions_with_deletes_are_listed_by_health():
+    lines = show("health", location("mor_position_deletes")).splitlines()
+    rows = [line.split() for line in lines]
+    assert ["p=x", "0", "4", "3.3", "KiB", "5", "4", "2", "2"] in rows
+    assert ["deletes", "3", "position", "delete", "files,"] in [row[:5] for row in rows]
+
+
+def test_rows_are_checked(warehouse):
+    named = ["-w", warehouse, "--format", "iceberg", "check", "shop.orders"]
+    assert "2 rows, expected at least 1" in show(*named, "--min-rows", "1", "--unique", "id")
+    failed = runner.invoke(app, [*named, "--condition", "id > 1"], env={"COLUMNS": "200"})
+    assert failed.exit_code == 1
+    assert "1 of 2 rows does not meet the condition, such as id=1" in failed.output
 
 
 def test_the_environment_can_name_the_catalog(warehouse):
