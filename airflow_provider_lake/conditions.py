@@ -48,6 +48,8 @@ class SnapshotAdvanced:
 
     def check(self, name: str, table: Table) -> dict[str, Any] | None:
         """Return all newer commits in one payload; None without one."""
+        if self.changelog:
+            table.require("changelog")
         after = table.position(self.after_snapshot)
         since = table.since(after)
         counted = [
@@ -60,7 +62,7 @@ class SnapshotAdvanced:
             return None
         missed = since.missed and counted[0] is since.snapshots[0]
         previous = counted[0].position.before if self.since_millis else after
-        return describe_change(name, counted, previous=previous, missed=missed)
+        return describe_change(name, table, counted, previous=previous, missed=missed)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,6 +73,7 @@ class WatermarkReached:
 
     def check(self, name: str, table: Table) -> dict[str, Any] | None:
         """Return the watermark, which never falls, once it is reached; None before."""
+        table.require("watermarks")
         head = table.latest_snapshot()
         if head is None or head.watermark is None or head.watermark < self.millis:
             return None
@@ -88,6 +91,7 @@ class PartitionThere:
         """Return the matching partitions with their rows, counted before any merge; None without
         one.
         """
+        table.require("partitions")
         if self.done:
             return self._marked(name, table)
         plan = table.plan_drop_partitions([self.partition])  # reads only
@@ -116,6 +120,7 @@ class CompactionNeeded:
 
         ``lake compact --plan`` shows the reasons.
         """
+        table.require("compact")
         plan = table.plan_compaction(strategy=self.strategy)
         files = sum(len(unit.files) for unit in plan.units)
         if files < self.min_files:

@@ -152,10 +152,10 @@ def _payload(table: Table, name: str, after: Position, upto: Position) -> dict[s
     if not since.snapshots:  # the snapshots have expired: only their positions are known
         return {
             "table": name,
-            "snapshot_id": upto.number,
-            "previous_snapshot_id": after.number,
+            "snapshot_id": table.snapshot_id_at(upto),
+            "previous_snapshot_id": table.snapshot_id_at(after),
             "position": str(upto),
             "previous_position": str(after),
             "missed": True,
         }
-    return describe_change(name, since.snapshots, previous=after, missed=since.missed)
+    return describe_change(name, table, since.snapshots, previous=after, missed=since.missed)

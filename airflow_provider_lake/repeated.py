@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 __all__ = ["LakeRepeatedMixin", "OnClear"]
 
+_RUNS = "runs"
+"""The records of runs, which only some formats keep."""
+
 OnClear: TypeAlias = Literal["redo", "skip", "force"]
 """After a success, a cleared task does its work again: in place of its first rows (``redo``), in
 addition to them (``force``), or not at all (``skip``).
@@ -49,7 +52,9 @@ class LakeRepeatedMixin(LakeJobMixin):
     def _identity_of_try(self, context: Context) -> CommitId:
         first = self.lake_hook.commit_id(context, self.table)
         table = self._found_table() if self._is_repeated() else None
-        record = None if table is None else table.find_run(first.user)
+        record = None
+        if table is not None and _RUNS not in table.instead:
+            record = table.find_run(first.user)
         if table is None or record is None:
             return first
         if (why := self._reason_not_to(record, context)) is not None:
@@ -105,8 +110,10 @@ class LakeRepeatedMixin(LakeJobMixin):
         commit = self._own_commit or self._commit_id(context)
         try:
             table = self._found_table()
-            found = None if table is None else table.find_run(commit.user)
-            if table is None or (found is not None and found.identifier > commit.identifier):
+            if table is None or _RUNS in table.instead:
+                return
+            found = table.find_run(commit.user)
+            if found is not None and found.identifier > commit.identifier:
                 return  # a later try has succeeded before this one, which outlived its task
             table.record_run(
                 RunRecord(

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, ClassVar
 
 from airflow_provider_lake.lineage import LakeLineageMixin
@@ -10,9 +11,13 @@ from airflow_provider_lake.repeated import LakeRepeatedMixin
 from spark_jobs.job_requests.common import CommitKeys, JobRequest, PartitionsRequest
 
 if TYPE_CHECKING:
+    from airflow.sdk import Context
+
     from lakeformat import Table
 
 __all__ = ["LakeTableJobMixin"]
+
+_PAIMON = "paimon"
 
 
 class LakeTableJobMixin(LakeLineageMixin, LakeRepeatedMixin):
@@ -25,6 +30,21 @@ class LakeTableJobMixin(LakeLineageMixin, LakeRepeatedMixin):
 
     def _subject(self) -> dict[str, str]:
         return {"table": self.table}
+
+    def _request(self, context: Context) -> JobRequest:
+        """Return the request, after a table whose format lacks the operation was refused."""
+        self._require_operation()
+        return super()._request(context)
+
+    def _require_operation(self) -> None:
+        """Refuse a table that the job cannot work on; Paimon tables have every operation."""
+        from lakeformat import NotFoundError
+        from spark_jobs.runtime.registry import find_job
+
+        if self.lake_hook.catalog_options.get("format", _PAIMON) == _PAIMON:
+            return
+        with suppress(NotFoundError):  # the job names a missing table, or creates it
+            self.lake_hook.table(self.table).require(find_job(self.job).operation)
 
     def _may_come(self) -> bool:
         from lakeformat import NotFoundError

@@ -20,6 +20,7 @@ JOB = Job(
     "analyze",
     AnalyzeRequest,
     {"warehouse": "warehouse", "table": "shop.orders", "columns": "all"},
+    operation="analyze",
 )
 
 
@@ -34,7 +35,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _act(wanted: AnalyzeRequest) -> Outcome:
-    table = wanted_table(wanted)
+    table = wanted_table(wanted, JOB.operation)
     before = newest_snapshot(table)
     report = table.analyze(wanted.columns, commit=wanted.commit_id(), dry_run=wanted.dry_run)
     return Outcome(

@@ -21,6 +21,7 @@ JOB = Job(
     "changelog",
     ChangelogRequest,
     {"warehouse": "warehouse", "table": "shop.orders"},
+    operation="changelog",
 )
 
 
@@ -35,7 +36,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _changelog(wanted: ChangelogRequest, spark: SparkSession | None) -> Outcome:
-    table = wanted_table(wanted)
+    table = wanted_table(wanted, JOB.operation)
     strategy = table.options.strategy_of_changelog()
     with compacting_executor(wanted, spark, wanted.table) as executor:
         return compact_table(table, wanted, executor, strategy=strategy)

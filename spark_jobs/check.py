@@ -34,6 +34,7 @@ JOB = Job(
         "unique": ["id"],
         "warn_only": ["unique"],
     },
+    operation="check",
 )
 
 _AGAIN = "Nothing was published: correct the source, and clear the task that staged the rows"
@@ -59,7 +60,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _act(wanted: CheckRequest, spark: SparkSession | None) -> Outcome:
-    table = wanted_table(wanted)
+    table = wanted_table(wanted, JOB.operation)
     with executor_of(wanted.engine, spark, f"check {wanted.table}", unit="split") as executor:
         report = table.check(
             staged=wanted.staged,

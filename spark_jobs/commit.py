@@ -24,6 +24,7 @@ JOB = Job(
         "table": "shop.orders",
         "staged": ["warehouse/shop.db/orders/staged/staged-0a1b"],
     },
+    operation="staged",
 )
 
 
@@ -38,7 +39,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _act(wanted: StagedCommitRequest) -> Outcome:
-    table = wanted_table(wanted)
+    table = wanted_table(wanted, JOB.operation)
     before = newest_snapshot(table)
     report = table.staged.publish(wanted.staged, commit=wanted.commit_id())
     return Outcome.of_commit(report, before)

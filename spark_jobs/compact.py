@@ -21,6 +21,7 @@ JOB = Job(
     "compact",
     CompactRequest,
     {"warehouse": "warehouse", "table": "shop.orders"},
+    operation="compact",
 )
 
 
@@ -37,7 +38,7 @@ def main(arguments: list[str] | None = None) -> int:
 def _compact(wanted: CompactRequest, spark: SparkSession | None) -> Outcome:
     with compacting_executor(wanted, spark, wanted.table) as executor:
         return compact_table(
-            wanted_table(wanted),
+            wanted_table(wanted, JOB.operation),
             wanted,
             executor,
             strategy=wanted.strategy,

@@ -37,6 +37,7 @@ JOB = Job(
     "compact_database",
     CompactDatabaseRequest,
     {"warehouse": "warehouse", "database": "shop", "strategy": "minor"},
+    operation="compact",
 )
 
 

@@ -20,6 +20,7 @@ JOB = Job(
     "expire_partitions",
     ExpirePartitionsRequest,
     {"warehouse": "warehouse", "table": "shop.orders", "expiration_time": "90 d", "dry_run": True},
+    operation="expire_partitions",
 )
 
 
@@ -36,7 +37,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _act(wanted: ExpirePartitionsRequest) -> Outcome:
-    table = wanted_table(wanted)
+    table = wanted_table(wanted, JOB.operation)
     before = newest_snapshot(table)
     report = table.expire_partitions(
         expiration_time=wanted.expiration_time,

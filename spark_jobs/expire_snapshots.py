@@ -20,6 +20,7 @@ JOB = Job(
     "expire_snapshots",
     ExpireSnapshotsRequest,
     {"warehouse": "warehouse", "table": "shop.orders", "older_than": "1 d", "dry_run": True},
+    operation="expire_snapshots",
 )
 
 
@@ -36,7 +37,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _act(wanted: ExpireSnapshotsRequest) -> Outcome:
-    table = wanted_table(wanted)
+    table = wanted_table(wanted, JOB.operation)
     report = table.expire_snapshots(
         retain_max=wanted.retain_max,
         retain_min=wanted.retain_min,

@@ -23,6 +23,7 @@ JOB = Job(
     "health",
     HealthRequest,
     {"warehouse": "warehouse", "table": "shop.orders"},
+    operation="health",
 )
 
 
@@ -41,7 +42,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _act(wanted: HealthRequest) -> Outcome:
-    table = wanted_table(wanted)
+    table = wanted_table(wanted, JOB.operation)
     report = table.health(time_travel=wanted.time_travel, unknown=wanted.unknown)
     reasons = "; ".join(str(reason) for reason in report.reasons) or "no problems found"
     why = f" ({report.why_they_differ})" if report.why_they_differ else ""

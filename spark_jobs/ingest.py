@@ -36,6 +36,7 @@ JOB = Job(
         "source": "incoming/*.csv",
         "create": True,
     },
+    operation="write",
 )
 
 
@@ -183,6 +184,9 @@ def _existing_table(catalog: Catalog, wanted: IngestRequest) -> Table | None:
         raise NotFoundError(
             f"{reason}; with create=True the job creates it from the columns of the source"
         ) from None
+    table.require(JOB.operation)
+    if wanted.stage:
+        table.require("staged")
     refuse_contradiction(table, wanted)
     return table
 

@@ -38,6 +38,7 @@ JOB = Job(
     "maintain",
     MaintainRequest,
     {"warehouse": "warehouse", "table": "shop.orders", "expire_consumers": "7 d"},
+    operation="maintain",
 )
 
 
@@ -61,6 +62,7 @@ def _act(wanted: MaintainRequest, spark: SparkSession | None) -> Outcome:
 
 def _of_table(wanted: MaintainRequest, name: str, executor: Executor | None) -> Outcome:
     table = open_warehouse(wanted).table(name)
+    table.require(JOB.operation)
     before = newest_snapshot(table)
     report = table.maintain(
         dry_run=wanted.dry_run,

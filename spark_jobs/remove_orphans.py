@@ -23,6 +23,7 @@ JOB = Job(
     "remove_orphans",
     RemoveOrphansRequest,
     {"warehouse": "warehouse", "table": "shop.orders", "older_than": "2 d", "dry_run": True},
+    operation="remove_orphans",
 )
 
 
@@ -37,7 +38,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _act(wanted: RemoveOrphansRequest, spark: SparkSession | None) -> Outcome:
-    table = wanted_table(wanted)
+    table = wanted_table(wanted, JOB.operation)
     since = wanted.staged_older_than
     staged = [] if since is None else table.staged.discard(older_than=since, dry_run=wanted.dry_run)
     name = f"remove orphans of {wanted.table}"

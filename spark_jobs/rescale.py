@@ -22,6 +22,7 @@ JOB = Job(
     "rescale",
     RescaleRequest,
     {"warehouse": "warehouse", "table": "shop.orders", "bucket": 2, "dry_run": True},
+    operation="rescale",
 )
 
 
@@ -36,7 +37,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _act(wanted: RescaleRequest, spark: SparkSession | None) -> Outcome:
-    table = wanted_table(wanted)
+    table = wanted_table(wanted, JOB.operation)
     before = newest_snapshot(table)
     engine = "python" if wanted.dry_run else wanted.engine
     with executor_of(engine, spark, f"rescale {wanted.table}", unit="parts") as executor:

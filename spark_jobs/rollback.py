@@ -20,6 +20,7 @@ JOB = Job(
     "rollback",
     RollbackRequest,
     {"warehouse": "warehouse", "table": "shop.orders", "snapshot": 1, "dry_run": True},
+    operation="rollback",
 )
 
 
@@ -34,7 +35,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _act(wanted: RollbackRequest) -> Outcome:
-    table = wanted_table(wanted)
+    table = wanted_table(wanted, JOB.operation)
     before = newest_snapshot(table)
     report = table.rollback(
         snapshot=wanted.snapshot,
@@ -56,6 +57,7 @@ def _act(wanted: RollbackRequest) -> Outcome:
         skipped=not moved,
         snapshot_ids=(report.snapshot_id,) if published else (),
         newest_before=before,
+        numbered=table.numbers_snapshots,
         replayed=report.replayed,
     )
 

@@ -28,6 +28,7 @@ JOB = Job(
         "tag": "monthly",
         "exist_ok": True,
     },
+    operation="tags",
 )
 
 
@@ -42,7 +43,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _act(wanted: TagRequest) -> Outcome:
-    table = wanted_table(wanted)
+    table = wanted_table(wanted, JOB.operation)
     if wanted.action == "delete":
         return _delete(table, wanted)
     report = _CHANGES[wanted.action](table, wanted)

@@ -25,7 +25,9 @@ from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from lakeformat import Position, Snapshot
+    from lakeformat import Position
+    from lakeformat.tables.table import Table
+    from lakeformat.tables.table_snapshot import TableSnapshot
 
 __all__ = ["ALL_KINDS", "ROW_KINDS", "check_kinds", "counts", "describe_change"]
 
@@ -44,7 +46,7 @@ def check_kinds(kinds: Collection[str]) -> tuple[str, ...]:
     return tuple(kind for kind in ALL_KINDS if kind in kinds)
 
 
-def counts(snapshot: Snapshot, kinds: Collection[str], *, changelog: bool) -> bool:
+def counts(snapshot: TableSnapshot, kinds: Collection[str], *, changelog: bool) -> bool:
     """Return True if a snapshot is of one of ``kinds`` or, with ``changelog``, has changelog rows.
 
     A compaction of a table with ``changelog-producer`` publishes the changelog of earlier commits.
@@ -55,8 +57,9 @@ def counts(snapshot: Snapshot, kinds: Collection[str], *, changelog: bool) -> bo
 
 
 def describe_change(
-    table: str,
-    snapshots: Sequence[Snapshot],
+    name: str,
+    table: Table,
+    snapshots: Sequence[TableSnapshot],
     *,
     previous: Position | None,
     missed: bool = False,
@@ -70,9 +73,9 @@ def describe_change(
     newest = snapshots[-1]
     marks = [snapshot.watermark for snapshot in snapshots if snapshot.watermark is not None]
     return {
-        "table": table,
+        "table": name,
         "snapshot_id": newest.id,
-        "previous_snapshot_id": None if previous is None else previous.number,
+        "previous_snapshot_id": None if previous is None else table.snapshot_id_at(previous),
         "position": str(newest.position),
         "previous_position": None if previous is None else str(previous),
         "commit_kind": str(newest.commit_kind),

@@ -141,7 +141,7 @@ class LakeCommitDecoratedOperator(LakeLineageMixin, LakeFunctionOperator):
         from spark_jobs.runtime.job import Job
 
         assert isinstance(request, LakeFunctionCommit)
-        job = Job(self.job, self.request, {})
+        job = Job(self.job, self.request, {}, operation="write")
         with self._working_here():
             return job.answer(request, partial(self._commit, context))
 
@@ -188,6 +188,7 @@ class LakeCommitDecoratedOperator(LakeLineageMixin, LakeFunctionOperator):
             table = None
         self._is_open = True  # any later NotFoundError comes from the function
         if table is not None:
+            table.require("write")
             refuse_contradiction(table, wanted)
         return table
 

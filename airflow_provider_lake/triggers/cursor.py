@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any
 from airflow_provider_lake.assets.change import counts, describe_change
 
 if TYPE_CHECKING:
-    from lakeformat import Position, Snapshot, Table
+    from lakeformat import Position
+    from lakeformat.tables.table import Table
+    from lakeformat.tables.table_snapshot import TableSnapshot
 
 __all__ = ["Wanted", "advance", "at_no_snapshot", "read_cursor"]
 
@@ -47,7 +49,7 @@ def at_no_snapshot(cursor: Position | None) -> Position:
 
 
 def advance(
-    table: Table, head: Snapshot | None, cursor: Position | None, wanted: Wanted
+    table: Table, head: TableSnapshot | None, cursor: Position | None, wanted: Wanted
 ) -> tuple[dict[str, Any] | None, Position]:
     """Return the event to send, or None, and the new position of the watcher.
 
@@ -59,9 +61,11 @@ def advance(
     here = head.position
     if cursor is None or cursor.is_exactly(here):
         return None, here
+    if cursor.branch is None and cursor.identity is None:
+        cursor = table.position(cursor.number)  # a snapshot that the DAG names
     since = table.since(cursor)
     if since.rewound or here < cursor:
-        event = describe_change(wanted.name, [head], previous=None, rewound=True)
+        event = describe_change(wanted.name, table, [head], previous=None, rewound=True)
         return event, here
     if not since.snapshots:
         return None, here
@@ -69,4 +73,4 @@ def advance(
     counted = [x for x in since.snapshots if counts(x, wanted.kinds, changelog=wanted.changelog)]
     if not counted:
         return None, here
-    return describe_change(wanted.name, counted, previous=cursor, missed=since.missed), here
+    return describe_change(wanted.name, table, counted, previous=cursor, missed=since.missed), here

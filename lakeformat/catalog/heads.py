@@ -6,12 +6,16 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 from lakeformat.catalog.base import Catalog
 from lakeformat.catalog.names import parse_name
-from lakeformat.errors import LakeError, NotFoundError, UnsupportedError
-from lakeformat.paimon.metadata.snapshot import Snapshot
-from lakeformat.paimon.table import Table
+from lakeformat.errors import LakeError, NotFoundError
+from lakeformat.tables.table import Table
+from lakeformat.tables.table_snapshot import TableSnapshot
+
+if TYPE_CHECKING:
+    from lakeformat.catalog.iceberg import IcebergCatalog
 
 __all__ = ["Head", "Heads", "Look"]
 
@@ -24,7 +28,7 @@ class Head:
     """An existing table and its newest snapshot; None before the first commit."""
 
     table: Table
-    snapshot: Snapshot | None
+    snapshot: TableSnapshot | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +47,7 @@ class Heads:
     requests for each existing table. New and changed tables cost more.
     """
 
-    def __init__(self, catalog: Catalog) -> None:
-        if not isinstance(catalog, Catalog):
-            raise UnsupportedError(
-                f"{catalog} is a catalog of Iceberg tables, whose commits this version does not "
-                "watch: check the table with a sensor instead"
-            )
+    def __init__(self, catalog: Catalog | IcebergCatalog) -> None:
         self._catalog = catalog
         self._known: dict[str, Head] = {}
 
@@ -91,7 +90,5 @@ class Heads:
 
     def _head(self, name: str) -> Head:
         before = self._known.get(name)
-        if before is None:
-            table = self._catalog.table(name)
-            return Head(table, table.latest_snapshot())
-        return Head(before.table, before.table.latest_snapshot(before.snapshot))
+        table: Any = self._catalog.table(name) if before is None else before.table
+        return Head(table, table.latest_snapshot(None if before is None else before.snapshot))

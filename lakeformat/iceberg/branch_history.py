@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from lakeformat.errors import NotFoundError, UnsupportedError
+from lakeformat.iceberg.commit.identity import COMMIT_USER
 from lakeformat.iceberg.metadata.snapshot import Snapshot
 from lakeformat.iceberg.metadata.table_metadata import TableMetadata
 from lakeformat.tables.position import MAIN_BRANCH, AnyPosition, Position
@@ -19,6 +20,14 @@ from lakeformat.tables.since import Since
 from lakeformat.types.closest import closest
 
 __all__ = ["BranchHistory", "BranchSnapshot", "history_of"]
+
+_KINDS = {"append": "APPEND", "replace": "COMPACT", "overwrite": "OVERWRITE", "delete": "OVERWRITE"}
+_COUNTS = {
+    "added-records": 1,
+    "deleted-records": -1,
+    "added-position-deletes": -1,
+    "removed-position-deletes": 1,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +42,56 @@ class BranchSnapshot:
     def snapshot_id(self) -> int:
         """The id of the snapshot, which has no order."""
         return self.snapshot.snapshot_id
+
+    @property
+    def id(self) -> int:
+        """The id of the snapshot."""
+        return self.snapshot.snapshot_id
+
+    @property
+    def identity(self) -> str:
+        """The id as text, which no other snapshot of the table has."""
+        return str(self.snapshot.snapshot_id)
+
+    @property
+    def commit_kind(self) -> str:
+        """The kind of the commit, named as for Paimon tables."""
+        return _KINDS.get(self.operation or "", "OVERWRITE")
+
+    @property
+    def time_millis(self) -> int:
+        """The time of the commit."""
+        return self.snapshot.timestamp_ms
+
+    @property
+    def schema_id(self) -> int | None:
+        """The schema under which it was written."""
+        return self.snapshot.schema_id
+
+    @property
+    def delta_record_count(self) -> int:
+        """Rows added less rows deleted by file and position; those deleted by keys are not known.
+
+        0 if the writer noted no counts.
+        """
+        return sum(sign * self._noted(key) for key, sign in _COUNTS.items())
+
+    @property
+    def changelog_record_count(self) -> None:
+        """None: an Iceberg table has no changelog files."""
+
+    @property
+    def watermark(self) -> None:
+        """None: snapshots of Iceberg have no watermarks."""
+
+    @property
+    def commit_user(self) -> str | None:
+        """The user in the identity of the commit; None if another program committed."""
+        return self.snapshot.summary.get(COMMIT_USER)
+
+    def _noted(self, key: str) -> int:
+        text = self.snapshot.summary.get(key, "")
+        return int(text) if text.isascii() and text.isdecimal() else 0
 
     @property
     def operation(self) -> str | None:

@@ -33,8 +33,10 @@ OPERATIONS = frozenset(
         "health",
         "maintain",
         "remove_orphans",
+        "rescale",
         "rollback",
         "scan",
+        "staged",
         "stream",
         "system_table",
         "tags",
@@ -50,13 +52,21 @@ class Table(ABC):
 
     format: ClassVar[str]
     """The name of the format: ``paimon``."""
+    numbers_snapshots: ClassVar[bool] = True
+    """True if ids of snapshots are numbers in the order of commits, without gaps."""
     instead: ClassVar[Mapping[str, str]] = MappingProxyType({})
-    """The operations that the format lacks, and the advice for each."""
+    """The operations that the format lacks, and the advice for each; also kinds of work that are
+    no method, such as ``changelog``."""
 
     @property
     def operations(self) -> frozenset[str]:
         """The operations that this table has."""
         return OPERATIONS - self.instead.keys()
+
+    def require(self, operation: str) -> None:
+        """Raise ``UnsupportedError`` if the format lacks an operation or kind of work."""
+        if operation in self.instead:
+            raise refuse_operation(self, operation)
 
     @property
     @abstractmethod
@@ -68,6 +78,10 @@ class Table(ABC):
         """Return the newest position, or parse a position that was stored as text or as a
         number.
         """
+
+    def snapshot_id_at(self, position: Position) -> int:
+        """Return the id of the snapshot at a position of this table; 0 at the beginning."""
+        return position.number
 
     @abstractmethod
     def positions(

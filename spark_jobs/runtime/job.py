@@ -53,6 +53,8 @@ class Outcome:
     """The snapshots that this job has published, or the earlier attempt that it repeats."""
     newest_before: int | None = None
     """The table's newest snapshot when the job began, for jobs that publish none."""
+    numbered: bool = True
+    """False if ids of snapshots are not numbers in the order of commits."""
     replayed: bool = False
     """True if an earlier attempt with the same commit pair had already done the work."""
     more: Mapping[str, Any] = field(default_factory=dict)
@@ -79,11 +81,11 @@ class Outcome:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the members that every result has, the report last."""
-        first = min(self.snapshot_ids, default=None)
-        last = max(self.snapshot_ids, default=None)
+        last = None if not self.snapshot_ids else self.snapshot_ids[-1]
         before = self.newest_before
-        if first is not None:
-            before = Position.parse(first).before.number or None
+        if self.snapshot_ids and self.numbered:
+            last = max(self.snapshot_ids)
+            before = Position.parse(min(self.snapshot_ids)).before.number or None
         return {
             "skipped": self.skipped,
             "reason": self.reason,
@@ -132,6 +134,8 @@ class Job(Generic[_Request]):
     request: type[_Request]
     example: JsonObject
     """A request that works in the folder of a warehouse with the table ``shop.orders``."""
+    operation: str
+    """The operation of a table that the job needs, by the name of its method."""
 
     def answer(self, asked: _Request | JsonObject, act: Callable[[_Request], Outcome]) -> JobResult:
         """Do the work of a request, which may be a JSON object, and return the result, ready for
@@ -162,9 +166,11 @@ def open_warehouse(wanted: JobRequest) -> Catalog:
     return lake.open_catalog(wanted.warehouse, options=wanted.catalog_options)
 
 
-def wanted_table(wanted: TableRequest) -> Table:
-    """Open the table of a request."""
-    return open_warehouse(wanted).table(wanted.table)
+def wanted_table(wanted: TableRequest, operation: str) -> Table:
+    """Open the table of a request; ``UnsupportedError`` if its format lacks the operation."""
+    table = open_warehouse(wanted).table(wanted.table)
+    table.require(operation)
+    return table
 
 
 def no_matching_table(

@@ -207,6 +207,13 @@ class IcebergCatalog:
         except NotFoundError:
             return f"{self.location}/{parsed.database}/{parsed.table}"
 
+    def _likely_tables(self, database: str) -> set[str]:
+        """Return the names of the tables of a database; none if it does not exist."""
+        try:
+            return {*self.list_tables(database)}
+        except NotFoundError:
+            return set()
+
     # ------------------------------------------------------------------ names
 
     def _require_database(self, name: str) -> None:

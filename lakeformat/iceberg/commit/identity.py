@@ -16,15 +16,15 @@ from lakeformat.tables.commit_id import (
     require_past_first_try,
 )
 
-__all__ = ["find_commit", "identity_summary"]
+__all__ = ["COMMIT_USER", "find_commit", "identity_summary"]
 
-_USER = "lake.commit-user"
+COMMIT_USER = "lake.commit-user"
 _IDENTIFIER = "lake.commit-identifier"
 
 
 def identity_summary(commit: CommitId) -> dict[str, str]:
     """Return the entries for the summary of the snapshot of a commit."""
-    return {_USER: commit.user, _IDENTIFIER: str(commit.identifier)}
+    return {COMMIT_USER: commit.user, _IDENTIFIER: str(commit.identifier)}
 
 
 def find_commit(
@@ -40,7 +40,7 @@ def find_commit(
     _require_supported(commit, environment)
     newer: Snapshot | None = None
     for snapshot in _since_first_try(metadata, branch, commit):
-        if snapshot.summary.get(_USER) != commit.user:
+        if snapshot.summary.get(COMMIT_USER) != commit.user:
             continue
         identifier = _identifier(snapshot)
         if identifier == commit.identifier:

@@ -16,6 +16,7 @@ from lakeformat.iceberg.commit.pointer import FixedPointer, MetadataPointer
 from lakeformat.iceberg.loaded_metadata import LoadedMetadata
 from lakeformat.iceberg.metadata.snapshot import Reference
 from lakeformat.iceberg.schema import Schema
+from lakeformat.iceberg.table.without_meaning import WITHOUT_MEANING
 from lakeformat.storage import NO_ROOTS, ExternalRoots, Storage
 from lakeformat.tables.position import MAIN_BRANCH, AnyPosition, Position
 from lakeformat.tables.since import Since
@@ -87,7 +88,8 @@ class IcebergTable(Table):
     """One branch of a table in Iceberg's format; every call sees the newest metadata file."""
 
     format = "iceberg"
-    instead = MappingProxyType(_INSTEAD)
+    numbers_snapshots = False
+    instead = MappingProxyType(_INSTEAD | {**WITHOUT_MEANING})
 
     def __init__(self, handle: TableHandle) -> None:
         self._handle = handle
@@ -106,6 +108,22 @@ class IcebergTable(Table):
         return self._loaded().metadata.schema
 
     @property
+    def format_version(self) -> int:
+        """The version of the format: 1, 2 or 3."""
+        return self._loaded().metadata.format_version
+
+    @property
+    def partition_by(self) -> list[str]:
+        """The columns, or transforms such as ``day(event_time)``, that partition new files."""
+        metadata, found = self._loaded().metadata, []
+        for field in metadata.spec_of(metadata.default_spec_id).fields:
+            column = metadata.schema.name_of(field.source_id) or str(field.source_id)
+            found.append(
+                column if field.transform == "identity" else f"{field.transform}({column})"
+            )
+        return found
+
+    @property
     def properties(self) -> Mapping[str, str]:
         """The properties that are set on the table."""
         return self._loaded().metadata.properties
@@ -120,10 +138,14 @@ class IcebergTable(Table):
         history = self._history()
         return [*history.snapshots] if after is None else history.between(after, None)
 
-    def latest_snapshot(self) -> BranchSnapshot | None:
-        """Return the newest snapshot of the branch; None before the first commit."""
+    def latest_snapshot(self, known: BranchSnapshot | None = None) -> BranchSnapshot | None:
+        """Return the newest snapshot of the branch; None before the first commit.
+
+        If ``known`` is still the newest, it is returned. Metadata that is known is not read again.
+        """
         found = self.snapshots()
-        return found[-1] if found else None
+        newest = found[-1] if found else None
+        return known if newest == known else newest
 
     def position(self, named: Any = None) -> Position:
         """Return the newest position of the branch, or convert a stored position.
@@ -141,6 +163,16 @@ class IcebergTable(Table):
         return Position(
             (history.number(given),), self._handle.branch, given.identity, self.location
         )
+
+    def snapshot_id_at(self, position: Position) -> int:
+        """Return the id of the snapshot at a position of the branch; 0 at the beginning.
+
+        A position without a snapshot of its own is that of the newest snapshot before it.
+        """
+        if position.identity is not None:
+            return int(position.identity)
+        upto = self._history().numbered(position)
+        return upto[-1].snapshot_id if upto else 0
 
     def positions(
         self, *, after: AnyPosition | None = None, upto: AnyPosition | None = None, limit: int

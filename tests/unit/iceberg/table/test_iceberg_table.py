@@ -264,3 +264,28 @@ def test_a_system_table_of_the_whole_table_takes_no_snapshot():
 def test_an_unknown_system_table_is_named_with_those_that_exist():
     with pytest.raises(lake.InvalidRequestError, match=r"no system table \$file of .*'files'\?"):
         opened("six_commits").system_table("file")
+
+
+# Snapshots, as every format has them
+
+
+def test_snapshots_have_the_members_of_any_format():
+    table = opened("mor_position_deletes")
+    kinds = {(each.operation, each.commit_kind) for each in table.snapshots()}
+    assert kinds == {("append", "APPEND"), ("delete", "OVERWRITE"), ("overwrite", "OVERWRITE")}
+    rows, total = table.scan().count(), 0
+    for each in table.snapshots():
+        total += each.delta_record_count
+    assert total == rows
+    newest = table.latest_snapshot()
+    assert newest.id == int(newest.identity) == newest.snapshot_id
+    assert table.latest_snapshot(newest) is newest
+    assert (newest.watermark, newest.commit_user, newest.changelog_record_count) == (None,) * 3
+
+
+def test_the_id_at_a_position_is_that_of_its_snapshot():
+    table = opened("six_commits")
+    first, second = table.snapshots()[:2]
+    assert table.snapshot_id_at(second.position) == second.id
+    assert table.snapshot_id_at(second.position.before) == first.id
+    assert table.snapshot_id_at(first.position.before) == 0

@@ -1,0 +1,19 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Work that has no meaning on an Iceberg table, and the advice for each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+__all__ = ["WITHOUT_MEANING"]
+
+WITHOUT_MEANING: Final[Mapping[str, str]] = {
+    "changelog": "it has no changelog files; table.changes(position) reads its changes",
+    "partitions": "wait for a snapshot, or check min_rows with a condition on its columns",
+    "rescale": "its buckets are partitions; run ALTER TABLE … REPLACE PARTITION FIELD in Spark",
+    "runs": "a cleared task keeps its identity, so its commit is published once",
+    "snapshot_change": "the system table 'entries' has the files of a snapshot",
+    "staged": "publish the rows, and check them with table.check()",
+    "watermarks": "wait for a snapshot, or check the age of the newest time in a column",
+}

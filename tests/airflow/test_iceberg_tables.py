@@ -1,0 +1,165 @@
+"""Operators, sensors, watchers and events on a table of an Iceberg catalog."""
+
+from __future__ import annotations
+
+import asyncio
+from types import SimpleNamespace
+
+import pytest
+from airflow.sdk.execution_time.context import OutletEventAccessors
+
+from airflow_provider_lake.assets.uri import lake_asset
+from airflow_provider_lake.hooks.lake import LakeHook
+from airflow_provider_lake.operators.check import LakeCheckOperator
+from airflow_provider_lake.operators.health import LakeHealthOperator
+from airflow_provider_lake.operators.rollback import LakeRollbackOperator
+from airflow_provider_lake.operators.tag import LakeTagOperator
+from airflow_provider_lake.outlet_events import announce
+from airflow_provider_lake.sensors.compaction import LakeCompactionNeededSensor
+from airflow_provider_lake.sensors.consumer import LakeConsumerLagSensor
+from airflow_provider_lake.sensors.partition import LakePartitionSensor
+from airflow_provider_lake.sensors.snapshot import LakeSnapshotSensor
+from airflow_provider_lake.sensors.watermark import LakeWatermarkSensor
+from airflow_provider_lake.triggers.snapshot_event import LakeSnapshotEventTrigger
+from tests.airflow.contexts import task_context
+from tests.airflow.test_operators import OPERATORS, REQUIRED
+from tests.airflow.versions import AirflowFailException, TaskDeferred
+from tests.golden.iceberg_orders import IcebergOrders
+
+WORKING = {LakeHealthOperator, LakeCheckOperator, LakeTagOperator, LakeRollbackOperator}
+
+
+@pytest.fixture
+def orders(tmp_path, connect) -> IcebergOrders:
+    options = {"format": "iceberg"}
+    connect(
+        "lake_default", conn_type="lake", extra={"warehouse": str(tmp_path), "options": options}
+    )
+    return IcebergOrders(tmp_path)
+
+
+def sensor(kind, **arguments):
+    return kind(
+        task_id="wait", table="shop.orders", deferrable=True, poke_interval=0.01, **arguments
+    )
+
+
+def test_health_and_checks_are_reported(orders):
+    health = LakeHealthOperator(task_id="look", table="shop.orders").execute(task_context())
+    checked = LakeCheckOperator(task_id="check", table="shop.orders", min_rows=5)
+    found = checked.execute(task_context())
+    assert health["report"]["verdict"] == "degraded"
+    assert health["reason"].endswith("run CALL system.rewrite_data_files in Spark")
+    assert found["report"]["rows"] == 5
+    assert health["previous_snapshot_id"] == found["previous_snapshot_id"] == orders.snapshots[-1]
+
+
+def test_a_rollback_and_its_retry_move_the_branch_once(orders):
+    second, last = orders.snapshots[1], orders.snapshots[-1]
+    task = LakeRollbackOperator(task_id="back", table="shop.orders", snapshot=second)
+    context = task_context()
+    done, again = task.execute(context), task.execute(context)
+    assert (done["previous_snapshot_id"], done["snapshot_id"]) == (last, second)
+    assert LakeHook().latest_snapshot("shop.orders").id == second
+    assert again["snapshot_id"] in (None, second)
+    tag = LakeTagOperator(task_id="tag", table="shop.orders", action="create", tag="kept")
+    assert tag.execute(task_context())["report"]["snapshot_id"] == second
+
+
+@pytest.mark.parametrize(
+    "operator",
+    [each for each in OPERATORS if each not in WORKING],
+    ids=lambda each: each.__name__,
+)
+@pytest.mark.parametrize("engine", ["python", "spark"])
+def test_an_operator_that_the_format_lacks_fails_before_spark_is_started(orders, operator, engine):
+    arguments = REQUIRED.get(operator, {})
+    takes_engine = "engine" in operator.template_fields
+    if takes_engine:
+        arguments = {**arguments, "engine": engine}
+    task = operator(task_id="work", table="shop.orders", **arguments)
+    with pytest.raises(AirflowFailException, match="is an Iceberg table, which has no operation '"):
+        task.execute(task_context())
+
+
+def test_a_sensor_sees_a_new_snapshot(orders):
+    before, last = orders.snapshots[-2:]
+    hidden = orders.hide_last()
+    with pytest.raises(TaskDeferred) as deferred:
+        sensor(LakeSnapshotSensor, after_snapshot=before).execute({})
+    orders.commit_last(hidden)
+
+    event = asyncio.run(first_of(deferred.value.trigger))
+    found = sensor(LakeSnapshotSensor).execute_complete({}, event.payload)
+
+    assert (found["previous_snapshot_id"], found["snapshot_id"]) == (before, last)
+    assert (found["commit_kind"], found["commits"]) == ("OVERWRITE", 1)
+    assert found["position"] == f"main/5@{last}"
+
+
+async def first_of(trigger):
+    return await asyncio.wait_for(anext(trigger.run()), 30)
+
+
+def test_a_sensor_takes_a_position(orders):
+    table = LakeHook().table("shop.orders")
+    second = str(table.snapshots()[1].position)
+    found = sensor(LakeSnapshotSensor, after_position=second).execute({})
+    assert (found["previous_position"], found["commits"]) == (second, 3)
+    with pytest.raises(TaskDeferred):
+        sensor(LakeSnapshotSensor, after_position=str(table.position())).execute({})
+
+
+def test_a_sensor_waits_for_a_consumer(orders):
+    consumers = LakeHook().table("shop.orders").consumers
+    consumers.set("mirror", next_snapshot=5)
+    waiting = sensor(LakeConsumerLagSensor, consumer="mirror")
+    with pytest.raises(TaskDeferred):
+        waiting.execute({})
+    consumers.set("mirror", next_snapshot=6)
+    assert waiting.execute({})["behind"] == 0
+
+
+def test_a_watcher_reports_the_new_snapshot(orders):
+    before, last = orders.snapshots[-2:]
+    hidden = orders.hide_last()
+    watcher = LakeSnapshotEventTrigger(
+        table="shop.orders", poll_interval=0.01, after_snapshot=before
+    )
+
+    async def watch():
+        found = asyncio.ensure_future(first_of(watcher))
+        await asyncio.sleep(0.1)
+        orders.commit_last(hidden)
+        return await found
+
+    payload = asyncio.run(watch()).payload
+    assert (payload["previous_snapshot_id"], payload["snapshot_id"]) == (before, last)
+
+
+@pytest.mark.parametrize(
+    ("waiting", "advice"),
+    [
+        (lambda: sensor(LakeWatermarkSensor, watermark="2024-01-31"), "wait for a snapshot"),
+        (lambda: sensor(LakePartitionSensor, partition={"p": "x"}), "check min_rows"),
+        (lambda: sensor(LakeCompactionNeededSensor), "rewrite_data_files"),
+        (lambda: sensor(LakeSnapshotSensor, changelog=True), "table.changes"),
+    ],
+)
+def test_a_sensor_that_could_never_end_fails_at_once(orders, waiting, advice):
+    with pytest.raises(AirflowFailException, match=f"is an Iceberg table, .*{advice}"):
+        waiting().execute({})
+
+
+def test_an_event_carries_the_positions(orders):
+    before, last = orders.snapshots[-2:]
+    outlet = lake_asset("shop.orders")
+    context = {"outlet_events": OutletEventAccessors(), "ti": SimpleNamespace()}
+    result = {"table": "shop.orders", "snapshot_id": last, "previous_snapshot_id": before}
+
+    announce(context, [outlet], result)
+
+    extra = context["outlet_events"][outlet].extra
+    assert (extra["previous_snapshot_id"], extra["snapshot_id"]) == (before, last)
+    assert extra["position"] == f"main/5@{last}"
+    assert extra["previous_position"] == f"main/4@{before}"
