@@ -31,6 +31,7 @@ def look_at_snapshot(connection_id: str, name: str, number: int) -> SnapshotFact
     from lakeformat import NotFoundError
 
     table = lake_of_connection(connection_id).table(name)
+    table.require("snapshot_change")
     change = table.snapshot_change(number)
     if change is None:
         raise NotFoundError(

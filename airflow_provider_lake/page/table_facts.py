@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 from airflow_provider_lake.page.team_lake import lake_of_connection
 
 if TYPE_CHECKING:
-    from lakeformat import HealthReport, Snapshot, Table
+    from airflow_provider_lake.page.iceberg_facts import IcebergFacts
+    from lakeformat import HealthReport, IcebergTable, Snapshot, Table
 
 __all__ = ["Column", "TableFacts", "counts_rows", "look_at_table"]
 
@@ -62,14 +63,18 @@ class TableFacts:
     now_millis: int
 
 
-def look_at_table(connection_id: str, name: str, *, history: bool) -> TableFacts:
+def look_at_table(connection_id: str, name: str, *, history: bool) -> TableFacts | IcebergFacts:
     """Return the facts of a table by its name ``database.table``; ``history`` reads every
     snapshot.
     """
-    from lakeformat import CommitKind
+    from lakeformat import CommitKind, IcebergTable
     from lakeformat.environment import SYSTEM
 
-    table = lake_of_connection(connection_id).table(name)
+    table: Table | IcebergTable = lake_of_connection(connection_id).table(name)
+    if isinstance(table, IcebergTable):
+        from airflow_provider_lake.page.iceberg_facts import look_at_iceberg_table
+
+        return look_at_iceberg_table(table, history=history)
     read = _newest(table)
     compactions = (each for each in read if each.commit_kind is CommitKind.COMPACT)
     health, schema = table.health(time_travel=history), table.schema

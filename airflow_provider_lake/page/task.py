@@ -116,6 +116,8 @@ def _changes_in(
     named = [*payloads, *([] if result is None else [result])]
     table = lake_of_dag(connection_id, task.dag_id).table(name)
     user = commit_user(task, name)
+    if "snapshot_change" in table.instead:
+        return _without_snapshots(connection_id, name, user)
     positions = {each.number: each for one in named for each in _positions(table, one)}
     newest = sorted(positions.items())[-_LOOKED_BACK:]
     found = {number: table.snapshot(each) for number, each in newest}
@@ -133,6 +135,20 @@ def _changes_in(
         counts_rows=counts_rows(table),
         looked_at=len(kept),
         expired=_expired(found, named),
+    )
+
+
+def _without_snapshots(connection_id: str, name: str, user: str) -> TableChanges:
+    """Return no snapshots, for a table whose page lists them."""
+    return TableChanges(
+        connection_id=connection_id,
+        table=name,
+        commit_user=user,
+        changes=(),
+        is_by_event=False,
+        counts_rows=True,
+        looked_at=0,
+        expired=None,
     )
 
 

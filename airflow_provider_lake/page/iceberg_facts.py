@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The facts on the page of an Iceberg table; only metadata is read, never a data file."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from lakeformat import IcebergHealthReport, IcebergTable
+    from lakeformat.iceberg.branch_history import BranchSnapshot
+    from lakeformat.iceberg.metadata.snapshot import Reference
+    from lakeformat.tables.consumers.report import ConsumerState
+
+__all__ = ["IcebergColumn", "IcebergFacts", "look_at_iceberg_table"]
+
+_RECENT = 20
+
+
+@dataclass(frozen=True, slots=True)
+class IcebergColumn:
+    """One column of a table."""
+
+    name: str
+    type: str
+    is_required: bool
+    comment: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IcebergFacts:
+    """The health of a table, its newest snapshots, and what it is made of."""
+
+    health: IcebergHealthReport
+    counts_history: bool
+    """True if the files for older snapshots were counted."""
+    format_version: int
+    columns: Sequence[IcebergColumn]
+    partition_by: Sequence[str]
+    """The transforms of new files, such as ``day(event_time)``."""
+    properties: Mapping[str, str]
+    references: Sequence[Reference]
+    consumers: Sequence[ConsumerState]
+    recent: Sequence[BranchSnapshot]
+    """The newest snapshots, newest first."""
+
+
+def look_at_iceberg_table(table: IcebergTable, *, history: bool) -> IcebergFacts:
+    """Return the facts of a table; ``history`` reads the manifests of every snapshot."""
+    return IcebergFacts(
+        health=table.health(time_travel=history),
+        counts_history=history,
+        format_version=table.format_version,
+        columns=_columns(table),
+        partition_by=table.partition_by,
+        properties=dict(sorted(table.properties.items())),
+        references=sorted(table.references.values(), key=lambda each: (each.type, each.name)),
+        consumers=table.consumers.list(),
+        recent=table.snapshots()[: -_RECENT - 1 : -1],
+    )
+
+
+def _columns(table: IcebergTable) -> list[IcebergColumn]:
+    from lakeformat.iceberg.type_json import type_to_json
+
+    found = []
+    for field in table.schema.fields:
+        written = type_to_json(field.type)
+        text = written if isinstance(written, str) else json.dumps(written)
+        found.append(IcebergColumn(field.name, text, field.required, field.doc))
+    return found

@@ -1,0 +1,78 @@
+"""The pages of tables of an Iceberg catalog."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from airflow_provider_lake.hooks.lake import LakeHook
+from airflow_provider_lake.page.airflow_records import OneTask
+from tests.airflow.pages import words
+from tests.golden.iceberg_orders import IcebergOrders
+
+PAGE = "/lake/table/lake_default?name=shop.orders"
+
+
+@pytest.fixture
+def orders(tmp_path, connect) -> IcebergOrders:
+    extra = {"warehouse": str(tmp_path), "options": {"format": "iceberg"}}
+    connect("lake_default", conn_type="lake", extra=extra)
+    return IcebergOrders(tmp_path)
+
+
+def test_the_list_has_verdict_size_and_last_commit(ask, orders):
+    said = words(ask("/lake/tables/lake_default"))
+    assert "orders degraded 89 " in said
+    assert " KiB 8 " in said
+    assert "1 degraded" in said
+
+
+def test_a_table_has_its_own_facts(ask, orders):
+    LakeHook().table("shop.orders").consumers.set("mirror", next_snapshot=4)
+    said = words(ask(PAGE))
+    assert "mirror 4 2 " in said
+    assert "deletes hide 30% or more of the rows of 3 data files" in said
+    assert "To do: run CALL system.rewrite_data_files in Spark" in said
+    assert "Iceberg table of version 2, partitioned by p " in said
+    assert "Delete files 3 position delete files, 0 deletion vectors" in said
+    assert "Partitions, most urgent first" in said
+    assert "p=x 0 4 4 2 2 5 3.3 KiB" in said
+    assert "write.delete.mode merge-on-read" in said
+    assert f"main branch {orders.snapshots[-1]}" in said
+    assert f"{orders.snapshots[-1]} overwrite " in said
+    assert "count it by reading every snapshot" in said
+    assert "3 files with" in words(ask(f"{PAGE}&history=true"))
+
+
+def test_a_table_before_its_first_commit_says_so(ask, orders):
+    first = orders.root / "metadata/v1.metadata.json"
+    metadata = json.loads(first.read_text())
+    for file in orders.root.glob("metadata/v*.metadata.json"):
+        file.unlink()
+    metadata |= {"snapshots": [], "refs": {}, "current-snapshot-id": None, "snapshot-log": []}
+    (orders.root / "metadata/v1.metadata.json").write_text(json.dumps(metadata))
+    said = words(ask(PAGE))
+    assert "The table has no commit yet." in said
+    assert "and so no branch" in said
+
+
+def test_the_files_of_a_snapshot_are_refused_by_name(ask, orders):
+    answer = ask(f"/lake/snapshot/lake_default?name=shop.orders&number={orders.snapshots[0]}")
+    said = words(answer)
+    assert "This cannot be shown" in said
+    assert "no operation 'snapshot_change': the system table 'entries' has the files" in said
+
+
+def test_the_page_of_a_task_shows_its_result(ask, orders, monkeypatch):
+    from airflow_provider_lake.page import task
+
+    records = {
+        task.TABLE_KEY: {"table": "shop.orders", "lake_conn_id": "lake_default"},
+        "return_value": {"reason": "degraded", "snapshot_id": None, "report": {"score": 89}},
+    }
+    monkeypatch.setattr(task, "xcom_of", lambda _, key: records[key])
+    monkeypatch.setattr(task, "events_of", lambda _: [])
+    found = task.changes_of_task(OneTask("d", "r", "t", -1))
+    assert [each.changes for each in found.tables] == [()]
+    assert found.result["reason"] == "degraded"
