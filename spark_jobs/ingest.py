@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from spark_jobs.job_requests.ingest import IngestRequest
 from spark_jobs.job_requests.request import JsonObject
@@ -54,10 +54,14 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _ingest(wanted: IngestRequest, spark: SparkSession | None) -> Outcome:
+    from spark_jobs.ingestion.iceberg_append import append_to_iceberg, is_iceberg
     from spark_jobs.ingestion.schema_change import hinting_at_change
     from spark_jobs.runtime.spark_session import sessions
 
     catalog = open_warehouse(wanted)
+    if is_iceberg(wanted):
+        found: Any = catalog
+        return append_to_iceberg(wanted, lambda: found.table(wanted.table))
     with sessions(spark, f"ingest {wanted.table}") as started, hinting_at_change(wanted):
         if wanted.source_table is not None:
             from spark_jobs.ingestion.table_changes import follow_changes
@@ -184,9 +188,6 @@ def _existing_table(catalog: Catalog, wanted: IngestRequest) -> Table | None:
         raise NotFoundError(
             f"{reason}; with create=True the job creates it from the columns of the source"
         ) from None
-    table.require(JOB.operation)
-    if wanted.stage:
-        table.require("staged")
     refuse_contradiction(table, wanted)
     return table
 

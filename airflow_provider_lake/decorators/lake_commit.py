@@ -175,7 +175,7 @@ class LakeCommitDecoratedOperator(LakeLineageMixin, LakeFunctionOperator):
         return Outcome.of_commit(report, before)
 
     def _existing(self, wanted: LakeFunctionCommit) -> Table | None:
-        from lakeformat import NotFoundError
+        from lakeformat import NotFoundError, UnsupportedError
         from spark_jobs.runtime.new_table import refuse_contradiction
 
         try:
@@ -188,7 +188,12 @@ class LakeCommitDecoratedOperator(LakeLineageMixin, LakeFunctionOperator):
             table = None
         self._is_open = True  # any later NotFoundError comes from the function
         if table is not None:
-            table.require("write")
+            if table.format != "paimon":
+                raise UnsupportedError(
+                    f"{wanted.table} is an Iceberg table, to which @task.lake_commit does not "
+                    "write: use LakeIngestOperator, or table.write(rows, commit=…) in "
+                    "@task.lake_job"
+                )
             refuse_contradiction(table, wanted)
         return table
 

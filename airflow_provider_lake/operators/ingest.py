@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 from airflow.sdk import BaseHook
 from airflow.sdk.log import mask_secret
@@ -23,6 +23,11 @@ from spark_jobs.job_requests.ingest import (
     Replaced,
     SourceFormat,
 )
+
+if TYPE_CHECKING:
+    from airflow.sdk import Context
+
+    from spark_jobs.job_requests.common import JobRequest
 
 __all__ = ["LakeIngestOperator"]
 
@@ -202,6 +207,16 @@ class LakeIngestOperator(LakeJobOperator):
                 f"task {self.task_id!r}: leave out 'on_clear' with 'checkpoint': files that are in "
                 "the checkpoint are not ingested again, cleared or not"
             )
+
+    def _request(self, context: Context) -> JobRequest:
+        """Return the request, after one that an Iceberg table cannot take was refused."""
+        from spark_jobs.ingestion.iceberg_append import is_iceberg, refuse_for_iceberg
+
+        request = super()._request(context)
+        assert isinstance(request, IngestRequest)
+        if is_iceberg(request):
+            refuse_for_iceberg(request)
+        return request
 
     def _adds_rows(self) -> bool:
         return self.overwrite is None and self.source_table is None and not self.stage

@@ -6,12 +6,14 @@ import asyncio
 from types import SimpleNamespace
 
 import pytest
+from airflow.sdk import task
 from airflow.sdk.execution_time.context import OutletEventAccessors
 
 from airflow_provider_lake.assets.uri import lake_asset
 from airflow_provider_lake.hooks.lake import LakeHook
 from airflow_provider_lake.operators.check import LakeCheckOperator
 from airflow_provider_lake.operators.health import LakeHealthOperator
+from airflow_provider_lake.operators.ingest import LakeIngestOperator
 from airflow_provider_lake.operators.rollback import LakeRollbackOperator
 from airflow_provider_lake.operators.tag import LakeTagOperator
 from airflow_provider_lake.outlet_events import announce
@@ -26,7 +28,13 @@ from tests.airflow.test_operators import OPERATORS, REQUIRED
 from tests.airflow.versions import AirflowFailException, TaskDeferred
 from tests.golden.iceberg_orders import IcebergOrders
 
-WORKING = {LakeHealthOperator, LakeCheckOperator, LakeTagOperator, LakeRollbackOperator}
+WORKING = {
+    LakeHealthOperator,
+    LakeCheckOperator,
+    LakeIngestOperator,
+    LakeTagOperator,
+    LakeRollbackOperator,
+}
 
 
 @pytest.fixture
@@ -54,11 +62,49 @@ def test_health_and_checks_are_reported(orders):
     assert health["previous_snapshot_id"] == found["previous_snapshot_id"] == orders.snapshots[-1]
 
 
+def test_rows_are_ingested_once_and_announced(orders, tmp_path):
+    (tmp_path / "rows.csv").write_text("id,p,v\n91,x,new\n92,y,new\n")
+    outlet = lake_asset("shop.orders")
+    work = LakeIngestOperator(
+        task_id="load", table="shop.orders", source=str(tmp_path / "rows.csv"), outlets=[outlet]
+    )
+    context = task_context()
+    before = LakeHook().table("shop.orders").scan().count()
+
+    done, again = work.execute(context), work.execute(context)
+
+    table = LakeHook().table("shop.orders")
+    assert table.scan().count() == before + 2
+    assert (done["snapshot_id"], done["replayed"]) == (table.latest_snapshot().id, False)
+    assert (again["snapshot_id"], again["replayed"]) == (done["snapshot_id"], True)
+    extra = context["outlet_events"][outlet].extra
+    assert (extra["commit_kind"], extra["rows"]) == ("APPEND", 2)
+    assert extra["previous_position"] == f"main/5@{orders.snapshots[-1]}"
+    assert extra["position"] == str(table.position())
+
+
+def test_an_ingestion_with_spark_is_refused_before_spark_is_started(orders):
+    work = LakeIngestOperator(
+        task_id="load", table="shop.orders", source="rows.csv", engine="spark"
+    )
+    with pytest.raises(AirflowFailException, match="does not take 'engine': write 'python'"):
+        work.execute(task_context())
+
+
+def test_a_function_that_returns_rows_is_refused(orders):
+    @task.lake_commit(table="shop.orders")
+    def load():
+        return [{"id": 1}]
+
+    with pytest.raises(AirflowFailException, match=r"use LakeIngestOperator, or table\.write"):
+        load().operator.execute(task_context())
+
+
 def test_a_rollback_and_its_retry_move_the_branch_once(orders):
     second, last = orders.snapshots[1], orders.snapshots[-1]
-    task = LakeRollbackOperator(task_id="back", table="shop.orders", snapshot=second)
+    work = LakeRollbackOperator(task_id="back", table="shop.orders", snapshot=second)
     context = task_context()
-    done, again = task.execute(context), task.execute(context)
+    done, again = work.execute(context), work.execute(context)
     assert (done["previous_snapshot_id"], done["snapshot_id"]) == (last, second)
     assert LakeHook().latest_snapshot("shop.orders").id == second
     assert again["snapshot_id"] in (None, second)
@@ -77,9 +123,9 @@ def test_an_operator_that_the_format_lacks_fails_before_spark_is_started(orders,
     takes_engine = "engine" in operator.template_fields
     if takes_engine:
         arguments = {**arguments, "engine": engine}
-    task = operator(task_id="work", table="shop.orders", **arguments)
+    work = operator(task_id="work", table="shop.orders", **arguments)
     with pytest.raises(AirflowFailException, match="is an Iceberg table, which has no operation '"):
-        task.execute(task_context())
+        work.execute(task_context())
 
 
 def test_a_sensor_sees_a_new_snapshot(orders):

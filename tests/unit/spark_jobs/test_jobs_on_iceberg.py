@@ -6,13 +6,15 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import lakeformat as lake
 from spark_jobs.check import FailedChecksError
 from spark_jobs.runtime.registry import JOB_NAMES, find_job
 from tests.golden.iceberg_orders import IcebergOrders
-from tests.unit.catalog.iceberg.small_table import make_small_table
+from tests.unit.catalog.iceberg.small_table import ids_of, make_small_table
 
 WORKING = {
     "health": {},
@@ -43,7 +45,9 @@ def orders(tmp_path) -> IcebergOrders:
     return IcebergOrders(tmp_path)
 
 
-@pytest.mark.parametrize("job", sorted({*JOB_NAMES} - WORKING.keys() - {"tag", "rollback"}))
+@pytest.mark.parametrize(
+    "job", sorted({*JOB_NAMES} - WORKING.keys() - {"ingest", "tag", "rollback"})
+)
 def test_a_job_that_the_format_lacks_is_refused_by_name(job, warehouse):
     with pytest.raises(lake.InvalidRequestError) as refused:
         run(job, request_of(job, warehouse))
@@ -81,11 +85,57 @@ def test_staged_rows_are_refused_by_name(warehouse):
         run("check", request)
 
 
-def test_rows_are_not_staged_in_an_iceberg_table(warehouse, tmp_path):
-    (tmp_path / "rows.csv").write_text("id\n3\n")
-    request = request_of("ingest", warehouse, source=str(tmp_path / "rows.csv"), stage=True)
-    with pytest.raises(lake.UnsupportedError, match=r"which has no operation '(write|staged)'"):
+@pytest.mark.parametrize(
+    ("asked", "advice"),
+    [
+        ({"stage": True}, "'stage': publish the rows"),
+        ({"engine": "spark"}, "'engine': write 'python'"),
+        ({"create": True, "table": "shop.new"}, "'create': create the table first"),
+        ({"overwrite": "table"}, "'overwrite': overwrite rows with Spark"),
+        ({"on_schema_change": "add"}, "'on_schema_change': add the columns"),
+        ({"checkpoint": "/tmp/checkpoint"}, "'checkpoint': ingest the files"),
+        ({"dry_run": True}, "'dry_run': leave it out"),
+        ({"format": "debezium-json"}, "'format': apply change messages"),
+    ],
+)
+def test_an_ingestion_that_the_format_lacks_is_refused_by_name(warehouse, asked, advice):
+    request = {**request_of("ingest", warehouse), "source": "rows.csv", **asked}
+    with pytest.raises(lake.UnsupportedError, match=f"is an Iceberg table, .* not take {advice}"):
         run("ingest", request)
+
+
+@pytest.mark.parametrize("ending", ["csv", "json", "parquet"])
+def test_the_ingest_job_appends_once(tmp_path, ending):
+    make_small_table(tmp_path / "shop/orders")
+    source = tmp_path / f"rows.{ending}"
+    rows = pa.table({"id": [3, 4]})
+    if ending == "csv":
+        source.write_text("id\n3\n4\n")
+    elif ending == "json":
+        source.write_text('{"id": 3}\n{"id": 4}\n')
+    else:
+        pq.write_table(rows, source)
+    commit = {"commit_user": "dag-run", "commit_identifier": 1}
+    request = {**request_of("ingest", tmp_path), **commit, "source": str(source)}
+
+    first, again = run("ingest", request), run("ingest", request)
+
+    table = lake.open_catalog(str(tmp_path), format="iceberg").table("shop.orders")
+    assert ids_of(table) == [1, 2, 3, 4]
+    assert first["snapshot_id"] == table.latest_snapshot().id
+    assert (first["previous_snapshot_id"], first["replayed"]) == (7, False)
+    assert (again["snapshot_id"], again["replayed"]) == (first["snapshot_id"], True)
+    assert again["previous_snapshot_id"] == 7
+
+
+def test_a_row_that_does_not_fit_is_named_and_nothing_is_published(tmp_path):
+    make_small_table(tmp_path / "shop/orders")
+    (tmp_path / "rows.csv").write_text("id\n3\nx\n")
+    request = {**request_of("ingest", tmp_path), "source": str(tmp_path / "rows.csv")}
+    with pytest.raises(lake.InvalidRequestError, match=r"rows\.csv.*'x'"):
+        run("ingest", request)
+    table = lake.open_catalog(str(tmp_path), format="iceberg").table("shop.orders")
+    assert ids_of(table) == [1, 2]
 
 
 def test_the_tag_job_keeps_a_snapshot(orders, tmp_path):
