@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from spark_jobs.job_requests.expire_snapshots import ExpireSnapshotsRequest
 from spark_jobs.job_requests.request import JsonObject
@@ -38,15 +38,20 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _act(wanted: ExpireSnapshotsRequest) -> Outcome:
     table = wanted_table(wanted, JOB.operation)
-    report = table.expire_snapshots(
+    report: Any = table.expire_snapshots(
         retain_max=wanted.retain_max,
         retain_min=wanted.retain_min,
         older_than=wanted.older_than,
         limit=wanted.limit,
         dry_run=wanted.dry_run,
     )
-    stalled = [f"{each.finding}: {each.advice(wanted.table)}" for each in report.stalled_consumers]
-    done = bool(report.snapshots or report.changelogs or report.consumers or report.finished)
+    stalled = []
+    if table.format == "iceberg":
+        done = bool(report.snapshots or report.references)
+    else:
+        consumers = report.stalled_consumers
+        stalled = [f"{each.finding}: {each.advice(wanted.table)}" for each in consumers]
+        done = bool(report.snapshots or report.changelogs or report.consumers or report.finished)
     return Outcome(
         reason="; ".join([*report.lines, *stalled]),
         report=report.to_dict(),
