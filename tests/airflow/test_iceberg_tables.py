@@ -166,6 +166,15 @@ def test_a_sensor_waits_for_a_consumer(orders):
     assert waiting.execute({})["behind"] == 0
 
 
+def test_a_sensor_waits_for_rows_of_a_partition(orders):
+    found = sensor(LakePartitionSensor, partition={"p": "x"}).execute({})
+    assert (found["partitions"], found["snapshot_id"]) == ({"p=x": 5}, orders.snapshots[-1])
+    with pytest.raises(TaskDeferred):
+        sensor(LakePartitionSensor, partition={"p": "z"}).execute({})
+    with pytest.raises(AirflowFailException, match="'v'"):
+        sensor(LakePartitionSensor, partition={"v": "a"}).execute({})
+
+
 def test_a_watcher_reports_the_new_snapshot(orders):
     before, last = orders.snapshots[-2:]
     hidden = orders.hide_last()
@@ -187,7 +196,7 @@ def test_a_watcher_reports_the_new_snapshot(orders):
     ("waiting", "advice"),
     [
         (lambda: sensor(LakeWatermarkSensor, watermark="2024-01-31"), "wait for a snapshot"),
-        (lambda: sensor(LakePartitionSensor, partition={"p": "x"}), "check min_rows"),
+        (lambda: sensor(LakePartitionSensor, partition={"p": "x"}, done=True), "leave out 'done'"),
         (lambda: sensor(LakeCompactionNeededSensor), "rewrite_data_files"),
         (lambda: sensor(LakeSnapshotSensor, changelog=True), "table.changes"),
     ],

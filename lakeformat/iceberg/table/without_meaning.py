@@ -10,7 +10,7 @@ __all__ = ["WITHOUT_MEANING"]
 
 WITHOUT_MEANING: Final[Mapping[str, str]] = {
     "changelog": "it has no changelog files; table.changes(position) reads its changes",
-    "partitions": "wait for a snapshot, or check min_rows with a condition on its columns",
+    "partition_marks": "leave out 'done' to wait for rows, or let the writer tag a snapshot",
     "rescale": "its buckets are partitions; run ALTER TABLE … REPLACE PARTITION FIELD in Spark",
     "runs": "a cleared task keeps its identity, so its commit is published once",
     "snapshot_change": "the system table 'entries' has the files of a snapshot",
