@@ -54,14 +54,14 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _ingest(wanted: IngestRequest, spark: SparkSession | None) -> Outcome:
-    from spark_jobs.ingestion.iceberg_append import append_to_iceberg, is_iceberg
+    from spark_jobs.ingestion.iceberg_write import is_iceberg, write_to_iceberg
     from spark_jobs.ingestion.schema_change import hinting_at_change
     from spark_jobs.runtime.spark_session import sessions
 
     catalog = open_warehouse(wanted)
     if is_iceberg(wanted):
         found: Any = catalog
-        return append_to_iceberg(wanted, lambda: found.table(wanted.table))
+        return write_to_iceberg(wanted, lambda: found.table(wanted.table))
     with sessions(spark, f"ingest {wanted.table}") as started, hinting_at_change(wanted):
         if wanted.source_table is not None:
             from spark_jobs.ingestion.table_changes import follow_changes

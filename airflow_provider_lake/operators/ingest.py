@@ -210,7 +210,7 @@ class LakeIngestOperator(LakeJobOperator):
 
     def _request(self, context: Context) -> JobRequest:
         """Return the request, after one that an Iceberg table cannot take was refused."""
-        from spark_jobs.ingestion.iceberg_append import is_iceberg, refuse_for_iceberg
+        from spark_jobs.ingestion.iceberg_write import is_iceberg, refuse_for_iceberg
 
         request = super()._request(context)
         assert isinstance(request, IngestRequest)

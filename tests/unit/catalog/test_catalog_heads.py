@@ -3,6 +3,7 @@
 from collections import Counter
 from threading import Barrier
 
+import pyarrow as pa
 import pytest
 
 import lakeformat as lake
@@ -10,6 +11,7 @@ from lakeformat.catalog import FileSystemCatalog
 from lakeformat.catalog.heads import Heads
 from lakeformat.storage import open_storage
 from tests.counting import CountingStorage
+from tests.unit.catalog.iceberg.small_table import make_small_table
 
 ROWS = [("id", "BIGINT")]
 
@@ -122,7 +124,13 @@ def test_snapshots_after_a_number_are_those_that_are_newer(counted):
     assert [snapshot.id for snapshot in table.snapshots(after=1)] == [2, 3]
 
 
-def test_a_catalog_of_iceberg_tables_is_not_watched(tmp_path):
+def test_tables_of_an_iceberg_catalog_are_looked_at(tmp_path):
     catalog = lake.open_catalog(str(tmp_path), format="iceberg")
-    with pytest.raises(lake.UnsupportedError, match="catalog of Iceberg tables"):
-        Heads(catalog)
+    make_small_table(tmp_path / "shop/orders")
+    heads = Heads(catalog)
+    found = heads.look(["shop.orders", "shop.none", "none.orders"])
+    assert {name: head.snapshot.id for name, head in found.heads.items()} == {"shop.orders": 7}
+    assert found.failed == {}
+    catalog.table("shop.orders").write(pa.table({"id": [3]}))
+    newest = catalog.table("shop.orders").latest_snapshot()
+    assert heads.look(["shop.orders"]).heads["shop.orders"].snapshot.id == newest.id

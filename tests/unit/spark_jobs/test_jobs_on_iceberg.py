@@ -93,7 +93,6 @@ def test_staged_rows_are_refused_by_name(warehouse):
         ({"stage": True}, "'stage': publish the rows"),
         ({"engine": "spark"}, "'engine': write 'python'"),
         ({"create": True, "table": "shop.new"}, "'create': create the table first"),
-        ({"overwrite": "table"}, "'overwrite': overwrite rows with Spark"),
         ({"on_schema_change": "add"}, "'on_schema_change': add the columns"),
         ({"checkpoint": "/tmp/checkpoint"}, "'checkpoint': ingest the files"),
         ({"dry_run": True}, "'dry_run': leave it out"),
@@ -128,6 +127,16 @@ def test_the_ingest_job_appends_once(tmp_path, ending):
     assert (first["previous_snapshot_id"], first["replayed"]) == (7, False)
     assert (again["snapshot_id"], again["replayed"]) == (first["snapshot_id"], True)
     assert again["previous_snapshot_id"] == 7
+
+
+def test_the_ingest_job_replaces_the_rows_of_a_table(tmp_path):
+    make_small_table(tmp_path / "shop/orders")
+    (tmp_path / "rows.csv").write_text("id\n3\n4\n")
+    request = {**request_of("ingest", tmp_path), "source": str(tmp_path / "rows.csv")}
+    result = run("ingest", {**request, "overwrite": "table"})
+    table = lake.open_catalog(str(tmp_path), format="iceberg").table("shop.orders")
+    assert ids_of(table) == [3, 4]
+    assert result["report"]["deleted_files"] == 1
 
 
 def test_a_row_that_does_not_fit_is_named_and_nothing_is_published(tmp_path):

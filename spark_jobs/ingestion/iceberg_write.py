@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Appends rows of files and of SQL tables to an Iceberg table, in one commit."""
+"""Writes rows of files and of SQL tables to an Iceberg table, in one commit."""
 
 from __future__ import annotations
 
@@ -13,14 +13,13 @@ from spark_jobs.runtime.job import Outcome
 if TYPE_CHECKING:
     from spark_jobs.job_requests.ingest import IngestRequest
 
-__all__ = ["append_to_iceberg", "is_iceberg", "refuse_for_iceberg"]
+__all__ = ["is_iceberg", "refuse_for_iceberg", "write_to_iceberg"]
 
 _NEW = "create the table first, with catalog.create_table"
 _SPARK = "write 'python' for engine: one process reads and writes the rows"
 _REFUSED: Final[Mapping[str, str]] = {
     "checkpoint": "ingest the files of one run by their names",
     "source_table": "read table.changes(…) in a function, and write the rows with table.write",
-    "overwrite": "overwrite rows with Spark or PyIceberg",
     "messages_of": "apply change messages with Flink or Spark",
     "primary_key": _NEW,
     "partition_by": _NEW,
@@ -62,10 +61,10 @@ def _refusal(wanted: IngestRequest, advice: str) -> lake.UnsupportedError:
     )
 
 
-def append_to_iceberg(
-    wanted: IngestRequest, open_table: Callable[[], lake.IcebergTable]
-) -> Outcome:
-    """Append all rows of the source; the same commit pair publishes once."""
+def write_to_iceberg(wanted: IngestRequest, open_table: Callable[[], lake.IcebergTable]) -> Outcome:
+    """Append all rows of the source, or replace those of the table or of its partitions; the same
+    commit pair publishes once.
+    """
     from lakeformat.iceberg.read.condition_fields import condition_fields
     from spark_jobs.ingestion.row_sources import rows_of
 
@@ -80,7 +79,9 @@ def append_to_iceberg(
     schema = lake.TableSchema(id=0, fields=fields, highest_field_id=len(fields))
     target = cast(Any, _Target(schema, table.location))
     rows = rows_of(wanted, target)
-    report = table.write(rows.batches(target), commit=wanted.commit_id())
+    report = table.write(
+        rows.batches(target), overwrite=wanted.overwrite, commit=wanted.commit_id()
+    )
     newest = table.latest_snapshot()
     before = None if newest is None else newest.id
     if report.snapshot_id is not None:
