@@ -1,0 +1,90 @@
+"""Sensors see the commits and consumers of Iceberg tables; other conditions refuse them by name."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import lakeformat as lake
+from airflow_provider_lake.conditions import (
+    CompactionNeeded,
+    ConsumerLag,
+    PartitionThere,
+    SnapshotAdvanced,
+    WatermarkReached,
+)
+from tests.golden.iceberg import iceberg_table
+from tests.unit.iceberg.growing_table import GrowingTable
+
+
+def opened(name: str) -> lake.IcebergTable:
+    table = lake.open_table(iceberg_table(name).location)
+    assert isinstance(table, lake.IcebergTable)
+    return table
+
+
+def test_newer_commits_are_one_change_whose_position_is_the_next_start():
+    table = opened("cow_dml")
+    first = table.snapshots()[0].position
+    found = SnapshotAdvanced(after_snapshot=str(first)).check("shop.orders", table)
+    assert found is not None
+    kept = json.loads(json.dumps(found))
+    assert table.position(kept).is_exactly(table.position())
+    ids = (table.latest_snapshot().id, table.snapshots()[0].id)
+    assert (kept["snapshot_id"], kept["previous_snapshot_id"], kept["commits"]) == (*ids, 6)
+    assert (kept["commit_kind"], kept["missed"], kept["rewound"]) == ("OVERWRITE", False, False)
+    after = SnapshotAdvanced(after_snapshot=kept["position"])
+    assert after.check("shop.orders", table) is None
+
+
+def test_commits_count_by_their_kind():
+    """A compaction of Iceberg is a ``replace``."""
+    table = opened("rewritten")
+    counted = {
+        kind: SnapshotAdvanced(kinds=(kind,)).check("shop.orders", table)
+        for kind in ("APPEND", "COMPACT", "OVERWRITE")
+    }
+    assert counted["OVERWRITE"] is None
+    assert [found and found["commits"] for found in counted.values()] == [11, 2, None]
+
+
+@pytest.mark.parametrize("name", ["six_commits", "cow_dml", "v3_deletion_vectors", "rewritten"])
+def test_the_rows_of_all_commits_are_those_of_the_table(name):
+    table = opened(name)
+    found = SnapshotAdvanced(kinds=("APPEND", "COMPACT", "OVERWRITE")).check("shop.orders", table)
+    assert found is not None
+    assert found["rows"] == table.scan().count()
+
+
+def test_snapshots_that_expired_unseen_are_told():
+    found = SnapshotAdvanced(after_snapshot="main/1").check("shop.orders", opened("expired"))
+    assert found is not None
+    assert found["missed"]
+
+
+def test_a_consumer_that_has_caught_up_is_found(tmp_path):
+    made = GrowingTable(tmp_path, "cow_dml", 3)
+    table = made.open()
+    table.consumers.set("job", next_snapshot=2)
+    lag = ConsumerLag(consumer="job")
+    assert lag.check("shop.orders", table) is None
+    table.consumers.set("job", after=table.position())
+    found = lag.check("shop.orders", table)
+    assert found is not None
+    assert (found["next_snapshot"], found["behind"]) == (3, 0)
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        SnapshotAdvanced(changelog=True),
+        WatermarkReached(millis=1),
+        PartitionThere(partition={"p": 1}, done=True),
+        CompactionNeeded(),
+    ],
+    ids=lambda each: type(each).__name__,
+)
+def test_a_condition_that_would_never_be_met_is_refused(condition):
+    with pytest.raises(lake.UnsupportedError, match="is an Iceberg table, which has no operation"):
+        condition.check("shop.orders", opened("cow_dml"))
