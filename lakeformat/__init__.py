@@ -51,7 +51,6 @@ if TYPE_CHECKING:
     from lakeformat.paimon.compact.rescaling.rescale_report import RescaleReport
     from lakeformat.paimon.compact.unit import CompactPlan
     from lakeformat.paimon.consumers import ConsumerReport
-    from lakeformat.paimon.deletion import Removal
     from lakeformat.paimon.expire import ExpireReport
     from lakeformat.paimon.file_indexes.file_index_report import FileIndexReport
     from lakeformat.paimon.health import HealthReport
@@ -104,6 +103,7 @@ if TYPE_CHECKING:
         RollbackReport,
         TagReport,
     )
+    from lakeformat.tables.removal import Removal
     from lakeformat.tables.row_checks import CheckReport
 
 __all__ = [
@@ -236,7 +236,7 @@ _MODULE_OF = {
     "OrphanReport": "paimon.orphans.orphan_report",
     "OtherCompactor": "paimon.compact.other_compactor",
     "Position": "tables.position",
-    "Removal": "paimon.deletion",
+    "Removal": "tables.removal",
     "RepairHintsReport": "paimon.orphans.hints",
     "RepairReport": "catalog.repair_report",
     "RescaleReport": "paimon.compact.rescaling.rescale_report",

@@ -14,7 +14,6 @@ from lakeformat.paimon.deletion.changelog_ownership import ChangelogOwnership
 from lakeformat.paimon.deletion.places import FilePlaces
 from lakeformat.paimon.deletion.protection import lists_of_changelog
 from lakeformat.paimon.deletion.reachable_files import manifest_batches, metadata_of
-from lakeformat.paimon.deletion.removal import FileClass
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.layout import MAIN_BRANCH, TableLayout
 from lakeformat.paimon.metadata.branch_directory import branches
@@ -27,6 +26,7 @@ from lakeformat.paimon.metadata.schema_file import schema_ids
 from lakeformat.paimon.metadata.snapshot import Snapshot
 from lakeformat.paimon.metadata.snapshot_directory import read_snapshot_if_present, snapshot_ids
 from lakeformat.paimon.metadata.tag import read_tags
+from lakeformat.tables.removal import FileClass
 
 __all__ = ["Contents", "contents_of_snapshot", "contents_of_table"]
 

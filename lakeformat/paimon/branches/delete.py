@@ -55,7 +55,9 @@ def delete(
             raise _meanwhile(handle, name)
         _log.info("deleted branch %r of %s; removing files only it needed", name, handle.uri)
         handle.storage.delete_directory(target.metadata_root)
-    deleter = Deleter(handle, dry_run=dry_run, on_progress=on_progress)
+    deleter = Deleter(
+        handle.options.file_operation_threads, dry_run=dry_run, on_progress=on_progress
+    )
     done = _remove_files(handle, name, lost, deleter, dry_run)
     if done and not dry_run:
         clear(handle, name)

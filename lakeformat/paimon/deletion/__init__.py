@@ -10,8 +10,8 @@ that is kept:
    this branch. ``Candidates`` (``candidates.py``) are the files to delete; ``spare`` removes from
    them what is protected.
 3. Make the snapshot, tag or branch unreachable: delete its file.
-4. ``Deleter.remove`` (``delete.py``) the files: data and index files before the manifests that
-   name them, manifests before their lists, so that the next run can find what a crash left
+4. ``Deleter.remove`` (``tables/deleter.py``) the files: data and index files before the manifests
+   that name them, manifests before their lists, so that the next run can find what a crash left
    behind. ``remove_empty_directories`` last. ``withdraw`` the intent.
 
 ``metadata_of`` (``reachable_files.py``) returns the manifests, lists, index files and statistics of
@@ -24,7 +24,6 @@ changelog files of manifests to the candidates.
 from __future__ import annotations
 
 from lakeformat.paimon.deletion.candidates import Candidates
-from lakeformat.paimon.deletion.delete import Deleted, Deleter, OnRemoval
 from lakeformat.paimon.deletion.directories import bucket_directories, remove_empty_directories
 from lakeformat.paimon.deletion.intent import (
     Intent,
@@ -40,7 +39,8 @@ from lakeformat.paimon.deletion.reachable_files import (
     metadata_of,
     metadata_removals,
 )
-from lakeformat.paimon.deletion.removal import FileClass, Removal
+from lakeformat.tables.deleter import Deleted, Deleter, OnRemoval
+from lakeformat.tables.removal import FileClass, Removal
 
 __all__ = [
     "Candidates",

@@ -13,10 +13,10 @@ import pyarrow.compute as pc
 
 from lakeformat.files.changelog_packs import PACK_PREFIX, is_packed
 from lakeformat.paimon.deletion.places import FilePlaces
-from lakeformat.paimon.deletion.removal import FileClass, Removal
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.metadata.manifest import ManifestColumns
 from lakeformat.paimon.metadata.manifest_columns.columns import Mask
+from lakeformat.tables.removal import FileClass, Removal
 
 __all__ = ["Candidates"]
 

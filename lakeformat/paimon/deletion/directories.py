@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from lakeformat.errors import LakeError
-from lakeformat.paimon.deletion.removal import FileClass, Removal
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.storage.empty_directory import remove_empty_directory
+from lakeformat.tables.removal import FileClass, Removal
 
 __all__ = ["bucket_directories", "remove_empty_directories"]
 

@@ -1,29 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs storage operations in parallel."""
+"""Runs storage operations of a table with as many threads as its options allow."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 from lakeformat.paimon.handle import TableHandle
+from lakeformat.tables import parallel
 
 __all__ = ["in_parallel"]
 
 T = TypeVar("T")
 R = TypeVar("R")
 
-_PER_PROCESSOR = 4
-"""Threads per processor: operations on small files mostly wait for the storage."""
-
 
 def in_parallel(handle: TableHandle, act: Callable[[T], R], items: Iterable[T]) -> list[R]:
     """Return the result of ``act`` for each item, in order, with the threads the table allows."""
-    waiting = list(items)
-    threads = handle.options.file_operation_threads or _PER_PROCESSOR * (os.cpu_count() or 1)
-    if threads == 1 or len(waiting) < 2:
-        return [act(item) for item in waiting]
-    with ThreadPoolExecutor(min(threads, len(waiting))) as pool:
-        return list(pool.map(act, waiting))
+    return parallel.in_parallel(act, items, handle.options.file_operation_threads)

@@ -9,7 +9,6 @@ from functools import cache
 import numpy as np
 
 from lakeformat.files.changelog_packs import is_packed, packed_address, packed_part
-from lakeformat.paimon.deletion.removal import FileClass, Removal
 from lakeformat.paimon.file_places import data_file_place, index_file_place
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.layout import plain_name
@@ -18,6 +17,7 @@ from lakeformat.paimon.metadata.manifest import ManifestColumns
 from lakeformat.paimon.partition import partition_path
 from lakeformat.storage import Storage
 from lakeformat.storage.location import one_spelling
+from lakeformat.tables.removal import FileClass, Removal
 
 __all__ = ["FilePlaces"]
 

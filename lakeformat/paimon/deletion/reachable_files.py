@@ -13,12 +13,12 @@ import numpy as np
 from lakeformat.errors import CorruptTableError
 from lakeformat.paimon.deletion.candidates import Candidates
 from lakeformat.paimon.deletion.places import FilePlaces
-from lakeformat.paimon.deletion.removal import FileClass, Removal
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.metadata.index_manifest import IndexManifestEntry, read_index_manifest
 from lakeformat.paimon.metadata.manifest import ManifestColumns, read_manifests
 from lakeformat.paimon.metadata.manifest_list import ListKind, ManifestMeta, manifests_of
 from lakeformat.paimon.metadata.snapshot import Snapshot
+from lakeformat.tables.removal import FileClass, Removal
 
 __all__ = [
     "MetadataFiles",

@@ -101,7 +101,10 @@ def expire_snapshots(
     )
     removals: list[Removal] = []
     listener = removals.append if dry_run and on_progress is None else on_progress
-    account = Account(Deleter(handle, dry_run=dry_run, on_progress=listener), dry_run)
+    account = Account(
+        Deleter(handle.options.file_operation_threads, dry_run=dry_run, on_progress=listener),
+        dry_run,
+    )
     run = _Expiry(handle, retention, account)
     if consumers_older_than is not None:
         run.consumers_before = past_millis("consumers_older_than", consumers_older_than, now)

@@ -109,7 +109,9 @@ def remove_orphans(
         objection = _objection(handle, scan, plan, options.max_share)
         if objection is not None and not dry_run:
             raise InvalidRequestError(objection)
-        deleter = Deleter(handle, dry_run=dry_run, on_progress=on_progress)
+        deleter = Deleter(
+            handle.options.file_operation_threads, dry_run=dry_run, on_progress=on_progress
+        )
         emptied = _remove(handle, plan, scan, deleter)
     report = _report(handle, plan, scan, deleter, dry_run=dry_run, objection=objection)
     if not dry_run and handle.options.snapshot_clean_empty_directories:

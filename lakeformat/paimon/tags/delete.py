@@ -58,7 +58,11 @@ def delete(
                 f"cannot delete a tag of {handle.uri}: tag names must be str, got {name!r}. "
                 "Pass each name as a separate argument: delete('a', 'b')"
             )
-    deletion = _Deletion(handle, Deleter(handle, dry_run=dry_run, on_progress=on_progress), dry_run)
+    deletion = _Deletion(
+        handle,
+        Deleter(handle.options.file_operation_threads, dry_run=dry_run, on_progress=on_progress),
+        dry_run,
+    )
     pending = _pending(handle)
     for name, left in pending.items():
         deletion.finish(name, left)

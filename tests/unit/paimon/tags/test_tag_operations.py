@@ -12,11 +12,11 @@ import pytest
 import lakeformat as lake
 from lakeformat.paimon.deletion import protection as protection_of_files
 from lakeformat.paimon.deletion.intent import announce, withdraw
-from lakeformat.paimon.deletion.removal import Removal
 from lakeformat.paimon.metadata.snapshot_directory import read_snapshot
 from lakeformat.paimon.table import load_table
 from lakeformat.paimon.tags.create import utc_now
 from lakeformat.storage import MemoryStorage
+from lakeformat.tables.removal import Removal
 from tests.expired import files_of_tables, missing, unneeded
 from tests.keyed_rows import KeyedRows
 

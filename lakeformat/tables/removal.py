@@ -17,6 +17,8 @@ class FileClass(StrEnum):
 
     DATA = "data"
     """A data file, or an extra file beside it."""
+    DELETES = "delete file"
+    """A file of deleted rows, in an Iceberg table."""
     CHANGELOG = "changelog"
     """A changelog file."""
     INDEX = "index"

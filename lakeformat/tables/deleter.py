@@ -10,9 +10,8 @@ from itertools import islice
 from typing import Any, TypeAlias
 
 from lakeformat.errors import LakeError
-from lakeformat.paimon.deletion.parallel import in_parallel
-from lakeformat.paimon.deletion.removal import FileClass, Removal
-from lakeformat.paimon.handle import TableHandle
+from lakeformat.tables.parallel import in_parallel
+from lakeformat.tables.removal import FileClass, Removal
 
 __all__ = ["Deleted", "Deleter", "OnRemoval"]
 
@@ -69,17 +68,20 @@ class Deleted:
 
 
 class Deleter:
-    """Removes files, or only counts them in a dry run; a missing file counts as removed."""
+    """Removes files, or only counts them in a dry run; a missing file counts as removed.
+
+    ``threads`` is the number of files at a time; by default some for each processor.
+    """
 
     def __init__(
         self,
-        handle: TableHandle,
+        threads: int | None = None,
         *,
         dry_run: bool = False,
         on_progress: OnRemoval | None = None,
     ) -> None:
         self.deleted = Deleted()
-        self._handle = handle
+        self._threads = threads
         self._dry_run = dry_run
         self._on_progress = on_progress
 
@@ -91,7 +93,7 @@ class Deleter:
         """
         before, waiting = self.deleted.failures, iter(removals)
         while batch := list(islice(waiting, _BATCH)):
-            outcomes = in_parallel(self._handle, self._remove, batch)
+            outcomes = in_parallel(self._remove, batch, self._threads)
             for removal, reason in zip(batch, outcomes, strict=True):
                 self._account(removal, reason)
         return self.deleted.failures == before
