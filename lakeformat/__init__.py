@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from lakeformat.catalog.transfer.database import clone_database
     from lakeformat.catalog.transfer.migrate import migrate_directory
     from lakeformat.catalog.transfer.transfer_reports import CloneReport, MigrateReport
+    from lakeformat.iceberg.expire.expire_report import IcebergExpireReport
     from lakeformat.iceberg.health import IcebergHealthReport
     from lakeformat.iceberg.table import IcebergTable
     from lakeformat.paimon.analyze.analyze_report import AnalyzeReport
@@ -140,6 +141,7 @@ __all__ = [
     "FileIndexReport",
     "HealthReport",
     "IcebergCatalog",
+    "IcebergExpireReport",
     "IcebergHealthReport",
     "IcebergTable",
     "InvalidRequestError",
@@ -224,6 +226,7 @@ _MODULE_OF = {
     "FileIndexReport": "paimon.file_indexes.file_index_report",
     "HealthReport": "paimon.health",
     "IcebergCatalog": "catalog.iceberg",
+    "IcebergExpireReport": "iceberg.expire.expire_report",
     "IcebergHealthReport": "iceberg.health",
     "IcebergTable": "iceberg.table",
     "LivePartition": "paimon.partitions.live",

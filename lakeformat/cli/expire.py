@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,14 +15,14 @@ from lakeformat.cli.many_tables import NameArgument, for_each_table, is_database
 from lakeformat.cli.output import AsJson, Shown, print_json, print_rows
 from lakeformat.cli.progress import counting
 from lakeformat.cli.save import open_saved
-from lakeformat.cli.warehouse import WarehouseOption, named_table
+from lakeformat.cli.warehouse import WarehouseOption, named_table_of_any_format
 from lakeformat.errors import LakeError
 from lakeformat.types.byte_size import size
 from lakeformat.types.count_text import counted
 
 if TYPE_CHECKING:
     import lakeformat as lake
-    from lakeformat import ExpireReport, Removal
+    from lakeformat import ExpireReport, IcebergExpireReport, Removal
 
 __all__ = ["register"]
 
@@ -97,7 +97,10 @@ def expire(
     everything that a tag, a branch or a consumer needs. Default for each option: the table's
     options, which default to snapshot.num-retained.min 10, snapshot.num-retained.max without a
     bound, snapshot.time-retained 1 h, snapshot.expire.limit 50. The next expiry finishes one that
-    was interrupted. For a database the output has one line a table; --save FILE has the files of
+    was interrupted. An Iceberg table follows its properties history.expire.max-snapshot-age-ms (5
+    d) and history.expire.min-snapshots-to-keep (1), and refuses --retain-max and --limit.
+
+    For a database the output has one line a table; --save FILE has the files of
     all tables.
 
     An example: lake expire shop.orders --retain-max 20 --dry-run
@@ -117,11 +120,13 @@ def expire(
             show_outcomes(context, name, outcomes, _TABLES, _cells, as_json=as_json)
             _require_complete([each.report for each in outcomes if each.report is not None])
         else:
-            _expire_table(named_table(context, name), name, how, keep, as_json=as_json)
+            _expire_table(
+                named_table_of_any_format(context, name), name, how, keep, as_json=as_json
+            )
 
 
 def _expire_table(
-    table: lake.Table,
+    table: lake.Table | lake.IcebergTable,
     name: str,
     how: dict[str, Any],
     keep: Callable[[Removal], None],
@@ -148,7 +153,7 @@ def _expire_table(
     _require_complete([report])
 
 
-def _require_complete(reports: list[ExpireReport]) -> None:
+def _require_complete(reports: Sequence[ExpireReport | IcebergExpireReport]) -> None:
     failed = [report for report in reports if not report.is_complete]
     if failed:
         deleted = failed[0].deleted
@@ -169,7 +174,9 @@ def _cells(report: ExpireReport) -> dict[str, Any]:
     }
 
 
-def _print(report: ExpireReport, shown: list[Removal], name: str) -> None:
+def _print(report: ExpireReport | IcebergExpireReport, shown: list[Removal], name: str) -> None:
+    import lakeformat as lake
+
     if report.dry_run:
         rows: list[dict[str, Any]] = [each.to_dict() for each in shown]
         columns = {column.key: [row[column.key] for row in rows] for column in _FILES}
@@ -178,8 +185,9 @@ def _print(report: ExpireReport, shown: list[Removal], name: str) -> None:
             typer.echo(f"and {left_out:,} more; --save FILE writes all of them")
     for line in report.lines:
         typer.echo(line)
-    for each in report.stalled_consumers:
-        typer.echo(f"{each.finding}: {each.advice(name)}")
+    if not isinstance(report, lake.IcebergExpireReport):
+        for each in report.stalled_consumers:
+            typer.echo(f"{each.finding}: {each.advice(name)}")
 
 
 @contextmanager

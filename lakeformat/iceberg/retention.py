@@ -1,20 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The retention of a table: the snapshots that an expiry by its own properties would remove.
+"""The retention of a table: the snapshots, branches and tags that an expiry removes.
 
-A branch keeps its newest snapshots by number and by age. A tag, and a snapshot without a branch or
-tag, follow the age alone. A branch or tag that is too old itself keeps nothing; ``main`` never is.
+A branch keeps its newest snapshots by number and by age. A tag keeps its own snapshot. A snapshot
+without a branch or tag follows the age alone. A branch or tag that is too old itself keeps nothing;
+``main`` never is. The properties of the table are the defaults.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
-from lakeformat.iceberg.metadata.snapshot import Reference, Snapshot
+from lakeformat.iceberg.metadata.snapshot import BRANCH, Reference, Snapshot
 from lakeformat.iceberg.metadata.table_metadata import TableMetadata
 from lakeformat.iceberg.properties import int_property
 from lakeformat.tables.position import MAIN_BRANCH
 
-__all__ = ["overdue_snapshots"]
+__all__ = ["Retention", "overdue_references", "overdue_snapshots", "retention_of"]
 
 _MAX_AGE = "history.expire.max-snapshot-age-ms"
 _MIN_KEPT = "history.expire.min-snapshots-to-keep"
@@ -22,45 +24,82 @@ _MAX_REFERENCE_AGE = "history.expire.max-ref-age-ms"
 _DEFAULTS = {_MAX_AGE: 5 * 24 * 60 * 60 * 1000, _MIN_KEPT: 1, _MAX_REFERENCE_AGE: 2**63 - 1}
 
 
-def overdue_snapshots(metadata: TableMetadata, now_millis: int) -> list[Snapshot]:
-    """Return the snapshots that are beyond the retention; ``InvalidRequestError`` for a property
-    with an invalid value.
+@dataclass(frozen=True, slots=True)
+class Retention:
+    """The limits for everything that has none of its own."""
+
+    now_millis: int
+    oldest_millis: int
+    """Snapshots from this time on are kept."""
+    least: int
+    """Number of snapshots that each branch keeps."""
+    reference_age_millis: int
+    """The age of its snapshot up to which a branch or tag is kept."""
+
+
+def retention_of(
+    properties: Mapping[str, str],
+    now_millis: int,
+    *,
+    oldest_millis: int | None = None,
+    least: int | None = None,
+) -> Retention:
+    """Return the limits of a call, or else those of the table; ``InvalidRequestError`` for a
+    property with an invalid value.
     """
-    references = [
-        each for each in metadata.references.values() if _is_kept(metadata, each, now_millis)
-    ]
+
+    def number(key: str) -> int:
+        return int_property(properties, key, _DEFAULTS[key])
+
+    return Retention(
+        now_millis,
+        now_millis - number(_MAX_AGE) if oldest_millis is None else oldest_millis,
+        number(_MIN_KEPT) if least is None else least,
+        number(_MAX_REFERENCE_AGE),
+    )
+
+
+def overdue_references(metadata: TableMetadata, retention: Retention) -> list[Reference]:
+    """Return the branches and tags whose snapshots are too old."""
+    return [each for each in metadata.references.values() if _is_overdue(metadata, each, retention)]
+
+
+def overdue_snapshots(metadata: TableMetadata, retention: Retention) -> list[Snapshot]:
+    """Return the snapshots that no branch and no tag keeps, and that are not young either."""
     kept: set[int] = set()
     reachable: set[int] = set()
-    for each in references:
-        reachable |= {found.snapshot_id for found in metadata.ancestry(each.snapshot_id)}
-        kept |= {found.snapshot_id for found in _kept_for(metadata, each, now_millis)}
-    oldest = now_millis - _number(metadata, _MAX_AGE)
+    for each in metadata.references.values():
+        if _is_overdue(metadata, each, retention):
+            continue
+        kept |= {found.snapshot_id for found in _kept_for(metadata, each, retention)}
+        if each.type == BRANCH:
+            reachable |= {found.snapshot_id for found in metadata.ancestry(each.snapshot_id)}
     return [
         each
         for each in metadata.snapshots
         if each.snapshot_id not in kept
-        and (each.snapshot_id in reachable or each.timestamp_ms < oldest)
+        and (each.snapshot_id in reachable or each.timestamp_ms < retention.oldest_millis)
     ]
 
 
-def _is_kept(metadata: TableMetadata, reference: Reference, now_millis: int) -> bool:
+def _is_overdue(metadata: TableMetadata, reference: Reference, retention: Retention) -> bool:
     if reference.name == MAIN_BRANCH:
-        return True
+        return False
     snapshot = metadata.snapshot(reference.snapshot_id)
-    oldest = reference.max_ref_age_ms or _number(metadata, _MAX_REFERENCE_AGE)
-    return snapshot is not None and now_millis - snapshot.timestamp_ms <= oldest
+    oldest = reference.max_ref_age_ms or retention.reference_age_millis
+    return snapshot is None or retention.now_millis - snapshot.timestamp_ms > oldest
 
 
-def _kept_for(metadata: TableMetadata, reference: Reference, now_millis: int) -> Iterator[Snapshot]:
+def _kept_for(
+    metadata: TableMetadata, reference: Reference, retention: Retention
+) -> Iterator[Snapshot]:
     """Yield the snapshots that a branch or tag keeps."""
-    least = reference.min_snapshots_to_keep or _number(metadata, _MIN_KEPT)
-    oldest = now_millis - (reference.max_snapshot_age_ms or _number(metadata, _MAX_AGE))
+    least = reference.min_snapshots_to_keep or retention.least
+    oldest = retention.oldest_millis
+    if reference.max_snapshot_age_ms:
+        oldest = retention.now_millis - reference.max_snapshot_age_ms
     for place, each in enumerate(metadata.ancestry(reference.snapshot_id)):
-        is_tag = reference.type != "branch"
+        is_tag = reference.type != BRANCH
         if place and (is_tag or (place >= least and each.timestamp_ms < oldest)):
             return
         yield each
-
-
-def _number(metadata: TableMetadata, key: str) -> int:
-    return int_property(metadata.properties, key, _DEFAULTS[key])

@@ -1,4 +1,4 @@
-"""A commit of Iceberg metadata dies at every storage call, or meets others: nothing is lost."""
+"""A commit of Iceberg metadata dies at every storage call, or meets another: nothing is lost."""
 
 from __future__ import annotations
 

@@ -40,6 +40,7 @@ PROMISED = [
     "FileIndexReport",
     "HealthReport",
     "IcebergCatalog",
+    "IcebergExpireReport",
     "IcebergHealthReport",
     "IcebergTable",
     "InvalidRequestError",

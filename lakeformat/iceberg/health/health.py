@@ -28,7 +28,7 @@ from lakeformat.iceberg.metadata.metadata_file import METADATA, is_metadata_file
 from lakeformat.iceberg.metadata.snapshot import Snapshot
 from lakeformat.iceberg.metadata.table_metadata import TableMetadata
 from lakeformat.iceberg.read.delete_index import FILE_PATH_ID
-from lakeformat.iceberg.retention import overdue_snapshots
+from lakeformat.iceberg.retention import overdue_snapshots, retention_of
 from lakeformat.tables.health.score import Score, score
 from lakeformat.tables.health.verdict import in_order, judge
 
@@ -136,7 +136,7 @@ def _history(
 
 def _overdue(metadata: TableMetadata, now_millis: int) -> int:
     try:
-        return len(overdue_snapshots(metadata, now_millis))
+        return len(overdue_snapshots(metadata, retention_of(metadata.properties, now_millis)))
     except InvalidRequestError:
         return 0  # nothing can expire: an expiry names the property
 

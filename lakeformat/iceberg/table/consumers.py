@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Consumers of a branch: ``_lake/consumer/consumer-<id>``, the position of a reader of changes.
 
-Java's orphan removal leaves names alone that begin with ``_``. An expiry does not know consumers,
-so it may remove snapshots that a consumer has not read.
+Java's orphan removal leaves names alone that begin with ``_``. An expiry by another program does
+not know consumers, so it may remove snapshots that a consumer has not read.
 """
 
 from __future__ import annotations
@@ -16,12 +16,13 @@ from urllib.parse import quote
 from lakeformat.errors import CorruptTableError, InvalidRequestError, LakeError
 from lakeformat.iceberg.branch_history import BranchHistory, history_of
 from lakeformat.iceberg.commit.handle import TableHandle
+from lakeformat.iceberg.metadata.snapshot import BRANCH
 from lakeformat.tables.consumers.files import ConsumerFiles
 from lakeformat.tables.consumers.report import ConsumerReport, ConsumerState
 from lakeformat.tables.past_time import PastTime, past_millis
 from lakeformat.tables.position import MAIN_BRANCH, Position
 
-__all__ = ["TableConsumers"]
+__all__ = ["TableConsumers", "unread_snapshots"]
 
 _DIRECTORY = "_lake"
 _REMEDY = "delete the file, or set the consumer to the position up to which it has read"
@@ -148,6 +149,29 @@ class TableConsumers:
             else:
                 self.move(consumer_id, before)
             raise
+
+
+def unread_snapshots(handle: TableHandle) -> set[int]:
+    """Return the snapshots that consumers of any branch have still to read.
+
+    That of a consumer's position is one of them: changes are the difference to it.
+    """
+    unread: set[int] = set()
+    metadata = handle.load().metadata
+    for reference in metadata.references.values():
+        if reference.type != BRANCH:
+            continue
+        history = history_of(metadata, reference.name, handle.uri)
+        for consumer in TableConsumers(replace(handle, branch=reference.name)).list():
+            if consumer.is_stale:  # its next snapshot has expired: it must read all rows again
+                continue
+            number = consumer.position.number
+            unread |= {
+                each.snapshot_id
+                for each in history.snapshots
+                if each.snapshot.sequence_number >= number
+            }
+    return unread
 
 
 def _existing(history: BranchHistory, consumer_id: str, position: Position) -> Position:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from datetime import timedelta
 
     from lakeformat.executor import Executor
+    from lakeformat.iceberg.expire.expire_report import IcebergExpireReport
     from lakeformat.iceberg.health import IcebergHealthReport
     from lakeformat.iceberg.read.scan import Scan
     from lakeformat.iceberg.references.table_branches import TableBranches
@@ -38,7 +39,9 @@ if TYPE_CHECKING:
     from lakeformat.tables.arguments import Overwritten, Partitions, PartitionSpec, WindowEnd
     from lakeformat.tables.checks import Columns
     from lakeformat.tables.commit_id import CommitId
+    from lakeformat.tables.deleter import OnRemoval
     from lakeformat.tables.moment import Moment
+    from lakeformat.tables.past_time import PastTime
     from lakeformat.tables.reference_reports import RollbackReport
     from lakeformat.tables.results import Rows
     from lakeformat.tables.row_checks.check_report import CheckReport
@@ -57,7 +60,6 @@ _INSTEAD = {
     "compact": _call("rewrite_data_files"),
     "delete": _ROWS,
     "expire_partitions": "drop_partitions([...]) deletes the partitions that you name",
-    "expire_snapshots": _call("expire_snapshots"),
     "maintain": _call("rewrite_data_files, and then expire_snapshots and remove_orphan_files"),
     "remove_orphans": _call("remove_orphan_files"),
     "update": _ROWS,
@@ -483,6 +485,49 @@ class IcebergTable(Table):
         from lakeformat.tables.arguments import partitions_to_drop
 
         return delete_partitions(self._handle, partitions_to_drop(partitions), commit=commit)
+
+    def expire_snapshots(
+        self,
+        *,
+        older_than: PastTime | None = None,
+        retain_min: int | None = None,
+        snapshots: Collection[int] = (),
+        clean_metadata: bool = False,
+        delete_files: bool = True,
+        dry_run: bool = False,
+        on_progress: OnRemoval | None = None,
+        retain_max: int | None = None,
+        limit: int | None = None,
+    ) -> IcebergExpireReport:
+        """Remove old snapshots with the files that only they need, by the rules of Java.
+
+        Each branch keeps its ``retain_min`` newest snapshots, and those made since ``older_than``:
+        a time, or an age such as ``"2 d"``. By default the table's properties decide, and limits of
+        a branch or tag come first. Commits that a consumer has not read are kept. ``snapshots`` are
+        ids that expire as well. ``clean_metadata`` also removes schemas and partition specs that no
+        kept snapshot uses. Without ``delete_files`` no file is deleted.
+
+        Nothing outside of the table is deleted but what an allowed directory has. A ``dry_run``
+        deletes nothing, and its report has each file with the reason, unless ``on_progress`` is
+        called with each. ``retain_max`` and ``limit`` are refused.
+        """
+        from lakeformat.iceberg.expire.expire import ExpiryRequest, expire_snapshots
+        from lakeformat.iceberg.table.consumers import unread_snapshots
+
+        if retain_max is not None or limit is not None:
+            raise UnsupportedError(
+                "an expiry of an Iceberg table has neither retain_max nor limit: pass older_than "
+                "and retain_min"
+            )
+        request = ExpiryRequest(
+            older_than,
+            retain_min,
+            snapshots,
+            clean_metadata,
+            delete_files,
+            lambda: unread_snapshots(self._handle),
+        )
+        return expire_snapshots(self._handle, request, dry_run=dry_run, on_progress=on_progress)
 
     def _loaded(self) -> LoadedMetadata:
         return self._handle.load()

@@ -121,6 +121,9 @@ def test_tags_branches_and_rollbacks_change_the_table(tmp_path):
     assert "returned to snapshot" in show("rollback", root, "--snapshot", "1")
     assert "main received 1 snapshot of" in show("branch", "fast-forward", root, "dev")
     assert "deleted the tag 'v1'" in show("tag", "delete", root, "v1", "--yes")
+    assert show("expire", root, "--dry-run").splitlines()[-1] == "no snapshot would expire"
+    [report] = json.loads(show("expire", root, "--json"))
+    assert (report["snapshots"], report["files"]) == ([], {})
 
 
 @pytest.mark.parametrize("command", ["schemas", "buckets", "consumers", "statistics", "indexes"])
@@ -133,7 +136,6 @@ def test_a_command_with_nothing_to_show_is_refused_by_name(command):
     ("command", "more", "advice"),
     [
         ("compact", [], "CALL system.rewrite_data_files in Spark"),
-        ("expire", ["--dry-run"], "CALL system.expire_snapshots in Spark"),
         ("tag create-due", [], "`lake scan`, `lake snapshots` and `lake files` read it"),
         ("delete", ["--where", "id = 1"], "use Spark, Flink or PyIceberg"),
         ("rescale", ["--bucket", "4"], "REPLACE PARTITION FIELD in Spark"),

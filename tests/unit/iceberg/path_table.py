@@ -70,7 +70,9 @@ def next_snapshot(
         timestamp_ms=members.pop("timestamp_ms", next_timestamp(metadata, NOW_MILLIS)),
         sequence_number=next_sequence_number(metadata),
         parent_id=None if head is None else head.snapshot_id,
-        manifest_list=f"{metadata.location}/metadata/snap-{name}.avro",
+        manifest_list=members.pop(
+            "manifest_list", f"{metadata.location}/metadata/snap-{name}.avro"
+        ),
         summary={"operation": "append", "name": name, **members.pop("summary", {})},
         schema_id=metadata.current_schema_id,
         first_row_id=metadata.next_row_id if metadata.format_version > 2 else None,

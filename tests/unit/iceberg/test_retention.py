@@ -10,7 +10,7 @@ from lakeformat.errors import InvalidRequestError
 from lakeformat.iceberg.metadata.snapshot import Reference, Snapshot
 from lakeformat.iceberg.metadata.table_metadata import TableMetadata
 from lakeformat.iceberg.partition_spec import PartitionSpec
-from lakeformat.iceberg.retention import overdue_snapshots
+from lakeformat.iceberg.retention import overdue_snapshots, retention_of
 from lakeformat.iceberg.schema import Schema
 
 DAY = 24 * 60 * 60 * 1000
@@ -39,7 +39,8 @@ def overdue(
         snapshots=snapshots,
         references={each.name: each for each in (Reference("main", count, "branch"), *references)},
     )
-    return [each.snapshot_id for each in overdue_snapshots(metadata, NOW)]
+    retention = retention_of(metadata.properties, NOW)
+    return [each.snapshot_id for each in overdue_snapshots(metadata, retention)]
 
 
 def test_five_days_of_the_main_branch_are_kept():

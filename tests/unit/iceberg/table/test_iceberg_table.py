@@ -32,6 +32,7 @@ HAS = {
     "check",
     "consumers",
     "drop_partitions",
+    "expire_snapshots",
     "health",
     "rollback",
     "scan",

@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Expires snapshots: a commit removes them, then the files that only they needed are deleted.
+
+After the commit no writer can use an expired snapshot any more. A crash before the end leaves
+orphan files and damages nothing.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, replace
+
+from lakeformat.errors import InvalidRequestError, LakeError
+from lakeformat.iceberg.commit.commit import commit_metadata
+from lakeformat.iceberg.commit.handle import TableHandle
+from lakeformat.iceberg.expire.exclusive_files import ExclusiveFiles, find_exclusive_files
+from lakeformat.iceberg.expire.expire_report import IcebergExpireReport
+from lakeformat.iceberg.expire.select import Selection, require_gc, select
+from lakeformat.iceberg.loaded_metadata import LoadedMetadata
+from lakeformat.iceberg.metadata.table_metadata import TableMetadata
+from lakeformat.iceberg.retention import retention_of
+from lakeformat.tables.deleter import Deleter, OnRemoval
+from lakeformat.tables.past_time import PastTime, past_millis
+from lakeformat.tables.removal import Removal
+from lakeformat.types.type_rules import is_whole_number
+
+__all__ = ["ExpiryRequest", "expire_snapshots"]
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class ExpiryRequest:
+    """The arguments of an expiry; None follows the properties of the table."""
+
+    older_than: PastTime | None = None
+    retain_min: int | None = None
+    snapshots: Collection[int] = ()
+    clean_metadata: bool = False
+    delete_files: bool = True
+    unread: Callable[[], Collection[int]] = tuple
+    """Returns the snapshots that consumers have not read."""
+
+    def select(self, loaded: LoadedMetadata, now_millis: int) -> Selection:
+        """Return what expires in one state of the table."""
+        least = self.retain_min
+        if least is not None and (not is_whole_number(least) or least < 1):
+            raise InvalidRequestError(f"retain_min must be at least 1, got {least!r}")
+        require_gc(loaded.metadata)
+        oldest = None
+        if self.older_than is not None:
+            oldest = past_millis("older_than", self.older_than, now_millis)
+        retention = retention_of(
+            loaded.metadata.properties, now_millis, oldest_millis=oldest, least=least
+        )
+        return select(
+            loaded,
+            retention,
+            self.snapshots,
+            self.unread(),
+            clean_metadata=self.clean_metadata,
+        )
+
+
+def expire_snapshots(
+    handle: TableHandle,
+    request: ExpiryRequest,
+    *,
+    dry_run: bool,
+    on_progress: OnRemoval | None = None,
+) -> IcebergExpireReport:
+    """Expire snapshots by the rules of Java; a dry run only plans."""
+    selections: list[Selection] = []
+
+    def change(loaded: LoadedMetadata) -> TableMetadata | None:
+        selections.append(request.select(loaded, handle.environment.now_millis()))
+        chosen = selections[-1]
+        return None if chosen.metadata is loaded.metadata else chosen.metadata
+
+    if dry_run:
+        change(handle.load())
+    else:
+        commit_metadata(handle, change)
+    chosen = selections[-1]
+    removals: list[Removal] = []
+    listener = removals.append if dry_run and on_progress is None else on_progress
+    deleter = Deleter(dry_run=dry_run, on_progress=listener)
+    files = ExclusiveFiles()
+    if request.delete_files and chosen.snapshots:
+        files = _find(chosen, is_committed=not dry_run)
+        for step in files.steps:
+            deleter.remove(step)
+    report = _report(handle, chosen, deleter, files, dry_run=dry_run)
+    _log.info("expiry of %s: %s", handle.uri, report.reason)
+    return replace(report, removals=tuple(removals))
+
+
+def _find(chosen: Selection, *, is_committed: bool) -> ExclusiveFiles:
+    """Return the files to delete; after the commit, an error notes that they are orphans."""
+    try:
+        return find_exclusive_files(chosen.loaded, chosen.metadata)
+    except LakeError as error:
+        if is_committed:
+            error.add_note(
+                f"{len(chosen.snapshots)} snapshots have expired, but their files were not deleted:"
+                " they are orphans now"
+            )
+        raise
+
+
+def _report(
+    handle: TableHandle,
+    chosen: Selection,
+    deleter: Deleter,
+    files: ExclusiveFiles,
+    *,
+    dry_run: bool,
+) -> IcebergExpireReport:
+    kept = [(each.timestamp_ms, each.snapshot_id) for each in chosen.metadata.snapshots]
+    return IcebergExpireReport(
+        table=handle.uri,
+        dry_run=dry_run,
+        snapshots=chosen.snapshots,
+        references=chosen.references,
+        earliest_snapshot=min(kept)[1] if kept else None,
+        deleted=deleter.deleted,
+        outside=files.outside,
+        held=chosen.held,
+    )

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The report of an expiry of an Iceberg table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from lakeformat.tables.deleter import Deleted
+from lakeformat.tables.removal import Removal
+from lakeformat.tables.report import Report
+from lakeformat.types.byte_size import size
+from lakeformat.types.count_text import counted
+
+__all__ = ["IcebergExpireReport"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IcebergExpireReport(Report):
+    """The result of an expiry or of its dry run."""
+
+    table: str
+    dry_run: bool
+    snapshots: tuple[int, ...]
+    """Expired snapshots, oldest first."""
+    references: tuple[str, ...]
+    """Branches and tags that were removed because their snapshots are too old."""
+    earliest_snapshot: int | None
+    """The oldest kept snapshot."""
+    deleted: Deleted
+    outside: int = 0
+    """Files outside of the table that were kept, because no allowed directory has them."""
+    held: int = 0
+    """Snapshots that were kept only because a consumer has not read them."""
+    removals: tuple[Removal, ...] = field(default=(), repr=False)
+    """In a dry run, the planned removals."""
+
+    @property
+    def is_complete(self) -> bool:
+        """True if every planned file was removed; the rest are orphans."""
+        return not self.deleted.failures
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """One line for each thing that the expiry did or, in a dry run, would do."""
+        return tuple(_lines(self))
+
+    @property
+    def reason(self) -> str:
+        """The outcome in one sentence, for the log."""
+        return "; ".join(self.lines)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the report as plain values, without the single files."""
+        return {
+            "table": self.table,
+            "dry_run": self.dry_run,
+            "snapshots": [*self.snapshots],
+            "references": [*self.references],
+            "earliest_snapshot": self.earliest_snapshot,
+            **self.deleted.to_dict(),
+            "outside": self.outside,
+            "held": self.held,
+        }
+
+
+def _lines(report: IcebergExpireReport) -> Iterator[str]:
+    verb = "would expire" if report.dry_run else "expired"
+    count = len(report.snapshots)
+    yield f"{counted(count, 'snapshot')} {verb}" if count else f"no snapshot {verb}"
+    if report.held:
+        yield f"kept {counted(report.held, 'snapshot')} for consumers: `lake consumer` lists them"
+    if report.references:
+        removed = "would remove" if report.dry_run else "removed"
+        yield f"{removed} branches and tags that are too old: {', '.join(report.references)}"
+    deleted = report.deleted
+    if deleted.total:
+        counts = ", ".join(f"{number} {kind}" for kind, number in sorted(deleted.files.items()))
+        deletes = "would delete" if report.dry_run else "deleted"
+        yield f"{deletes} {counted(deleted.total, 'file')} of {size(deleted.bytes)}: {counts}"
+    if report.outside:
+        yield (
+            f"kept {counted(report.outside, 'file')} outside of the table: allow the directory "
+            "with external_roots to delete them"
+        )
+    if deleted.failures:
+        yield f"{counted(deleted.failures, 'file')} could not be deleted and are orphans now"

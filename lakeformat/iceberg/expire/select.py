@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Decides which snapshots, branches and tags expire, and makes the metadata without them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+
+from lakeformat.errors import InvalidRequestError, UnsupportedError
+from lakeformat.iceberg.loaded_metadata import LoadedMetadata
+from lakeformat.iceberg.metadata.manifest_list import read_manifest_list
+from lakeformat.iceberg.metadata.snapshot import Reference
+from lakeformat.iceberg.metadata.table_metadata import TableMetadata
+from lakeformat.iceberg.metadata.updates import remove_reference, remove_snapshots
+from lakeformat.iceberg.properties import bool_property
+from lakeformat.iceberg.retention import (
+    Retention,
+    overdue_references,
+    overdue_snapshots,
+)
+
+__all__ = ["Selection", "require_gc", "select"]
+
+_GC = "gc.enabled"
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """An expiry on one state of the table."""
+
+    loaded: LoadedMetadata
+    """The state before."""
+    metadata: TableMetadata
+    """The metadata after it; that of ``loaded`` itself if nothing expires."""
+    snapshots: tuple[int, ...] = ()
+    """The expired snapshots, oldest first."""
+    references: tuple[str, ...] = ()
+    """The branches and tags that were too old."""
+    held: int = 0
+    """Number of snapshots that only a consumer keeps."""
+
+
+def require_gc(metadata: TableMetadata) -> None:
+    """Refuse to delete files of a table whose owner has forbidden it."""
+    if not bool_property(metadata.properties, _GC, default=True):
+        raise UnsupportedError(
+            f"the property 'gc.enabled' of {metadata.location} is false, because other tables may "
+            "share its files: nothing was deleted. Set it to true if no other table does"
+        )
+
+
+def select(
+    loaded: LoadedMetadata,
+    retention: Retention,
+    snapshots: Collection[int],
+    unread: Collection[int],
+    *,
+    clean_metadata: bool,
+) -> Selection:
+    """Select what the retention no longer keeps, and the ``snapshots`` that are named by id.
+
+    The ``unread`` snapshots are kept, because a consumer has not read them.
+    """
+    metadata = loaded.metadata
+    overdue = overdue_references(metadata, retention)
+    expired = {each.snapshot_id for each in overdue_snapshots(metadata, retention)}
+    kept_references = [each for each in metadata.references.values() if each not in overdue]
+    expired |= _named(metadata, snapshots, kept_references)
+    held = expired.intersection(unread)
+    expired -= held
+    left = metadata
+    for reference in overdue:
+        left = remove_reference(left, reference.name)
+    left = remove_snapshots(left, expired) if expired else left
+    if clean_metadata:
+        left = _without_unused(loaded, left)
+    ordered = sorted(
+        (each.timestamp_ms, each.snapshot_id)
+        for each in metadata.snapshots
+        if each.snapshot_id in expired
+    )
+    return Selection(
+        loaded,
+        metadata if left == metadata else left,
+        tuple(number for _, number in ordered),
+        tuple(sorted(each.name for each in overdue)),
+        len(held),
+    )
+
+
+def _named(
+    metadata: TableMetadata, snapshots: Collection[int], references: Collection[Reference]
+) -> set[int]:
+    """Return the named snapshots that exist; one that a branch or tag names is refused."""
+    for each in references:
+        if each.snapshot_id in snapshots:
+            raise InvalidRequestError(
+                f"snapshot {each.snapshot_id} of {metadata.location} cannot expire: the "
+                f"{each.type} {each.name!r} names it. Delete that first, or leave the snapshot out"
+            )
+    return {each.snapshot_id for each in metadata.snapshots if each.snapshot_id in snapshots}
+
+
+def _without_unused(loaded: LoadedMetadata, metadata: TableMetadata) -> TableMetadata:
+    """Return metadata without the schemas and partition specs that no kept snapshot uses."""
+    specs, schemas = {metadata.default_spec_id}, {metadata.current_schema_id}
+    for snapshot in metadata.snapshots:
+        listed = read_manifest_list(loaded.places, snapshot)
+        specs |= set(listed.column("partition_spec_id").unique().to_pylist())
+        if snapshot.schema_id is not None:
+            schemas.add(snapshot.schema_id)
+    return replace(
+        metadata,
+        schemas=tuple(each for each in metadata.schemas if each.schema_id in schemas),
+        partition_specs=tuple(each for each in metadata.partition_specs if each.spec_id in specs),
+    )

@@ -1,0 +1,171 @@
+"""An expiry of an Iceberg table: what it refuses, what it keeps, and what it deletes outside."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from lakeformat.environment import Environment
+from lakeformat.errors import InvalidRequestError, UnsupportedError
+from lakeformat.iceberg.commit.commit import commit_metadata
+from lakeformat.iceberg.commit.directory_pointer import DirectoryPointer
+from lakeformat.iceberg.commit.handle import TableHandle
+from lakeformat.iceberg.expire.expire import ExpiryRequest, expire_snapshots
+from lakeformat.iceberg.metadata.statistics import StatisticsFile
+from lakeformat.iceberg.metadata.updates import set_properties
+from lakeformat.iceberg.table import IcebergTable
+from lakeformat.storage import NO_ROOTS, ExternalRoots, MemoryStorage
+from tests.crash.simulated import NOW_MILLIS
+from tests.unit.iceberg.path_table import ROOT, appended, handle_on, path_table
+
+DAY = 24 * 3600 * 1000
+LATER = Environment(now_millis=lambda: NOW_MILLIS + 30 * DAY)
+INSIDE, OUTSIDE = (
+    "memory://expiry/shop/orders/metadata/s1.puffin",
+    "memory://expiry/other/s2.puffin",
+)
+
+
+@pytest.fixture
+def storage() -> MemoryStorage:
+    """A table with the snapshots 1 to 4, a day apart, and statistics of two of them."""
+    storage = MemoryStorage("expiry")
+    path_table(storage)
+    for number in (1, 2, 3, 4):
+        commit_metadata(handle_on(storage), lambda loaded, at=number: with_snapshot(loaded, at))
+    storage.overwrite("shop/orders/metadata/s1.puffin", b"12345")
+    storage.overwrite("other/s2.puffin", b"1")
+    return storage
+
+
+def with_snapshot(loaded, number: int):
+    metadata = appended(
+        loaded.metadata,
+        f"s{number}",
+        snapshot_id=number,
+        timestamp_ms=NOW_MILLIS + number * DAY,
+        manifest_list=None,
+    )
+    known = {1: INSIDE, 2: OUTSIDE}
+    if number not in known:
+        return metadata
+    file = StatisticsFile(number, known[number], 5, 2)
+    return replace(metadata, statistics=(*metadata.statistics, file))
+
+
+def table(storage: MemoryStorage, roots: ExternalRoots = NO_ROOTS) -> IcebergTable:
+    pointer = DirectoryPointer(storage, ROOT, roots, LATER)
+    return IcebergTable(TableHandle(pointer, "main", LATER))
+
+
+def kept(storage: MemoryStorage) -> list[int]:
+    return [each.snapshot_id for each in handle_on(storage).load().metadata.snapshots]
+
+
+def test_the_age_and_the_number_of_kept_snapshots_are_arguments(storage):
+    report = table(storage).expire_snapshots(older_than=NOW_MILLIS + 3 * DAY)
+    assert (report.snapshots, report.earliest_snapshot, kept(storage)) == ((1, 2), 3, [3, 4])
+    assert table(storage).expire_snapshots(older_than="1 d", retain_min=2).snapshots == ()
+    assert table(storage).expire_snapshots(older_than="1 d").snapshots == (3,)
+
+
+def test_the_properties_of_the_table_are_the_defaults(storage):
+    keep = {"history.expire.min-snapshots-to-keep": "3"}
+    commit_metadata(handle_on(storage), lambda loaded: set_properties(loaded.metadata, keep))
+    assert table(storage).expire_snapshots().snapshots == (1,)
+
+
+def test_a_file_outside_is_deleted_only_below_an_allowed_directory(storage):
+    report = table(storage).expire_snapshots(dry_run=True)
+    assert [(each.uri, each.size) for each in report.removals] == [(INSIDE, 5)]
+    roots = ExternalRoots.of(["memory://expiry/other"])
+    assert len(table(storage, roots).expire_snapshots(dry_run=True).removals) == 2
+    assert kept(storage) == [1, 2, 3, 4]
+    report = table(storage).expire_snapshots()
+    assert (report.outside, report.deleted.total) == (1, 1)
+    assert report.lines == (
+        "3 snapshots expired",
+        "deleted 1 file of 5 B: 1 statistics",
+        "kept 1 file outside of the table: allow the directory with external_roots to delete them",
+    )
+    assert (storage.exists("other/s2.puffin"), storage.exists(f"{ROOT}/metadata/s1.puffin")) == (
+        True,
+        False,
+    )
+
+
+def test_an_allowed_directory_is_cleaned_too(storage):
+    roots = ExternalRoots.of(["memory://expiry/other"])
+    assert table(storage, roots).expire_snapshots().deleted.total == 2
+    assert not storage.exists("other/s2.puffin")
+
+
+def test_files_are_kept_on_request(storage):
+    report = table(storage).expire_snapshots(delete_files=False)
+    assert (report.snapshots, report.deleted.total) == ((1, 2, 3), 0)
+    assert storage.exists(f"{ROOT}/metadata/s1.puffin")
+
+
+def test_a_tag_that_is_created_meanwhile_keeps_its_snapshot(storage):
+    class Racing(MemoryStorage):
+        def create(self, path, content):
+            if self.racing:
+                self.racing = False
+                IcebergTable(handle_on(storage)).tags.create("kept", snapshot=1)
+            return storage.create(path, content)
+
+        racing = True
+
+    raced = Racing("expiry")
+    raced._files = storage._files
+    assert table(raced).expire_snapshots().snapshots == (2, 3)
+    assert storage.exists(f"{ROOT}/metadata/s1.puffin")
+
+
+def test_commits_that_a_consumer_has_not_read_are_kept_with_the_state_before_them(storage):
+    followed = table(storage)
+    followed.consumers.set("copy", next_snapshot=3)
+    report = followed.expire_snapshots()
+    assert (report.snapshots, report.held, kept(storage)) == ((1,), 2, [2, 3, 4])
+    assert report.lines[1] == "kept 2 snapshots for consumers: `lake consumer` lists them"
+    followed.consumers.clear()
+    assert followed.expire_snapshots().snapshots == (2, 3)
+
+
+def test_a_tag_or_branch_that_is_too_old_is_removed_with_its_snapshots(storage):
+    IcebergTable(handle_on(storage)).tags.create("old", snapshot=1, retain="7 d")
+    IcebergTable(handle_on(storage)).tags.create("kept", snapshot=2)
+    report = table(storage).expire_snapshots()
+    assert (report.snapshots, report.references, kept(storage)) == ((1, 3), ("old",), [2, 4])
+    assert report.to_dict()["references"] == ["old"]
+
+
+def test_snapshots_expire_by_id_unless_a_branch_or_tag_names_them(storage):
+    year = Environment(now_millis=lambda: NOW_MILLIS + 5 * DAY)
+    request = ExpiryRequest(snapshots=[2, 77])
+    report = expire_snapshots(handle_on(storage, year), request, dry_run=False)
+    assert (report.snapshots, kept(storage)) == ((2,), [1, 3, 4])
+    with pytest.raises(InvalidRequestError, match=r"snapshot 4 .* the branch 'main' names it"):
+        table(storage).expire_snapshots(snapshots=[4])
+
+
+def test_without_anything_to_expire_nothing_is_published(storage):
+    before = len(storage.list(f"{ROOT}/metadata"))
+    report = table(storage).expire_snapshots(retain_min=9)
+    assert report.reason == "no snapshot expired"
+    assert len(storage.list(f"{ROOT}/metadata")) == before
+
+
+def test_a_table_that_shares_its_files_is_refused(storage):
+    shares = {"gc.enabled": "false"}
+    commit_metadata(handle_on(storage), lambda loaded: set_properties(loaded.metadata, shares))
+    with pytest.raises(UnsupportedError, match=r"'gc.enabled' of .* is false.*nothing was deleted"):
+        table(storage).expire_snapshots()
+
+
+def test_arguments_without_meaning_are_refused_by_name(storage):
+    with pytest.raises(UnsupportedError, match="neither retain_max nor limit"):
+        table(storage).expire_snapshots(retain_max=3)
+    with pytest.raises(InvalidRequestError, match="retain_min must be at least 1, got 0"):
+        table(storage).expire_snapshots(retain_min=0)
