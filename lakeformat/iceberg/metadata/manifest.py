@@ -7,15 +7,16 @@ writer left the sequence numbers, the snapshot or the first row id to the manife
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakeformat.errors import CorruptTableError, UnsupportedError
-from lakeformat.files.avro.avro_container import NotPlainError
+from lakeformat.files.avro.avro_container import NotPlainError, join_blocks
 from lakeformat.iceberg.arrow_types import to_arrow_type
 from lakeformat.iceberg.file_places import FilePlaces
 from lakeformat.iceberg.metadata.avro_records import (
@@ -25,6 +26,7 @@ from lakeformat.iceberg.metadata.avro_records import (
     read_record_file,
 )
 from lakeformat.iceberg.metadata.columnar_manifest import columnar_entries
+from lakeformat.iceberg.metadata.inherited_numbers import ADDED, DELETED, EXISTING, inherited
 from lakeformat.iceberg.metadata.partition_type import partition_type
 from lakeformat.iceberg.metadata.physical_values import values_to_arrow
 from lakeformat.iceberg.metadata.record_columns import column_of
@@ -47,8 +49,6 @@ __all__ = [
     "read_entries",
 ]
 
-EXISTING, ADDED, DELETED = 0, 1, 2
-"""The values of ``status``."""
 DATA, POSITION_DELETES, EQUALITY_DELETES = 0, 1, 2
 """The values of ``content``; deletion vectors are position deletes in a Puffin file."""
 
@@ -82,11 +82,15 @@ _FILE = (
     pa.field("content_size_in_bytes", pa.int64()),
 )
 _SPEC_ID = pa.field("spec_id", pa.int32(), nullable=False)
-_INHERITED = (*(field.name for field in _ENTRY), "first_row_id", "record_count")
-"""The columns that inherit numbers, or decide which."""
 _DEFAULTS = {"content": DATA}
 _MANY = 32
 """Fewer entries are decoded faster one by one."""
+_SMALL_BYTES = 4 << 20
+"""The most unpacked bytes of manifests that are decoded together."""
+_MOST_TOGETHER = 100
+_ALIKE = ("partition_spec_id", "content")
+"""The values that manifests must share in their list to be decoded together."""
+_KINDS = ("added", "existing", "deleted")
 
 
 def entry_schema(partition: StructType) -> pa.Schema:
@@ -117,10 +121,25 @@ def read_each(
     manifests: pa.Table,
     statistics_of: Collection[int] | None = None,
 ) -> Iterator[tuple[int, pa.Table]]:
-    """Yield the id of the spec and the entries of one manifest after another."""
-    for manifest in manifests.to_pylist():
-        entries = _read_manifest(places, metadata, manifest, statistics_of)
-        yield manifest["partition_spec_id"], entries
+    """Yield the id of the spec and the entries of one manifest, or of some small ones, after
+    another.
+    """
+    specs: dict[int, _Spec] = {}
+    waiting: list[_Manifest] = []
+    for listed in manifests.to_pylist():
+        spec_id = listed["partition_spec_id"]
+        if spec_id not in specs:
+            specs[spec_id] = _spec_of(places, metadata, listed)
+        uri = listed["manifest_path"]
+        found = _Manifest(listed, read_record_file(places.read(uri), uri))
+        if waiting and not _is_like(found, waiting):
+            last = waiting[0].listed["partition_spec_id"]
+            yield last, _read_like(waiting, specs[last], statistics_of)
+            waiting = []
+        waiting.append(found)
+    if waiting:
+        last = waiting[0].listed["partition_spec_id"]
+        yield last, _read_like(waiting, specs[last], statistics_of)
 
 
 def live_entries(entries: pa.Table) -> pa.Table:
@@ -129,63 +148,109 @@ def live_entries(entries: pa.Table) -> pa.Table:
     return entries if pc.all(is_live).as_py() else entries.filter(is_live)
 
 
-def _read_manifest(
-    places: FilePlaces,
-    metadata: TableMetadata,
-    manifest: Mapping[str, Any],
-    statistics_of: Collection[int] | None,
-) -> pa.Table:
-    uri, spec_id = manifest["manifest_path"], manifest["partition_spec_id"]
+@dataclass(frozen=True, slots=True)
+class _Spec:
+    """A partition spec, as the decoders need it."""
+
+    id: int
+    partition: StructType
+    as_text: Sequence[int]
+    """The fields with unknown transforms, whose values may be of any type."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Manifest:
+    """An unpacked manifest, and its row in the list."""
+
+    listed: Mapping[str, Any]
+    file: RecordFile
+
+    @property
+    def count(self) -> int:
+        """The number of entries."""
+        return int(self.file.blocks.counts.sum())
+
+
+def _spec_of(places: FilePlaces, metadata: TableMetadata, listed: Mapping[str, Any]) -> _Spec:
     try:
-        spec = metadata.spec_of(spec_id)
+        spec = metadata.spec_of(listed["partition_spec_id"])
         partition = partition_type(metadata, spec)
     except CorruptTableError as reason:
-        raise CorruptTableError(f"{places.uri} names the manifest {uri}: {reason}") from None
-    schema = entry_schema(partition)
-    file = read_record_file(places.read(uri), uri)
-    parts = _by_column(file, partition, _unknown_fields(spec), statistics_of)
-    found = pa.concat_tables(
-        pa.table(each, schema=schema)
-        for each in parts or _by_record(file, partition, _unknown_fields(spec))
-    ).combine_chunks()
-    _check(found, manifest)
-    for name, column in _inherited(found, manifest).items():
+        raise CorruptTableError(
+            f"{places.uri} names the manifest {listed['manifest_path']}: {reason}"
+        ) from None
+    return _Spec(spec.spec_id, partition, _unknown_fields(spec))
+
+
+def _is_like(manifest: _Manifest, group: Sequence[_Manifest]) -> bool:
+    """Return True if a manifest may join a group to be decoded together: small and alike."""
+    first = group[0]
+    size = len(manifest.file.blocks.content) + sum(len(e.file.blocks.content) for e in group)
+    return (
+        size <= _SMALL_BYTES
+        and len(group) < _MOST_TOGETHER
+        and manifest.file.blocks.schema == first.file.blocks.schema
+        and all(manifest.listed[name] == first.listed[name] for name in _ALIKE)
+    )
+
+
+def _read_like(
+    manifests: Sequence[_Manifest], spec: _Spec, statistics_of: Collection[int] | None
+) -> pa.Table:
+    """Return the entries of manifests that are alike, decoded together if nothing is wrong."""
+    if len(manifests) > 1:
+        first = manifests[0].file
+        joined = replace(first, blocks=join_blocks([each.file.blocks for each in manifests]))
+        # Each on its own, a damaged manifest is named.
+        with suppress(CorruptTableError, UnsupportedError):
+            if parts := _by_column(joined, spec, statistics_of):
+                return _completed(parts, spec, manifests)
+    return pa.concat_tables(_read_manifest(each, spec, statistics_of) for each in manifests)
+
+
+def _read_manifest(
+    manifest: _Manifest, spec: _Spec, statistics_of: Collection[int] | None
+) -> pa.Table:
+    parts = _by_column(manifest.file, spec, statistics_of) or _by_record(manifest.file, spec)
+    return _completed(parts, spec, [manifest])
+
+
+def _completed(
+    parts: Iterable[Mapping[str, pa.Array]], spec: _Spec, manifests: Sequence[_Manifest]
+) -> pa.Table:
+    """Return the entries of manifests with the numbers that they inherit."""
+    schema = entry_schema(spec.partition)
+    tables = (pa.table(dict(each), schema=schema) for each in parts)
+    found = pa.concat_tables(tables).combine_chunks()
+    _check(found, manifests)
+    columns = inherited(found, [each.listed for each in manifests], [e.count for e in manifests])
+    columns[_SPEC_ID.name] = pa.repeat(pa.scalar(spec.id, pa.int32()), found.num_rows)
+    for name, column in columns.items():
         place = schema.get_field_index(name)
         found = found.set_column(place, schema.field(place), column)
-    spec_ids = pa.repeat(pa.scalar(spec_id, pa.int32()), found.num_rows)
-    return found.set_column(schema.get_field_index(_SPEC_ID.name), _SPEC_ID, spec_ids)
+    return found
 
 
 def _by_column(
-    file: RecordFile,
-    partition: StructType,
-    as_text: Collection[int],
-    statistics_of: Collection[int] | None,
+    file: RecordFile, spec: _Spec, statistics_of: Collection[int] | None = None
 ) -> list[dict[str, pa.Array]]:
     """Return the columns of all entries; none if the manifest is left to ``_by_record``."""
-    if as_text or file.blocks.counts.sum() < _MANY:
+    if spec.as_text or file.blocks.counts.sum() < _MANY:
         return []
     try:
-        found = list(columnar_entries(file, _ENTRY, _FILE, partition, statistics_of))
+        found = list(columnar_entries(file, _ENTRY, _FILE, spec.partition, statistics_of))
     except NotPlainError:
         return []
-    return [_completed(columns) for columns in found]
+    return [_shown(columns) for columns in found]
 
 
-def _by_record(
-    file: RecordFile, partition: StructType, as_text: Collection[int]
-) -> Iterator[dict[str, pa.Array]]:
+def _by_record(file: RecordFile, spec: _Spec) -> Iterator[dict[str, pa.Array]]:
     """Yield the columns of many entries after each other, decoded one by one."""
     for some in decode_by_id(file):
-        yield _columns(some, partition, as_text, file.uri)
+        yield _columns(some, spec, file.uri)
 
 
-def _columns(
-    records: Sequence[Mapping[str, Any]],
-    partition: StructType,
-    as_text: Collection[int],
-    uri: str,
-) -> dict[str, pa.Array]:
+def _columns(records: Sequence[Mapping[str, Any]], spec: _Spec, uri: str) -> dict[str, pa.Array]:
     """Return the columns of some entries, without the numbers that they inherit."""
     try:
         files = [record["data_file"] for record in records]
@@ -195,22 +260,22 @@ def _columns(
             f"{uri} is not a manifest: it has an entry without a file or its partition; {RESTORE}"
         ) from None
     columns = {field.name: column_of(records, field, uri) for field in _ENTRY}
-    columns["partition"] = _partition_column(partition, tuples, as_text, uri)
+    columns["partition"] = _partition_column(spec.partition, tuples, spec.as_text, uri)
     columns |= {
         field.name: column_of(files, field, uri, _DEFAULTS.get(field.name)) for field in _FILE
     }
-    return _completed(columns)
+    return _shown(columns)
 
 
-def _completed(columns: dict[str, pa.Array]) -> dict[str, pa.Array]:
+def _shown(columns: dict[str, pa.Array]) -> dict[str, pa.Array]:
     spec_ids = pa.nulls(len(columns["status"]), _SPEC_ID.type)
     formats = pc.utf8_upper(columns["file_format"])
     return columns | {_SPEC_ID.name: spec_ids, "file_format": formats}
 
 
-def _check(found: pa.Table, manifest: Mapping[str, Any]) -> None:
-    uri = manifest["manifest_path"]
-    allowed = (DATA,) if manifest["content"] == 0 else (POSITION_DELETES, EQUALITY_DELETES)
+def _check(found: pa.Table, manifests: Sequence[_Manifest]) -> None:
+    uri, listed = manifests[0].file.uri, manifests[0].listed
+    allowed = (DATA,) if listed["content"] == 0 else (POSITION_DELETES, EQUALITY_DELETES)
     for name, known in (("status", (EXISTING, ADDED, DELETED)), ("content", allowed)):
         unknown = set(found.column(name).unique().to_pylist()).difference(known)
         if unknown:
@@ -223,49 +288,13 @@ def _check(found: pa.Table, manifest: Mapping[str, Any]) -> None:
             f"{uri} names encrypted files, and this version reads no encrypted tables: use the "
             "engine that has the keys"
         )
-    counts = [manifest[f"{kind}_files_count"] or 0 for kind in ("added", "existing", "deleted")]
-    if found.num_rows < sum(counts):
-        raise CorruptTableError(
-            f"{uri} ends after {found.num_rows} entries, but its list counts {sum(counts)}; "
-            f"{RESTORE}"
-        )
-
-
-def _inherited(entries: pa.Table, manifest: Mapping[str, Any]) -> dict[str, pa.Array]:
-    """Return the columns whose missing values come from the list's entry of the manifest."""
-    columns = {name: entries.column(name).combine_chunks() for name in _INHERITED}
-    added = pc.equal(columns["status"], ADDED)
-    number = manifest["sequence_number"]
-    found = {"snapshot_id": pc.fill_null(columns["snapshot_id"], manifest["added_snapshot_id"])}
-    for name in ("sequence_number", "file_sequence_number"):
-        # Version 1 has no numbers; later versions leave out only those of added files.
-        inherits = True if number == 0 else added
-        filled = pc.if_else(inherits, pc.fill_null(columns[name], number), columns[name])
-        if filled.null_count:
+    for each in manifests:
+        counts = [each.listed[f"{kind}_files_count"] or 0 for kind in _KINDS]
+        if each.count < sum(counts):
             raise CorruptTableError(
-                f"{manifest['manifest_path']} has an entry without {name} that was not added by "
-                f"the manifest; {RESTORE}"
+                f"{each.file.uri} ends after {each.count} entries, but its list counts "
+                f"{sum(counts)}; {RESTORE}"
             )
-        found[name] = filled
-    found["first_row_id"] = _first_row_ids(columns, manifest)
-    return found
-
-
-def _first_row_ids(columns: Mapping[str, pa.Array], manifest: Mapping[str, Any]) -> pa.Array:
-    """Return the first row ids; files without one are numbered from the manifest's first row id."""
-    ids, first = columns["first_row_id"], manifest["first_row_id"]
-    if first is None:
-        return pa.nulls(len(ids), pa.int64())
-    live = pc.not_equal(columns["status"], DELETED)
-    numbered = pc.and_(live, ids.is_null()).to_numpy(zero_copy_only=False)
-    rows = np.where(numbered, columns["record_count"].to_numpy(), 0)
-    if rows.size and rows.min() < 0:
-        raise CorruptTableError(
-            f"{manifest['manifest_path']} has a file without a number of rows, so its row ids are "
-            f"not known; {RESTORE}"
-        )
-    starts = first + np.cumsum(rows) - rows
-    return pc.if_else(pa.array(numbered), pa.array(starts, pa.int64()), ids)
 
 
 def _unknown_fields(spec: PartitionSpec) -> list[int]:

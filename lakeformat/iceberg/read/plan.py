@@ -7,6 +7,7 @@ files.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -181,12 +182,14 @@ class _Planner:
     ) -> Iterator[tuple[int, pa.Table]]:
         """Yield the entries of manifests, those of small ones of a spec together."""
         waiting: dict[int, list[pa.Table]] = {}
+        rows: Counter[int] = Counter()
         places, metadata = self.state.places, self.state.metadata
         for spec_id, table in read_each(places, metadata, manifests, statistics_of):
-            tables = waiting.setdefault(spec_id, [])
-            tables.append(table)
-            if sum(each.num_rows for each in tables) >= _AT_ONCE:
+            waiting.setdefault(spec_id, []).append(table)
+            rows[spec_id] += table.num_rows
+            if rows[spec_id] >= _AT_ONCE:
                 yield spec_id, pa.concat_tables(waiting.pop(spec_id)).combine_chunks()
+                del rows[spec_id]
         for spec_id, tables in waiting.items():
             yield spec_id, pa.concat_tables(tables).combine_chunks()
 

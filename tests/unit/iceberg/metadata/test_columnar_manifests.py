@@ -20,23 +20,30 @@ from hypothesis import strategies as st
 from benchmarks.sample_iceberg import write_metadata_table
 from lakeformat.errors import CorruptTableError
 from lakeformat.files.avro.avro_container import READABLE_AFTER
+from lakeformat.iceberg.file_places import FilePlaces
 from lakeformat.iceberg.metadata import manifest
 from lakeformat.iceberg.metadata.avro_records import RecordFile, read_record_file
+from lakeformat.iceberg.metadata.manifest import read_entries
 from lakeformat.iceberg.metadata.metadata_file import read_metadata_file
 from lakeformat.iceberg.metadata.partition_type import partition_type
 from lakeformat.iceberg.metadata.table_metadata import TableMetadata, metadata_from_json
 from lakeformat.iceberg.read.map_column import map_entry
 from lakeformat.iceberg.types import StructType
 from lakeformat.storage import MemoryStorage
+from lakeformat.storage.location import location_of
 from tests.damage import damaged, fuzzed, within_bounds
 from tests.golden.iceberg import ICEBERG_TABLES, iceberg_table
 from tests.unit.iceberg.metadata.test_manifests import (
     ENTRY_FIELDS,
     FILE_FIELDS,
+    LIST_FIELDS,
+    LISTED,
     encode,
     entry,
+    metadata,
     record,
 )
+from tests.unit.iceberg.metadata.test_manifests import manifests_of as manifests_of_list
 
 FULL = ("v3_deletion_vectors", "bucket_truncate", "java_types", "v1_append")
 """Deletes and row ids; partitions of most types; no sequence numbers."""
@@ -53,7 +60,7 @@ def metadata_of(name: str) -> TableMetadata:
 @cache
 def manifests_of(name: str) -> list[tuple[str, RecordFile, StructType]]:
     """Each manifest of a golden table, and the type of its partitions."""
-    metadata, found = metadata_of(name), []
+    of_table, found = metadata_of(name), []
     for path in sorted(Path(iceberg_table(name).location, "metadata").glob("*.avro")):
         content = path.read_bytes()
         try:
@@ -61,9 +68,9 @@ def manifests_of(name: str) -> list[tuple[str, RecordFile, StructType]]:
         except ValueError:  # an orphan, which is no Avro file
             continue
         if "partition-spec-id" in written:
-            spec = metadata.spec_of(int(written["partition-spec-id"]))
+            spec = of_table.spec_of(int(written["partition-spec-id"]))
             found.append(
-                (path.name, read_record_file(content, path.name), partition_type(metadata, spec))
+                (path.name, read_record_file(content, path.name), partition_type(of_table, spec))
             )
     return found
 
@@ -71,12 +78,12 @@ def manifests_of(name: str) -> list[tuple[str, RecordFile, StructType]]:
 def by_column(
     file: RecordFile, partition: StructType, keys: frozenset[int] | None = None
 ) -> pa.Table | None:
-    parts = manifest._by_column(file, partition, (), keys)
+    parts = manifest._by_column(file, manifest._Spec(0, partition, ()), keys)
     return _table(parts, partition) if parts else None
 
 
 def by_record(file: RecordFile, partition: StructType) -> pa.Table:
-    return _table(manifest._by_record(file, partition, ()), partition)
+    return _table(manifest._by_record(file, manifest._Spec(0, partition, ())), partition)
 
 
 def _table(parts: Iterator[dict[str, pa.Array]] | list[Any], partition: StructType) -> pa.Table:
@@ -118,8 +125,8 @@ def test_a_manifest_of_many_blocks_is_read_in_windows_of_any_size(window, tmp_pa
     write_metadata_table(tmp_path, 200)
     [path] = tmp_path.glob("metadata/*-m0.avro")
     file = read_record_file(path.read_bytes(), path.name)
-    metadata = metadata_from_json(json.loads((tmp_path / "metadata/v1.metadata.json").read_text()))
-    partition = partition_type(metadata, metadata.spec_of(0))
+    written = metadata_from_json(json.loads((tmp_path / "metadata/v1.metadata.json").read_text()))
+    partition = partition_type(written, written.spec_of(0))
     found = by_column(file, partition)
     assert found is not None
     assert found.num_rows == 200
@@ -219,3 +226,45 @@ def test_damaged_entries_are_never_other_entries(name, data):
     if found is not None:
         assert whole is not None
         assert found.equals(whole)
+
+
+def small_manifests(count: int) -> FilePlaces:
+    """A table whose list names manifests of one to three entries, and one without any."""
+    storage, listed = MemoryStorage("t"), []
+    numbered = {"sequence_number": 1, "file_sequence_number": 1}
+    for number in range(count):
+        uri = f"file:///t/metadata/m{number}.avro"
+        entries = [
+            entry({"file_path": f"file:///t/{number}", "record_count": 5 + number}),
+            entry({"first_row_id": 7}, status=0, snapshot_id=3, **numbered),
+            entry(),
+        ][: number % 4]
+        storage.overwrite(f"t/metadata/m{number}.avro", encode(record("e", ENTRY_FIELDS), entries))
+        row = {"manifest_path": uri, "sequence_number": 5 + number, "added_snapshot_id": number}
+        first = None if number % 3 == 0 else 100 * number
+        listed.append(LISTED | row | {"first_row_id": first, "added_data_files_count": 0})
+    storage.overwrite("t/metadata/snap-7.avro", encode(record("l", LIST_FIELDS), listed))
+    return FilePlaces(storage, "t", location_of("file:///t"))
+
+
+def entries_of(places: FilePlaces) -> pa.Table:
+    [found] = read_entries(places, metadata(), manifests_of_list(places)).values()
+    return found.combine_chunks()
+
+
+def test_small_manifests_decoded_together_have_the_entries_of_each(monkeypatch):
+    places = small_manifests(20)
+    together = entries_of(places)
+    monkeypatch.setattr(manifest, "_MOST_TOGETHER", 1)
+    assert together.num_rows == 30
+    assert together.equals(entries_of(places))
+    monkeypatch.setattr(manifest, "_MANY", 1 << 30)
+    assert together.equals(entries_of(places))
+
+
+def test_a_damaged_manifest_among_small_ones_is_named():
+    places = small_manifests(20)
+    wrong = encode(record("e", ENTRY_FIELDS), [entry(status=9)])
+    places.storage.overwrite("t/metadata/m7.avro", wrong)
+    with pytest.raises(CorruptTableError, match=r"m7\.avro has an entry of the status 9"):
+        entries_of(places)

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The numbers that entries inherit from the rows of their manifests in the manifest list."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakeformat.errors import CorruptTableError
+from lakeformat.tables.json_file import RESTORE
+from lakeformat.types.arrow_memory import array_of
+from lakeformat.types.unaligned import Positions
+
+__all__ = ["ADDED", "DELETED", "EXISTING", "inherited"]
+
+EXISTING, ADDED, DELETED = 0, 1, 2
+"""The values of ``status``."""
+
+
+def inherited(
+    entries: pa.Table, manifests: Sequence[Mapping[str, Any]], counts: Sequence[int]
+) -> dict[str, pa.Array]:
+    """Return the columns whose missing values come from the manifest list.
+
+    The entries are those of the manifests after each other, ``counts`` of each.
+    """
+    rows: Positions = np.repeat(np.arange(len(manifests)), counts)
+    status = entries.column("status").combine_chunks()
+    number = _listed(manifests, "sequence_number", rows)
+    # Version 1 has no numbers; later versions leave out only those of added files.
+    inherits = pc.or_(pc.equal(number, 0), pc.equal(status, ADDED))
+    ids = entries.column("snapshot_id").combine_chunks()
+    found = {"snapshot_id": pc.coalesce(ids, _listed(manifests, "added_snapshot_id", rows))}
+    for name in ("sequence_number", "file_sequence_number"):
+        own = entries.column(name).combine_chunks()
+        filled = pc.if_else(inherits, pc.coalesce(own, number), own)
+        if filled.null_count:
+            raise CorruptTableError(
+                f"{manifests[0]['manifest_path']} has an entry without {name} that was not added "
+                f"by the manifest; {RESTORE}"
+            )
+        found[name] = filled
+    found["first_row_id"] = _first_row_ids(entries, manifests, rows, status)
+    return found
+
+
+def _listed(manifests: Sequence[Mapping[str, Any]], name: str, rows: Positions) -> pa.Array:
+    """Return a number of the manifest of each entry, from the list."""
+    return pa.array([each[name] for each in manifests], pa.int64()).take(array_of(rows))
+
+
+def _first_row_ids(
+    entries: pa.Table, manifests: Sequence[Mapping[str, Any]], rows: Positions, status: pa.Array
+) -> pa.Array:
+    """Return the first row ids; files without one are numbered from the manifest's first row id."""
+    first = _listed(manifests, "first_row_id", rows)
+    if first.null_count == len(first):
+        return pa.nulls(len(first), pa.int64())
+    ids = pc.if_else(first.is_valid(), entries.column("first_row_id").combine_chunks(), None)
+    is_live = pc.and_(pc.not_equal(status, DELETED), first.is_valid())
+    numbered = pc.and_(is_live, ids.is_null()).to_numpy(zero_copy_only=False)
+    counts = np.where(numbered, entries.column("record_count").to_numpy(), 0)
+    if counts.min(initial=0) < 0:
+        raise CorruptTableError(
+            f"{manifests[0]['manifest_path']} has a file without a number of rows, so its row ids "
+            f"are not known; {RESTORE}"
+        )
+    before = np.cumsum(counts) - counts
+    starts = before - before[np.searchsorted(rows, rows)]  # within the manifest of each entry
+    return pc.if_else(array_of(numbered), pc.add(first, array_of(starts)), ids)
