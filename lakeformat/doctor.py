@@ -34,6 +34,7 @@ FIRST_PACKAGE = {
     "spark": "pyspark",
     "s3": "obstore",
     "jdbc": "SQLAlchemy",
+    "iceberg": "pyiceberg",
 }
 OLDEST_PYTHON = (3, 11)
 OLDEST_JAVA = 17

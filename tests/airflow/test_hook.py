@@ -185,7 +185,6 @@ def test_a_connection_opens_a_catalog_of_iceberg_tables(tmp_path, connect, monke
 
 
 def test_a_service_of_iceberg_tables_has_no_directory_to_test(connect):
-    pytest.importorskip("pyiceberg", reason="the extra iceberg is not installed")
     with rest_server() as server:
         server.databases["shop"] = {}
         more = {"format": "iceberg", "metastore": "rest", "uri": server.uri}

@@ -188,25 +188,31 @@ class SqlMetastore(Metastore):
 
     def _insert(self, name: TableName, address: str) -> bool:
         """Add the row of a table; False if it exists."""
-        with self._database.writing(f"create table '{name}'") as connection:
-            self._is_set_up(connection)
-            if self._row(connection, name) is not None:
-                return False
-            row = {
-                "catalog_name": self._catalog,
-                "table_namespace": name.database,
-                "table_name": name.table,
-                "metadata_location": address,
-            }
-            if self._has_types:
-                row[_TYPE.name] = _TABLE
-            try:
-                connection.execute(insert(_TABLES).values(**row))
-            except IntegrityError as error:
-                if is_unique_violation(error):
-                    return False  # another program was first
+        row = {
+            "catalog_name": self._catalog,
+            "table_namespace": name.database,
+            "table_name": name.table,
+            "metadata_location": address,
+        }
+        is_sent = False
+        try:
+            with self._database.writing(f"create table '{name}'") as connection:
+                self._is_set_up(connection)
+                if self._row(connection, name) is not None:
+                    return False
+                typed = {_TYPE.name: _TABLE} if self._has_types else {}
+                try:
+                    connection.execute(insert(_TABLES).values(**row, **typed))
+                except IntegrityError as error:
+                    if is_unique_violation(error):
+                        return False  # another program was first
+                    raise
+                is_sent = True
+        except UnavailableError as lost:
+            if not is_sent:
                 raise
-            return True
+            return self._is_named(name, address, lost)
+        return True
 
     def _location_of(self, database: str) -> str:
         """Return the address of a database: its property, or a directory of the warehouse."""
@@ -246,10 +252,10 @@ class SqlMetastore(Metastore):
         except UnavailableError as error:
             if not is_sent:
                 raise
-            return self._is_swapped(name, new, error)
+            return self._is_named(name, new, error)
         return is_sent
 
-    def _is_swapped(self, name: TableName, new: str, lost: UnavailableError) -> bool:
+    def _is_named(self, name: TableName, new: str, lost: UnavailableError) -> bool:
         """Return True if a change whose answer was lost is in the database."""
         with suppress(LakeError):
             if self.answer(name).metadata_file == new:

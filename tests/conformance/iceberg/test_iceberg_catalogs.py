@@ -32,7 +32,6 @@ def reopened(request, tmp_path) -> Iterator[object]:
     if request.param != "rest":
         yield lambda: lake.open_catalog(str(tmp_path), format="iceberg", **more)
         return
-    pytest.importorskip("pyiceberg", reason="the extra iceberg is not installed")
     with rest_server() as server:
         server.warehouse = f"file://{tmp_path}"
         more = {"metastore": "rest", "uri": server.uri}
@@ -109,7 +108,6 @@ def test_a_name_is_created_once_by_programs_at_the_same_time(reopened):
 def test_credentials_that_a_rest_catalog_vends_open_a_bucket(
     s3_bucket, s3_endpoint, s3_options, place
 ):
-    pytest.importorskip("pyiceberg", reason="the extra iceberg is not installed")
     warehouse = f"s3://{s3_bucket}/warehouse"
     mine = lake.open_catalog(warehouse, format="iceberg", options=s3_options)
     mine.create_database("shop")

@@ -20,7 +20,6 @@ COLUMNS = [("id", "BIGINT NOT NULL"), ("note", "STRING")]
 @pytest.fixture(params=["path", "sql", "rest"])
 def catalog(request, tmp_path) -> Iterator[IcebergCatalog]:
     if request.param == "rest":
-        pytest.importorskip("pyiceberg", reason="the extra iceberg is not installed")
         with rest_server() as server:
             server.warehouse = f"file://{tmp_path}"
             found = lake.open_catalog(
@@ -160,11 +159,12 @@ def test_a_creation_that_loses_leaves_no_file(tmp_path, monkeypatch):
 
 
 def test_pyiceberg_reads_a_table_that_this_library_created(tmp_path):
-    sql = pytest.importorskip("pyiceberg.catalog.sql", reason="the extra iceberg is not installed")
+    from pyiceberg.catalog.sql import SqlCatalog
+
     catalog = opened(tmp_path)
     catalog.create_database("shop")
     catalog.create_table("shop.orders", COLUMNS, primary_key=["id"], partition_by=["note"])
-    theirs = sql.SqlCatalog("default", uri=f"sqlite:///{tmp_path}/catalog.db")
+    theirs = SqlCatalog("default", uri=f"sqlite:///{tmp_path}/catalog.db")
     orders = theirs.load_table("shop.orders")
     assert orders.schema().column_names == ["id", "note"]
     assert [field.name for field in orders.spec().fields] == ["note"]

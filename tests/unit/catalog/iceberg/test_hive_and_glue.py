@@ -11,8 +11,6 @@ import lakeformat as lake
 from lakeformat.catalog.iceberg import IcebergCatalog
 from tests.unit.catalog.iceberg.small_table import ids_of, make_small_table
 
-pytest.importorskip("pyiceberg", reason="the extra iceberg is not installed")
-
 
 class Missing(Exception):
     pass
@@ -50,7 +48,8 @@ class Glue:
 @pytest.fixture
 def glue(tmp_path, monkeypatch) -> tuple[IcebergCatalog, dict[str, Any]]:
     """A catalog over a stub, and the arguments of its session and its client."""
-    boto3 = pytest.importorskip("boto3", reason="boto3 is not installed")
+    import boto3
+
     given: dict[str, Any] = {}
     stub = Glue(make_small_table(tmp_path / "shop/orders"))
 
@@ -96,7 +95,6 @@ def test_glue_names_the_metadata_file_of_an_iceberg_table(glue):
 
 
 def test_a_hive_metastore_that_does_not_answer_is_unavailable(tmp_path):
-    pytest.importorskip("thrift", reason="the extra iceberg is not installed")
     catalog = lake.open_catalog(
         str(tmp_path), format="iceberg", metastore="hive", uri="thrift://127.0.0.1:1"
     )
@@ -105,7 +103,8 @@ def test_a_hive_metastore_that_does_not_answer_is_unavailable(tmp_path):
 
 
 def test_hive_names_the_metadata_file_of_an_iceberg_table(tmp_path, monkeypatch):
-    hive = pytest.importorskip("pyiceberg.catalog.hive", reason="thrift is not installed")
+    from pyiceberg.catalog import hive
+
     address = make_small_table(tmp_path / "shop/orders")
     parameters = {"table_type": "ICEBERG", "metadata_location": address}
     tables = {"orders": SimpleNamespace(tableName="orders", parameters=parameters)}

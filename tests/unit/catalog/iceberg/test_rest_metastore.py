@@ -13,8 +13,6 @@ from lakeformat.catalog.iceberg import IcebergCatalog
 from tests.iceberg_rest_server import RestServer, rest_server
 from tests.unit.catalog.iceberg.small_table import ids_of, make_small_table
 
-pytest.importorskip("pyiceberg", reason="the extra iceberg is not installed")
-
 SECRET = "very-secret"
 
 

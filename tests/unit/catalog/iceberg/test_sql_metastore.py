@@ -138,8 +138,9 @@ def test_a_row_without_a_metadata_file_is_damage(warehouse):
 
 
 def test_pyiceberg_and_this_library_list_the_same(warehouse):
-    sql = pytest.importorskip("pyiceberg.catalog.sql", reason="the extra iceberg is not installed")
-    theirs = sql.SqlCatalog("default", uri=f"sqlite:///{warehouse}/catalog.db")
+    from pyiceberg.catalog.sql import SqlCatalog
+
+    theirs = SqlCatalog("default", uri=f"sqlite:///{warehouse}/catalog.db")
     assert theirs.list_namespaces() == [("shop",)]
     assert theirs.list_tables("shop") == [("shop", "orders")]
     theirs.create_namespace("news", {"owner": "grace"})
