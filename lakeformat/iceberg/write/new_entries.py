@@ -66,8 +66,8 @@ def with_snapshot(entries: pa.Table, snapshot_id: int) -> pa.Table:
 def delete_files(places: FilePlaces, addresses: Iterable[str]) -> None:
     """Delete files that no snapshot refers to; one that cannot be deleted becomes an orphan."""
     for address in addresses:
-        storage, path = places.place(address)
         try:
+            storage, path = places.place(address)
             storage.delete(path)
         except LakeError as reason:
             _log.warning("could not delete the unpublished file %s: %s", address, reason)

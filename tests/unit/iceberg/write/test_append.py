@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pyarrow as pa
@@ -258,6 +260,33 @@ def test_no_file_is_left_if_the_rows_end_with_an_error(storage):
     with pytest.raises(UnavailableError, match="the source is down"):
         append(handle, batches())
     assert stored_files(storage) == set()
+
+
+def test_a_directory_outside_of_the_table_must_be_allowed(storage):
+    handle = made_table(storage)
+    elsewhere = {"write.data.path": storage.uri("elsewhere")}
+    commit_metadata(handle, lambda loaded: set_properties(loaded.metadata, elsewhere))
+    with pytest.raises(InvalidRequestError, match="elsewhere"):
+        append(handle, rows(1))
+    assert stored_files(storage) == set()
+
+
+def test_threads_that_append_at_the_same_time_lose_nothing(storage):
+    """Each has a handle of its own, as another process has it."""
+    made_table(storage, 3)
+
+    def write(worker: int) -> None:
+        own = handle_on(storage, replace(simulated(worker), sleep_seconds=time.sleep))
+        for number in range(3):
+            append(own, rows(worker * 10 + number), commit=lake.CommitId(f"w{worker}", number))
+
+    with ThreadPoolExecutor(3) as pool:
+        list(pool.map(write, range(1, 4)))
+    handle = handle_on(storage)
+    assert ids_of(handle) == [10, 11, 12, 20, 21, 22, 30, 31, 32]
+    assert head_of(handle).summary["total-records"] == "9"
+    assert handle.load().metadata.next_row_id == 9
+    assert stored_files(storage) == referenced_files(handle)
 
 
 def test_rows_are_appended_to_a_branch(storage):
