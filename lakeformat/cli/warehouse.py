@@ -44,6 +44,7 @@ _BRANCH = "branch_"
 _OPERATIONS = {
     "branch": "branches",
     "consumer": "consumers",
+    "delete": "update",
     "expire": "expire_snapshots",
     "rewrite-manifests": "compact",
     "sort": "compact",

@@ -58,7 +58,6 @@ _INSTEAD = {
     "analyze": _call("compute_table_stats"),
     "commit": "write(rows, commit=...) writes and publishes in one call",
     "compact": _call("rewrite_data_files"),
-    "delete": _ROWS,
     "expire_partitions": "drop_partitions([...]) deletes the partitions that you name",
     "maintain": _call("rewrite_data_files, and then expire_snapshots and remove_orphan_files"),
     "remove_orphans": _call("remove_orphan_files"),
@@ -467,6 +466,16 @@ class IcebergTable(Table):
         from lakeformat.iceberg.write.overwrite import overwrite as replace_rows
 
         return replace_rows(self._handle, data, overwrite, commit=commit, properties=properties)
+
+    def delete(self, where: Where, *, commit: CommitId | None = None) -> WriteReport:
+        """Delete the rows that meet a condition, in one commit, if they fill whole files.
+
+        Partitions and bounds of the files decide, and no row is read. If some rows of a file may
+        meet the condition and other ones not, ``UnsupportedError`` is raised and nothing changes.
+        """
+        from lakeformat.iceberg.write.overwrite import delete_where
+
+        return delete_where(self._handle, where, commit=commit)
 
     def truncate(self, *, commit: CommitId | None = None) -> WriteReport:
         """Delete all rows of the branch; earlier snapshots keep them until they expire."""

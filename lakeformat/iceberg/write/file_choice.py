@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Choices of whole files to remove from a table, by their partitions alone."""
+"""Choices of whole files to remove from a table, by their partitions and bounds alone."""
 
 from __future__ import annotations
 
@@ -14,10 +14,23 @@ from lakeformat.iceberg.arrow_types import to_arrow_type
 from lakeformat.iceberg.metadata.manifest import DATA
 from lakeformat.iceberg.metadata.table_metadata import TableMetadata
 from lakeformat.iceberg.partition_spec import PartitionSpec
+from lakeformat.iceberg.read.entry_columns import EntryColumns, partition_columns
+from lakeformat.iceberg.read.file_pruning import by_partition, by_statistics
+from lakeformat.iceberg.read.where import row_filter
 from lakeformat.iceberg.transforms import TransformKind, parse_transform
-from lakeformat.rows.conditions.filter import PredicateFilter
+from lakeformat.rows.conditions.filter import PredicateFilter, Where, as_predicate
+from lakeformat.rows.conditions.predicate import (
+    And,
+    Compare,
+    Constant,
+    IsIn,
+    Not,
+    Or,
+    Predicate,
+)
+from lakeformat.types.arrow_memory import array_of
 
-__all__ = ["AllFiles", "FileChoice", "FilesOfPartitions", "FilesWhere"]
+__all__ = ["AllFiles", "FileChoice", "FilesOfPartitions", "FilesWhere", "files_where"]
 
 
 class FileChoice(Protocol):
@@ -52,24 +65,79 @@ class FilesOfPartitions:
 
 @dataclass(frozen=True, slots=True)
 class FilesWhere:
-    """Chooses the files of which all rows meet a condition on columns that are partitions."""
+    """Chooses the files of which all rows meet a condition; raises if some rows of a file may."""
 
     condition: PredicateFilter
+    opposite: PredicateFilter | None = None
+    """The condition of rows to keep; None if a row may meet neither, even without nulls."""
 
     def mask(self, metadata: TableMetadata, spec: PartitionSpec, entries: pa.Table) -> pa.Array:
-        places = {name: _identity_place(metadata, spec, name) for name in self.condition.columns}
-        unknown = sorted(name for name, place in places.items() if place is None)
-        if unknown:
-            return _unknown(metadata, spec, entries, unknown)
+        places = [_identity_place(metadata, spec, name) for name in self.condition.columns]
+        if None not in places:
+            return self._by_partition(metadata, spec, entries)
+        is_data = pc.equal(entries.column("content"), DATA).combine_chunks()
+        has_some = pc.and_(is_data, _may_meet(self.condition, metadata, spec, entries))
+        if not pc.any(has_some).as_py():
+            return has_some
+        chosen = pc.and_(has_some, self._has_no_other(metadata, spec, entries))
+        if count := pc.sum(pc.and_not(has_some, chosen)).as_py():
+            names = ", ".join(sorted(self.condition.columns))
+            raise UnsupportedError(
+                f"{count} files of {metadata.location} may hold some of these rows beside other "
+                f"ones: neither their partitions (spec {spec.spec_id}) nor their bounds of "
+                f"{names} separate them, and this version removes whole files only. Give a "
+                "condition that follows the partitions, or delete the rows with Spark"
+            )
+        return chosen
+
+    def _by_partition(
+        self, metadata: TableMetadata, spec: PartitionSpec, entries: pa.Table
+    ) -> pa.Array:
+        """Return True for files of a partition whose values themselves meet the condition."""
         partitions = entries.column("partition").combine_chunks()
         columns = {}
-        for name, place in places.items():
-            field = metadata.schema.named(name)
+        for name in self.condition.columns:
+            field, place = metadata.schema.named(name), _identity_place(metadata, spec, name)
             assert field is not None
             assert place is not None
             columns[name] = partitions.field(place).cast(to_arrow_type(field.type))
         batch = pa.RecordBatch.from_pydict(columns)
         return pc.fill_null(self.condition.mask(batch), False)
+
+    def _has_no_other(
+        self, metadata: TableMetadata, spec: PartitionSpec, entries: pa.Table
+    ) -> pa.Array:
+        """Return True for files without a row that misses the condition, or leaves it open."""
+        if self.opposite is None:
+            return pa.repeat(pa.scalar(False), len(entries))
+        found = pc.invert(_may_meet(self.opposite, metadata, spec, entries))
+        for name in self.condition.columns:
+            field = metadata.schema.named(name)
+            assert field is not None
+            nulls = EntryColumns(entries).statistic("null_value_counts", field.id)
+            found = pc.and_(found, pc.fill_null(pc.equal(nulls, 0), False))
+        return found
+
+
+def files_where(metadata: TableMetadata, where: Where) -> FilesWhere:
+    """Return the choice of the files whose rows all meet a condition of the caller."""
+    schema = metadata.schema
+    condition = row_filter(metadata, schema, where, None)
+    assert condition is not None
+    opposite = None
+    if not _has_null(condition.predicate):
+        opposite = row_filter(metadata, schema, Not(as_predicate(where)), None)
+    return FilesWhere(condition, opposite)
+
+
+def _may_meet(
+    condition: PredicateFilter, metadata: TableMetadata, spec: PartitionSpec, entries: pa.Table
+) -> pa.Array:
+    """Return True for files that may hold a row that meets a condition."""
+    tests, schema = condition.conditions(), metadata.schema
+    found = by_partition(tests, spec, schema, partition_columns(entries), len(entries))
+    found &= by_statistics(tests, schema, EntryColumns(entries))
+    return array_of(found)
 
 
 def _identity_place(metadata: TableMetadata, spec: PartitionSpec, name: str) -> int | None:
@@ -82,16 +150,17 @@ def _identity_place(metadata: TableMetadata, spec: PartitionSpec, name: str) -> 
     return None
 
 
-def _unknown(
-    metadata: TableMetadata, spec: PartitionSpec, entries: pa.Table, names: list[str]
-) -> pa.Array:
-    """Raise if data files may hold chosen rows beside rows to keep; delete files are kept."""
-    count = pc.sum(pc.equal(entries.column("content"), DATA)).as_py() or 0
-    if count:
-        raise UnsupportedError(
-            f"{count} files of {metadata.location} may hold some of these rows beside other ones: "
-            f"in partition spec {spec.spec_id} {', '.join(names)} is not a partition by itself, "
-            "and this version removes whole files only. Name columns that are partitions of every "
-            "file, or delete the rows with Spark"
-        )
-    return pa.repeat(pa.scalar(False), len(entries))
+def _has_null(part: Predicate) -> bool:
+    """Return True if a condition with values of its columns' types compares with a null."""
+    match part:
+        case And(parts) | Or(parts):
+            return any(map(_has_null, parts))
+        case Not(inner):
+            return _has_null(inner)
+        case IsIn(values=values):
+            return not all(each.is_valid for each in values)
+        case Compare(value=value):
+            return not value.is_valid
+        case Constant(value=value):
+            return value is None
+    return False

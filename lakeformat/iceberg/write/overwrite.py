@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Overwrites and deletes of whole partitions, or of the whole table, without reading rows."""
+"""Overwrites and deletes of whole files, such as those of some partitions, without their rows."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -22,15 +22,17 @@ from lakeformat.iceberg.write.file_choice import (
     FileChoice,
     FilesOfPartitions,
     FilesWhere,
+    files_where,
 )
 from lakeformat.iceberg.write.manifest_merge import merge_manifests
 from lakeformat.iceberg.write.publish import Base, FileChange, publish_change
 from lakeformat.iceberg.write.remove_files import without_files
 from lakeformat.iceberg.write.report import WriteReport, write_report
+from lakeformat.rows.conditions.filter import Where
 from lakeformat.tables.arguments import Overwritten, Partitions
 from lakeformat.tables.commit_id import CommitId
 
-__all__ = ["delete_partitions", "overwrite"]
+__all__ = ["delete_partitions", "delete_where", "overwrite"]
 
 _TABLE = ("table",)
 _OF_NEW_ROWS = ("partitions", "dynamic")
@@ -59,12 +61,27 @@ def delete_partitions(
     handle: TableHandle, partitions: Partitions | None, *, commit: CommitId | None = None
 ) -> WriteReport:
     """Delete the rows of partitions in one commit; None deletes all rows."""
+    return _delete(handle, commit, lambda metadata: _chosen(metadata, partitions))
+
+
+def delete_where(
+    handle: TableHandle, where: Where, *, commit: CommitId | None = None
+) -> WriteReport:
+    """Delete the rows that meet a condition; refused if a file has other rows, too."""
+    return _delete(handle, commit, lambda metadata: files_where(metadata, where))
+
+
+def _delete(
+    handle: TableHandle,
+    commit: CommitId | None,
+    choose: Callable[[TableMetadata], FileChoice],
+) -> WriteReport:
     handle.pointer.require_writable()
     loaded = handle.load()
     if (earlier := earlier_commit(handle, loaded, commit)) is not None:
         return write_report(handle.uri, earlier)
-    choice = _chosen(loaded.metadata, partitions)
-    return write_report(handle.uri, publish_change(handle, _Replace(choice), commit=commit))
+    change = _Replace(choose(loaded.metadata))
+    return write_report(handle.uri, publish_change(handle, change, commit=commit))
 
 
 @dataclass(frozen=True, slots=True)

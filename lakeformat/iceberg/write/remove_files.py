@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -30,29 +31,50 @@ class WithoutFiles:
 def without_files(base: Base, choice: FileChoice) -> WithoutFiles:
     """Return the manifests of the parent without the chosen files.
 
-    A manifest with chosen files is written again: its other files exist already, and the chosen
-    ones are deleted by the new snapshot. The other manifests are kept as they are.
+    Delete files of one removed data file leave with it. A manifest with chosen files is written
+    again: its other files exist already, and the chosen ones are deleted by the new snapshot. The
+    other manifests are kept as they are.
     """
-    metadata = base.loaded.metadata
-    kept, removed = [MANIFEST_SCHEMA.empty_table()], []
     known = with_counts(base.loaded, base.manifests)
-    for place, row in enumerate(known.to_pylist()):
-        manifest = known.slice(place, 1)
+    kept: dict[int, pa.Table] = {}
+    removed: list[pa.Table] = []
+    paths = pa.array([], pa.string())
+    data_first = sorted(enumerate(known.to_pylist()), key=lambda each: each[1]["content"])
+    for place, row in data_first:
         if not row["added_files_count"] + row["existing_files_count"]:
             continue
-        found = read_entries(base.loaded.places, metadata, manifest)
-        live = live_entries(found[row["partition_spec_id"]])
-        spec = metadata.spec_of(row["partition_spec_id"])
-        mask = choice.mask(metadata, spec, live)
+        manifest = known.slice(place, 1)
+        live, mask = _chosen(base, choice, manifest, paths)
         if not pc.any(mask).as_py():
-            kept.append(manifest)
+            kept[place] = manifest
             continue
-        writer = ManifestWriter(metadata, spec, of_deletes=bool(row["content"]))
-        entries = partial(_marked, live, mask, base.snapshot.snapshot_id)
-        key = ("without", row["manifest_path"])
-        kept.append(base.files.manifest(key, writer, entries, base.snapshot))
+        kept[place] = _written_again(base, row, live, mask)
         removed.append(live.filter(mask))
-    return WithoutFiles(pa.concat_tables(kept), removed)
+        if not row["content"]:
+            gone = removed[-1].column("file_path").combine_chunks()
+            paths = pa.concat_arrays([paths, gone])
+    in_order = [kept[place] for place in sorted(kept)]
+    return WithoutFiles(pa.concat_tables([MANIFEST_SCHEMA.empty_table(), *in_order]), removed)
+
+
+def _chosen(
+    base: Base, choice: FileChoice, manifest: pa.Table, removed_paths: pa.Array
+) -> tuple[pa.Table, pa.Array]:
+    """Return the live entries of a manifest, and which of them are removed."""
+    metadata = base.loaded.metadata
+    ((spec_id, entries),) = read_entries(base.loaded.places, metadata, manifest).items()
+    live = live_entries(entries).combine_chunks()
+    mask = choice.mask(metadata, metadata.spec_of(spec_id), live)
+    referenced = live.column("referenced_data_file").combine_chunks()
+    return live, pc.or_(mask, pc.is_in(referenced, removed_paths))
+
+
+def _written_again(base: Base, row: dict[str, Any], live: pa.Table, mask: pa.Array) -> pa.Table:
+    metadata = base.loaded.metadata
+    spec = metadata.spec_of(row["partition_spec_id"])
+    writer = ManifestWriter(metadata, spec, of_deletes=bool(row["content"]))
+    entries = partial(_marked, live, mask, base.snapshot.snapshot_id)
+    return base.files.manifest(("without", row["manifest_path"]), writer, entries, base.snapshot)
 
 
 def _marked(live: pa.Table, mask: pa.Array, snapshot_id: int) -> pa.Table:
