@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
@@ -93,6 +94,32 @@ def test_equal_rows_are_paired_once_each():
     assert paired([1, 2, 2, 3], [2, 4, 1]) == ([True, True, False, False], [True, False, True])
     assert paired([5, 5], [5, 5, 5]) == ([True, True], [True, True, False])
     assert paired([None], [None, 0]) == ([True], [True, False])
+
+
+def test_rows_are_paired_by_both_words_of_their_hash():
+    """The same first word alone is no pair, among two rows and among many."""
+    words = {1: (7, 1), 2: (7, 2), 3: (8, 3), 4: (8, 4), 5: (8, 5), 6: (9, 1)}
+
+    def masks(left: list[int], right: list[int]) -> tuple[list[bool], ...]:
+        sides = [np.array([words[row] for row in side], np.uint64) for side in (left, right)]
+        return tuple(mask.tolist() for mask in paired_rows(*sides))
+
+    assert masks([1], [2]) == ([False], [False])
+    assert masks([1, 3, 4], [2, 4, 5]) == ([False, False, True], [False, True, False])
+    assert masks([3, 3, 6, 1], [6, 3, 4, 1]) == (
+        [True, False, True, True],
+        [True, True, False, True],
+    )
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_random_rows_are_paired_as_a_count_of_each_says(seed):
+    chance = np.random.default_rng(seed)
+    sides = [chance.integers(0, 40, size).tolist() for size in chance.integers(0, 60, 2)]
+    counts = [Counter(side) for side in sides]
+    for side, mask in zip(sides, paired(*sides), strict=True):
+        kept = Counter(row for row, is_paired in zip(side, mask, strict=True) if is_paired)
+        assert kept == counts[0] & counts[1]
 
 
 def test_rows_of_one_side_alone_are_not_paired():
