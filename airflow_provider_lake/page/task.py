@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from airflow_provider_lake.assets.uri import address_of
 from airflow_provider_lake.hooks.lake import LakeHook
@@ -22,7 +22,8 @@ from airflow_provider_lake.page.table_facts import counts_rows
 from airflow_provider_lake.page.team_lake import lake_of_dag
 
 if TYPE_CHECKING:
-    from lakeformat import Position, Snapshot, SnapshotChange, Table
+    from lakeformat import IcebergTable, Position, Snapshot, SnapshotChange, Table
+    from lakeformat.iceberg.branch_history import BranchSnapshot
 
 __all__ = ["TableChanges", "TaskChanges", "changes_of_task"]
 
@@ -48,6 +49,8 @@ class TableChanges:
     """The number of snapshots that were checked."""
     expired: int | None
     """The snapshot that the task named, if it has expired."""
+    listed: Sequence[BranchSnapshot] = ()
+    """The snapshots of the task in an Iceberg table, whose files the page does not show."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,7 +120,7 @@ def _changes_in(
     table = lake_of_dag(connection_id, task.dag_id).table(name)
     user = commit_user(task, name)
     if "snapshot_change" in table.instead:
-        return _without_snapshots(connection_id, name, user)
+        return _in_iceberg(cast("IcebergTable", table), connection_id, name, user)
     positions = {each.number: each for one in named for each in _positions(table, one)}
     newest = sorted(positions.items())[-_LOOKED_BACK:]
     found = {number: table.snapshot(each) for number, each in newest}
@@ -138,8 +141,10 @@ def _changes_in(
     )
 
 
-def _without_snapshots(connection_id: str, name: str, user: str) -> TableChanges:
-    """Return no snapshots, for a table whose page lists them."""
+def _in_iceberg(table: IcebergTable, connection_id: str, name: str, user: str) -> TableChanges:
+    """Return the snapshots with the commit user of the task."""
+    newest = table.snapshots()[-_LOOKED_BACK:]
+    mine = [each for each in newest if without_suffix(each.commit_user or "") == user]
     return TableChanges(
         connection_id=connection_id,
         table=name,
@@ -147,8 +152,9 @@ def _without_snapshots(connection_id: str, name: str, user: str) -> TableChanges
         changes=(),
         is_by_event=False,
         counts_rows=True,
-        looked_at=0,
+        looked_at=len(newest),
         expired=None,
+        listed=mine,
     )
 
 

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import json
 
+import pyarrow as pa
 import pytest
 
+import lakeformat as lake
 from airflow_provider_lake.hooks.lake import LakeHook
+from airflow_provider_lake.identity import commit_user
+from airflow_provider_lake.page import task
 from airflow_provider_lake.page.airflow_records import OneTask
-from tests.airflow.pages import words
+from airflow_provider_lake.page.rendering import render
+from tests.airflow.pages import Words, words
 from tests.golden.iceberg_orders import IcebergOrders
 
 PAGE = "/lake/table/lake_default?name=shop.orders"
@@ -64,15 +69,32 @@ def test_the_files_of_a_snapshot_are_refused_by_name(ask, orders):
     assert "no operation 'snapshot_change': the system table 'entries' has the files" in said
 
 
-def test_the_page_of_a_task_shows_its_result(ask, orders, monkeypatch):
-    from airflow_provider_lake.page import task
-
+def page_of_task(monkeypatch, one: OneTask, result: dict[str, object]) -> str:
     records = {
         task.TABLE_KEY: {"table": "shop.orders", "lake_conn_id": "lake_default"},
-        "return_value": {"reason": "degraded", "snapshot_id": None, "report": {"score": 89}},
+        "return_value": result,
     }
     monkeypatch.setattr(task, "xcom_of", lambda _, key: records[key])
     monkeypatch.setattr(task, "events_of", lambda _: [])
-    found = task.changes_of_task(OneTask("d", "r", "t", -1))
-    assert [each.changes for each in found.tables] == [()]
-    assert found.result["reason"] == "degraded"
+    monkeypatch.setattr(task, "lake_of_dag", lambda connection_id, _: LakeHook(connection_id))
+    found = task.changes_of_task(one)
+    page = render("task.html", "/lake", found=found, report=[], lines=[], checks=[])
+    return " ".join(" ".join(Words(page).pieces).split())
+
+
+def test_the_page_of_a_task_shows_its_snapshots(orders, monkeypatch):
+    one = OneTask("d", "r", "t", -1)
+    table = LakeHook().table("shop.orders")
+    rows = pa.table({"id": pa.array([9], pa.int32()), "v": ["a"], "p": ["x"]})
+    report = table.write(rows, commit=lake.CommitId(commit_user(one, "shop.orders"), 1))
+    said = page_of_task(monkeypatch, one, {"reason": "1 row", "snapshot_id": report.snapshot_id})
+    assert f"Snapshot {report.snapshot_id} append Committed " in said
+    assert "Net rows +1" in said
+    assert "None of the" not in said
+
+
+def test_the_page_of_a_task_without_snapshots_says_so(orders, monkeypatch):
+    one = OneTask("d", "r", "t", -1)
+    said = page_of_task(monkeypatch, one, {"reason": "degraded", "snapshot_id": None})
+    assert "Degraded." in said
+    assert "The task has published no snapshot." in said
