@@ -169,3 +169,14 @@ def test_the_rollback_job_returns_to_a_snapshot(orders, tmp_path):
         "rollback", request_of("rollback", tmp_path, tag=None, snapshot=second, dry_run=False)
     )
     assert (again["skipped"], again["snapshot_id"]) == (True, None)
+
+
+def test_the_expiry_job_removes_old_snapshots(orders, tmp_path):
+    request = {**request_of("expire_snapshots", tmp_path), "retain_max": None, "limit": None}
+    planned = run("expire_snapshots", {**request, "older_than": "1 ms", "dry_run": True})
+    done = run("expire_snapshots", {**request, "older_than": "1 ms", "dry_run": False})
+    again = run("expire_snapshots", {**request, "older_than": "1 ms", "dry_run": False})
+    assert planned["report"]["snapshots"] == done["report"]["snapshots"] == orders.snapshots[:-1]
+    assert (done["skipped"], again["skipped"]) == (False, True)
+    assert done["previous_snapshot_id"] == orders.snapshots[-1]
+    assert done["reason"].startswith("4 snapshots expired; ")
