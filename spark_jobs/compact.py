@@ -36,9 +36,10 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _compact(wanted: CompactRequest, spark: SparkSession | None) -> Outcome:
+    table = wanted_table(wanted, JOB.operation)
     with compacting_executor(wanted, spark, wanted.table) as executor:
         return compact_table(
-            wanted_table(wanted, JOB.operation),
+            table,
             wanted,
             executor,
             strategy=wanted.strategy,

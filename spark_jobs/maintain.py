@@ -28,7 +28,7 @@ from spark_jobs.runtime.tasks import executor_of
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from lakeformat import MaintainProgress, MaintainReport
+    from lakeformat import MaintainProgress, MaintainReport, Table
     from lakeformat.executor import Executor
     from lakeformat.tables.table_by_table import TableOutcome
 
@@ -53,16 +53,20 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _act(wanted: MaintainRequest, spark: SparkSession | None) -> Outcome:
+    table = None
+    if wanted.table is not None:
+        table = open_warehouse(wanted).table(wanted.table)
+        table.require(JOB.operation)
     engine = "python" if wanted.dry_run else wanted.engine
     with executor_of(engine, spark, f"maintain {wanted.table or wanted.database}") as executor:
-        if wanted.table is not None:
-            return _of_table(wanted, wanted.table, executor)
+        if wanted.table is not None and table is not None:
+            return _of_table(wanted, wanted.table, table, executor)
         return _of_tables(wanted, executor)
 
 
-def _of_table(wanted: MaintainRequest, name: str, executor: Executor | None) -> Outcome:
-    table = open_warehouse(wanted).table(name)
-    table.require(JOB.operation)
+def _of_table(
+    wanted: MaintainRequest, name: str, table: Table, executor: Executor | None
+) -> Outcome:
     before = newest_snapshot(table)
     report = table.maintain(
         dry_run=wanted.dry_run,

@@ -12,6 +12,7 @@ import pytest
 
 import lakeformat as lake
 from spark_jobs.check import FailedChecksError
+from spark_jobs.runtime import spark_session
 from spark_jobs.runtime.registry import JOB_NAMES, find_job
 from tests.golden.iceberg_orders import IcebergOrders
 from tests.unit.catalog.iceberg.small_table import ids_of, make_small_table
@@ -59,6 +60,19 @@ def test_a_job_that_the_format_lacks_is_refused_by_name(job, warehouse):
     assert f"is an Iceberg table, which has no operation {operation!r}: " in message
     assert message.endswith(table.instead[operation])
     assert "\n" not in message
+
+
+@pytest.mark.parametrize("job", sorted({*LACKING} - {"compact_database"}))
+def test_it_is_refused_before_spark_is_started(job, warehouse, monkeypatch):
+    def start(*_: Any, **__: Any) -> None:
+        raise AssertionError("Spark was started")
+
+    monkeypatch.setattr(spark_session, "start_session", start)
+    request = {**request_of(job, warehouse), "engine": "spark"}
+    if "dry_run" in request:
+        request["dry_run"] = False
+    with pytest.raises(lake.UnsupportedError, match="which has no operation"):
+        run(job, request)
 
 
 @pytest.mark.parametrize("job", WORKING)
