@@ -179,7 +179,7 @@ def named_table_of_any_format(context: typer.Context, name: str) -> lake.Table |
     A name with a slash is a table's path.
     """
     found = _table_at(context, name) if "/" in name else _table_in_catalog(context, name)
-    if isinstance(found, lake.Table):
+    if isinstance(found, lake.Table) and not isinstance(found, lake.SystemTable):
         return found
     if isinstance(found, lake.IcebergTable):  # asked second: it loads modules of its own
         return found

@@ -187,6 +187,13 @@ def test_rows_are_checked(warehouse):
     assert "1 of 2 rows does not meet the condition, such as id=1" in failed.output
 
 
+def test_a_system_table_of_a_catalog_has_a_command_of_its_own(warehouse):
+    shown = runner.invoke(
+        app, ["-w", warehouse, "--format", "iceberg", "scan", "shop.orders$files"]
+    )
+    assert "`lake files shop.orders`" in str(shown.exception)
+
+
 def test_the_environment_can_name_the_catalog(warehouse):
     environment = {"LAKE_WAREHOUSE": warehouse, "LAKE_FORMAT": "iceberg"}
     shown = runner.invoke(app, ["scan", "shop.orders"], env=environment)
