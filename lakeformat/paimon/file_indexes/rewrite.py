@@ -173,7 +173,6 @@ class _IndexRewrite:
             raise type(error)(f"the index of {_name(unit)} in {place}: {error}") from error
 
     def report(self, *, dry_run: bool) -> FileIndexReport:
-        """Return the report of a finished rewrite, or of a dry run."""
         sizes = {each.unit.entry.file.file_name: each.index_bytes for each in self.published}
         units = self.units if dry_run else [each.unit for each in self.published]
         would = "would get" if dry_run else "got"

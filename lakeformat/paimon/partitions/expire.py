@@ -201,7 +201,6 @@ class _PartitionExpiry:
             )
 
     def report(self, *, dry_run: bool) -> ExpirePartitionsReport:
-        """Return the report of a finished expiry, or of a dry run."""
         plan = self._plan
         expired = plan.expired if dry_run else tuple(self._done)
         return ExpirePartitionsReport(

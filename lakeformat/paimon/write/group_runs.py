@@ -47,7 +47,7 @@ class _UngroupedRun:
         self._piece = max(self._piece, batch.num_rows)
 
     def drop(self, rows: int) -> None:
-        """Drop the first held rows."""
+        """Drop the first ``rows`` of the held rows."""
         self.held = _without(self.held, rows)
         self.rows -= rows
 
@@ -93,7 +93,7 @@ def _cut(runs: list[_UngroupedRun], groups: KeyGroups) -> int:
 
 
 def _without(batches: list[pa.RecordBatch], rows: int) -> list[pa.RecordBatch]:
-    """Return the batches without their first rows."""
+    """Return ``batches`` without their first ``rows`` rows."""
     left = []
     for batch in batches:
         if rows < batch.num_rows:
