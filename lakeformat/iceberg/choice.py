@@ -46,7 +46,9 @@ def snapshot_id_of(loaded: LoadedMetadata, history: BranchHistory, chosen: AnyPo
     """Return the id of a snapshot that is given by its id, its sequence number or a position."""
     if not isinstance(chosen, Position):
         if isinstance(chosen, bool) or not isinstance(chosen, int):
-            raise InvalidRequestError(f"snapshot must be a snapshot id or a position: {chosen!r}")
+            raise InvalidRequestError(
+                f"snapshot must be a snapshot id or a position, got {chosen!r}"
+            )
         if loaded.metadata.snapshot(chosen) is not None:
             return chosen
     number = history.number(chosen)

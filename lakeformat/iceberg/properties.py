@@ -11,7 +11,10 @@ __all__ = ["bool_property", "int_property"]
 
 
 def int_property(properties: Mapping[str, str], key: str, default: int) -> int:
-    """Return a whole number of at least 0; ``InvalidRequestError`` for any other value."""
+    """Return the whole number of the property ``key``, or ``default`` if it is not set.
+
+    ``InvalidRequestError`` for any text but a whole number of at least 0.
+    """
     text = properties.get(key)
     if text is None:
         return default
@@ -21,7 +24,10 @@ def int_property(properties: Mapping[str, str], key: str, default: int) -> int:
 
 
 def bool_property(properties: Mapping[str, str], key: str, *, default: bool) -> bool:
-    """Return a flag; ``InvalidRequestError`` for a value that is neither true nor false."""
+    """Return the flag of the property ``key``, or ``default`` if it is not set.
+
+    ``InvalidRequestError`` for any text but true and false.
+    """
     text = properties.get(key)
     if text is None:
         return default

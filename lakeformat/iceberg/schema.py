@@ -47,7 +47,10 @@ class Schema:
         return None if found is None else found[0]
 
     def named(self, name: str) -> Field | None:
-        """Return the field with a dotted name, such as ``address.city`` or ``tags.element``."""
+        """Return the field with a dotted name, such as ``address.city`` or ``tags.element``.
+
+        None if the schema has none.
+        """
         return self._by_name.get(name)
 
     def arrow_schema(self) -> pa.Schema:

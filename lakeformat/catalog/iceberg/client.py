@@ -66,7 +66,7 @@ class ClientMetastore(Metastore):
         )
 
     def make_database(self, database: str, properties: Mapping[str, str]) -> bool:
-        """Create a database."""
+        """Create a database; return False if it exists."""
 
         def create(client: Any) -> bool:
             try:

@@ -92,7 +92,7 @@ class Failures:
             raise
 
     def require_success(self, response: Response, doing: str, subject: str) -> None:
-        """Raise the error for the status of an answer."""
+        """Raise the error for the status of ``response``, unless it reports success."""
         status = response.status_code
         if status < 400:
             return

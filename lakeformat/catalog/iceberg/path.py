@@ -62,7 +62,7 @@ class PathMetastore(Metastore):
         return {"location": self._storage.uri(self._directory(database))}
 
     def make_database(self, database: str, properties: Mapping[str, str]) -> bool:
-        """Create the directory."""
+        """Create the directory; return False if it exists."""
         if properties:
             raise UnsupportedError(
                 f"the path metastore cannot store properties of databases ({', '.join(properties)})"
@@ -94,7 +94,9 @@ class PathMetastore(Metastore):
         ]
 
     def make_table(self, name: TableName, describe: Describe) -> bool:
-        """Write the first metadata file; only one program can."""
+        """Write the first metadata file; return False if another program was first, or the table
+        exists.
+        """
         root = self._root_of(name)
         try:
             create_at_path(self._storage, root, describe(location_at(self._storage, root)))
@@ -103,7 +105,9 @@ class PathMetastore(Metastore):
         return True
 
     def remove_table(self, name: TableName, *, purge: bool) -> None:
-        """Delete the directory; where possible, it gets a hidden name first."""
+        """Delete the directory; where possible, it gets a hidden name first. Refused without
+        ``purge``.
+        """
         storage, root = self._storage, self._root_of(name)
         if not purge:
             raise UnsupportedError(

@@ -61,7 +61,9 @@ class RestMetastore(ClientMetastore):
         return read_answer(response, f"{self._failures.address}: the answer about table '{name}'")
 
     def make_table(self, name: TableName, describe: Describe) -> bool:
-        """Ask the service to create a table, at a location that it chooses."""
+        """Ask the service to create a table, at a location that it chooses; return False if it
+        exists.
+        """
         doing, metadata = f"create table '{name}'", describe("")
         request = {
             "name": name.table,
@@ -85,7 +87,7 @@ class RestMetastore(ClientMetastore):
         return True
 
     def remove_table(self, name: TableName, *, purge: bool) -> None:
-        """Ask the service to drop a table, and to delete its files."""
+        """Ask the service to drop a table, and with ``purge`` also to delete its files."""
         parameters = {"purgeRequested": str(purge).lower()}
         doing = f"drop table '{name}'"
         response = self._ask(

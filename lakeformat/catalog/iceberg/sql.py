@@ -158,7 +158,10 @@ class SqlMetastore(Metastore):
         return Answer(address)
 
     def make_table(self, name: TableName, describe: Describe) -> bool:
-        """Write the first metadata file, and add the row that names it."""
+        """Write the first metadata file, and add the row that names it.
+
+        Return False, and delete the file, if the table exists.
+        """
         location = f"{self._location_of(name.database)}/{name.table}"
         places = self._files.new_places(str(name), location)
         address, written = write_catalog_file(places, describe(location), None, self._environment)
@@ -169,7 +172,7 @@ class SqlMetastore(Metastore):
         return False
 
     def remove_table(self, name: TableName, *, purge: bool) -> None:
-        """Delete the row of a table."""
+        """Delete the row of a table; ``purge`` is refused."""
         if purge:
             raise UnsupportedError(
                 f"a SQL catalog does not delete the files of table '{name}': drop it without "

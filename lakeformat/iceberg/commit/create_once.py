@@ -21,10 +21,10 @@ _TRIES = 3
 
 
 def create_once(storage: Storage, path: str, content: bytes) -> bool:
-    """Create a file; False if another writer did. A lost answer is resolved by reading it back.
+    """Create a file; return False if another writer did.
 
-    ``CommitOutcomeUnknownError`` means that the file may exist with this content. Any other error
-    means that nothing was written.
+    A lost answer is resolved by reading the file back. ``CommitOutcomeUnknownError`` means that the
+    file may exist with this content. Any other error means that nothing was written.
     """
     is_open = False
     for _ in range(_TRIES):

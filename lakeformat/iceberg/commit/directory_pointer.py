@@ -71,7 +71,10 @@ class DirectoryPointer:
         return turn(self._storage, f"{self._root}/{METADATA}", sleep)
 
     def publish(self, base: LoadedMetadata, metadata: TableMetadata) -> LoadedMetadata | None:
-        """Publish the next number; None if another writer has published it."""
+        """Publish the next number.
+
+        Return None if another writer has published it, or if no reader would look at it.
+        """
         number = self._next_number(base)
         path = f"{self._root}/{METADATA}/v{number}{file_ending(metadata)}"
         content = encode_metadata(metadata)
@@ -89,7 +92,7 @@ class DirectoryPointer:
         return published
 
     def _is_in_place(self, published: LoadedMetadata, base: LoadedMetadata) -> bool:
-        """Check a published file, and remove it if no reader looks at its place."""
+        """Return True if readers find the published file; otherwise delete it and return False."""
         try:
             if is_in_place(published, base):
                 return True

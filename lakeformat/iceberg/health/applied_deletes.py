@@ -73,7 +73,9 @@ def apply_deletes(files: FileColumns) -> AppliedDeletes:
 
 
 def _of_single_files(files: FileColumns, hidden: Counts, dangling: Mask) -> tuple[Mask, Mask]:
-    """Apply the deletes of single data files; return the files with a vector, and those without."""
+    """Apply the deletes of single data files; return the files with a vector, and those with
+    position deletes that apply.
+    """
     has_target = files.target.is_valid().to_numpy() & (files.content == POSITION_DELETES)
     deletes, data = np.flatnonzero(has_target), np.flatnonzero(files.content == DATA)
     found = pc.index_in(
@@ -118,7 +120,9 @@ def _by_equality(files: FileColumns, is_data: Mask, dangling: Mask) -> Mask:
 
 
 def _extreme(of: np.ufunc, files: FileColumns, places: Counts, without: int) -> Counts:
-    """Return the greatest or least sequence number of some files, by partition."""
+    """Return the greatest or least sequence number of the files at ``places``, by partition;
+    ``without`` for a partition without such files.
+    """
     found = np.full(int(files.partition.max(initial=0)) + 1, without, np.int64)
     of.at(found, files.partition[places], files.sequence[places])
     return found

@@ -104,10 +104,10 @@ def read_entries(
     manifests: pa.Table,
     statistics_of: Collection[int] | None = None,
 ) -> dict[int, pa.Table]:
-    """Return all entries of some manifests of a list by the id of their spec, in their order.
+    """Return the entries of ``manifests``, rows of a manifest list, by the id of their spec.
 
-    Their statistics are at least those of the columns with the ids ``statistics_of``, by default
-    of all columns.
+    They have the order of the list. Their statistics are at least those of the columns with the ids
+    ``statistics_of``, by default of all columns.
     """
     parts: dict[int, list[pa.Table]] = {}
     for spec_id, found in read_each(places, metadata, manifests, statistics_of):
@@ -251,7 +251,7 @@ def _by_record(file: RecordFile, spec: _Spec) -> Iterator[dict[str, pa.Array]]:
 
 
 def _columns(records: Sequence[Mapping[str, Any]], spec: _Spec, uri: str) -> dict[str, pa.Array]:
-    """Return the columns of some entries, without the numbers that they inherit."""
+    """Return the columns of the entries ``records``, without the numbers that they inherit."""
     try:
         files = [record["data_file"] for record in records]
         tuples = [file["partition"] for file in files]
@@ -280,8 +280,8 @@ def _check(found: pa.Table, manifests: Sequence[_Manifest]) -> None:
         unknown = set(found.column(name).unique().to_pylist()).difference(known)
         if unknown:
             raise CorruptTableError(
-                f"{uri} has an entry of the {name} {min(unknown)}, which its list does not allow; "
-                f"{RESTORE}"
+                f"{uri} is damaged: the {name} of an entry is {min(unknown)}, but must be "
+                f"{' or '.join(map(str, known))}; {RESTORE}"
             )
     if found.column("key_metadata").null_count < found.num_rows:
         raise UnsupportedError(

@@ -86,7 +86,8 @@ def _check(table: pa.Table, uri: str) -> None:
         name = f"{kind}_files_count"
         if (least := pc.min(table.column(name)).as_py()) is not None and least < 0:
             raise CorruptTableError(
-                f"{uri} has the {name} {least}, which no manifest has; {RESTORE}"
+                f"{uri} is damaged: {name} of a manifest is {least}, but a count cannot be "
+                f"negative; {RESTORE}"
             )
     paths = table.column("manifest_path")
     if len(paths.unique()) < len(paths):

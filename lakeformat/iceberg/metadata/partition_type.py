@@ -34,7 +34,9 @@ def _field(metadata: TableMetadata, field: PartitionField) -> Field:
 
 
 def _source_type(field_id: int, metadata: TableMetadata) -> Type | None:
-    """Return the newest type of a column, also of one that was dropped."""
+    """Return the newest type of a column, also of one that was dropped; None if no schema has
+    it.
+    """
     older = sorted(metadata.schemas, key=lambda schema: schema.schema_id, reverse=True)
     for schema in (metadata.schema, *older):
         if (found := schema.field(field_id)) is not None:

@@ -52,7 +52,10 @@ class Snapshot:
 
     @property
     def operation(self) -> str | None:
-        """The kind of the commit: ``append``, ``replace``, ``overwrite`` or ``delete``."""
+        """The kind of the commit: ``append``, ``replace``, ``overwrite`` or ``delete``.
+
+        None if its writer did not note it.
+        """
         return self.summary.get("operation")
 
 

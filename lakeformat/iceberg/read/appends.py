@@ -25,7 +25,7 @@ APPEND, REPLACE = "append", "replace"
 
 
 class AppendedRows(Scan):
-    """The rows that some snapshots added, read with the schema of a state."""
+    """The rows that ``snapshots`` added, read with the schema of ``state``."""
 
     def __init__(
         self,

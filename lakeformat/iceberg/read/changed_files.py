@@ -80,7 +80,7 @@ def _manifests(state: TableState) -> pa.Table:
 
 
 def _has_new_deletes(mine: pa.Table, theirs: pa.Table) -> bool:
-    """Return True if one state has a manifest of deletes that the other lacks."""
+    """Return True if one of the lists has a manifest of deletes that the other lacks."""
     paths = [
         set(each.filter(_is_deletes(each)).column("manifest_path").to_pylist())
         for each in (mine, theirs)
@@ -101,7 +101,7 @@ def _is_deletes(manifests: pa.Table) -> pa.ChunkedArray:
 def _touched(
     before: TableState, old: FilePlan, after: TableState, new: FilePlan
 ) -> set[str] | None:
-    """Return the data files to which only one state applies some deletes; None if unknown."""
+    """Return the data files that have a delete in only one of the states; None if unknown."""
     found: set[str] = set()
     for state, plan, other in ((before, old, new), (after, new, old)):
         index = DeleteIndex(all_fields(state.metadata))

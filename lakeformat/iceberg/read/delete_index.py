@@ -62,7 +62,7 @@ class _Numbered:
         return self.files[bisect_left(self.files, number, key=_number) :]
 
     def after(self, number: int, rows: KeyRanges) -> list[DeleteFile]:
-        """Return newer files whose keys may equal rows in these ranges."""
+        """Return newer files whose keys may equal those of ``rows``."""
         first = bisect_right(self.files, number, key=_number)
         pairs = zip(self.files[first:], self.ranges[first:], strict=True)
         return [each for each, keys in pairs if keys is None or keys.may_meet(rows)]
@@ -182,7 +182,10 @@ def _number(file: DeleteFile) -> int:
 
 
 def _data_file(row: Mapping[str, Any], lower: bytes | None, upper: bytes | None) -> str | None:
-    """Return the only data file of position deletes: named, or the only path within the bounds."""
+    """Return the only data file of position deletes: named, or the only path within the bounds.
+
+    None if it is not known, or if there may be several.
+    """
     if row["referenced_data_file"] is not None:
         return str(row["referenced_data_file"])
     if lower is None or lower != upper:

@@ -119,7 +119,10 @@ class DeletedRows:
         return None if vector is None else partial(keep_mask, vector)
 
     def vector(self, split: FileSplit) -> DeletionVector | None:
-        """Return the positions of rows that position deletes or a deletion vector delete."""
+        """Return the positions of rows that position deletes or a deletion vector delete.
+
+        None if no row is deleted by position.
+        """
         path, vectors = split.file.path, []
         listed = [each for each in split.deletes if not each.equality_ids]
         for each in listed:
@@ -191,7 +194,7 @@ class DeletedRows:
         if field_id not in self.key_fields:
             raise CorruptTableError(
                 f"{self.files.places.uri} has equality deletes by field {field_id}, which is not a "
-                "column of any of its schemas"
+                "column of any of its schemas; restore the metadata file from a backup"
             )
         return replace(self.key_fields[field_id], required=False)
 

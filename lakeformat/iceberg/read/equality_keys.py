@@ -30,7 +30,7 @@ _SHIFT = np.uint64(32)
 
 
 class EqualityKeys:
-    """The keys of some equality delete files with the same columns, sorted by a hash.
+    """The keys of equality delete files with the same columns, sorted by a hash.
 
     A hash finds candidates; every candidate is then compared with the key itself.
     """

@@ -152,7 +152,7 @@ class FileRows:
         pruning: RowGroupPruning | None = None,
         rows: RowPositions | None = None,
     ) -> Iterator[pa.RecordBatch]:
-        """Stream the rows that ``keep`` keeps, in at least one column.
+        """Stream the columns ``wanted``, at least one, of the rows that ``keep`` keeps.
 
         ``constants`` are the values of columns that the file may lack. ``rows`` chooses rows
         instead of ``keep``.

@@ -37,11 +37,13 @@ class KeyRanges:
     by_id: dict[int, KeyRange]
 
     def only(self, ids: Collection[int]) -> KeyRanges:
-        """Return the ranges of these columns."""
+        """Return the ranges of the columns ``ids``."""
         return KeyRanges({each: found for each, found in self.by_id.items() if each in ids})
 
     def may_meet(self, rows: KeyRanges) -> bool:
-        """Return False if no row has the values of a key in all columns."""
+        """Return False if the ranges of any key column have no value in common with those of
+        ``rows``.
+        """
         return all(
             each not in rows.by_id or _may_meet(found, rows.by_id[each])
             for each, found in self.by_id.items()
@@ -49,7 +51,7 @@ class KeyRanges:
 
 
 def ranges_of(files: ColumnStatistics, fields: Sequence[Field]) -> list[KeyRanges]:
-    """Return the ranges of these columns for each file."""
+    """Return the ranges of the columns ``fields`` for each file."""
     columns = {each.id: _column(files, each) for each in fields}
     return [
         KeyRanges({field_id: ranges[row] for field_id, ranges in columns.items()})

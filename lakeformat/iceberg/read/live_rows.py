@@ -39,7 +39,7 @@ class _LiveRows:
         return live
 
     def may_lack(self, other: _LiveRows) -> bool:
-        """Return True if a row may be deleted here that is live in another state."""
+        """Return True if a row may be deleted here that is live in the state ``other``."""
         mine, theirs = self.by_value, other.by_value
         return not (mine <= theirs and self.vector.positions <= other.vector.positions)
 

@@ -46,9 +46,9 @@ def row_filter(
     partitions: Partitions | None,
     more: Sequence[DataField] = (),
 ) -> PredicateFilter | None:
-    """Combine both into one checked condition; None selects all rows.
+    """Combine ``where`` and ``partitions`` into one checked condition; None selects all rows.
 
-    A condition may name the columns of the schema, and those of ``more``.
+    ``where`` may name the columns of ``schema``, and those of ``more``.
     """
     asked: list[Predicate] = []
     if partitions is not None:
@@ -82,14 +82,14 @@ def _of_values(values: Any, names: Sequence[str], metadata: TableMetadata) -> Pr
             raise InvalidRequestError(
                 f"partitions names {name!r}, but the columns that are partitions themselves are "
                 f"{listed}{closest(str(name), names)}; for other partitions of "
-                f"{metadata.location}, give where a condition on their columns"
+                f"{metadata.location}, pass a condition on their columns as where="
             )
         parts.append(IsNull(name) if value is None else Compare(name, Op.EQUAL, value))
     return And(tuple(parts)) if parts else Constant(True)
 
 
 def _partition_columns(metadata: TableMetadata, schema: Schema) -> list[str]:
-    """Return the columns that some spec has as partitions, with their values unchanged."""
+    """Return the columns that any spec has as partitions, with their values unchanged."""
     ids = {
         field.source_id
         for spec in metadata.partition_specs

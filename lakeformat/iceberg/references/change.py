@@ -163,7 +163,9 @@ def _taken(loaded: LoadedMetadata, there: Reference) -> AlreadyExistsError:
 
 def _check_name(kind: str, name: object) -> None:
     if not isinstance(name, str) or not name.strip():
-        raise InvalidRequestError(f"the name of a {kind} must be a str that is not empty: {name!r}")
+        raise InvalidRequestError(
+            f"the name of a {kind} must be a str that is not empty, got {name!r}"
+        )
     if name == MAIN_BRANCH:
         raise InvalidRequestError(f"{name!r} is the name of the main branch: choose another name")
 

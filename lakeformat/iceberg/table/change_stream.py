@@ -63,7 +63,7 @@ class ChangeStream:
 
     @property
     def next_snapshot(self) -> int | None:
-        """The least sequence number of the next commit; None like ``position``."""
+        """The least sequence number of the next commit; None while ``position`` is None."""
         return None if self._after is None else self._after.number + 1
 
     def __iter__(self) -> Iterator[StreamedChanges]:
@@ -163,11 +163,12 @@ class ChangeStream:
         if not (since.missed or since.rewound):
             return since.snapshots
         why = "have expired" if since.missed else "belong to a history that a rollback removed"
+        delete = f"table.consumers.reset({self._consumer!r})"
+        first = "" if self._consumer is None else f"First delete the consumer: {delete}. "
         raise NotFoundError(
-            f"commits next to position {after} of {self._handle.uri} {why}. Start the stream again "
-            f"with a full read; if it has a consumer, first delete it: "
-            f"table.consumers.reset({self._consumer!r}). To keep snapshots for a slow reader, keep "
-            "them longer, or keep one by a tag"
+            f"the commits that follow position {after} of {self._handle.uri} {why}. {first}Start "
+            "the stream again with a full read. To keep snapshots for a slow reader, keep them "
+            "longer, or keep one by a tag"
         )
 
     def _streamed(

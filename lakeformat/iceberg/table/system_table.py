@@ -50,8 +50,8 @@ class IcebergSystemTable:
         is_asked = any(each is not None for each in (snapshot, tag, as_of))
         if is_asked and not self._declaration.of_snapshot:
             raise InvalidRequestError(
-                f"${self.name} describes the whole table, not one snapshot: leave out snapshot, "
-                "tag and as_of"
+                f"${self.name} describes the whole table, not one snapshot: leave out 'snapshot', "
+                "'tag' and 'as_of'"
             )
         loaded = self._load()
         chosen = None

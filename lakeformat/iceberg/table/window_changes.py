@@ -146,7 +146,10 @@ def _snapshot_id(loaded: LoadedMetadata, history: BranchHistory, end: WindowEnd)
 
 
 def _position_id(loaded: LoadedMetadata, history: BranchHistory, end: Position) -> int | None:
-    """Return the newest snapshot at a position; raise if the branch does not continue it."""
+    """Return the newest snapshot at a position; None if nothing is before it.
+
+    Raise if the branch does not continue it.
+    """
     number, since = history.number(end), history.since(end, None)
     if since.missed or since.rewound:
         why = "has expired" if since.missed else "belongs to a history that a rollback removed"

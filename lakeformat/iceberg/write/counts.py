@@ -78,11 +78,11 @@ class FileCounts:
         )
 
     def plus(self, other: FileCounts) -> FileCounts:
-        """Return the counts of both."""
+        """Return the sum of these counts and ``other``."""
         return self._combined(other, 1)
 
     def minus(self, other: FileCounts) -> FileCounts:
-        """Return the counts without those of some files."""
+        """Return these counts less ``other``."""
         return self._combined(other, -1)
 
     def _combined(self, other: FileCounts, sign: int) -> FileCounts:

@@ -64,7 +64,9 @@ def merge_manifests(
 
 
 def pack(sizes: Sequence[int], target: int) -> list[range]:
-    """Return neighbours that together have at most a size, packed from the last one on."""
+    """Return neighbours that together have at most ``target`` bytes, packed from the last one
+    on.
+    """
     packs: list[range] = []
     end, total = len(sizes), 0
     for place in range(len(sizes) - 1, -1, -1):

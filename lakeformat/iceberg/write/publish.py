@@ -127,7 +127,10 @@ class _Attempts:
         self.earlier: Snapshot | None = None
 
     def change(self, loaded: LoadedMetadata) -> TableMetadata | None:
-        """Make the files of an attempt, and the metadata that refers to them."""
+        """Make the files of an attempt, and the metadata that refers to them.
+
+        None if an earlier attempt has published, or if nothing is left to change.
+        """
         metadata = loaded.metadata
         self.earlier = self._found(metadata)
         if self.earlier is not None:

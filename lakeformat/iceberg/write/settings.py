@@ -58,8 +58,8 @@ def write_settings(metadata: TableMetadata, order: SortOrder) -> WriteSettings:
     codec = properties.get(_CODEC, "zstd").lower()
     if codec not in CODECS["parquet"]:
         raise InvalidRequestError(
-            f"the property {_CODEC!r} of {metadata.location} is {codec!r}; Parquet files have the "
-            f"codecs {', '.join(CODECS['parquet'])}"
+            f"the property {_CODEC!r} of {metadata.location} is {codec!r}, but Parquet files have "
+            f"the codecs {', '.join(CODECS['parquet'])}: set it to one of them"
         )
     target = _number(metadata, _TARGET, 512 << 20)
     location = next((properties[key] for key in _PLACES if key in properties), None)

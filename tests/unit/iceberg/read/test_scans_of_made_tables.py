@@ -53,7 +53,10 @@ def test_deletes_apply_to_a_file_whose_number_of_rows_is_not_known(tmp_path):
     ("listed", "error"),
     [
         ({"added_files_count": 2}, r"m0\.avro ends after 1 entries, but its list counts 2"),
-        ({"added_files_count": -1, "existing_files_count": 1}, "has the added_files_count -1"),
+        (
+            {"added_files_count": -1, "existing_files_count": 1},
+            "added_files_count of a manifest is -1, but a count",
+        ),
     ],
 )
 def test_a_list_that_counts_other_files_is_damage(tmp_path, listed, error):

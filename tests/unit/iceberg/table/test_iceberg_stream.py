@@ -136,7 +136,7 @@ def test_it_ends_with_an_error_if_commits_expired_unseen(tmp_path):
     assert next(stream).position.number == 1
     stream.acknowledge()
     made.grow()
-    with pytest.raises(lake.NotFoundError, match=r"have expired\. Start .*reset\('slow'\)"):
+    with pytest.raises(lake.NotFoundError, match=r"have expired\. First .*reset\('slow'\)"):
         stream.poll()
 
 

@@ -242,7 +242,11 @@ def test_discard_deletes_every_file_also_those_still_open():
 
 PROPERTIES = {
     "write.format.default": ("orc", UnsupportedError, "writes only Parquet files"),
-    "write.parquet.compression-codec": ("lzo", InvalidRequestError, "have the codecs zstd"),
+    "write.parquet.compression-codec": (
+        "lzo",
+        InvalidRequestError,
+        "have the codecs zstd.*: set it to one of them",
+    ),
     "write.metadata.metrics.default": ("most", InvalidRequestError, "none, counts, truncate"),
     "write.metadata.metrics.column.i": ("truncate(0)", InvalidRequestError, "truncate"),
     "write.target-file-size-bytes": ("1 MB", InvalidRequestError, "not a whole number"),
