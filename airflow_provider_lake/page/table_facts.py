@@ -112,7 +112,11 @@ def counts_rows(table: Table) -> bool:
 
 
 def _rows_of_a_scan(table: Table, health: HealthReport) -> int | None:
-    """Return the number of rows from metadata; None if rows must be merged to count them."""
+    """Return the number of rows from metadata.
+
+    None if rows must be merged to count them, if the files are too many, or if the table cannot be
+    read.
+    """
     from lakeformat import LakeError
 
     if not table.schema.primary_keys:

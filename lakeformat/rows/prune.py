@@ -144,7 +144,7 @@ def _out_of_bounds(condition: ColumnTest, bounds: Bounds, data_type: AtomicType)
 
 
 def _beyond_all(literals: tuple[Value, ...], bounds: Bounds, data_type: AtomicType) -> pa.Array:
-    """Return True if no literal is within the bounds."""
+    """Return True for bounds that hold none of ``literals``, False for unknown bounds."""
     ordered = _in_order(literals, data_type)
     if ordered is None:
         return _nowhere(bounds)

@@ -164,8 +164,10 @@ class _Attempt(Generic[U, R]):
             self._note(error)
 
     def _note(self, error: LakeError) -> None:
-        """Keep ``error`` if it is a conflict, so that the operation is planned again; raise any
-        other error.
+        """Keep ``error`` if it is a conflict, or if the snapshot may have expired, so that the
+        operation is planned again.
+
+        Raise any other error.
         """
         is_conflict = isinstance(error, CommitConflictError)
         may_have_expired = isinstance(error, CorruptTableError | NotFoundError)

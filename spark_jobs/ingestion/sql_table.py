@@ -209,7 +209,7 @@ def _reflected(
 
 
 def _nearest(inspector: Inspector, schema: _Part | None, table: _Part) -> _Near | None:
-    """Return the table that a name means, else a table with a similar name."""
+    """Return the table that a name means, else a table with a similar name, else None."""
     found = None
     if schema is not None:
         schemas = inspector.get_schema_names()

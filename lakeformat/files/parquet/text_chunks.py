@@ -73,7 +73,10 @@ def encode_texts(column: pa.ChunkedArray, field: pa.Field, codec: PageCodec) -> 
 
 
 def _few_texts(column: pa.ChunkedArray) -> list[bytes] | None:
-    """Return the texts of the dictionary; None unless it is small and equal in every chunk."""
+    """Return the texts of the dictionary.
+
+    None unless it is small, without nulls and repetitions, and equal in every chunk.
+    """
     first, *more = (chunk.dictionary for chunk in column.chunks)
     is_few = 0 < len(first) <= _MOST_TEXTS and not first.null_count
     if not is_few or not all(first.equals(other) for other in more):

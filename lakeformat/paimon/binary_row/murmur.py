@@ -50,7 +50,7 @@ def hash_parts(parts: RowParts) -> NDArray[np.int32]:
 
 
 def _shared_start(header: list[int | Words]) -> Words:
-    """Return the first words if all rows share them, so that they are mixed only once."""
+    """Return the leading words that all rows share, so that they are mixed only once."""
     return np.array(list(takewhile(lambda word: isinstance(word, int), header)), np.uint64)
 
 

@@ -60,7 +60,9 @@ def check_origin(handle: TableHandle, messages: Sequence[CommitMessage]) -> None
 
 
 def _check_branch(handle: TableHandle, message: CommitMessage, schema_id: int) -> None:
-    """Raise if the schema of the message's branch differs from the one with the same id here."""
+    """Raise if the schema of the message's branch differs from the one with the same id here, or
+    cannot be compared with it.
+    """
     elsewhere = replace(handle.layout, branch=message.branch)
     try:
         theirs = read_schema(handle.storage, elsewhere, schema_id)

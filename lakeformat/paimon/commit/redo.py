@@ -51,7 +51,8 @@ class Redo:
     def _find(self, head: Snapshot | None) -> tuple[Snapshot | None, list[Snapshot]]:
         """Return the newest earlier commit, None if a rollback removed it; and later snapshots.
 
-        After a rollback, an attempt that published late may have a lower number.
+        Refuse if a snapshot that may be it has expired. After a rollback, an attempt that published
+        late may have a lower number.
         """
         later: list[Snapshot] = []
         assert self.commit.replaces is not None

@@ -74,7 +74,10 @@ def _try_until_published(attempts: Attempts, earlier: EarlierCommits) -> CommitR
 
 
 def _try_once(attempts: Attempts, earlier: EarlierCommits, number: int) -> CommitReport | None:
-    """Make one attempt on the newest snapshot; return None if another writer was faster."""
+    """Make one attempt on the newest snapshot.
+
+    Return None if another writer was faster, so that the attempt must be repeated.
+    """
     handle = attempts.handle
     newest = latest_snapshot_id(handle.storage, handle.layout)
     try:

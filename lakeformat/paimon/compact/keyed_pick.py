@@ -70,7 +70,7 @@ def _early_full(levels: Levels, settings: PickSettings) -> Pick | None:
 
 
 def _is_due(levels: Levels, settings: PickSettings, interval_millis: int) -> bool:
-    """Return True if the last full compaction is too old, by the newest file of the top level."""
+    """Return True if the newest file of the top level is too old, or if that level has none."""
     made = [
         file.creation_time
         for run in levels.runs
@@ -139,7 +139,7 @@ def _whole(levels: Levels, reason: str) -> Pick:
 
 
 def _unless_done(pick: Pick | None) -> Pick | None:
-    """Return the pick, or None for a single file that is at its level already."""
+    """Return the pick; None without files, or for a single file that is at its level already."""
     files = [file for run in pick.runs for file in run.files] if pick else []
     if pick is None or not files:
         return None

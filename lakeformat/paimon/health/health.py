@@ -217,7 +217,10 @@ def _holders(
 def _stalled_consumers(
     handle: TableHandle, now: int, overdue: Overdue
 ) -> tuple[StalledConsumer, ...]:
-    """Return consumers past the table's expiry time, or unmoved for a day with a backlog."""
+    """Return the stalled consumers, without those that an expiry would delete.
+
+    With a backlog a consumer is stalled after a day, unless ``consumer.expiration-time`` is set.
+    """
     options = handle.options
     may_rest = options.consumer_expiration_time_millis is not None
     soon = None if may_rest or not overdue.held_backlog else _DAY_MILLIS

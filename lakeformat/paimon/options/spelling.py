@@ -82,8 +82,9 @@ def _folded(key: str) -> str:
 
 
 def _edits(first: str, second: str, limit: int) -> int:
-    """Return the letters to insert, delete, replace or swap; above the limit, the limit plus
-    one."""
+    """Return the number of letters to insert, delete, replace or swap; above ``limit``, ``limit``
+    plus one.
+    """
     last: list[int] = []
     before: list[int] = []
     row: list[int] = [*range(len(second) + 1)]

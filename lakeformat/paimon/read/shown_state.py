@@ -73,7 +73,10 @@ def _files_from(handle: TableHandle, millis: int | None, decided_by: str) -> Sho
 
 
 def _first_at(handle: TableHandle, millis: int) -> Snapshot | None:
-    """Return the oldest snapshot at a time or later; None if no older snapshot exists any more."""
+    """Return the oldest snapshot at a time or later.
+
+    None if there is none, or if no older snapshot exists any more.
+    """
     before = newest_at(handle, millis - 1)
     if before is None:
         return None

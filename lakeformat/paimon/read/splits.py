@@ -97,7 +97,7 @@ def _has_no_retracts(entry: ManifestEntry) -> bool:
 
 
 def _is_merged(schema: TableSchema, files: Sequence[ManifestEntry]) -> bool:
-    """Return True if each key is in at most one file."""
+    """Return True if each key is in at most one file, and no file is known to have retracts."""
     levels = {entry.file.level for entry in files}
     if 0 in levels or any(entry.file.delete_row_count for entry in files):
         return False

@@ -210,7 +210,9 @@ def _buckets(schema: TableSchema) -> tuple[int, Callable[[pa.RecordBatch], Place
 
 
 def _codes(columns: list[pa.Array]) -> tuple[Positions, Positions]:
-    """Number the distinct combinations of values; return each row's number and their first rows."""
+    """Number the distinct combinations of values; return the number of each row, and the first row
+    of each number.
+    """
     codes: Positions = np.zeros(len(columns[0]), np.int64)
     first_of: Positions = np.zeros(0, np.int64)
     for column in columns:

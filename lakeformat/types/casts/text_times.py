@@ -114,7 +114,10 @@ def _assemble(array: pa.Array, seconds: Longs, fraction: pa.Array, wanted: Atomi
 
 
 def _from_epoch(counts: pa.Array, wanted: AtomicType) -> pa.Array:
-    """Read numbers as counts of the type's own unit, if it has one."""
+    """Read numbers as counts of the type's own unit.
+
+    Raise InvalidRequestError if the type has no unit of its own.
+    """
     if wanted.precision not in _PER_MILLI:
         raise InvalidRequestError(
             f"a number cannot be read as TIMESTAMP({wanted.precision}); write it as "

@@ -98,7 +98,7 @@ def _has_each_key_once(schema: TableSchema, levels: Positions) -> bool:
 
 
 def _values(field: DataField, conditions: Sequence[ColumnTest]) -> list[Value] | None:
-    """Return the values a column may have; None if no condition lists them."""
+    """Return the values a column may have; None if they are not known."""
     if not isinstance(field.type, AtomicType) or field.type.name in _EQUAL_WITH_OTHER_BYTES:
         return None
     for condition in conditions:
