@@ -185,7 +185,9 @@ def check_java(environ: Mapping[str, str]) -> Finding:
 
 
 def find_java(environ: Mapping[str, str]) -> tuple[str | None, str]:
-    """Return the path of ``java`` and its source: JAVA_HOME, PATH, or beside this Python."""
+    """Return the path of ``java``, None without one, and its source: JAVA_HOME, PATH, or beside
+    this Python.
+    """
     home = environ.get("JAVA_HOME")
     if home:
         return str(Path(home, "bin", "java")), "JAVA_HOME"
@@ -215,7 +217,7 @@ def ask_java_version(binary: str) -> int | None:
 
 
 def is_limited(spark: str | None) -> bool:
-    """Return True if this Spark does not support the newest Java versions."""
+    """Return True if Spark of version ``spark`` does not support the newest Java versions."""
     if spark is None:
         return False
     major, minor = spark.split(".")[:2]

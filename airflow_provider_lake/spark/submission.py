@@ -75,7 +75,9 @@ class LakeSparkSubmission(SparkSubmitOperator):
         inspect.unwrap(SparkSubmitOperator.execute)(self, context)
 
     def wait_with(self, wait: WaitForDriver) -> str | None:
-        """Let a trigger wait for the driver on the cluster; return the reason if none can."""
+        """Let a trigger wait for the driver on the cluster; return the reason if none can, else
+        None.
+        """
         hook = self._get_hook()
         if hook.master.startswith("yarn"):
             return self._wait_on_yarn(wait)

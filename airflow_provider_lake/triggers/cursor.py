@@ -29,7 +29,9 @@ class Wanted:
 
 
 def read_cursor(kept: Any) -> Position | None:
-    """Return the stored position, also of an earlier version; None if none is stored."""
+    """Return the stored position, also of an earlier version; None if none is stored, or if it is
+    damaged.
+    """
     from lakeformat import InvalidRequestError, Position
 
     try:

@@ -108,7 +108,11 @@ class _Run:
         self._output = OutputLog(folder, JobOutput())
 
     def look(self) -> str | None:
-        """Renew the lease and log the new output; return the status once the process has ended."""
+        """Renew the lease and log the new output.
+
+        Return the status once the process has ended, or once it was ended at the time limit; else
+        None.
+        """
         is_over = not self._process.is_running
         self._output.log_new()
         if is_over:

@@ -38,7 +38,10 @@ _log = logging.getLogger(__name__)
 
 
 def look(hook: LakeHook, table: str, condition: Condition) -> dict[str, Any] | None:
-    """Check a table; return None if it does not exist yet or cannot be reached now."""
+    """Return what ``condition`` finds in a table; None before it is met.
+
+    None also if the table does not exist yet or cannot be reached now.
+    """
     from lakeformat import AccessDeniedError, NotFoundError, UnavailableError
 
     try:

@@ -60,7 +60,7 @@ DOTS = frozenset({".", ".."})
 """Directory names with a meaning of their own; no file, branch, tag or consumer may have one."""
 
 UNFINISHED_BRANCH = ".unfinished-"
-"""Prefix of the file that marks a branch under creation or deletion."""
+"""Prefix of the file that marks a branch under creation, renaming or deletion."""
 
 EXPIRY_INTENT = ".expire-"
 """Prefix of the file that lists the snapshots an expiry is deleting."""
@@ -264,7 +264,7 @@ class TableLayout:
         return f"{self.tag_directory}/.deleted-{plain_name(name)}"
 
     def unfinished_branch(self, name: str) -> str:
-        """Return the path of the mark that hides a branch under creation or deletion."""
+        """Return the path of the mark that hides a branch under creation, renaming or deletion."""
         return f"{self.branches_directory}/{UNFINISHED_BRANCH}{plain_name(name)}"
 
     def staged(self, name: str) -> str:

@@ -45,7 +45,7 @@ class Footer:
         )
 
     def bounds(self, column: str, kind: pa.DataType) -> tuple[pa.Array, pa.Array]:
-        """Return least and greatest value of a column; null if the footer has none."""
+        """Return least and greatest value of a column; null where they are not known."""
         found = [self._statistics(group, column) for group in range(len(self))]
         is_same = column in self._leaves and self._schema.field(column).type == kind
         known = [s if is_same and s is not None and s.has_min_max else None for s in found]

@@ -144,7 +144,10 @@ class Redo:
 
 
 def files_taken_out(handle: TableHandle, replaces: int, head: Snapshot) -> Set[str]:
-    """Return the files that a commit with ``replaces`` takes out; none once it has expired."""
+    """Return the files that a commit with ``replaces`` takes out.
+
+    None of them if the table has a primary key, or once that snapshot has expired.
+    """
     snapshot = read_snapshot_if_present(handle.storage, handle.layout, replaces)
     if snapshot is None or handle.schema.primary_keys:
         return frozenset()

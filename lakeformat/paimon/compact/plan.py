@@ -59,7 +59,9 @@ def under_schema(handle: TableHandle, schema_id: int) -> TableHandle:
 
 
 def has_left_table(handle: TableHandle, unit: CompactUnit) -> bool:
-    """Return True if files of a unit are not live any more, which explains a failed read."""
+    """Return True if files or deletion vectors of a unit are not live any more, which explains a
+    failed read.
+    """
     snapshot = latest_snapshot(handle.storage, handle.layout)
     if snapshot is None or snapshot.id == unit.snapshot.id:
         return snapshot is None

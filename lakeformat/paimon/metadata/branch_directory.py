@@ -47,7 +47,7 @@ def branches(storage: Storage, layout: TableLayout) -> list[Branch]:
 
 
 def unfinished_branches(storage: Storage, layout: TableLayout) -> list[str]:
-    """Return the names of branches whose creation or deletion has not finished."""
+    """Return the names of branches whose creation, renaming or deletion has not finished."""
     names = (
         suffixed(info.name, UNFINISHED_BRANCH) for info in storage.list(layout.branches_directory)
     )
@@ -60,9 +60,9 @@ def require_branch(storage: Storage, layout: TableLayout) -> None:
         if not storage.exists(layout.unfinished_branch(layout.branch)):
             return
         raise NotFoundError(
-            f"branch {layout.branch!r} of {storage.uri(layout.root)} is being created or deleted, "
-            "or its creation or deletion was interrupted: wait if a program still works on it; "
-            "after an interruption repeat that call, or delete the branch"
+            f"branch {layout.branch!r} of {storage.uri(layout.root)} is being created, renamed or "
+            "deleted, or that was interrupted: wait if a program still works on it; after an "
+            "interruption repeat that call, or delete a branch that was being created"
         )
     names = [branch.name for branch in branches(storage, layout)]
     there = f"its branches are {', '.join(map(repr, names))}" if names else "it has no branch"

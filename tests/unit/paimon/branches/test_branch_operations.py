@@ -338,7 +338,7 @@ def test_a_branch_that_is_being_made_is_not_there_yet():
     work = Creation(None, read_snapshot(handle.storage, handle.layout, 2), 0)
     assert mark(handle, "dev", work)
     assert rows.table.branches.list() == []
-    with pytest.raises(lake.NotFoundError, match="being created or deleted"):
+    with pytest.raises(lake.NotFoundError, match="being created, renamed or deleted"):
         branch_of(rows, "dev")
     with pytest.raises(lake.AlreadyExistsError, match="created from another snapshot"):
         rows.table.branches.create("dev", snapshot=1)
