@@ -55,10 +55,9 @@ def parse_name(name: str) -> TableName:
     refuse_system_database(database)
     table, *suffixes = rest.split("$")
     check_name("table", table)
-    found = _with_suffixes(name, database, table, suffixes)
-    if found.branch != MAIN_BRANCH:
-        check_branch_name(found.branch)
-    return found
+    if suffixes and suffixes[0].startswith(BRANCH_PREFIX):
+        check_branch_name(suffixes[0].removeprefix(BRANCH_PREFIX))
+    return _with_suffixes(name, database, table, suffixes)
 
 
 def parse_nested_name(name: str) -> TableName:
