@@ -266,5 +266,7 @@ def test_a_damaged_manifest_among_small_ones_is_named():
     places = small_manifests(20)
     wrong = encode(record("e", ENTRY_FIELDS), [entry(status=9)])
     places.storage.overwrite("t/metadata/m7.avro", wrong)
-    with pytest.raises(CorruptTableError, match=r"m7\.avro has an entry of the status 9"):
+    with pytest.raises(
+        CorruptTableError, match=r"m7\.avro is damaged: the status of an entry is 9"
+    ):
         entries_of(places)

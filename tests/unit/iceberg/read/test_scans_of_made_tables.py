@@ -72,7 +72,9 @@ def test_a_list_that_takes_data_for_deletes_or_deletes_for_data_is_damage(tmp_pa
     made = MadeTable(tmp_path / "t", ID)
     deletes = {"content": 2, "equality_ids": [1]} if content == 0 else {}
     made.manifest(one_file(made, 1, **deletes), content=content)
-    with pytest.raises(CorruptTableError, match=r"m0\.avro has an entry of the content \d, which"):
+    with pytest.raises(
+        CorruptTableError, match=r"m0\.avro is damaged: the content of an entry is \d, but"
+    ):
         made.commit().scan().to_arrow()
 
 
