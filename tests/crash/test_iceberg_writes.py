@@ -58,9 +58,8 @@ def test_a_fault_at_any_storage_call_loses_and_doubles_nothing(version, seed):
 
 
 @SEEDS
-@VERSIONS
-def test_repeating_an_interrupted_run_publishes_every_commit_once(version, seed):
-    for trial in sampled_states(append_three_times, start=new_table(version), seed=seed):
+def test_repeating_an_interrupted_run_publishes_every_commit_once(seed):
+    for trial in sampled_states(append_three_times, start=new_table(3), seed=seed):
         recovered = trial.reopened()
         append_three_times(recovered, [])
         handle = table_in(recovered)
@@ -83,10 +82,9 @@ def overwrite_twice(storage: CrashableStorage, acknowledged: list[list[int]]) ->
 
 
 @SEEDS
-@VERSIONS
-def test_an_overwrite_is_done_whole_or_not_at_all_and_once(version, seed):
+def test_an_overwrite_is_done_whole_or_not_at_all_and_once(seed):
     states = [[], [1, 2], [2, 3], [4]]
-    for trial in sampled_states(overwrite_twice, start=new_table(version), seed=seed):
+    for trial in sampled_states(overwrite_twice, start=new_table(3), seed=seed):
         storage = trial.reopened()
         handle = table_in(storage)
         ids = ids_of(handle)

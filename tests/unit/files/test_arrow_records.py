@@ -9,7 +9,7 @@ from itertools import pairwise
 import fastavro
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lakeformat.files.avro.arrow_records import encode_records
@@ -114,6 +114,7 @@ def as_record(row):
     return {**row, "counts": pairs}
 
 
+@settings(max_examples=40)
 @given(st.lists(ROWS, max_size=8), st.integers(0, 3))
 def test_records_equal_those_of_fastavro(rows, skipped):
     """Also those of a slice, whose arrays begin elsewhere in their buffers."""

@@ -350,7 +350,7 @@ BATCHES = st.lists(
 )
 
 
-@settings(max_examples=20)
+@settings(max_examples=10)
 @given(BATCHES, st.sampled_from([1, 2, 3]), st.sampled_from(["identity", "truncate[1]", "void"]))
 def test_random_appends_leave_all_rows(batches, version, transform):
     """The model is a list: after each append the table has exactly the rows so far."""

@@ -220,7 +220,7 @@ STEPS = st.lists(
 )
 
 
-@settings(max_examples=25)
+@settings(max_examples=10)
 @given(STEPS, st.sampled_from([2, 3]))
 def test_random_histories_equal_those_of_a_list(steps, version):
     """The model is a list of rows: each step changes it as the table is changed."""
@@ -334,7 +334,7 @@ CONDITIONS = [
 ]
 
 
-@settings(max_examples=40)
+@settings(max_examples=15)
 @given(
     st.lists(
         st.lists(st.tuples(st.integers(0, 9) | st.none(), st.sampled_from("ab") | st.none())),
