@@ -136,3 +136,24 @@ def test_credentials_that_a_rest_catalog_vends_open_a_bucket(
         assert orders.location == f"{warehouse}/shop/orders"
         assert orders.scan().to_arrow().num_rows == 0
         assert s3_options["s3.secret-key"] not in repr(vars(orders))
+
+
+def test_pyiceberg_and_this_library_write_one_table_in_turns(tmp_path):
+    from pyiceberg.catalog.sql import SqlCatalog
+
+    ours = lake.open_catalog(
+        str(tmp_path), format="iceberg", metastore="sql", uri=f"sqlite:///{tmp_path}/catalog.db"
+    )
+    ours.create_database("shop")
+    ours.create_table("shop.orders", COLUMNS).write(rows(0, 2))
+    theirs = SqlCatalog(
+        "default", uri=f"sqlite:///{tmp_path}/catalog.db", warehouse=f"file://{tmp_path}"
+    )
+    theirs.load_table("shop.orders").append(rows(2, 2))
+    ours.table("shop.orders").write(rows(4, 2))
+    theirs.create_table("shop.more", COLUMNS).append(rows(7))
+    assert ids(ours) == [*range(6)]
+    assert ids(ours, "shop.more") == [7]
+    read = theirs.load_table("shop.orders").scan().to_arrow()
+    assert sorted(read.column("id").to_pylist()) == [*range(6)]
+    theirs.close()
