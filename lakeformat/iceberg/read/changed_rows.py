@@ -52,8 +52,8 @@ def changed_rows(
 ) -> Iterator[pa.RecordBatch]:
     """Stream the changes from one state to another: removed rows, then added rows.
 
-    If only one of both is possible, memory holds a batch; otherwise it holds 24 bytes for each row
-    of the changed files, and 16 more if the rows have a key.
+    If only one of both is possible, memory holds a batch; otherwise about 100 bytes for each row of
+    the changed files.
     """
     yield from _rows_of(changed_files(before, after, asked.conditions), after, asked)
 
