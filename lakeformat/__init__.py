@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from lakeformat.paimon.analyze.analyze_report import AnalyzeReport
     from lakeformat.paimon.commit.commit_report import CommitReport
     from lakeformat.paimon.commit.compact_manifests import CompactManifestsReport
-    from lakeformat.paimon.compact.compact_report import CompactProgress, CompactReport
+    from lakeformat.paimon.compact.compact_report import CompactReport
     from lakeformat.paimon.compact.other_compactor import OtherCompactor
     from lakeformat.paimon.compact.rescaling.rescale_report import RescaleReport
     from lakeformat.paimon.compact.unit import CompactPlan
@@ -96,6 +96,7 @@ if TYPE_CHECKING:
     from lakeformat.paimon.write.table_writer import TableWriter
     from lakeformat.rows.conditions.predicate import col
     from lakeformat.tables.commit_id import CommitId
+    from lakeformat.tables.compact_progress import CompactProgress
     from lakeformat.tables.position import Position
     from lakeformat.tables.reference_reports import (
         BranchReport,
@@ -215,7 +216,7 @@ _MODULE_OF = {
     "CommitReport": "paimon.commit.commit_report",
     "CompactManifestsReport": "paimon.commit.compact_manifests",
     "CompactPlan": "paimon.compact.unit",
-    "CompactProgress": "paimon.compact.compact_report",
+    "CompactProgress": "tables.compact_progress",
     "CompactReport": "paimon.compact.compact_report",
     "ConsumerReport": "paimon.consumers",
     "DeletionReport": "tables.reference_reports",

@@ -129,10 +129,11 @@ def _outcome_of(outcomes: list[TableOutcome[Any]], *, dry_run: bool) -> Outcome:
 
 
 def _small(outcome: TableOutcome[Any]) -> dict[str, Any]:
-    """Return the outcome of a table without its single buckets."""
+    """Return the outcome of a table without its single buckets, or groups of files."""
     plain = outcome.to_dict()
     if plain["report"] is not None:
-        del plain["report"]["buckets"]
+        plain["report"].pop("buckets", None)
+        plain["report"].pop("groups", None)
     return plain
 
 

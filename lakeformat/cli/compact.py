@@ -15,11 +15,9 @@ from lakeformat.cli.copyable import copyable
 from lakeformat.cli.many_tables import error_text, is_database
 from lakeformat.cli.output import AsJson, listed, print_json
 from lakeformat.cli.progress import progress_line
-from lakeformat.cli.warehouse import WarehouseOption, existing_catalog, named_table
+from lakeformat.cli.warehouse import WarehouseOption, existing_catalog, named_table_of_any_format
 from lakeformat.errors import CommitConflictError, InvalidRequestError, LakeError, NotFoundError
 from lakeformat.executor import require_executor
-from lakeformat.types.byte_size import size
-from lakeformat.types.count_text import counted
 
 if TYPE_CHECKING:
     import lakeformat as lake
@@ -138,7 +136,7 @@ def compact(
     if as_json:
         print_json([report.to_dict()])
     else:
-        typer.echo(_sentence(report))
+        typer.echo(report.sentence)
     if failure is not None:
         raise failure
 
@@ -180,9 +178,9 @@ def why_unfinished(report: CompactReport) -> LakeError | None:
     return CommitConflictError(f"{report.table}: {report.unfinished}")
 
 
-def _named_table(context: typer.Context, name: str) -> lake.Table:
+def _named_table(context: typer.Context, name: str) -> Any:
     try:
-        return named_table(context, name)
+        return named_table_of_any_format(context, name)
     except InvalidRequestError as reason:
         if not is_database(name):
             raise
@@ -288,17 +286,8 @@ def _is_left(outcome: TableOutcome[Any], *, is_plan: bool) -> bool:
 def _line(context: typer.Context, outcome: TableOutcome[Any], *, is_plan: bool) -> str:
     if outcome.report is not None and is_plan:
         return str(outcome.report)
-    text = error_text(context, outcome) if outcome.report is None else _sentence(outcome.report)
+    text = error_text(context, outcome) if outcome.report is None else outcome.report.sentence
     return f"{outcome.table}: {text}"
-
-
-def _sentence(report: CompactReport) -> str:
-    if not report.snapshot_ids:
-        return report.reason
-    return (
-        f"{report.reason}: {counted(report.files_in, 'file')} of {size(report.bytes_in)} became "
-        f"{report.files_out} of {size(report.bytes_out)}, {report.files_moved} moved"
-    )
 
 
 @contextmanager

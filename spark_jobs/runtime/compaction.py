@@ -87,9 +87,9 @@ def compact_table(
     except LakeError as error:
         if error.report is not None:
             done: Any = error.report
-            attach_outcome(error, _outcome_of(done, before))
+            attach_outcome(error, _outcome_of(table, done, before))
         raise
-    outcome = warning_of_empty_choice(table, wanted, _outcome_of(report, before))
+    outcome = warning_of_empty_choice(table, wanted, _outcome_of(table, report, before))
     if report.unfinished is not None and not outcome.snapshot_ids:
         from lakeformat import CommitConflictError
 
@@ -130,7 +130,7 @@ def warnings_of(result: JobResult) -> list[str]:
     return warnings + [each["warning"] for each in reports if each.get("warning")]
 
 
-def _outcome_of(report: CompactReport, before: int | None) -> Outcome:
+def _outcome_of(table: Table, report: CompactReport, before: int | None) -> Outcome:
     published = (*report.earlier_snapshot_ids, *report.snapshot_ids)
     return Outcome(
         reason=report.reason,
@@ -138,5 +138,6 @@ def _outcome_of(report: CompactReport, before: int | None) -> Outcome:
         skipped=not published,
         snapshot_ids=published,
         newest_before=before,
+        numbered=table.numbers_snapshots,
         replayed=bool(published) and not report.snapshot_ids,
     )

@@ -38,7 +38,7 @@ def test_a_table_has_its_own_facts(ask, orders):
     said = words(ask(PAGE))
     assert "mirror 4 2 " in said
     assert "deletes hide 30% or more of the rows of 3 data files" in said
-    assert "To do: run CALL system.rewrite_data_files in Spark" in said
+    assert f"To do: lake compact file://{orders.root} " in said
     assert "Iceberg table of version 2, partitioned by p " in said
     assert "Delete files 3 position delete files, 0 deletion vectors" in said
     assert "Partitions, most urgent first" in said

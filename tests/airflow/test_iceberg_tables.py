@@ -11,8 +11,10 @@ from airflow.sdk.execution_time.context import OutletEventAccessors
 
 import lakeformat as lake
 from airflow_provider_lake.assets.uri import lake_asset
+from airflow_provider_lake.conditions import CompactionNeeded
 from airflow_provider_lake.hooks.lake import LakeHook
 from airflow_provider_lake.operators.check import LakeCheckOperator
+from airflow_provider_lake.operators.compact import LakeCompactOperator
 from airflow_provider_lake.operators.health import LakeHealthOperator
 from airflow_provider_lake.operators.ingest import LakeIngestOperator
 from airflow_provider_lake.operators.rollback import LakeRollbackOperator
@@ -57,7 +59,7 @@ def test_health_and_checks_are_reported(orders):
     checked = LakeCheckOperator(task_id="check", table="shop.orders", min_rows=5)
     found = checked.execute(task_context())
     assert health["report"]["verdict"] == "degraded"
-    assert health["reason"].endswith("run CALL system.rewrite_data_files in Spark")
+    assert health["reason"].endswith(f"lake compact file://{orders.root}")
     assert found["report"]["rows"] == 5
     assert health["previous_snapshot_id"] == found["previous_snapshot_id"] == orders.snapshots[-1]
 
@@ -192,12 +194,21 @@ def test_a_watcher_reports_the_new_snapshot(orders):
     assert (payload["previous_snapshot_id"], payload["snapshot_id"]) == (before, last)
 
 
+def test_a_compaction_that_is_due_is_done_once(orders):
+    found = sensor(LakeCompactionNeededSensor).execute({})
+    assert (found["table"], found["units"]) == ("shop.orders", 2)
+    compact = LakeCompactOperator(task_id="compact", table="shop.orders", strategy="minor")
+    done = compact.execute(task_context())
+    assert done["previous_snapshot_id"] == orders.snapshots[-1]
+    assert done["report"]["files_in"] == found["files"]
+    assert CompactionNeeded().check("shop.orders", LakeHook().table("shop.orders")) is None
+
+
 @pytest.mark.parametrize(
     ("waiting", "advice"),
     [
         (lambda: sensor(LakeWatermarkSensor, watermark="2024-01-31"), "wait for a snapshot"),
         (lambda: sensor(LakePartitionSensor, partition={"p": "x"}, done=True), "leave out 'done'"),
-        (lambda: sensor(LakeCompactionNeededSensor), "rewrite_data_files"),
         (lambda: sensor(LakeSnapshotSensor, changelog=True), "table.changes"),
     ],
 )

@@ -49,6 +49,10 @@ class Cures:
         """Return the command; ``options`` are those of the procedure, as pairs of ``map``."""
         if operation in self.operations and operation in _COMMANDS:
             return f"lake {_COMMANDS[operation]} {shlex.quote(self.table)}"
+        return self.procedure(operation, options)
+
+    def procedure(self, operation: str, options: str = "") -> str:
+        """Return the call of the procedure of Spark."""
         more = f", with options => map({options})" if options else ""
         return f"run CALL system.{_PROCEDURES[operation]} in Spark{more}"
 
@@ -113,7 +117,7 @@ def _of_deletes(cures: Cures, files: DataFileFacts, deletes: DeleteFacts) -> Ite
     if deletes.dangling_files >= ENOUGH_INPUT_FILES:
         yield Reason(
             f"{counted(deletes.dangling_files, 'delete file')} apply to no data file any more",
-            cures.advice("compact", "'remove-dangling-deletes', 'true'"),
+            cures.procedure("compact", "'remove-dangling-deletes', 'true'"),
         )
 
 

@@ -25,7 +25,7 @@ from lakeformat.iceberg.read.key_ranges import KeyRanges, ranges_of
 from lakeformat.iceberg.types import Field
 from lakeformat.tables.json_file import RESTORE
 
-__all__ = ["FILE_PATH_ID", "DeleteIndex", "file_format"]
+__all__ = ["EVERYWHERE", "FILE_PATH_ID", "DeleteIndex", "file_format"]
 
 EVERYWHERE = ""
 """The scope of equality deletes without a partition."""

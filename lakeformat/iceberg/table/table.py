@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from datetime import timedelta
 
     from lakeformat.executor import Executor
+    from lakeformat.iceberg.compact.plan import CompactPlan
+    from lakeformat.iceberg.compact.report import CompactReport
     from lakeformat.iceberg.expire.expire_report import IcebergExpireReport
     from lakeformat.iceberg.health import IcebergHealthReport
     from lakeformat.iceberg.read.scan import Scan
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
     from lakeformat.tables.arguments import Overwritten, Partitions, PartitionSpec, WindowEnd
     from lakeformat.tables.checks import Columns
     from lakeformat.tables.commit_id import CommitId
+    from lakeformat.tables.compact_progress import OnUnit
     from lakeformat.tables.deleter import OnRemoval
     from lakeformat.tables.moment import Moment
     from lakeformat.tables.past_time import PastTime
@@ -57,9 +60,8 @@ _ROWS = "this version changes no single rows of Iceberg tables; use Spark, Flink
 _INSTEAD = {
     "analyze": _call("compute_table_stats"),
     "commit": "write(rows, commit=...) writes and publishes in one call",
-    "compact": _call("rewrite_data_files"),
     "expire_partitions": "drop_partitions([...]) deletes the partitions that you name",
-    "maintain": _call("rewrite_data_files, and then expire_snapshots and remove_orphan_files"),
+    "maintain": "call compact() and then expire_snapshots()",
     "remove_orphans": _call("remove_orphan_files"),
     "update": _ROWS,
 }
@@ -537,6 +539,65 @@ class IcebergTable(Table):
             lambda: unread_snapshots(self._handle),
         )
         return expire_snapshots(self._handle, request, dry_run=dry_run, on_progress=on_progress)
+
+    def plan_compaction(
+        self,
+        *,
+        where: Where | None = None,
+        partitions: Partitions | None = None,
+        **options: Any,
+    ) -> CompactPlan:
+        """Plan ``compact`` group by group with reasons; no data file is read."""
+        from lakeformat.iceberg.compact.plan import plan_compaction
+        from lakeformat.iceberg.compact.settings import wanted_files
+
+        return plan_compaction(self._handle, wanted_files(where, partitions, options))
+
+    def compact(
+        self,
+        *,
+        where: Where | None = None,
+        partitions: Partitions | None = None,
+        commit: CommitId | None = None,
+        executor: str | Executor | None = None,
+        on_progress: OnUnit | None = None,
+        **options: Any,
+    ) -> CompactReport:
+        """Merge files into fewer and larger ones, without deleted rows; the rows do not change.
+
+        ``where`` and ``partitions`` choose the files that may hold such rows; whole files are
+        rewritten with the current columns and partitions, and are not sorted. ``strategy`` is
+        ``"minor"``, what is due by the rules of Java's ``rewrite_data_files``, also named
+        ``"binpack"``, or ``"full"``: every two small files, and all deletes.
+
+        The options are those of Java: ``target_file_bytes`` (by default the property
+        ``write.target-file-size-bytes``), ``min_file_bytes`` and ``max_file_bytes`` (75% and 180%
+        of it), ``max_group_bytes`` (100 GiB), ``min_input_files`` (5), ``delete_file_threshold``
+        (no limit), ``delete_ratio_threshold`` (0.3) and ``rewrite_all`` (False).
+
+        Writers are not blocked, and appends are no conflict. If rows of rewritten files are deleted
+        meanwhile, everything is planned again. The same ``commit`` publishes once. ``executor`` is
+        ``"threads"``, ``"serial"``, or an object such as ``spark_jobs.SparkExecutor``;
+        ``on_progress`` is called after each group.
+        """
+        from lakeformat.iceberg.compact.compact import compact
+        from lakeformat.iceberg.compact.settings import wanted_files
+
+        wanted = wanted_files(where, partitions, options)
+        return compact(
+            self._handle, wanted, commit=commit, executor=executor, on_progress=on_progress
+        )
+
+    def other_compactor(self) -> None:
+        """Return None: two compactions of a table may meet, because the second plans again."""
+
+    def explain_empty_choice(
+        self, *, where: Where | None = None, partitions: Partitions | None = None
+    ) -> str | None:
+        """Return a text if no data file may hold chosen rows; else None."""
+        from lakeformat.iceberg.compact.plan import explain_empty_choice
+
+        return explain_empty_choice(self._handle, where, partitions)
 
     def _loaded(self) -> LoadedMetadata:
         return self._handle.load()

@@ -81,7 +81,7 @@ def pending(entries: pa.Table, snapshot_id: int) -> pa.Table:
     """Return the entries of a manifest as a new manifest of a snapshot has them.
 
     Files that earlier snapshots added exist already, and files that they deleted are left out.
-    Files that this snapshot adds inherit its sequence number.
+    Files that this snapshot adds inherit its sequence number, unless they have another one.
     """
     is_own = pc.equal(entries.column("snapshot_id"), snapshot_id)
     kept = entries.filter(pc.or_(is_own, pc.not_equal(entries.column("status"), DELETED)))
@@ -90,9 +90,17 @@ def pending(entries: pa.Table, snapshot_id: int) -> pa.Table:
     is_older = pc.and_(pc.invert(is_own), pc.equal(status, ADDED))
     kept = _replaced(kept, "status", pc.if_else(is_older, pa.scalar(EXISTING, pa.int32()), status))
     is_added = pc.and_(is_own, pc.equal(status, ADDED))
-    for name in ("sequence_number", "file_sequence_number", "first_row_id"):
+    has_own_number = pc.not_equal(
+        kept.column("sequence_number"), kept.column("file_sequence_number")
+    )
+    inherits = pc.and_(is_added, pc.invert(has_own_number))
+    for name, is_unknown in (
+        ("sequence_number", inherits),
+        ("file_sequence_number", is_added),
+        ("first_row_id", is_added),
+    ):
         unknown = pa.scalar(None, pa.int64())
-        kept = _replaced(kept, name, pc.if_else(is_added, unknown, kept.column(name)))
+        kept = _replaced(kept, name, pc.if_else(is_unknown, unknown, kept.column(name)))
     return kept
 
 

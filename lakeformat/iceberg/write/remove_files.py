@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -28,12 +29,13 @@ class WithoutFiles:
     removed: list[pa.Table]
 
 
-def without_files(base: Base, choice: FileChoice) -> WithoutFiles:
+def without_files(base: Base, choice: FileChoice, variant: Hashable = None) -> WithoutFiles:
     """Return the manifests of the parent without the chosen files.
 
     Delete files of one removed data file leave with it. A manifest with chosen files is written
     again: its other files exist already, and the chosen ones are deleted by the new snapshot. The
-    other manifests are kept as they are.
+    other manifests are kept as they are. ``variant`` differs between the attempts of a commit
+    that choose different files of one manifest.
     """
     known = with_counts(base.loaded, base.manifests)
     kept: dict[int, pa.Table] = {}
@@ -48,7 +50,7 @@ def without_files(base: Base, choice: FileChoice) -> WithoutFiles:
         if not pc.any(mask).as_py():
             kept[place] = manifest
             continue
-        kept[place] = _written_again(base, row, live, mask)
+        kept[place] = _written_again(base, row, live, mask, variant)
         removed.append(live.filter(mask))
         if not row["content"]:
             gone = removed[-1].column("file_path").combine_chunks()
@@ -69,12 +71,15 @@ def _chosen(
     return live, pc.or_(mask, pc.is_in(referenced, removed_paths))
 
 
-def _written_again(base: Base, row: dict[str, Any], live: pa.Table, mask: pa.Array) -> pa.Table:
+def _written_again(
+    base: Base, row: dict[str, Any], live: pa.Table, mask: pa.Array, variant: Hashable
+) -> pa.Table:
     metadata = base.loaded.metadata
     spec = metadata.spec_of(row["partition_spec_id"])
     writer = ManifestWriter(metadata, spec, of_deletes=bool(row["content"]))
     entries = partial(_marked, live, mask, base.snapshot.snapshot_id)
-    return base.files.manifest(("without", row["manifest_path"]), writer, entries, base.snapshot)
+    key = ("without", row["manifest_path"], variant)
+    return base.files.manifest(key, writer, entries, base.snapshot)
 
 
 def _marked(live: pa.Table, mask: pa.Array, snapshot_id: int) -> pa.Table:

@@ -46,8 +46,10 @@ class WriteSettings:
     """The detail of the statistics of each primitive field, by its id."""
 
 
-def write_settings(metadata: TableMetadata, order: SortOrder) -> WriteSettings:
-    """Return the settings that the table's properties give; raise if one has no meaning."""
+def write_settings(metadata: TableMetadata, order: SortOrder, schema: Schema) -> WriteSettings:
+    """Return the settings of files with the columns of ``schema``; raise if a property of the
+    table has no meaning.
+    """
     properties = metadata.properties
     file_format = properties.get(_FORMAT, "parquet").lower()
     if file_format != "parquet":
@@ -67,7 +69,7 @@ def write_settings(metadata: TableMetadata, order: SortOrder) -> WriteSettings:
         FileSettings(codec, _number(metadata, _LEVEL, _ZSTD_LEVEL), target, has_dictionaries=True),
         min(_number(metadata, _ROW_GROUP, 128 << 20), target),
         (location or f"{metadata.location.rstrip('/')}/data").rstrip("/"),
-        metrics_modes(metadata.schema, order, metadata),
+        metrics_modes(schema, order, metadata),
     )
 
 

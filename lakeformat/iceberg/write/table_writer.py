@@ -8,7 +8,7 @@ durable once ``finish`` returns their entries, but no snapshot refers to them ye
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 import pyarrow as pa
@@ -18,6 +18,7 @@ from lakeformat.iceberg.loaded_metadata import LoadedMetadata
 from lakeformat.iceberg.metadata.partition_type import partition_type
 from lakeformat.iceberg.metadata.table_metadata import TableMetadata
 from lakeformat.iceberg.sort_order import SortOrder
+from lakeformat.iceberg.types import Field
 from lakeformat.iceberg.write.data_file import DataFile
 from lakeformat.iceberg.write.given_rows import GivenRows
 from lakeformat.iceberg.write.new_entries import NewFile, delete_files, new_entries
@@ -47,15 +48,27 @@ class _Held:
 class TableWriter:
     """Writes rows of any batches; call ``finish``, or ``discard`` after an error."""
 
-    def __init__(self, loaded: LoadedMetadata, environment: Environment) -> None:
+    def __init__(
+        self,
+        loaded: LoadedMetadata,
+        environment: Environment,
+        lineage: tuple[Field, ...] = (),
+        *,
+        is_sorted: bool = True,
+    ) -> None:
+        """``lineage`` are columns that rows have behind those of the table, such as their ids.
+
+        With ``is_sorted=False`` rows keep their order.
+        """
         metadata = loaded.metadata
         self._places = loaded.places
-        self._schema = metadata.schema
+        fields = (*metadata.schema.fields, *lineage)
+        self._schema = replace(metadata.schema, fields=fields)
         spec = metadata.spec_of(metadata.default_spec_id)
         self._splitter = Splitter(spec, self._schema, partition_type(metadata, spec))
         self._order = _default_order(metadata)
-        self._is_sorted = can_sort(self._order, self._schema)
-        self._settings = write_settings(metadata, self._order)
+        self._is_sorted = is_sorted and can_sort(self._order, self._schema)
+        self._settings = write_settings(metadata, self._order, self._schema)
         self._given = GivenRows(self._schema)
         self._operation = environment.new_id()
         self._rows = 0

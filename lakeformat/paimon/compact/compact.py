@@ -13,7 +13,7 @@ from lakeformat.executor import Executor, has_idle_cores, where_to_work
 from lakeformat.paimon.commit.abort import delete_written
 from lakeformat.paimon.compact.changelogs.producers import guarantee
 from lakeformat.paimon.compact.commit import Groups, Made
-from lakeformat.paimon.compact.compact_report import BucketOutcome, CompactProgress, CompactReport
+from lakeformat.paimon.compact.compact_report import BucketOutcome, CompactReport
 from lakeformat.paimon.compact.identity import CompactIdentity, find_earlier_tries
 from lakeformat.paimon.compact.other_compactor import OtherCompactor, warn_of_other_compactor
 from lakeformat.paimon.compact.outcomes import compacted, failed, not_chosen, refused, report_of
@@ -24,15 +24,13 @@ from lakeformat.paimon.compact.unit import CompactPlan, CompactUnit, NotChosen
 from lakeformat.paimon.expiry_race import head_of
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.tables.commit_id import CommitId
+from lakeformat.tables.compact_progress import CompactProgress, OnUnit
 from lakeformat.tables.driver import ATTEMPTS, Ended, Round, Steps, carry_out
 from lakeformat.types.count_text import counted
 
 __all__ = ["OnUnit", "compact", "run_plans"]
 
 _log = logging.getLogger(__name__)
-
-OnUnit = Callable[[CompactProgress], None]
-"""Is called after each unit with the progress of a compaction."""
 
 _ROUNDS = 100
 _UNFINISHED = {

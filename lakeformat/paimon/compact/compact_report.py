@@ -8,20 +8,10 @@ from typing import Any
 
 from lakeformat.paimon.compact.other_compactor import OtherCompactor
 from lakeformat.tables.report import Report
+from lakeformat.types.byte_size import size
+from lakeformat.types.count_text import counted
 
-__all__ = ["BucketOutcome", "CompactProgress", "CompactReport"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CompactProgress:
-    """The progress of a compaction."""
-
-    table: str
-    units: int
-    """The number of units planned so far."""
-    done: int
-    bytes: int
-    bytes_done: int
+__all__ = ["BucketOutcome", "CompactReport"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,6 +84,16 @@ class CompactReport(Report):
     """A program that compacts the table too: its commits may conflict with this compaction."""
     reason: str
     """One sentence for the log."""
+
+    @property
+    def sentence(self) -> str:
+        """The outcome with its numbers, for people."""
+        if not self.snapshot_ids:
+            return self.reason
+        return (
+            f"{self.reason}: {counted(self.files_in, 'file')} of {size(self.bytes_in)} became "
+            f"{self.files_out} of {size(self.bytes_out)}, {self.files_moved} moved"
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, ready for JSON."""

@@ -9,10 +9,10 @@ from typing import TypeAlias
 
 from lakeformat.errors import InvalidRequestError
 from lakeformat.executor import Executor, where_to_work
-from lakeformat.paimon.compact.compact_report import CompactProgress
 from lakeformat.paimon.deletion import Removal
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.maintain.maintain_report import MaintainProgress
+from lakeformat.tables.compact_progress import CompactProgress
 from lakeformat.tables.past_time import PastTime, past_millis
 
 __all__ = ["MaintainRequest", "OnProgress"]

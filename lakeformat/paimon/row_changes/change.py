@@ -19,7 +19,6 @@ from lakeformat.paimon.commit.abort import delete_written
 from lakeformat.paimon.commit.commit import CommitOptions, commit_messages
 from lakeformat.paimon.commit.commit_report import CommitReport, already_published
 from lakeformat.paimon.commit.identity import EarlierCommits, require_same
-from lakeformat.paimon.compact.compact_report import CompactProgress
 from lakeformat.paimon.compact.plan import newest_schema
 from lakeformat.paimon.expiry_race import head_of
 from lakeformat.paimon.handle import TableHandle, require_writable
@@ -41,6 +40,7 @@ from lakeformat.paimon.row_changes.plan import ChangeUnit, plan_units
 from lakeformat.paimon.row_changes.row_change_report import Method, RowChangeReport, RowOperation
 from lakeformat.rows.conditions.filter import PredicateFilter, Where
 from lakeformat.tables.commit_id import CommitId
+from lakeformat.tables.compact_progress import CompactProgress
 from lakeformat.tables.driver import Round, Steps, carry_out
 from lakeformat.tables.kept_files import kept_if_published
 from lakeformat.types.count_text import counted

@@ -52,7 +52,7 @@ def test_many_small_files_are_a_reason_to_rewrite_them():
     assert (found.files.small_files, found.files.partitions_due) == (200, 1)
     [reason] = found.reasons
     assert reason.finding.startswith("200 of 200 data files, with ")
-    assert reason.advice == "run CALL system.rewrite_data_files in Spark"
+    assert reason.advice.startswith("lake compact file:///")
 
 
 def test_the_partition_with_most_small_files_is_first():
@@ -68,7 +68,7 @@ def test_equality_deletes_that_every_read_compares_are_a_reason():
     assert found.deletes.files_with_deletes == 3  # a scan compares bounds, too, and finds two
     [reason] = found.reasons
     assert reason.finding == "each read compares rows with 5 keys of 3 equality delete files"
-    assert reason.advice.endswith("with options => map('delete-file-threshold', '1')")
+    assert reason.advice.startswith("lake compact file:///")
 
 
 def test_a_rewritten_table_is_healthy_and_keeps_the_old_files_for_time_travel():

@@ -13,6 +13,7 @@ from lakeformat.cli.app import app
 from lakeformat.iceberg.create.new_table import create_at_path, location_at, new_table_metadata
 from lakeformat.storage import LocalStorage
 from tests.golden.iceberg import iceberg_table
+from tests.golden.iceberg_orders import IcebergOrders
 from tests.unit.catalog.iceberg.small_table import make_small_table
 from tests.unit.iceberg.growing_table import GrowingTable
 from tests.unit.iceberg.path_table import appended
@@ -55,6 +56,19 @@ def test_changes_print_deleted_rows_and_can_leave_them_out():
     assert [json.loads(line)["rowkind"] for line in shown.splitlines()] == ["+I", "-D"]
     appended = show("changes", location("cow_dml"), "--after", "0", "--mode", "appends", "--json")
     assert {json.loads(line)["rowkind"] for line in appended.splitlines()} == {"+I"}
+
+
+def test_a_table_is_compacted(tmp_path):
+    orders = IcebergOrders(tmp_path)
+    rows = lake.open_table(str(orders.root)).scan().count()
+    planned = show("compact", str(orders.root), "--dry-run").splitlines()
+    assert planned[0].startswith("full compaction of file://")
+    assert len(planned) > 1
+    shown = show("compact", str(orders.root))
+    assert "published as snapshot" in shown
+    assert lake.open_table(str(orders.root)).scan().count() == rows
+    assert show("compact", str(orders.root)) == "no action needed: no group of files is due\n"
+    assert "group" in show("compact", str(orders.root), "--strategy", "minor", "--dry-run")
 
 
 def test_consumers_are_set_listed_and_deleted(tmp_path):
@@ -135,7 +149,6 @@ def test_a_command_with_nothing_to_show_is_refused_by_name(command):
 @pytest.mark.parametrize(
     ("command", "more", "advice"),
     [
-        ("compact", [], "CALL system.rewrite_data_files in Spark"),
         ("tag create-due", [], "`lake scan`, `lake snapshots` and `lake files` read it"),
         ("delete", ["--where", "id = 1"], "use Spark, Flink or PyIceberg"),
         ("rescale", ["--bucket", "4"], "REPLACE PARTITION FIELD in Spark"),

@@ -194,3 +194,30 @@ def test_the_expiry_job_removes_old_snapshots(orders, tmp_path):
     assert (done["skipped"], again["skipped"]) == (False, True)
     assert done["previous_snapshot_id"] == orders.snapshots[-1]
     assert done["reason"].startswith("4 snapshots expired; ")
+
+
+def test_the_compact_job_merges_files_once(orders, tmp_path):
+    request = {**request_of("compact", tmp_path, where=None, partitions=None), "dry_run": False}
+    planned = run("compact", {**request, "dry_run": True})
+    done = run("compact", request)
+    again = run("compact", request)
+    assert planned["report"]["groups"]
+    assert done["report"]["files_in"] > done["report"]["files_out"]
+    assert (done["skipped"], again["skipped"]) == (False, True)
+    assert done["previous_snapshot_id"] == orders.snapshots[-1]
+
+
+def test_the_job_names_a_choice_without_files(orders, tmp_path):
+    request = request_of("compact", tmp_path, where="p = 'none'", partitions=None, dry_run=False)
+    result = run("compact", request)
+    assert result["skipped"]
+    assert "may hold rows of where \"p = 'none'\"" in result["report"]["warning"]
+
+
+def test_the_tables_of_a_database_are_compacted(orders, tmp_path):
+    request = request_of("compact_database", tmp_path, where=None, dry_run=False)
+    request |= {"database": "shop", "including": ".*", "excluding": None}
+    result = run("compact_database", request)
+    [only] = result["report"]["tables"]
+    assert (only["table"], only["error"]) == ("shop.orders", None)
+    assert only["report"]["files_in"] > only["report"]["files_out"]

@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Chooses the files of one partition that are rewritten together, by the rules of Java.
+
+A file is due if its size is far from the target, or if many of its rows are deleted. A group is
+rewritten if that makes fewer files, or if it removes deleted rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from lakeformat.iceberg.compact.settings import CompactSettings
+from lakeformat.iceberg.read.data_file import FileSplit
+from lakeformat.types.byte_size import size
+from lakeformat.types.count_text import counted
+
+__all__ = ["FileGroup", "PlannedFile", "file_groups"]
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedFile:
+    """A live data file with its deletes."""
+
+    split: FileSplit
+    spec_id: int
+    scope: str
+    """A text that equals that of files of the same spec and partition."""
+
+    @property
+    def path(self) -> str:
+        """The address of the file."""
+        return self.split.file.path
+
+    @property
+    def bytes(self) -> int:
+        """The size of the file."""
+        return self.split.file.size_bytes
+
+
+@dataclass(frozen=True, slots=True)
+class FileGroup:
+    """Files that are due, and why they are rewritten or not."""
+
+    files: tuple[PlannedFile, ...]
+    is_chosen: bool
+    reason: str
+
+    @property
+    def bytes(self) -> int:
+        """The size of all files."""
+        return sum(each.bytes for each in self.files)
+
+
+def file_groups(files: Sequence[PlannedFile], settings: CompactSettings) -> Iterator[FileGroup]:
+    """Yield the groups of the due files of one partition."""
+    due = [each for each in files if settings.rewrite_all or _is_due(each, settings)]
+    for group in _packed(due, settings.max_group_bytes):
+        reason = _reason(group, settings)
+        yield FileGroup(tuple(group), reason is not None, reason or _too_few(group, settings))
+
+
+def _is_due(file: PlannedFile, settings: CompactSettings) -> bool:
+    is_of_other_size = not settings.min_bytes <= file.bytes <= settings.max_bytes
+    return is_of_other_size or _has_many_deletes(file, settings)
+
+
+def _has_many_deletes(file: PlannedFile, settings: CompactSettings) -> bool:
+    most = settings.delete_file_threshold
+    has_many_files = most is not None and len(file.split.deletes) >= most
+    return has_many_files or _deleted_ratio(file) >= settings.delete_ratio_threshold
+
+
+def _deleted_ratio(file: PlannedFile) -> float:
+    """Return the part of the rows that deletes of this file alone remove."""
+    rows = file.split.file.record_count
+    if not rows:
+        return 0.0
+    deleted = sum(each.record_count for each in file.split.deletes if each.data_file is not None)
+    return min(deleted, rows) / rows
+
+
+def _packed(files: Sequence[PlannedFile], most: int) -> Iterator[list[PlannedFile]]:
+    """Yield neighbours that together have at most a size; a larger file is alone."""
+    group: list[PlannedFile] = []
+    total = 0
+    for file in files:
+        if group and total + file.bytes > most:
+            yield group
+            group, total = [], 0
+        group.append(file)
+        total += file.bytes
+    if group:
+        yield group
+
+
+def _reason(group: Sequence[PlannedFile], settings: CompactSettings) -> str | None:
+    """Return why a group is rewritten; None if it is not."""
+    total, count = sum(each.bytes for each in group), len(group)
+    if settings.rewrite_all:
+        return "all files are rewritten"
+    if 1 < count >= settings.min_input_files:
+        return f"{counted(count, 'file')}, at least min_input_files={settings.min_input_files}"
+    if count > 1 and total > settings.target_bytes:
+        return f"together they fill a file of {size(settings.target_bytes)}"
+    if total > settings.max_bytes:
+        return f"{size(total)} is more than max_file_bytes"
+    if many := sum(_has_many_deletes(each, settings) for each in group):
+        return f"{counted(many, 'file')} with many deleted rows"
+    return None
+
+
+def _too_few(group: Sequence[PlannedFile], settings: CompactSettings) -> str:
+    return (
+        f"only {counted(len(group), 'file')} of another size than the target, fewer than "
+        f"min_input_files={settings.min_input_files}"
+    )

@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Plans a compaction: the groups of files that are rewritten one by one, and the reasons."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from lakeformat.iceberg.commit.handle import TableHandle
+from lakeformat.iceberg.compact.groups import FileGroup, PlannedFile, file_groups
+from lakeformat.iceberg.compact.settings import CompactSettings, Wanted, compact_settings
+from lakeformat.iceberg.loaded_metadata import LoadedMetadata
+from lakeformat.iceberg.metadata.partition_type import partition_type
+from lakeformat.iceberg.metadata.snapshot import Snapshot
+from lakeformat.iceberg.metadata.table_metadata import TableMetadata
+from lakeformat.iceberg.read.entry_columns import scopes
+from lakeformat.iceberg.read.file_splits import plan_splits
+from lakeformat.iceberg.read.plan import TableState, plan_files
+from lakeformat.iceberg.read.where import row_filter
+from lakeformat.iceberg.write.partitioned_rows import Splitter
+from lakeformat.rows.conditions.filter import PredicateFilter, Where
+from lakeformat.rows.prune import Conjunction
+from lakeformat.tables.arguments import Partitions
+from lakeformat.types.byte_size import size
+from lakeformat.types.count_text import counted
+
+__all__ = ["CompactPlan", "CompactUnit", "explain_empty_choice", "plan_compaction"]
+
+_OTHER_SPECS = "(files of other partition specs)"
+
+
+@dataclass(frozen=True, slots=True)
+class CompactUnit:
+    """The files of one partition, or of other partition specs, that are rewritten together."""
+
+    partition: str
+    """The partition as a directory, for people; empty without partitions."""
+    group: FileGroup
+    expected_files: int
+
+    @property
+    def files(self) -> tuple[PlannedFile, ...]:
+        """The data files to replace."""
+        return self.group.files
+
+    @property
+    def rows(self) -> int:
+        """The number of rows, with those that deletes remove."""
+        return sum(each.split.file.record_count or 0 for each in self.files)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, ready for JSON."""
+        return {
+            "partition": self.partition,
+            "chosen": self.group.is_chosen,
+            "reason": self.group.reason,
+            "files": len(self.files),
+            "rows": self.rows,
+            "bytes": self.group.bytes,
+            "expected_files": self.expected_files if self.group.is_chosen else None,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompactPlan:
+    """The plan of a compaction: no data file was read, nothing is changed."""
+
+    table: str
+    strategy: str
+    loaded: LoadedMetadata
+    snapshot: Snapshot | None
+    """None for a table without a snapshot."""
+    settings: CompactSettings
+    units: tuple[CompactUnit, ...] = ()
+    not_chosen: tuple[CompactUnit, ...] = ()
+
+    @property
+    def other_compactor(self) -> None:
+        """None: compactions by other programs are no danger to this one."""
+
+    @property
+    def snapshot_id(self) -> int | None:
+        """The snapshot that was planned."""
+        return None if self.snapshot is None else self.snapshot.snapshot_id
+
+    @property
+    def bytes(self) -> int:
+        """The bytes to read; about as many are written."""
+        return sum(unit.group.bytes for unit in self.units)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, ready for JSON."""
+        return {
+            "table": self.table,
+            "strategy": self.strategy,
+            "snapshot_id": self.snapshot_id,
+            "bytes": self.bytes,
+            "rows": sum(unit.rows for unit in self.units),
+            "groups": [unit.to_dict() for unit in (*self.units, *self.not_chosen)],
+        }
+
+    def __str__(self) -> str:
+        """Return one line for each group of files."""
+        return "\n".join(self._lines())
+
+    def _lines(self) -> Iterator[str]:
+        at = f"snapshot {self.snapshot_id}" if self.snapshot else "no snapshot"
+        groups = counted(len(self.units), "group")
+        yield f"{self.strategy} compaction of {self.table} at {at}: {groups}"
+        for unit in self.units:
+            files = counted(len(unit.files), "file becomes", "files become")
+            yield (
+                f"  {_place(unit)}{files} about {unit.expected_files}, "
+                f"{size(unit.group.bytes)} to read: {unit.group.reason}"
+            )
+        for other in self.not_chosen:
+            yield f"  {_place(other)}not chosen: {other.group.reason}"
+
+
+def plan_compaction(handle: TableHandle, wanted: Wanted) -> CompactPlan:
+    """Plan the newest snapshot of the branch; no data file is read."""
+    loaded = handle.load()
+    metadata = loaded.metadata
+    settings = compact_settings(metadata, wanted.options)
+    asked = row_filter(metadata, metadata.schema, wanted.where, wanted.partitions)
+    state = _newest_state(handle, loaded)
+    found: list[CompactUnit] = []
+    for partition, files in _by_partition(state, asked).items():
+        for group in file_groups(files, settings):
+            count = max(round(group.bytes / settings.target_bytes), 1)
+            found.append(CompactUnit(partition, group, count))
+    return CompactPlan(
+        table=handle.uri,
+        strategy=wanted.options.strategy,
+        loaded=loaded,
+        snapshot=state.snapshot,
+        settings=settings,
+        units=tuple(each for each in found if each.group.is_chosen),
+        not_chosen=tuple(each for each in found if not each.group.is_chosen),
+    )
+
+
+def explain_empty_choice(
+    handle: TableHandle, where: Where | None, partitions: Partitions | None
+) -> str | None:
+    """Return why no file is chosen; None if one is, or if nothing was asked for."""
+    loaded = handle.load()
+    asked = row_filter(loaded.metadata, loaded.metadata.schema, where, partitions)
+    if asked is None or plan_files(_newest_state(handle, loaded), _tests(asked)).entries:
+        return None
+    given = f"where {where!r}" if partitions is None else f"partitions {partitions!r}"
+    return f"no data file of {handle.uri} may hold rows of {given}: check the names and values"
+
+
+def _newest_state(handle: TableHandle, loaded: LoadedMetadata) -> TableState:
+    metadata = loaded.metadata
+    head = metadata.references.get(handle.branch)
+    snapshot = None if head is None else metadata.snapshot(head.snapshot_id)
+    return TableState(loaded.places, metadata, snapshot, metadata.schema)
+
+
+def _tests(asked: PredicateFilter) -> Conjunction:
+    return [test for each in asked.conjuncts() for test in each.conditions()]
+
+
+def _by_partition(state: TableState, asked: PredicateFilter | None) -> dict[str, list[PlannedFile]]:
+    """Return the files that may hold asked rows, by partition; those of other specs together."""
+    whole = plan_files(state)
+    # Deletes of rows outside of the condition apply to the files, too: the plan has all of them.
+    splits = {each.file.path: each for each in plan_splits(state, whole)}
+    chosen = whole
+    if asked is not None:
+        chosen = plan_files(state, _tests(asked))
+    found: dict[str, list[PlannedFile]] = {}
+    for entries in chosen.entries:
+        spec_id = entries.column("spec_id")[0].as_py()
+        names = _names(state.metadata, spec_id, entries)
+        paths = entries.column("file_path").to_pylist()
+        for path, scope, name in zip(paths, scopes(entries), names, strict=True):
+            found.setdefault(name, []).append(PlannedFile(splits[path], spec_id, scope))
+    return found
+
+
+def _names(metadata: TableMetadata, spec_id: int, entries: pa.Table) -> Iterator[str]:
+    """Yield the name of each file's group: its partition, if it is of the current spec."""
+    spec = metadata.spec_of(metadata.default_spec_id)
+    if spec_id != spec.spec_id:  # their rows may belong to any partition of the current spec
+        yield from [_OTHER_SPECS if spec.fields else ""] * len(entries)
+        return
+    splitter = Splitter(spec, metadata.schema, partition_type(metadata, spec))
+    partitions = entries.column("partition").combine_chunks()
+    known: dict[str, str] = {}
+    for place, scope in enumerate(scopes(entries)):
+        if scope not in known:
+            known[scope] = splitter.directory(partitions.slice(place, 1)).rstrip("/")
+        yield known[scope]
+
+
+def _place(unit: CompactUnit) -> str:
+    return f"{unit.partition}: " if unit.partition else ""

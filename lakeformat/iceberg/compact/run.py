@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rewrites one group: reads its live rows, writes new files; publishes nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+
+from lakeformat.environment import Environment
+from lakeformat.iceberg.compact.plan import CompactPlan, CompactUnit
+from lakeformat.iceberg.compact.settings import TARGET_PROPERTY
+from lakeformat.iceberg.loaded_metadata import LoadedMetadata
+from lakeformat.iceberg.read.file_rows import lineage_of
+from lakeformat.iceberg.read.plan import TableState
+from lakeformat.iceberg.read.scan import Scan
+from lakeformat.iceberg.write.table_writer import TableWriter
+
+__all__ = ["RewrittenUnit", "UnitWork", "unit_work"]
+
+
+@dataclass(frozen=True, slots=True)
+class RewrittenUnit:
+    """A group, and the entries of the new files with its rows."""
+
+    unit: CompactUnit
+    entries: pa.Table
+    millis: int
+
+    @property
+    def paths(self) -> list[str]:
+        """The addresses of the new files."""
+        found: list[str] = self.entries.column("file_path").to_pylist()
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class UnitWork:
+    """Rewrites groups of one plan; it can be pickled and called elsewhere."""
+
+    scan: Scan
+    """Reads the live rows of the planned snapshot with the current columns."""
+    loaded: LoadedMetadata
+    environment: Environment
+
+    def __call__(self, unit: CompactUnit) -> RewrittenUnit:
+        """Rewrite a group; when this raises, no new file is left."""
+        began = self.environment.now_millis()
+        lineage = lineage_of(self.loaded.metadata)
+        writer = TableWriter(self.loaded, self.environment, lineage, is_sorted=False)
+        try:
+            for file in unit.files:
+                for batch in self.scan.read(file.split):
+                    writer.write(batch)
+            entries = writer.finish()
+        except BaseException:
+            writer.discard()
+            raise
+        return RewrittenUnit(unit, entries, self.environment.now_millis() - began)
+
+
+def unit_work(plan: CompactPlan, environment: Environment) -> UnitWork:
+    """Return the work on the units of a plan."""
+    metadata = plan.loaded.metadata
+    state = TableState(plan.loaded.places, metadata, plan.snapshot, metadata.schema)
+    # Rows of version 3 keep their ids and the numbers of their last changes.
+    columns = [each.name for each in (*metadata.schema.fields, *lineage_of(metadata))]
+    target = {TARGET_PROPERTY: str(plan.settings.target_bytes)}
+    sized = replace(metadata, properties={**metadata.properties, **target})
+    return UnitWork(Scan(state, columns), replace(plan.loaded, metadata=sized), environment)

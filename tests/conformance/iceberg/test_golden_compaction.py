@@ -1,0 +1,91 @@
+"""Compactions of tables that Java compacted: the same files, rows and counts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import lakeformat as lake
+from tests.golden.referee import referee_run
+
+RUNS: dict[str, dict[str, Any]] = {
+    "after_spec_change": {},
+    "binpack_default": {},
+    "binpack_delete_ratio": {"min_input_files": 100},
+    "binpack_deletes_threshold": {"delete_file_threshold": 1, "min_input_files": 100},
+    "binpack_min_input_files": {},
+    "binpack_nothing": {},
+    "eq_deletes_start_seq": {"rewrite_all": True},
+    "split_large": {"target_file_bytes": 7000, "min_input_files": 2},
+    "v3_dv_rewrite": {"rewrite_all": True},
+    "where_filter": {"where": "p = 'b'", "rewrite_all": True},
+}
+"""The options of each run, as Java was called."""
+OF_WRITERS = (
+    "added-files-size",  # each writer has its own encodings
+    "removed-files-size",  # files of position deletes change their size when they are copied
+    "total-files-size",
+)
+LINEAGE = ["_row_id", "_last_updated_sequence_number"]
+
+
+def rows_of(table: lake.Table, *more: str) -> list[str]:
+    columns = [*table.schema.column_names, *more]
+    return sorted(map(repr, table.scan(columns).to_arrow().to_pylist()))
+
+
+def live_files(table: lake.Table) -> dict[str, dict[str, Any]]:
+    """The live files by their paths below the table."""
+    rows = table.system_table("files").scan().to_arrow().to_pylist()
+    return {"data" + each["file_path"].rpartition("/data")[2]: each for each in rows}
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_the_same_files_are_replaced_as_in_java(name, tmp_path):
+    java = referee_run(name, tmp_path / "t").result
+    table = lake.open_table(str(tmp_path / "t"))
+    more = LINEAGE if name.startswith("v3") else []
+    rows, before = rows_of(table, *more), live_files(table)
+
+    report = table.compact(**RUNS[name])
+
+    after = live_files(table)
+    assert rows_of(table, *more) == rows
+    assert before.keys() - after.keys() == {each["path"] for each in java["files_removed"]}
+    added = [after[path] for path in after.keys() - before.keys()]
+    assert len(added) == len(java["files_added"])
+    assert {each["spec_id"] for each in added} == {each["spec_id"] for each in java["files_added"]}
+    assert report.files_out == len(added)
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_the_summary_has_the_counts_of_java(name, tmp_path):
+    run = referee_run(name, tmp_path / "t")
+    table = lake.open_table(str(tmp_path / "t"))
+    head = table.latest_snapshot()
+    report = table.compact(**RUNS[name])
+    java = run.result["new_snapshots"]
+    if not java:
+        assert report.snapshot_ids == ()
+        assert report.reason == "no action needed: no group of files is due"
+        assert table.latest_snapshot() == head
+        return
+    found = table.latest_snapshot()
+    assert report.snapshot_ids == (found.snapshot_id,)
+    assert found.operation == "replace"
+    counted = found.summary.keys() - OF_WRITERS
+    expected = {key: java[0]["summary"][key] for key in counted}
+    assert {key: found.summary[key] for key in counted} == expected
+
+
+@pytest.mark.parametrize("name", ["eq_deletes_start_seq", "split_large", "v3_dv_rewrite"])
+def test_new_files_have_the_sequence_number_of_the_planned_snapshot(name, tmp_path):
+    run = referee_run(name, tmp_path / "t")
+    table = lake.open_table(str(tmp_path / "t"))
+    table.compact(**RUNS[name])
+    entries = table.system_table("entries").scan().to_arrow().to_pylist()
+    added = [each for each in entries if each["status"] == 1]
+    numbers = {(each["sequence_number"], each["file_sequence_number"]) for each in added}
+    java = run.result["files_added"]
+    assert numbers == {(each["sequence_number"], each["file_sequence_number"]) for each in java}
