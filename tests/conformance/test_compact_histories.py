@@ -24,12 +24,12 @@ import pytest
 
 import lakeformat as lake
 from lakeformat.environment import Environment
-from lakeformat.paimon.compact.compact import OnUnit
 from lakeformat.paimon.compact.run import run_messages
 from lakeformat.paimon.compact.unit import CompactUnit
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.metadata.schema_file import read_schema
 from lakeformat.paimon.metadata.snapshot import CommitKind
+from lakeformat.tables.compact_progress import OnUnit
 from tests.expired import missing, unneeded
 from tests.keyed_rows import MINUTE, Clock
 from tests.sampling import SEED, count

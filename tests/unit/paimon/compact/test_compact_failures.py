@@ -16,12 +16,12 @@ from lakeformat.environment import Environment
 from lakeformat.errors import UnavailableError
 from lakeformat.paimon.compact import compact as compaction
 from lakeformat.paimon.compact.compact import compact
-from lakeformat.paimon.compact.compact_report import CompactProgress
 from lakeformat.paimon.compact.run import run_unit
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.metadata.manifest import ManifestEntry
 from lakeformat.paimon.read.plan import plan_files
 from lakeformat.storage import MemoryStorage
+from lakeformat.tables.compact_progress import CompactProgress
 from tests.keyed_rows import KeyedRows, listed
 
 

@@ -11,12 +11,12 @@ import pyarrow as pa
 import pytest
 
 import lakeformat as lake
-from lakeformat.paimon.compact.compact_report import CompactProgress
 from lakeformat.paimon.compact.plan import plan_compaction
 from lakeformat.paimon.compact.run import run_unit
 from lakeformat.paimon.metadata.data_file_meta import DataFileMeta, FileSource
 from lakeformat.paimon.metadata.manifest import ManifestEntry
 from lakeformat.paimon.read.plan import plan_files
+from lakeformat.tables.compact_progress import CompactProgress
 from lakeformat.types.byte_size import size
 from tests.keyed_rows import MINUTE, KeyedRows, listed
 
