@@ -398,6 +398,7 @@ PART_OF = {
     "read_row_count": "open_column_index",
     "read_rows": "open_column_index",
     "read_utf": "decode_file_index",
+    "read_each": "read_entries",
 }
 """Decoders without a test of their own, and the one that calls them with what it was given."""
 

@@ -33,19 +33,19 @@ from lakeformat.files.parquet.int96_arrays import (
 from lakeformat.files.parquet.int96_footer import with_int96
 from lakeformat.types.arrow_types import in_full
 
-__all__ = ["OpenFile", "ParquetFileWriter", "open_file", "with_values_below_nulls"]
+__all__ = ["OpenFile", "ParquetFileWriter", "new_file", "with_values_below_nulls"]
 
 OpenFile: TypeAlias = ArrowFile | AssembledFile
 _NOT_REPEATED: Mapping[str, str] = MappingProxyType({})
 
 
-def open_file(
+def new_file(
     stream: IO[bytes],
     layout: ParquetLayout,
     rows: pa.Table,
     repeated: Mapping[str, str] = _NOT_REPEATED,
 ) -> OpenFile:
-    """Open a file for row groups with columns like those of ``rows``, with the fastest encoder.
+    """Begin a file for row groups with columns like those of ``rows``, with the fastest encoder.
 
     ``repeated`` maps a column to the earlier column with the same values.
     """
@@ -109,7 +109,7 @@ class ParquetFileWriter:
         layout = ParquetLayout(
             self._stored, self._content.settings, dictionary_columns, self._bounded, change_footer
         )
-        return open_file(self._stream, layout, rows, self._content.repeated)
+        return new_file(self._stream, layout, rows, self._content.repeated)
 
 
 def _keeping_numbers(schema: pa.Schema, given: pa.Schema) -> pa.Schema:

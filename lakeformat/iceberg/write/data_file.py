@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from lakeformat.files.parquet.arrow_file import ParquetLayout
 from lakeformat.files.parquet.dictionary_columns import pick_dictionary_columns
-from lakeformat.files.parquet.writer import OpenFile, open_file
+from lakeformat.files.parquet.writer import OpenFile, new_file
 from lakeformat.iceberg.file_places import FilePlaces
 from lakeformat.iceberg.types import Field
 from lakeformat.iceberg.write.file_metrics import FileMetrics
@@ -59,7 +59,7 @@ class DataFile:
                 change_footer=None,
                 times_in_utc=False,
             )
-            self._file = open_file(self._stream, layout, stored)
+            self._file = new_file(self._stream, layout, stored)
         self._metrics.add(plain)
         self._file.write(stored)
         self._rows += rows.num_rows
