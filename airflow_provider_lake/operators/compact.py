@@ -19,7 +19,8 @@ class LakeCompactOperator(LakeJobOperator):
 
     Each bucket is committed by itself: after a kill, finished buckets are kept and a retry compacts
     the rest. Writers can run at the same time. Two compactions of the same buckets conflict, so
-    give all compactions of a table one pool with one slot.
+    give all compactions of a table one pool with one slot. An Iceberg table has no buckets: all of
+    its files are replaced in one commit, and ``idle``, ``buckets`` and ``order_by`` are refused.
 
     :param strategy: ``full`` compacts every bucket completely, ``minor`` only what is due
     :param where: a SQL condition on partition columns

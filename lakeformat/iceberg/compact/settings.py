@@ -39,8 +39,7 @@ due.
 _OF_PAIMON = {
     "buckets": "choose files with where or partitions",
     "idle": "choose partitions with where or partitions",
-    "order_by": "set a sort order of the table, or run CALL system.rewrite_data_files in Spark "
-    "with strategy => 'sort'",
+    "order_by": "run CALL system.rewrite_data_files in Spark with strategy => 'sort'",
     "order_strategy": "leave it out",
 }
 """Options that only Paimon tables have, and the advice for each."""

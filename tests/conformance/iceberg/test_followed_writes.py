@@ -29,7 +29,7 @@ def some_rows(chance: random.Random) -> pa.Table:
 
 
 def commit(table: Any, chance: random.Random) -> None:
-    match chance.randrange(6):
+    match chance.randrange(7):
         case 0:
             kept = table.scan().to_arrow()
             table.write(pa.concat_tables([kept, some_rows(chance)]), overwrite="table")
@@ -39,6 +39,8 @@ def commit(table: Any, chance: random.Random) -> None:
             table.drop_partitions([{"p": chance.randrange(3)}])
         case 3 if chance.random() < 0.3:
             table.truncate()
+        case 4:
+            table.compact(strategy="full", rewrite_all=chance.random() < 0.5)
         case _:
             table.write(some_rows(chance))
 

@@ -14,10 +14,12 @@ from lakeformat.errors import CommitConflictError, CommitOutcomeUnknownError
 from lakeformat.iceberg.commit.commit import commit_metadata
 from lakeformat.iceberg.commit.handle import TableHandle
 from lakeformat.iceberg.metadata.manifest import ADDED, DATA, DELETED, EQUALITY_DELETES
-from lakeformat.iceberg.metadata.updates import set_properties
+from lakeformat.iceberg.metadata.snapshot import Reference
+from lakeformat.iceberg.metadata.updates import set_properties, set_reference
 from lakeformat.iceberg.partition_spec import PartitionField, PartitionSpec
 from lakeformat.iceberg.sort_order import SortField, SortOrder
 from lakeformat.iceberg.table.table import IcebergTable
+from lakeformat.iceberg.types import Field, PrimitiveType
 from lakeformat.storage import MemoryStorage
 from lakeformat.testing import CrashableStorage
 from tests.crash.simulated import simulated
@@ -379,3 +381,51 @@ def test_a_choice_without_files_is_explained(storage):
     assert table.explain_empty_choice() is None
     found = str(table.explain_empty_choice(partitions={"k": "z"}))
     assert "may hold rows of partitions {'k': 'z'}: check the names and values" in found
+
+
+def test_a_branch_is_compacted_alone(storage):
+    handle = filled(storage)
+    main = head_of(handle)
+    fork = Reference("dev", main.snapshot_id, "branch")
+    commit_metadata(handle, lambda loaded: set_reference(loaded.metadata, fork, 1))
+    dev = replace(handle, branch="dev")
+    IcebergTable(dev).write(rows(6))
+    assert compact(dev).files_in == 4
+    assert (ids_of(dev), head_of(handle)) == ([0, 1, 2, 3, 4, 5, 6], main)
+
+
+def test_an_upgrade_meanwhile_is_a_conflict(storage):
+    """Rows of version 2 have no ids, which rows of version 3 keep."""
+    handle = filled(storage)
+
+    def upgrade(other):
+        commit_metadata(
+            other, lambda loaded: replace(loaded.metadata, format_version=3, next_row_id=0)
+        )
+        IcebergTable(other).write(rows(6))
+
+    meanwhile(handle, upgrade)
+    assert compact(handle).rounds == 2
+    found = IcebergTable(handle).scan(["id", "_row_id"]).to_arrow().sort_by("id").to_pylist()
+    assert [each["id"] for each in found] == [0, 1, 2, 3, 4, 5, 6]
+    assert sorted(each["_row_id"] for each in found) == [0, 1, 2, 3, 4, 5, 6]
+
+
+def test_columns_that_were_changed_since_are_written_as_they_are_now(storage):
+    handle = filled(storage)
+    before = rows_of(handle)
+
+    def with_new_column(loaded):
+        old = loaded.metadata.schema
+        id_field, text = old.fields
+        fields = (id_field, replace(text, name="text"), Field(3, "n", PrimitiveType("long")))
+        new = replace(old, schema_id=1, fields=fields)
+        schemas = (*loaded.metadata.schemas, new)
+        return replace(loaded.metadata, schemas=schemas, current_schema_id=1, last_column_id=3)
+
+    commit_metadata(handle, with_new_column)
+    compact(handle)
+    expected = [{"id": each["id"], "text": each["k"], "n": None} for each in before]
+    assert rows_of(handle) == expected
+    [file] = live_data(handle)
+    assert sorted(dict(file["value_counts"])) == [1, 2, 3]
