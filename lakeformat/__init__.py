@@ -64,7 +64,6 @@ if TYPE_CHECKING:
     from lakeformat.paimon.orphans.hints import RepairHintsReport
     from lakeformat.paimon.orphans.missing import MissingFilesReport
     from lakeformat.paimon.orphans.missing_manifests import MissingManifestsReport
-    from lakeformat.paimon.orphans.orphan_report import OrphanReport
     from lakeformat.paimon.partitions.live import LivePartition
     from lakeformat.paimon.partitions.partition_reports import (
         ExpirePartitionsReport,
@@ -97,6 +96,7 @@ if TYPE_CHECKING:
     from lakeformat.rows.conditions.predicate import col
     from lakeformat.tables.commit_id import CommitId
     from lakeformat.tables.compact_progress import CompactProgress
+    from lakeformat.tables.orphan_report import OrphanReport
     from lakeformat.tables.position import Position
     from lakeformat.tables.reference_reports import (
         BranchReport,
@@ -237,7 +237,7 @@ _MODULE_OF = {
     "MigrateReport": "catalog.transfer.transfer_reports",
     "MissingFilesReport": "paimon.orphans.missing",
     "MissingManifestsReport": "paimon.orphans.missing_manifests",
-    "OrphanReport": "paimon.orphans.orphan_report",
+    "OrphanReport": "tables.orphan_report",
     "OtherCompactor": "paimon.compact.other_compactor",
     "Position": "tables.position",
     "Removal": "tables.removal",

@@ -6,6 +6,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
+from lakeformat.errors import UnsupportedError
 from spark_jobs.job_requests.remove_orphans import RemoveOrphansRequest
 from spark_jobs.job_requests.request import JsonObject
 from spark_jobs.runtime.command import run_command
@@ -39,6 +40,8 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _act(wanted: RemoveOrphansRequest, spark: SparkSession | None) -> Outcome:
     table = wanted_table(wanted, JOB.operation)
+    if table.format == "iceberg":
+        _require_no_foreign_keys(wanted)
     since = wanted.staged_older_than
     staged = [] if since is None else table.staged.discard(older_than=since, dry_run=wanted.dry_run)
     name = f"remove orphans of {wanted.table}"
@@ -58,6 +61,20 @@ def _act(wanted: RemoveOrphansRequest, spark: SparkSession | None) -> Outcome:
         skipped=not report.orphan_files and not staged,
         newest_before=newest_snapshot(table),
     )
+
+
+def _require_no_foreign_keys(wanted: RemoveOrphansRequest) -> None:
+    """Refuse what an Iceberg table lacks, before Spark is started."""
+    for key, is_given in (
+        ("engine", wanted.engine != "python"),
+        ("staged_older_than", wanted.staged_older_than is not None),
+        ("external_paths", wanted.external_paths),
+    ):
+        if is_given:
+            raise UnsupportedError(
+                f"{wanted.table} is an Iceberg table, whose orphans are searched in its directory "
+                f"and by this process: leave out the key {key!r}"
+            )
 
 
 def _sentence(staged: DiscardReport) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from lakeformat.catalog.base import Catalog
-from lakeformat.paimon.orphans.orphan_report import OrphanReport
+from lakeformat.tables.orphan_report import OrphanReport
 from lakeformat.tables.table_by_table import TableOutcome, table_by_table
 
 __all__ = ["remove_orphans_of"]

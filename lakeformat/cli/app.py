@@ -134,6 +134,7 @@ def main() -> None:
             stream.reconfigure(errors="backslashreplace")
     # Commands print these warnings themselves.
     for name in (
+        "lakeformat.tables.age_floor",
         "lakeformat.paimon.orphans",
         "lakeformat.paimon.compact.other_compactor",
         "lakeformat.paimon.maintain",

@@ -26,6 +26,8 @@ class FileClass(StrEnum):
     MANIFEST_LIST = "manifest list"
     INDEX_MANIFEST = "index manifest"
     STATISTICS = "statistics"
+    METADATA = "table metadata"
+    """A file of table metadata, in an Iceberg table."""
     SNAPSHOT = "snapshot"
     """The file of a snapshot, tag or long-lived changelog, which makes other files reachable."""
     DIRECTORY = "directory"

@@ -20,7 +20,8 @@ class RemoveOrphansRequest(TableRequest):
 
     older_than: PastTime | None = None
     """Only files last changed before this time, or this long ago, such as ``"2 d"``. Default: one
-    day before the newest commit; without a commit, one day ago.
+    day before the newest commit; without a commit, one day ago; for an Iceberg table, three days
+    ago.
     """
     dry_run: bool = True
     """Only list the files that would be deleted."""

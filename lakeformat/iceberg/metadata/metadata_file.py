@@ -24,6 +24,7 @@ __all__ = [
     "find_metadata_file",
     "find_version",
     "is_metadata_file",
+    "number_of",
     "read_metadata_file",
     "version_of",
 ]
@@ -98,6 +99,12 @@ def find_version(storage: Storage, root: str, number: int) -> str | None:
         if storage.exists(path):
             return path
     return None
+
+
+def number_of(path: str) -> int | None:
+    """Return the number in the name of a metadata file, of a directory or of a catalog."""
+    found = _numbered(path.rpartition("/")[2])
+    return None if found is None else found.number
 
 
 def _follow_hint(storage: Storage, root: str) -> str | None:

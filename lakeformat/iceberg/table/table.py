@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from lakeformat.tables.compact_progress import OnUnit
     from lakeformat.tables.deleter import OnRemoval
     from lakeformat.tables.moment import Moment
+    from lakeformat.tables.orphan_report import OrphanReport
     from lakeformat.tables.past_time import PastTime
     from lakeformat.tables.reference_reports import RollbackReport
     from lakeformat.tables.results import Rows
@@ -61,8 +62,7 @@ _INSTEAD = {
     "analyze": _call("compute_table_stats"),
     "commit": "write(rows, commit=...) writes and publishes in one call",
     "expire_partitions": "drop_partitions([...]) deletes the partitions that you name",
-    "maintain": "call compact() and then expire_snapshots()",
-    "remove_orphans": _call("remove_orphan_files"),
+    "maintain": "call compact(), and then expire_snapshots() and remove_orphans()",
     "update": _ROWS,
 }
 
@@ -372,8 +372,7 @@ class IcebergTable(Table):
         if unknown:
             raise UnsupportedError(
                 f"unknown=True does not work on {self.location}, an Iceberg table: to list files "
-                "that nothing refers to, run CALL system.remove_orphan_files in Spark with "
-                "dry_run => true"
+                "that nothing refers to, call remove_orphans(dry_run=True)"
             )
         newest = self.latest_snapshot()
         return check_health(
@@ -598,6 +597,44 @@ class IcebergTable(Table):
         from lakeformat.iceberg.compact.plan import explain_empty_choice
 
         return explain_empty_choice(self._handle, where, partitions)
+
+    def remove_orphans(
+        self,
+        older_than: PastTime | None = None,
+        dry_run: bool = True,
+        *,
+        running_since: Moment | None = None,
+        allow_younger: bool = False,
+        max_share: float = 0.5,
+        on_progress: OnRemoval | None = None,
+        external_paths: bool = False,
+        executor: str | Executor | None = None,
+    ) -> OrphanReport:
+        """Remove orphan files: no metadata file that is current or in the log reaches them.
+
+        Dry run by default. Only files below the table's directory are removed, last changed before
+        ``older_than``: a time, or an age such as ``"2 d"``; by default three days ago. Writes in
+        progress have unreferenced files, so a time within one day, or after ``running_since``, the
+        start of the oldest such write, is refused unless ``allow_younger`` confirms that no writer
+        is active. Names that begin with ``_`` or ``.`` are kept. Removing more than ``max_share``
+        of the table's files or bytes is refused. ``on_progress`` is called with every file.
+        ``external_paths`` is refused, and so is an ``executor`` other than a thread of this
+        process.
+        """
+        from lakeformat.iceberg.orphans.remove import OrphanOptions, remove_orphans
+
+        if external_paths or executor not in (None, "threads", "serial"):
+            raise UnsupportedError(
+                "a removal of orphans of an Iceberg table searches only its directory, in this "
+                "process: leave out external_paths, executor and the engine 'spark'"
+            )
+        options = OrphanOptions(
+            older_than=older_than,
+            running_since=running_since,
+            allow_younger=allow_younger,
+            max_share=max_share,
+        )
+        return remove_orphans(self._handle, options, dry_run=dry_run, on_progress=on_progress)
 
     def _loaded(self) -> LoadedMetadata:
         return self._handle.load()

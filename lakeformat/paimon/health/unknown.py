@@ -12,11 +12,11 @@ from lakeformat.paimon.layout import MAIN_BRANCH
 from lakeformat.paimon.orphans.clock import by_storage_clock
 from lakeformat.paimon.orphans.directories import Area, find_directories
 from lakeformat.paimon.orphans.file_names import is_known, is_temporary
-from lakeformat.paimon.orphans.floor import find_floor
 from lakeformat.paimon.orphans.manifest_names import encoded
 from lakeformat.paimon.orphans.name_set import numbers_of
 from lakeformat.paimon.orphans.references import References
 from lakeformat.storage import FileInfo
+from lakeformat.tables.age_floor import find_floor
 from lakeformat.types.arrow_memory import array_of
 
 __all__ = ["find_unknown", "list_files"]

@@ -10,7 +10,7 @@ from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.health import HealthReport, check_health
 from lakeformat.paimon.maintain.maintain_report import Figures, StepReport
 from lakeformat.paimon.metadata.changelog_directory import changelog_ids
-from lakeformat.paimon.orphans.orphan_report import OrphanReport
+from lakeformat.tables.orphan_report import OrphanReport
 
 __all__ = ["expected", "measure", "with_dead_files"]
 

@@ -23,9 +23,9 @@ from lakeformat.paimon.maintain.maintain_report import (
     StepReport,
 )
 from lakeformat.paimon.maintain.request import MaintainRequest
-from lakeformat.paimon.orphans.orphan_report import OrphanReport
 from lakeformat.paimon.orphans.remove import OrphanOptions, remove_orphans
 from lakeformat.paimon.partitions.expire import ExpireRequest, expire_partitions
+from lakeformat.tables.orphan_report import OrphanReport
 from lakeformat.types.byte_size import size
 from lakeformat.types.count_text import counted
 

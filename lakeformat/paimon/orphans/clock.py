@@ -8,8 +8,8 @@ from contextlib import suppress
 from lakeformat.errors import LakeError
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.metadata.snapshot import Snapshot
-from lakeformat.paimon.orphans.floor import AgeFloor
 from lakeformat.storage.base import temporary_sibling
+from lakeformat.tables.age_floor import AgeFloor
 
 __all__ = ["by_storage_clock"]
 

@@ -22,12 +22,12 @@ from lakeformat.paimon.layout import MAIN_BRANCH
 from lakeformat.paimon.metadata.commit_message import CommitMessage
 from lakeformat.paimon.orphans.clock import by_storage_clock
 from lakeformat.paimon.orphans.directories import find_directories
-from lakeformat.paimon.orphans.floor import AgeFloor, find_floor
-from lakeformat.paimon.orphans.orphan_report import OrphanFile, OrphanReport
 from lakeformat.paimon.orphans.readers import readers_of
 from lakeformat.paimon.orphans.references import find_references
 from lakeformat.paimon.orphans.scan import Candidate, OrphanScan, newest_number_at, scan_table
+from lakeformat.tables.age_floor import AgeFloor, find_floor
 from lakeformat.tables.moment import Moment, moment_text
+from lakeformat.tables.orphan_report import OrphanFile, OrphanReport
 from lakeformat.tables.past_time import PastTime
 from lakeformat.types.count_text import counted
 

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from lakeformat.paimon.orphans.hints import RepairHintsReport
     from lakeformat.paimon.orphans.missing import MissingFilesReport
     from lakeformat.paimon.orphans.missing_manifests import MissingManifestsReport
-    from lakeformat.paimon.orphans.orphan_report import OrphanReport
     from lakeformat.tables.moment import Moment
+    from lakeformat.tables.orphan_report import OrphanReport
     from lakeformat.tables.past_time import PastTime
 
 __all__ = ["TableOrphans"]

@@ -18,6 +18,7 @@ from typer.testing import CliRunner
 
 import lakeformat as lake
 from lakeformat.cli.app import app
+from tests.golden.iceberg_orders import IcebergOrders
 from tests.lake_command import lake_refuses, lake_says
 
 runner = CliRunner()
@@ -62,6 +63,19 @@ def test_asking_shows_each_file_and_removes_none(catalog):
         assert "1 of 10 files are orphans; dry run, so none was removed (6 B)" in shown
         assert "kept 1: newer than the age limit" in shown
         assert orphan.exists()
+
+
+def test_the_same_command_cleans_an_iceberg_table(tmp_path):
+    lost = IcebergOrders(tmp_path).root / "data/lost.parquet"
+    lost.write_bytes(b"lost")
+    os.utime(lost, (1_600_000_000, 1_600_000_000))
+    address = str(lost.parent.parent)
+    shown = runner.invoke(app, ["orphans", address])
+    assert "are orphans; dry run, so none was removed (4 B)" in shown.output
+    assert lost.exists()
+    shown = runner.invoke(app, ["orphans", address, "--remove"])
+    assert "removed 1 of " in shown.output
+    assert not lost.exists()
 
 
 def test_removing_has_to_be_said(catalog):

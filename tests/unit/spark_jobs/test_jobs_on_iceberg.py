@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -221,3 +222,24 @@ def test_the_tables_of_a_database_are_compacted(orders, tmp_path):
     [only] = result["report"]["tables"]
     assert (only["table"], only["error"]) == ("shop.orders", None)
     assert only["report"]["files_in"] > only["report"]["files_out"]
+
+
+def test_the_removal_of_orphans_deletes_old_files_that_nothing_needs(orders, tmp_path):
+    lost = orders.root / "data/lost.parquet"
+    lost.write_bytes(b"lost")
+    os.utime(lost, (1_600_000_000, 1_600_000_000))
+    request = request_of("remove_orphans", tmp_path, older_than="2 d")
+    planned = run("remove_orphans", {**request, "dry_run": True})
+    done = run("remove_orphans", {**request, "dry_run": False})
+    again = run("remove_orphans", {**request, "dry_run": False})
+    assert planned["report"]["orphan_files"] == done["report"]["removed_files"] == 1
+    assert (done["skipped"], again["skipped"], lost.exists()) == (False, True, False)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("engine", "spark"), ("staged_older_than", "7 d"), ("external_paths", True)],
+)
+def test_a_removal_of_orphans_refuses_what_only_paimon_tables_have(key, value, orders, tmp_path):
+    with pytest.raises(lake.UnsupportedError, match=f"leave out the key '{key}'"):
+        run("remove_orphans", request_of("remove_orphans", tmp_path, **{key: value}))

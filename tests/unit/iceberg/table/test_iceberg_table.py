@@ -34,6 +34,7 @@ HAS = {
     "drop_partitions",
     "expire_snapshots",
     "health",
+    "remove_orphans",
     "rollback",
     "scan",
     "stream",

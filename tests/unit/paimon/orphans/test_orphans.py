@@ -22,8 +22,8 @@ from lakeformat.paimon.metadata.changelog_directory import write_changelog
 from lakeformat.paimon.metadata.manifest_list import manifests_of
 from lakeformat.paimon.metadata.snapshot_directory import read_snapshot
 from lakeformat.paimon.metadata.tag import Tag, create_tag
-from lakeformat.paimon.orphans.orphan_report import OrphanReport
 from lakeformat.storage import MemoryStorage
+from lakeformat.tables.orphan_report import OrphanReport
 from lakeformat.testing import CrashableStorage
 from tests.sampling import SEED
 

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 import lakeformat as lake
-from lakeformat.paimon.orphans.floor import find_floor
+from lakeformat.tables.age_floor import find_floor
 
 DAY = 86_400_000
 NOON = 1_700_000_000_000

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Lists the files below a table's directory, without those of tables further down.
+
+Names that begin with ``_`` or ``.`` are left out, as in Java. Links are not followed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from lakeformat.iceberg.file_places import FilePlaces
+from lakeformat.iceberg.metadata.metadata_file import HINT, METADATA, is_metadata_file
+from lakeformat.iceberg.metadata.table_metadata import TableMetadata
+from lakeformat.storage import FileInfo, Storage
+from lakeformat.tables.parallel import in_parallel
+
+__all__ = ["TableListing", "list_files"]
+
+_AT_A_TIME = 64
+_HIDDEN = ("_", ".")
+
+
+@dataclass(slots=True)
+class TableListing:
+    """The files of a table, and the tables below it."""
+
+    files: list[FileInfo] = field(default_factory=list)
+    tables: list[str] = field(default_factory=list)
+    """Directories of other tables, whose files are not listed."""
+
+
+def list_files(places: FilePlaces, metadata: TableMetadata) -> TableListing:
+    """List every file below a table's directory once, some directories at a time."""
+    found, waiting = TableListing(), [places.root]
+    names = {each.name for spec in metadata.partition_specs for each in spec.fields}
+    partitions = tuple(f"{name}=" for name in names if name.startswith(_HIDDEN))
+    while waiting:
+        window, waiting = waiting[-_AT_A_TIME:], waiting[:-_AT_A_TIME]
+        listed = in_parallel(places.storage.list, window)
+        for directory, children in zip(window, listed, strict=True):
+            if directory != places.root and _is_table(places.storage, children):
+                found.tables.append(directory)
+                continue
+            for each in children:
+                is_hidden = each.name.startswith(_HIDDEN)
+                if each.is_directory and (not is_hidden or each.name.startswith(partitions)):
+                    waiting.append(each.path)
+                elif not each.is_directory and not is_hidden:
+                    found.files.append(each)
+    return found
+
+
+def _is_table(storage: Storage, children: Sequence[FileInfo]) -> bool:
+    """Return True for the directory of a table: of Iceberg, Paimon or Delta Lake."""
+    directories = {each.name: each.path for each in children if each.is_directory}
+    if "_delta_log" in directories:
+        return True
+    inside = {
+        name: [each.name for each in storage.list(directories[name])]
+        for name in (METADATA, "schema")
+        if name in directories
+    }
+    return any(name == HINT or is_metadata_file(name) for name in inside.get(METADATA, ())) or any(
+        name.startswith("schema-") for name in inside.get("schema", ())
+    )

@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The files that a table needs: all that its current metadata reaches, or an earlier metadata file.
+
+A file that another program may make current again, because it is in the log, keeps its files, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from lakeformat.errors import CorruptTableError, InvalidRequestError, NotFoundError
+from lakeformat.iceberg.commit.handle import TableHandle
+from lakeformat.iceberg.loaded_metadata import LoadedMetadata
+from lakeformat.iceberg.metadata.metadata_file import HINT, METADATA, read_metadata_file
+from lakeformat.iceberg.metadata.snapshot import Snapshot
+from lakeformat.iceberg.reachable_files import live_files, manifests_of, statistics_sizes
+from lakeformat.storage import Storage
+from lakeformat.storage.location import location_of
+from lakeformat.types.count_text import counted
+
+__all__ = ["References"]
+
+
+@dataclass(slots=True)
+class References:
+    """The files that metadata names; more is read when the table has changed."""
+
+    handle: TableHandle
+    current: LoadedMetadata
+    _paths: set[str] = field(default_factory=set)
+    _outside: dict[str, list[tuple[str, ...]]] = field(default_factory=dict)
+    """The locations outside of the table, by their last names."""
+    _files: set[str] = field(default_factory=set)
+    _snapshots: set[tuple[int, str | None]] = field(default_factory=set)
+    _manifests: set[str] = field(default_factory=set)
+
+    @classmethod
+    def of(cls, handle: TableHandle) -> References:
+        """Read everything that the table reaches now."""
+        found = cls(handle, handle.load())
+        places = found.current.places
+        found._paths.add(_plain(f"{places.root}/{METADATA}/{HINT}"))
+        found._add_current()
+        return found
+
+    def __str__(self) -> str:
+        return (
+            f"{counted(len(self._files), 'metadata file')}, "
+            f"{counted(len(self._snapshots), 'snapshot')} and "
+            f"{counted(len(self._manifests), 'manifest')}"
+        )
+
+    def catch_up(self) -> None:
+        """Read what commits since the last call have added."""
+        newest = self.handle.load()
+        if newest.path != self.current.path:
+            self.current = newest
+            self._add_current()
+
+    def has(self, path: str) -> bool:
+        """Return True for a file that is needed."""
+        return _plain(path) in self._paths
+
+    def keep_metadata_file(self, path: str) -> None:
+        """Keep an unlogged metadata file that may become current, with everything it reaches."""
+        self._paths.add(_plain(path))
+        try:
+            self._add_file(self.current.places.storage, path)
+        except CorruptTableError:  # nothing can make it current
+            return
+
+    def require_no_mismatch(self, paths: Iterable[str]) -> None:
+        """Raise if metadata names one of the files at another place: the file may be needed."""
+        root = _plain(self.current.places.root)
+        for path in paths:
+            below = tuple(_plain(path).removeprefix(root).strip("/").split("/"))
+            for named in self._outside.get(below[-1], ()):
+                if named[-len(below) :] == below:
+                    raise InvalidRequestError(
+                        f"the metadata of {self.handle.uri} names a file /{'/'.join(named)} at "
+                        f"another storage or directory, and the table has {'/'.join(below)}: they "
+                        "may be the same file, so nothing was deleted. If the table was copied or "
+                        "moved, write its metadata for the new place first, with Spark's procedure "
+                        "rewrite_table_path"
+                    )
+
+    def _add_current(self) -> None:
+        self._add(self.current, is_current=True)
+        places = self.current.places
+        for entry in self.current.metadata.metadata_log:
+            self._name(entry.metadata_file)
+            self._add_file(*places.place(entry.metadata_file))
+
+    def _add_file(self, storage: Storage, path: str) -> None:
+        """Add what an earlier metadata file reaches, if the file still exists."""
+        uri = storage.uri(path)
+        if uri in self._files:
+            return
+        try:
+            metadata = read_metadata_file(storage, path)
+        except NotFoundError:
+            return
+        self._add(LoadedMetadata(self.current.places, metadata, path), is_current=False)
+
+    def _add(self, loaded: LoadedMetadata, *, is_current: bool) -> None:
+        self._files.add(loaded.places.storage.uri(loaded.path))
+        self._paths.add(_plain(loaded.path))
+        for address in statistics_sizes(loaded.metadata):
+            self._name(address)
+        for snapshot in loaded.metadata.snapshots:
+            key = (snapshot.snapshot_id, snapshot.manifest_list)
+            if key in self._snapshots:
+                continue
+            try:
+                self._add_snapshot(loaded, snapshot)
+            except CorruptTableError:
+                if is_current:
+                    raise
+                continue  # the snapshot has expired, with some of its files
+            self._snapshots.add(key)
+
+    def _add_snapshot(self, loaded: LoadedMetadata, snapshot: Snapshot) -> None:
+        if snapshot.manifest_list is not None:
+            self._name(snapshot.manifest_list)
+        for spelled, manifest in manifests_of(loaded, [snapshot]).items():
+            if spelled in self._manifests:
+                continue
+            self._name(manifest.column("manifest_path")[0].as_py())
+            for file in live_files(loaded, [manifest]).values():
+                self._name(file.address)
+            self._manifests.add(spelled)
+
+    def _name(self, address: str) -> None:
+        """Remember a file by its path below the table, or else by its location."""
+        places = self.current.places
+        if (path := places.path_below(address)) is not None:
+            self._paths.add(_plain(path))
+            return
+        found, here = location_of(address), places.location.real()
+        real = found.real()
+        if here.holds(real):
+            below = real.segments[len(here.segments) :]
+            self._paths.add(_plain("/".join((places.root, *below))))
+        elif found.segments:
+            self._outside.setdefault(found.segments[-1], []).append(found.segments)
+
+
+def _plain(path: str) -> str:
+    """Return a path without empty names, as metadata and listings may differ in these."""
+    return "/".join(name for name in path.split("/") if name)

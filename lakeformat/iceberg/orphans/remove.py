@@ -1,0 +1,274 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Removes orphan files: lists the table, then reads what its metadata reaches, then deletes.
+
+The listing comes first, so a file that a commit adds meanwhile is either not listed or referenced.
+"""
+
+from __future__ import annotations
+
+import logging
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+from lakeformat.errors import InvalidRequestError
+from lakeformat.iceberg.commit.handle import TableHandle
+from lakeformat.iceberg.expire.select import require_gc
+from lakeformat.iceberg.loaded_metadata import LoadedMetadata
+from lakeformat.iceberg.metadata.metadata_file import METADATA, is_metadata_file, number_of
+from lakeformat.iceberg.orphans.listing import TableListing, list_files
+from lakeformat.iceberg.orphans.references import References
+from lakeformat.storage import FileInfo
+from lakeformat.storage.links import is_link
+from lakeformat.tables.age_floor import AgeFloor, find_floor
+from lakeformat.tables.deleter import Deleter, OnRemoval
+from lakeformat.tables.moment import Moment, moment_text
+from lakeformat.tables.orphan_report import OrphanFile, OrphanReport
+from lakeformat.tables.past_time import PastTime
+from lakeformat.tables.removal import FileClass, Removal
+from lakeformat.types.count_text import counted
+
+__all__ = ["OrphanOptions", "remove_orphans"]
+
+_USUAL_AGE = timedelta(days=3)
+_NAMED_FILES = 1_000
+_AT_A_TIME = 1_000
+_FEW_FILES = 100
+"""With at most this many orphans, their share is not checked."""
+_DATA_PATHS = ("write.data.path", "write.folder-storage.path", "write.object-storage.path")
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OrphanOptions:
+    """Options of a removal."""
+
+    older_than: PastTime | None = None
+    running_since: Moment | None = None
+    """Start of the oldest write in progress; its files are kept."""
+    allow_younger: bool = False
+    """Set the age limit aside; only safe while no writer is active."""
+    max_share: float = 0.5
+    """Largest share of files or bytes to remove; above it the removal is refused."""
+
+    def __post_init__(self) -> None:
+        share: object = self.max_share
+        if isinstance(share, bool) or not isinstance(share, int | float) or not 0 < share <= 1:
+            raise InvalidRequestError(f"max_share must be above 0 and at most 1, got {share!r}")
+
+    def floor(self, now_millis: int) -> AgeFloor:
+        """Return the age limit: as requested, or three days."""
+        found = find_floor(
+            now_millis,
+            older_than=self.older_than,
+            running_since=self.running_since,
+            allow_younger=self.allow_younger,
+        )
+        usual = now_millis - _USUAL_AGE // timedelta(milliseconds=1)
+        if self.older_than is not None or found.millis <= usual:
+            return found
+        return AgeFloor(usual, "files newer than three days are kept for writes in progress")
+
+
+@dataclass(slots=True)
+class _Search:
+    """The files of a table, and the orphans among them."""
+
+    listing: TableListing
+    floor: AgeFloor
+    references: References
+    orphans: list[FileInfo] = field(default_factory=list)
+    young: list[FileInfo] = field(default_factory=list)
+    unknown: int = 0
+
+    def removal(self, file: FileInfo) -> Removal:
+        """Return the removal of a file with its reason."""
+        places = self.references.current.places
+        reason = (
+            f"not referenced by {self.references}; last changed {moment_text(file.modified_millis)}"
+        )
+        below = file.path.removeprefix(places.root)
+        return Removal(places.storage, file.path, _kind(below), reason, file.size)
+
+
+def remove_orphans(
+    handle: TableHandle,
+    options: OrphanOptions,
+    *,
+    dry_run: bool,
+    on_progress: OnRemoval | None = None,
+) -> OrphanReport:
+    """Find orphan files, and remove them unless it is a dry run.
+
+    If the removal is killed, the next run removes the rest.
+    """
+    before = handle.load()
+    require_gc(before.metadata)
+    if not dry_run:
+        handle.pointer.require_writable()
+    floor = options.floor(handle.environment.now_millis())
+    listing = list_files(before.places, before.metadata)
+    floor = floor.behind(_lag(before, listing.files))
+    search = _Search(listing, floor, References.of(handle))
+    _find(search)
+    objection = _objection(search, options.max_share)
+    if objection is not None and not dry_run:
+        raise InvalidRequestError(objection)
+    deleter = Deleter(dry_run=dry_run, on_progress=on_progress)
+    orphans = search.orphans
+    for start in range(0, len(orphans), _AT_A_TIME):
+        search.references.catch_up()
+        batch = [
+            each
+            for each in orphans[start : start + _AT_A_TIME]
+            if not search.references.has(each.path)
+        ]
+        search.references.require_no_mismatch(each.path for each in batch)
+        deleter.remove(search.removal(each) for each in batch)
+    report = _report(search, deleter, dry_run=dry_run, objection=objection)
+    _log.info("orphan files of %s: %s", handle.uri, report.reason)
+    return report
+
+
+def _find(search: _Search) -> None:
+    """Sort the unreferenced files: orphans, young ones, and those of unknown age."""
+    references, storage = search.references, search.references.current.places.storage
+    newest = number_of(references.current.path)
+    for file in search.listing.files:
+        number = number_of(file.name)
+        if number is None or references.has(file.path):
+            continue
+        if newest is None or number >= newest:
+            references.keep_metadata_file(file.path)
+    for file in search.listing.files:
+        if references.has(file.path):
+            continue
+        if file.modified_millis <= 0 or is_link(storage, file.path):
+            search.unknown += 1
+        elif file.modified_millis >= search.floor.millis:
+            search.young.append(file)
+        else:
+            search.orphans.append(file)
+    references.require_no_mismatch(each.path for each in (*search.orphans, *search.young))
+
+
+def _lag(loaded: LoadedMetadata, files: Sequence[FileInfo]) -> int:
+    """Return by how much the storage's clock is behind that of the writers of metadata."""
+    modified = [each.modified_millis for each in files if each.path == loaded.path]
+    return loaded.metadata.last_updated_ms - modified[0] if modified and modified[0] > 0 else 0
+
+
+def _kind(below: str) -> FileClass:
+    """Return the kind of a file by its directory and name."""
+    name = below.rpartition("/")[2]
+    if is_metadata_file(name):
+        return FileClass.METADATA
+    if below.startswith(f"/{METADATA}/"):
+        if name.endswith(".avro"):
+            is_list = name.startswith("snap-")
+            return FileClass.MANIFEST_LIST if is_list else FileClass.MANIFEST
+        return FileClass.STATISTICS if name.endswith((".stats", ".puffin")) else FileClass.OTHER
+    if name.endswith(".puffin") or "-deletes." in name:
+        return FileClass.DELETES
+    return FileClass.DATA if name.endswith((".parquet", ".orc", ".avro")) else FileClass.OTHER
+
+
+def _objection(search: _Search, max_share: float) -> str | None:
+    """Return the reason to refuse so large a removal, or None."""
+    orphans, files = search.orphans, search.listing.files
+    if not orphans or max_share == 1:
+        return None
+    uri = search.references.handle.uri
+    remedy = "check the files of a dry run, and pass max_share=1 if all of them may be deleted"
+    if not search.references.current.metadata.snapshots:
+        return f"{uri} has no snapshot, so all its files look like orphans: {remedy}"
+    share = max(len(orphans) / len(files), _bytes(orphans) / max(_bytes(files), 1))
+    if len(orphans) <= _FEW_FILES or share <= max_share:
+        return None
+    return (
+        f"{len(orphans)} of {counted(len(files), 'file')} of {uri} would be removed, which is "
+        f"{share:.0%} of its files or bytes and more than max_share={max_share:.0%}: something "
+        f"may be wrong; {remedy}"
+    )
+
+
+def _bytes(files: Sequence[FileInfo]) -> int:
+    return sum(each.size for each in files)
+
+
+def _report(
+    search: _Search, deleter: Deleter, *, dry_run: bool, objection: str | None
+) -> OrphanReport:
+    deleted, floor, orphans = deleter.deleted, search.floor, search.orphans
+    return OrphanReport(
+        table=search.references.handle.uri,
+        dry_run=dry_run,
+        older_than=floor.moment,
+        older_than_reason=floor.reason,
+        override=floor.override,
+        looked_through=str(search.references),
+        scanned_files=len(search.listing.files),
+        scanned_bytes=_bytes(search.listing.files),
+        orphan_files=len(orphans),
+        orphan_bytes=_bytes(orphans),
+        removed_files=0 if dry_run else deleted.total,
+        removed_bytes=0 if dry_run else deleted.bytes,
+        removed_directories=0,
+        failures=deleted.failures,
+        failed=tuple(deleted.failed),
+        young_files=len(search.young),
+        young_bytes=_bytes(search.young),
+        kept_by_commit=None,
+        writing_files=0,
+        unknown_files=search.unknown,
+        external_paths_left_out=_left_out(search),
+        objection=objection,
+        files=tuple(_named(search)),
+        files_left_out=max(len(orphans) - _NAMED_FILES, 0),
+        reason=_reason(search, deleter, dry_run=dry_run),
+    )
+
+
+def _named(search: _Search) -> list[OrphanFile]:
+    """Return the first orphans, each with the snapshot that was the newest at its time."""
+    snapshots = search.references.current.metadata.snapshots
+    times = sorted((each.timestamp_ms, each.snapshot_id) for each in snapshots)
+    found = []
+    for file in search.orphans[:_NAMED_FILES]:
+        removal = search.removal(file)
+        at = bisect_right(times, file.modified_millis, key=lambda each: each[0])
+        found.append(
+            OrphanFile(
+                path=removal.uri,
+                kind=str(removal.kind),
+                size=file.size,
+                modified_millis=file.modified_millis,
+                newest_snapshot=times[at - 1][1] if at else None,
+                reason=removal.reason,
+            )
+        )
+    return found
+
+
+def _left_out(search: _Search) -> tuple[str, ...]:
+    """Return the directories outside of the table where it keeps data files."""
+    loaded = search.references.current
+    named = (loaded.metadata.properties.get(name) for name in _DATA_PATHS)
+    return tuple({each: None for each in named if each and loaded.places.path_below(each) is None})
+
+
+def _reason(search: _Search, deleter: Deleter, *, dry_run: bool) -> str:
+    files = counted(len(search.listing.files), "file")
+    others = search.listing.tables
+    skipped = f"; skipped {counted(len(others), 'directory', 'directories')} of other tables"
+    skipped = skipped if others else ""
+    if not search.orphans:
+        return f"no orphans: each of {files} is referenced or newer than the age limit{skipped}"
+    if dry_run:
+        found = len(search.orphans)
+        return f"{found} of {files} are orphans; dry run, so none was removed{skipped}"
+    deleted = deleter.deleted
+    failed = f", could not remove {deleted.failures}, which the next run tries again"
+    failed = failed if deleted.failures else ""
+    return f"removed {deleted.total} of {files}{failed}{skipped}"
