@@ -15,7 +15,12 @@ from lakeformat.cli.many_tables import NameArgument, is_database, show_outcomes
 from lakeformat.cli.output import AsJson, Shown, print_json, print_rows
 from lakeformat.cli.progress import counting
 from lakeformat.cli.save import open_saved
-from lakeformat.cli.warehouse import WarehouseOption, existing_catalog, named_table
+from lakeformat.cli.warehouse import (
+    WarehouseOption,
+    existing_catalog,
+    existing_catalog_of_any_format,
+    named_table_of_any_format,
+)
 from lakeformat.errors import InvalidRequestError
 from lakeformat.types.byte_size import size
 
@@ -123,7 +128,7 @@ def orphans(
         if is_database(name):
             _show_database(context, name, how, as_json=as_json)
             return
-        table = named_table(context, name)
+        table = named_table_of_any_format(context, name)
         if external_paths and "/" not in name:
             _refuse_shared_paths(existing_catalog(context), name)
         _show_table(table.remove_orphans(**how), as_json=as_json)
@@ -187,11 +192,11 @@ def _show_database(
     # Arrow takes a while to load, and `lake --help` does not need it.
     from lakeformat.catalog.orphans_of_tables import remove_orphans_of
 
-    catalog = existing_catalog(context)
+    catalog = existing_catalog_of_any_format(context)
     names = [f"{database}.{table}" for table in catalog.list_tables(database)]
     if how["external_paths"]:
         for name in names:
-            _refuse_shared_paths(catalog, name)
+            _refuse_shared_paths(existing_catalog(context), name)
     outcomes = []
     tables: Any = catalog
     for outcome in remove_orphans_of(tables, names, **how):

@@ -73,6 +73,9 @@ def test_the_same_command_cleans_an_iceberg_table(tmp_path):
     shown = runner.invoke(app, ["orphans", address])
     assert "are orphans; dry run, so none was removed (4 B)" in shown.output
     assert lost.exists()
+    catalog = ["-w", str(tmp_path), "--catalog-option", "format=iceberg"]
+    shown = runner.invoke(app, [*catalog, "orphans", "shop"])
+    assert "shop.orders" in shown.output
     shown = runner.invoke(app, ["orphans", address, "--remove"])
     assert "removed 1 of " in shown.output
     assert not lost.exists()

@@ -30,6 +30,7 @@ HAS = {
     "branches",
     "changes",
     "check",
+    "compact",
     "consumers",
     "drop_partitions",
     "expire_snapshots",
