@@ -75,13 +75,20 @@ def test_a_consumer_that_has_caught_up_is_found(tmp_path):
     assert (found["next_snapshot"], found["behind"]) == (3, 0)
 
 
+def test_a_compaction_is_due_if_its_rules_choose_files():
+    found = CompactionNeeded().check("shop.orders", opened("many_files"))
+    assert found is not None
+    assert (found["units"], found["files"]) == (1, 200)
+    assert CompactionNeeded(min_files=201).check("shop.orders", opened("many_files")) is None
+    assert CompactionNeeded().check("shop.orders", opened("rewritten")) is None
+
+
 @pytest.mark.parametrize(
     "condition",
     [
         SnapshotAdvanced(changelog=True),
         WatermarkReached(millis=1),
         PartitionThere(partition={"p": 1}, done=True),
-        CompactionNeeded(),
     ],
     ids=lambda each: type(each).__name__,
 )
