@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterator
 
 from lakeformat.errors import LakeError
 from lakeformat.iceberg.loaded_metadata import LoadedMetadata
@@ -18,18 +19,22 @@ _log = logging.getLogger(__name__)
 def delete_old_metadata(base: LoadedMetadata, published: LoadedMetadata) -> None:
     """Delete files that ``base`` lists in its log and ``published`` does not, the oldest first.
 
-    Files outside of the table are never deleted. A failure is only logged, because the commit has
-    succeeded.
+    Files outside of the table are never deleted. A failure, also of a wrong property, is only
+    logged, because the commit has succeeded: an error would delete its files.
     """
+    try:
+        for path in _unlisted(base, published):
+            base.places.storage.delete(path)
+    except LakeError as error:
+        _log.warning("an old metadata file of %s is not deleted: %s", base.places.uri, error)
+
+
+def _unlisted(base: LoadedMetadata, published: LoadedMetadata) -> Iterator[str]:
+    """Yield the paths of the files to delete."""
     if not bool_property(published.metadata.properties, _DELETE_OLD, default=False):
         return
     kept = {each.metadata_file for each in published.metadata.metadata_log}
     for entry in base.metadata.metadata_log:
         path = base.places.path_below(entry.metadata_file)
-        if entry.metadata_file in kept or path is None:
-            continue
-        try:
-            base.places.storage.delete(path)
-        except LakeError as error:
-            _log.warning("an old metadata file of %s is not deleted: %s", base.places.uri, error)
-            return
+        if entry.metadata_file not in kept and path is not None:
+            yield path

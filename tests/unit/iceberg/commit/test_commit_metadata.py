@@ -120,6 +120,24 @@ def test_a_metadata_file_outside_of_the_table_is_never_deleted():
     assert storage.exists("other/metadata/v1.metadata.json")
 
 
+@pytest.mark.parametrize(
+    ("deletes", "oldest"), [("1", "v0.metadata.json"), ("true", "s3://")], ids=["flag", "address"]
+)
+def test_a_wrong_setting_or_log_does_not_fail_a_published_commit(caplog, deletes, oldest):
+    """An error after the publication would delete the files of the new snapshot."""
+    storage = MemoryStorage("t")
+    handle = path_table(
+        storage,
+        **{"metadata-log": [{"timestamp-ms": 1, "metadata-file": oldest}]},
+        properties={
+            "write.metadata.previous-versions-max": "1",
+            "write.metadata.delete-after-commit.enabled": deletes,
+        },
+    )
+    assert commit_metadata(handle, append("a")).is_published
+    assert "an old metadata file of memory://t/shop/orders is not deleted" in caplog.text
+
+
 def test_the_metadata_file_of_a_table_with_a_codec_has_its_name():
     storage = MemoryStorage("t")
     handle = path_table(storage, properties={"write.metadata.compression-codec": "gzip"})
