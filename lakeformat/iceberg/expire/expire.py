@@ -78,17 +78,18 @@ def expire_snapshots(
         chosen = selections[-1]
         return None if chosen.metadata is loaded.metadata else chosen.metadata
 
+    published = None
     if dry_run:
         change(handle.load())
     else:
-        commit_metadata(handle, change)
+        published = commit_metadata(handle, change).loaded.metadata
     chosen = selections[-1]
     removals: list[Removal] = []
     listener = removals.append if dry_run and on_progress is None else on_progress
     deleter = Deleter(dry_run=dry_run, on_progress=listener)
     files = ExclusiveFiles()
     if request.delete_files and chosen.snapshots:
-        files = _find(chosen, is_committed=not dry_run)
+        files = _find(chosen, published)
         for step in files.steps:
             deleter.remove(step)
     report = _report(handle, chosen, deleter, files, dry_run=dry_run)
@@ -96,12 +97,20 @@ def expire_snapshots(
     return replace(report, removals=tuple(removals))
 
 
-def _find(chosen: Selection, *, is_committed: bool) -> ExclusiveFiles:
-    """Return the files to delete; after the commit, an error notes that they are orphans."""
+def _find(chosen: Selection, published: TableMetadata | None) -> ExclusiveFiles:
+    """Return the files to delete; after the commit, an error notes that they are orphans.
+
+    A REST catalog publishes the removal together with the snapshots that other writers added to new
+    branches meanwhile: these need their files, too.
+    """
+    after = chosen.metadata
+    if published is not None:
+        needed = {each.snapshot_id: each for each in (*after.snapshots, *published.snapshots)}
+        after = replace(after, snapshots=tuple(needed.values()))
     try:
-        return find_exclusive_files(chosen.loaded, chosen.metadata)
+        return find_exclusive_files(chosen.loaded, after)
     except LakeError as error:
-        if is_committed:
+        if published is not None:
             error.add_note(
                 f"{len(chosen.snapshots)} snapshots have expired, but their files were not deleted:"
                 " they are orphans now"
