@@ -128,7 +128,8 @@ class RestMetastore(ClientMetastore):
         except UnavailableError as lost:
             return self._find_published(name, base, metadata, str(lost))
         if response.status_code == _CONFLICT:
-            return None
+            # A proxy that sent the request twice answers for the second one.
+            return self._published(name, base, metadata)
         if response.status_code in _UNKNOWN:
             said = f"status {response.status_code}, {response.reason}"
             return self._find_published(name, base, metadata, said)
@@ -145,18 +146,28 @@ class RestMetastore(ClientMetastore):
     def _find_published(
         self, name: TableName, base: LoadedMetadata, metadata: TableMetadata, lost: str
     ) -> tuple[Answer, LoadedMetadata]:
-        """Look for a commit whose answer was lost: its snapshots are in the newest metadata."""
-        mine = _snapshot_ids(metadata) - _snapshot_ids(base.metadata)
-        with suppress(LakeError):
-            answer = self.answer(name)
-            now = self._files.load(str(name), answer, None)
-            if mine and mine <= _snapshot_ids(now.metadata):
-                return answer, now
+        """Look for a commit whose answer was lost; raise if it is not found."""
+        if (found := self._published(name, base, metadata)) is not None:
+            return found
         raise CommitOutcomeUnknownError(
             f"the catalog gave no answer to the commit of table '{name}', which may be published: "
             f"{lost}. Look for the change in the table before you retry; with a CommitId just "
             "retry: it publishes once. No file was removed"
         ) from None
+
+    def _published(
+        self, name: TableName, base: LoadedMetadata, metadata: TableMetadata
+    ) -> tuple[Answer, LoadedMetadata] | None:
+        """Return the newest metadata if it has the new snapshots of a commit; None if unknown."""
+        mine = _snapshot_ids(metadata) - _snapshot_ids(base.metadata)
+        if not mine:
+            return None
+        with suppress(LakeError):
+            answer = self.answer(name)
+            now = self._files.load(str(name), answer, None)
+            if mine <= _snapshot_ids(now.metadata):
+                return answer, now
+        return None
 
 
 class _Client(RestCatalog):  # type: ignore[misc]  # read without its types

@@ -99,6 +99,8 @@ def publish_change(
     attempts = _Attempts(handle, produce, commit, dict(properties or {}))
     with kept_if_published(attempts.delete_all):
         result = commit_metadata(handle, attempts.change)
+    if attempts.own is not None:
+        return PublishedChange(attempts.own, result.attempts, is_replayed=False)
     if not result.is_published:
         attempts.delete_all()
         return PublishedChange(attempts.earlier, result.attempts, attempts.earlier is not None)
@@ -125,6 +127,8 @@ class _Attempts:
         self._used: list[str] = []
         self.newest: Snapshot | None = None
         self.earlier: Snapshot | None = None
+        self.own: Snapshot | None = None
+        """The snapshot of an attempt that was published although its answer was a conflict."""
 
     def change(self, loaded: LoadedMetadata) -> TableMetadata | None:
         """Make the files of an attempt, and the metadata that refers to them.
@@ -132,6 +136,9 @@ class _Attempts:
         None if an earlier attempt has published, or if nothing is left to change.
         """
         metadata = loaded.metadata
+        self.own = metadata.snapshot(self._id)
+        if self.own is not None:
+            return None
         self.earlier = self._found(metadata)
         if self.earlier is not None:
             return None

@@ -8,12 +8,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
 
+import pyarrow as pa
 import pytest
 from sqlalchemy.exc import OperationalError
 
 import lakeformat as lake
 from lakeformat.iceberg.commit.commit import commit_metadata
 from lakeformat.iceberg.commit.handle import TableHandle
+from lakeformat.iceberg.expire.expire import ExpiryRequest, expire_snapshots
 from lakeformat.iceberg.metadata.metadata_json import metadata_to_json
 from lakeformat.iceberg.metadata.updates import remove_snapshots, set_properties
 from lakeformat.storage.sql.database import SqlDatabase
@@ -127,6 +129,36 @@ def test_a_commit_whose_answer_is_lost_is_found_in_the_table(server, tmp_path, s
     result = commit_metadata(found, append("a"))
     assert (result.is_published, result.attempts) == (True, 1)
     assert names(found.load().metadata) == ["a"]
+
+
+def test_a_conflict_with_itself_is_found_in_the_table(server, tmp_path):
+    """A proxy that sent the request twice answers with the conflict of the second one."""
+    found = _rest_table(server, tmp_path)
+    server.lost_answers = [409]
+    result = commit_metadata(found, append("a"))
+    assert (result.is_published, result.attempts) == (True, 1)
+    assert names(found.load().metadata) == ["a"]
+
+
+def test_an_expiry_keeps_the_files_of_a_branch_that_was_created_meanwhile(server, tmp_path):
+    """A REST catalog accepts both changes, because they touch different branches."""
+    server.warehouse = f"file://{tmp_path}"
+    catalog = lake.open_catalog(str(tmp_path), format="iceberg", metastore="rest", uri=server.uri)
+    table = catalog.create_table(NAME, [("id", "BIGINT")])
+    first = table.write(pa.table({"id": [1]})).snapshot_id
+    table.write(pa.table({"id": [2]}), overwrite="table")
+    branch = f"{NAME}$branch_side"
+
+    def meanwhile():
+        catalog.table(NAME).branches.create("side", snapshot=first)
+        catalog.table(branch).write(pa.table({"id": [3]}))
+        return ()
+
+    request = ExpiryRequest(snapshots=[first], unread=meanwhile)
+    expire_snapshots(table._handle, request, dry_run=False)
+    assert first not in [each.snapshot_id for each in table._handle.load().metadata.snapshots]
+    rows = catalog.table(branch).scan().to_arrow()
+    assert sorted(rows.column("id").to_pylist()) == [1, 3]
 
 
 def test_a_commit_that_cannot_be_looked_for_has_an_unknown_outcome(server, tmp_path):

@@ -230,6 +230,21 @@ def test_files_are_removed_if_another_process_publishes_the_identity_first(stora
     assert stored_files(storage) == referenced_files(handle)
 
 
+@pytest.mark.parametrize("commit", [None, lake.CommitId("run", 1)], ids=["plain", "identity"])
+def test_an_attempt_that_was_published_in_spite_of_its_answer_keeps_its_files(storage, commit):
+    handle = made_table(storage)
+    publish, answers = handle.pointer.publish, [None]
+
+    def refused_once(base, metadata):
+        published = publish(base, metadata)
+        return answers.pop() if answers else published
+
+    handle.pointer.publish = refused_once
+    report = append(handle, rows(1), commit=commit)
+    assert (report.replayed, report.rows, ids_of(handle)) == (False, 1, [1])
+    assert stored_files(storage) == referenced_files(handle)
+
+
 def test_no_file_is_left_after_a_conflict(storage):
     handle = made_table(storage)
     handle.pointer.publish = lambda base, metadata: None
