@@ -102,7 +102,8 @@ def set_reference(metadata: TableMetadata, reference: Reference, now_millis: int
     changed = replace(metadata, references={**metadata.references, reference.name: reference})
     if reference.name != MAIN_BRANCH or metadata.current_snapshot_id == reference.snapshot_id:
         return changed
-    entry = SnapshotLogEntry(now_millis, reference.snapshot_id)
+    # Java refuses a log whose times go back.
+    entry = SnapshotLogEntry(next_timestamp(metadata, now_millis), reference.snapshot_id)
     return replace(
         changed,
         current_snapshot_id=reference.snapshot_id,

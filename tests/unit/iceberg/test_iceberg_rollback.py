@@ -63,6 +63,13 @@ def test_the_report_names_what_is_left(storage):
     assert "is at snapshot 1 already" in at(storage, 100).rollback(snapshot=1).reason
 
 
+def test_the_log_never_goes_back_in_time(storage):
+    """Java refuses such metadata, so a slow clock would make the table unreadable."""
+    at(storage, -600_000).rollback(snapshot=1)
+    log = [each.timestamp_ms for each in handle_on(storage).load().metadata.snapshot_log]
+    assert log == sorted(log)
+
+
 def test_a_snapshot_outside_of_the_history_is_refused(storage):
     table = at(storage, 100)
     table.branches.create("dev", snapshot=1)
