@@ -95,7 +95,7 @@ class FilesWhere:
     ) -> pa.Array:
         """Return True for files of a partition whose values themselves meet the condition."""
         partitions = entries.column("partition").combine_chunks()
-        columns = {}
+        columns = {"file_path": entries.column("file_path").combine_chunks()}  # counts the rows
         for name in self.condition.columns:
             field, place = metadata.schema.named(name), _identity_place(metadata, spec, name)
             assert field is not None

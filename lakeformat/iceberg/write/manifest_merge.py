@@ -123,7 +123,8 @@ def _merged(
         if len(place) == 1 or (has_newest and len(place) < settings.min_count):
             yield some
             continue
-        key = ("merged", *some.column("manifest_path").to_pylist())
+        known = (some.column(name).to_pylist() for name in ("manifest_path", "first_row_id"))
+        key = ("merged", *zip(*known, strict=True))  # another writer may have given the row ids
         writer = ManifestWriter(loaded.metadata, spec)
         read = partial(_entries, loaded, some, snapshot)
         yield files.manifest(key, writer, read, snapshot)

@@ -78,7 +78,7 @@ def _written_again(
     spec = metadata.spec_of(row["partition_spec_id"])
     writer = ManifestWriter(metadata, spec, of_deletes=bool(row["content"]))
     entries = partial(_marked, live, mask, base.snapshot.snapshot_id)
-    key = ("without", row["manifest_path"], variant)
+    key = ("without", row["manifest_path"], row["first_row_id"], variant)
     return base.files.manifest(key, writer, entries, base.snapshot)
 
 

@@ -144,6 +144,34 @@ def test_files_of_commits_made_meanwhile_are_replaced_too(storage, table):
     assert ids_of(table._handle) == [2, 3, 7, 9]
 
 
+def test_row_ids_that_another_writer_gave_meanwhile_stay_the_same(storage):
+    """The table was upgraded, so the first commit of version 3 gives its rows their ids."""
+    handle = made_table(storage, 2, partition={"k": "identity"})
+    table, other = IcebergTable(handle), IcebergTable(handle_on(storage, simulated(7)))
+    table.write(rows((1, "a"), (2, "b")))
+    commit_metadata(
+        handle, lambda loaded: replace(loaded.metadata, format_version=3, next_row_id=0)
+    )
+    publish, given = handle.pointer.publish, {}
+
+    def late(base, metadata):
+        if not given:
+            other.write(rows((3, "c")))
+            given.update(_row_ids(other))
+        return publish(base, metadata)
+
+    handle.pointer.publish = late
+    assert table.drop_partitions([{"k": "a"}]).attempts == 2
+    assert _row_ids(table).items() <= given.items()
+
+
+def _row_ids(table: IcebergTable) -> dict[str, int]:
+    entries = entries_of(table._handle)
+    return {
+        each["file_path"]: each["first_row_id"] for each in entries if each["status"] != DELETED
+    }
+
+
 REFUSED = {
     "a row elsewhere": ({"k": "a"}, "some rows belong to the partition {'k_part': 'b'}"),
     "no partition column": ({"id": 1}, "columns that are partitions themselves are k"),
@@ -280,6 +308,12 @@ def numbers(storage):
 def test_whole_files_are_deleted_by_their_bounds(numbers, where, left):
     numbers.delete(where)
     assert ids_of(numbers._handle) == left
+
+
+def test_a_condition_without_columns_deletes_nothing_or_all(numbers):
+    assert numbers.delete("false").snapshot_id is None
+    assert numbers.delete("true").deleted_files == 3
+    assert ids_of(numbers._handle) == []
 
 
 @pytest.mark.parametrize(
