@@ -9,6 +9,7 @@ import pytest
 
 import lakeformat as lake
 from spark_jobs import changelog, compact, compact_database, maintain, rescale
+from tests.golden.iceberg_orders import IcebergOrders
 
 
 @pytest.fixture
@@ -41,6 +42,23 @@ def test_units_run_in_tasks_and_nothing_else_changes(warehouse, stock, spark, jo
     assert stock.latest_snapshot().commit_kind == "COMPACT"
     assert job.run({"warehouse": warehouse, "engine": "spark", **about}, spark)["skipped"]
     assert json.loads(json.dumps(result)) == result
+
+
+def test_files_of_an_iceberg_table_are_rewritten_in_tasks(tmp_path, spark):
+    orders = IcebergOrders(tmp_path)
+    before = rows(lake.open_table(str(orders.root)))
+    request = {
+        "warehouse": str(tmp_path),
+        "catalog_options": {"format": "iceberg"},
+        "table": "shop.orders",
+        "engine": "spark",
+    }
+
+    result = compact.run(request, spark)
+
+    assert (result["report"]["files_in"], result["report"]["files_out"]) == (8, 2)
+    assert rows(lake.open_table(str(orders.root))) == before
+    assert result["previous_snapshot_id"] == orders.snapshots[-1]
 
 
 def test_buckets_are_rescaled_in_tasks(warehouse, stock, spark, caplog):
