@@ -12,6 +12,7 @@ import time
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from datetime import timedelta
 from functools import partial
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -171,6 +172,7 @@ class DeferringJob(LakeJobMixin, LakeSparkArguments):
     ) -> JobResult:
         from airflow_provider_lake.supervised.run_folder import RunFolder
         from airflow_provider_lake.triggers.process import TIMED_OUT
+        from lakeformat.types.duration_text import exact_duration
 
         self.is_on_spark = request.engine == "spark"
         if "failure" in event:
@@ -178,9 +180,10 @@ class DeferringJob(LakeJobMixin, LakeSparkArguments):
         folder = RunFolder.named(self._run_name(context))
         if event["status"] == TIMED_OUT:
             folder.remove()
+            limit = self.execution_timeout  # the DAG may have changed since
+            shown = f" ({exact_duration(limit // timedelta(milliseconds=1))})" if limit else ""
             raise AirflowTaskTimeout(
-                f"the work of task {self.task_id!r} was ended after execution_timeout "
-                f"({self.execution_timeout})"
+                f"the work of task {self.task_id!r} was ended after execution_timeout{shown}"
             )
         if folder.process is None:
             _log.warning(

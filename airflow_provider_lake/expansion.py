@@ -45,5 +45,5 @@ class CheckedExpansion:
         return self._stock.expand_kwargs(kwargs, strict=strict)
 
     def __getattr__(self, name: str) -> Any:
-        """Return everything else from Airflow's own class."""
+        """Return any other attribute from Airflow's own partial operator."""
         return getattr(self._stock, name)

@@ -120,7 +120,7 @@ def _partly(failed: Mapping[str, Any]) -> PartlyFailedError:
 
 
 def _done(failed: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the result without the members of the failure."""
+    """Return the result without the keys that describe the failure."""
     of_failure = ("error", "message", "exit_code")
     return {name: value for name, value in failed.items() if name not in of_failure}
 

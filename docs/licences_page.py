@@ -56,8 +56,8 @@ NOTES = {
 
 _HEAD = """\
 This project is licensed under [Apache-2.0](../LICENSE). It ships none of the packages below: pip
-installs them from your package index. The licence is what each package's own metadata states (its
-SPDX expression, else its classifiers, else its licence field), in the versions that are tested,
+installs them from your package index. The licences come from the metadata of each package (its
+SPDX expression, else its classifiers, else its licence field). The versions are those of
 [requirements/tested.txt](../requirements/tested.txt), on Linux with Python 3.11. Another version
 can have another licence.
 
@@ -67,7 +67,8 @@ stated", the metadata names none: see the pages of that project.
 
 ## What users install
 
-**Needed by** names the extras that install a package. The library itself needs those of `always`.
+**Needed by** names the extras that install a package. `always` marks packages that the
+library itself needs.
 """
 
 _DEVELOPMENT = """\

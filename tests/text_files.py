@@ -200,12 +200,14 @@ CASES = {
         "a.json", '{"id": 1}\n{"sum": 1}\n', "row 2 has .*no column 'sum'; its columns are id, s"
     ),
     "another delimiter": Case(
-        "a.csv", "id;s\n1;a\n", r"its header has one column, 'id;s': write delimiter=';' for its 2"
+        "a.csv",
+        "id;s\n1;a\n",
+        r"the header has one column, 'id;s': write delimiter=';' if these are 2",
     ),
     "another delimiter before a comma": Case(
-        "a.csv", "id;s\n1;2,5\n", r"its header has one column, 'id;s': write delimiter=';'"
+        "a.csv", "id;s\n1;2,5\n", r"the header has one column, 'id;s': write delimiter=';'"
     ),
-    "a tab as delimiter": Case("a.csv", "id\ts\n1\ta\n", r"write delimiter='\\t' for its 2"),
+    "a tab as delimiter": Case("a.csv", "id\ts\n1\ta\n", r"write delimiter='\\t' if these are 2"),
     "a number that is too large": Case(
         "a.csv",
         "id,s\n1,a\n3000000000,b\n",

@@ -131,7 +131,6 @@ def job_file(name: str) -> Path:
     found = find_spec("spark_jobs")
     if found is None or not found.submodule_search_locations:
         raise AirflowFailException(
-            "package spark_jobs is not installed: run pip install --force-reinstall "
-            "airflow-provider-lake"
+            "package spark_jobs is not installed: install airflow-provider-lake again"
         )
     return Path(found.submodule_search_locations[0], name)

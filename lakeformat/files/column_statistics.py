@@ -95,10 +95,11 @@ def cut_upwards(value: bytes, length: int) -> bytes | None: ...
 @overload
 def cut_upwards(value: str | bytes, length: int) -> str | bytes | None: ...
 def cut_upwards(value: str | bytes, length: int) -> str | bytes | None:
-    """Return an upper bound of at most ``length`` units: ``value`` itself if it is short enough,
-    else the smallest text above all texts that begin like ``value``.
+    """Return an upper bound of at most ``length`` characters or bytes.
 
-    None if no text of this length is above them.
+    A short ``value`` is its own bound. A longer one is cut to ``length``, and its last character or
+    byte is raised by one; if that is the highest one, it is removed and the one before it is
+    raised. None if all are the highest.
     """
     if len(value) <= length:
         return value

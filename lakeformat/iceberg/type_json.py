@@ -200,7 +200,10 @@ def _primitive(text: str) -> PrimitiveType:
     if found := _DECIMAL.fullmatch(text):
         precision, scale = map(int, found.groups())
         if not 0 <= scale <= precision <= _MAX_PRECISION or not precision:
-            raise ValueError(f"type {text} has a precision or a scale that is not allowed")
+            raise ValueError(
+                f"type {text} is not valid: the precision must be 1 to {_MAX_PRECISION}, and the "
+                "scale 0 to the precision"
+            )
         return PrimitiveType("decimal", (precision, scale))
     if found := _FIXED.fullmatch(text):
         return PrimitiveType("fixed", (int(found[1]),))

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass, replace
-from datetime import timedelta
 
 from lakeformat.errors import InvalidRequestError
 from lakeformat.tables.moment import Moment, moment_text, to_millis
 from lakeformat.tables.past_time import PastTime, past_millis, refuse_future
+from lakeformat.types.duration_text import exact_duration
 
 __all__ = ["AgeFloor", "find_floor"]
 
@@ -41,7 +41,7 @@ class AgeFloor:
         """
         if lag_millis <= _TOLERATED_LAG_MILLIS:
             return self
-        lag = timedelta(seconds=lag_millis // 1000)
+        lag = exact_duration(lag_millis // 1000 * 1000)
         reason = f"{self.reason}; {lag} earlier, because the storage's clock is behind by that much"
         return replace(self, millis=self.millis - lag_millis, reason=reason)
 

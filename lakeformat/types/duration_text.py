@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-__all__ = ["duration", "java_duration"]
+__all__ = ["duration", "exact_duration", "java_duration"]
 
 _UNITS = ((86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1_000, "s"), (1, "ms"))
 _MICROS_PER_SECOND = 1_000_000
@@ -17,6 +17,14 @@ def duration(millis: int) -> str:
     """Return milliseconds in their largest unit, rounded down: ``5 s``, ``3 h``."""
     for length, unit in _UNITS:
         if millis >= length:
+            return f"{millis // length} {unit}"
+    return "0 ms"
+
+
+def exact_duration(millis: int) -> str:
+    """Return milliseconds in the largest unit that fits without a rest: ``25 h``, ``90 min``."""
+    for length, unit in _UNITS:
+        if millis and millis % length == 0:
             return f"{millis // length} {unit}"
     return "0 ms"
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Groups of types whose values have the same representation in rows and in Arrow's memory."""
+"""Groups of types, such as all text types, and limits of their values."""
 
 from __future__ import annotations
 

@@ -86,10 +86,10 @@ def classic_context(spark: SparkSession) -> SparkContext | None:
 def pack(
     pieces: Sequence[tuple[T, int]], *, at_once: int, target_bytes: int, least_bytes: int
 ) -> list[list[T]]:
-    """Return ``pieces`` as the parts of tasks, the largest part first.
+    """Group ``pieces`` into one part per task, the largest part first.
 
-    Parts have about equal sizes: ``target_bytes``, or less so that every core has a part. A piece
-    counts as at least ``least_bytes``.
+    Parts have about ``target_bytes`` each. They are smaller if otherwise fewer than ``at_once``
+    tasks had work. A piece counts as at least ``least_bytes``.
     """
     weighed = sorted(
         ((piece, max(size, least_bytes)) for piece, size in pieces), key=lambda each: -each[1]
@@ -108,8 +108,9 @@ def pack(
 def pack_in_order(
     pieces: Sequence[tuple[T, int]], *, at_once: int, target_bytes: int, least_bytes: int
 ) -> list[list[T]]:
-    """Return ``pieces`` as the parts of tasks, in the order of the pieces; see ``pack`` for their
-    size.
+    """Group ``pieces`` into one part per task, in the order of the pieces.
+
+    Parts have the sizes that ``pack`` describes.
     """
     weights = [max(size, least_bytes) for _, size in pieces]
     room = _room(sum(weights), at_once, target_bytes, least_bytes)

@@ -51,7 +51,7 @@ def test_bad_rows_fail_the_task_for_good_with_examples_and_the_next_step(orders,
         check(staged=[staged], accepted_values={"status": ["new", "paid"]})
 
     assert str(failed.value) == (
-        "FailedChecksError: shop.orders: of 1 check of 2 staged rows, 1 failed. "
+        "FailedChecksError: shop.orders: 2 staged rows: 1 check, 1 failed. "
         "accepted_values(status): 1 of 2 rows has a value other than 'new', 'paid', such as id=2, "
         "status='paied': correct these rows in the source, and write them again. Nothing was "
         "published: correct the source, and clear the task that staged the rows. The staged files "
@@ -94,7 +94,7 @@ def test_a_check_that_only_warns_is_logged_as_a_warning(orders, caplog):
 
     [warning] = [each for each in caplog.records if each.levelname == "WARNING"]
     assert warning.getMessage() == (
-        "shop.orders: not_null(status): 1 of 1 row has null, such as id=1, status=NULL: "
+        "shop.orders: not_null(status): 1 of 1 row has a null, such as id=1, status=NULL: "
         "correct these rows in the source, and write them again"
     )
 

@@ -449,7 +449,7 @@ def test_execution_timeout_ends_the_process(held, tmp_path):
     trigger = defer(task, context)
     wait_for((tmp_path / "here").exists)
 
-    with pytest.raises(AirflowTaskTimeout, match="execution_timeout"):
+    with pytest.raises(AirflowTaskTimeout, match=r"after execution_timeout \(1 s\)"):
         task.execute_complete(context, event_of(trigger))
 
     assert not runs(int((tmp_path / "here").read_text()))

@@ -84,9 +84,9 @@ def test_the_results_of_checks_are_shown_with_examples_and_advice(ask, orders, s
 
     found = words(ask(TASK_PATH))
 
-    assert "Of 3 checks of 2 rows, 1 failed and 1 warned." in found
+    assert "2 rows: 3 checks, 1 failed, 1 warned." in found
     assert "rows passed 2 rows, expected at least 1" in found
-    assert "not_null(item) failed 1 of 2 rows has null, such as id=1, item=NULL correct" in found
+    assert "not_null(item) failed 1 of 2 rows has a null, such as id=1, item=NULL correct" in found
     assert "unique(id) warned 2 rows with values that another row has, too" in found
 
 

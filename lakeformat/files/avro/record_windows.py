@@ -44,9 +44,9 @@ class RecordFields:
     def __post_init__(self) -> None:
         shape = self.shapes.get(self.text)
         if not isinstance(shape, AtomShape) or shape.atom is not Atom.TEXT or shape.null_branch:
-            raise NotPlainError(f"its records have no text {self.text}")
+            raise NotPlainError(f"the records have no text field {self.text}")
         if not all(isinstance(self.shapes[name], AtomShape) for name in self.before):
-            raise NotPlainError(f"its records have lists before {self.text}")
+            raise NotPlainError(f"the records have a list before the field {self.text}")
 
     @property
     def before(self) -> list[str]:

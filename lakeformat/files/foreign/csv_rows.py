@@ -78,8 +78,8 @@ def require_named_columns(path: str, names: Sequence[str], dialect: TextDialect)
             )
     if len(names) == 1 and (found := other_delimiter(names[0])) is not None:
         raise InvalidRequestError(
-            f"cannot read {path}: its header has one column, {names[0]!r}: {found}, or create the "
-            "table first if this is its name"
+            f"cannot read {path}: the header has one column, {names[0]!r}: {found}. If one column "
+            "really has this name, create the table first"
         )
 
 
@@ -90,7 +90,7 @@ def other_delimiter(name: str) -> str | None:
     for delimiter in ";\t|,":
         parts = name.split(delimiter)
         if len(parts) > 1 and all(part.strip() for part in parts):
-            return f"write delimiter={delimiter!r} for its {len(parts)} columns"
+            return f"write delimiter={delimiter!r} if these are {len(parts)} columns"
     return None
 
 
@@ -125,7 +125,7 @@ def open_csv(
 def _require_readable(names: Sequence[str], columns: pa.Schema, dialect: TextDialect) -> None:
     advice = other_delimiter(names[0]) if len(names) == 1 else None
     if advice is not None and names[0] not in columns.names:
-        raise InvalidRequestError(f"its header has one column, {names[0]!r}: {advice}")
+        raise InvalidRequestError(f"the header has one column, {names[0]!r}: {advice}")
     for each in columns:
         if each.name not in names:
             continue
@@ -149,7 +149,7 @@ def _named(
         header = next(_records(path, dialect)) if dialect.header else []
         if len(header) == 1 and (advice := other_delimiter(header[0])) is not None:
             return InvalidRequestError(
-                f"cannot read {path}: its header has one column, {header[0]!r}: {advice}"
+                f"cannot read {path}: the header has one column, {header[0]!r}: {advice}"
             )
         row = _row_of_width(path, int(width[1]), dialect)
         where = "a row" if row is None else f"row {row}"

@@ -177,9 +177,12 @@ def _places(streams: Iterable[Message], stripe: Stripe) -> dict[tuple[int, int],
     start = stripe.start
     for message in streams:
         size = single(message, _STREAM_LENGTH)
-        key = single(message, _STREAM_KIND), single(message, _STREAM_COLUMN)
-        if start + size > stripe.footer_start or key in places:
-            raise ValueError(f"stream {key} of the stripe at offset {stripe.start} is misplaced")
-        places[key] = _Place(start, size)
+        kind, column = single(message, _STREAM_KIND), single(message, _STREAM_COLUMN)
+        stream = f"the stream of kind {kind} of column {column}"
+        if start + size > stripe.footer_start:
+            raise ValueError(f"{stream} ends after the data of the stripe at offset {stripe.start}")
+        if (kind, column) in places:
+            raise ValueError(f"{stream} occurs twice in the stripe at offset {stripe.start}")
+        places[kind, column] = _Place(start, size)
         start += size
     return places

@@ -124,7 +124,7 @@ def write_hint(storage: Storage, root: str, number: int) -> None:
     except LakeError as error:
         # Without a traceback: the commit has succeeded, and people read this line.
         _log.warning(
-            "the version hint of %s is not updated, which costs readers some requests and nothing "
-            "else: %s",
+            "could not update the version hint of %s: %s. No action needed: readers also look for "
+            "newer files, and the next commit writes the hint",
             *(storage.uri(root), error),
         )

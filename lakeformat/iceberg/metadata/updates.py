@@ -91,7 +91,7 @@ def set_reference(metadata: TableMetadata, reference: Reference, now_millis: int
     if metadata.snapshot(reference.snapshot_id) is None:
         raise InvalidRequestError(
             f"{metadata.location} has no snapshot {reference.snapshot_id}, so the {reference.type} "
-            f"{reference.name!r} cannot name it"
+            f"{reference.name!r} cannot name it: choose a snapshot that snapshots() lists"
         )
     old = metadata.references.get(reference.name)
     if old is not None and old.type != reference.type:

@@ -104,9 +104,11 @@ class Scan(Results):
     def read(self, split: FileSplit) -> Iterator[pa.RecordBatch]:
         """Stream the rows of one split of this scan, or of a scan with the same arguments."""
         if split.snapshot_id != self.snapshot_id:
+            number = self.snapshot_id
+            found = "an empty table" if number is None else f"snapshot {number}"
             raise InvalidRequestError(
-                f"the split belongs to snapshot {split.snapshot_id}, but this scan reads snapshot "
-                f"{self.snapshot_id}: use a scan of the split's snapshot"
+                f"the split belongs to snapshot {split.snapshot_id}, but this scan reads {found}: "
+                "use a scan of the split's snapshot"
             )
         yield from limited(self._read(split, self._fields), self._limit)
 

@@ -46,9 +46,9 @@ class ManifestFiles:
         entries: Callable[[], pa.Table],
         snapshot: Snapshot,
     ) -> pa.Table:
-        """Return the row of a manifest; the attempts of a commit share the file of a key.
+        """Write the manifest of ``key`` once, and return its row for the manifest list.
 
-        The file does not depend on the sequence number, which its entries inherit.
+        Retries of the commit use the same file, because its entries inherit the sequence number.
         """
         named = (writer.metadata.format_version, key)
         if named not in self._manifests:

@@ -211,8 +211,9 @@ def _decode_vector(item: memoryview, data_type: VectorType) -> list[Value]:
             f"{', '.join(sorted(VECTOR_ELEMENTS))}"
         )
     (count,) = struct.unpack_from("<i", item)
-    if count != data_type.length or len(item) < 4 + count * element_size(element):
-        raise ValueError(
-            f"it has {len(item)} bytes for {count} elements, not a VECTOR of {data_type.length}"
-        )
+    if count != data_type.length:
+        raise ValueError(f"a VECTOR has {count} elements instead of {data_type.length}")
+    needed = 4 + count * element_size(element)
+    if len(item) < needed:
+        raise ValueError(f"a VECTOR of {count} elements needs {needed} bytes, but has {len(item)}")
     return list(struct.unpack_from(f"<{count}{number_code(element)}", item, 4))

@@ -56,7 +56,10 @@ class ForwardPlan:
 
 
 def fast_forward(handle: TableHandle, name: str, *, dry_run: bool = False) -> FastForwardReport:
-    """Publish a branch's snapshots, schemas and tags on main; refused if main has later commits."""
+    """Publish a branch's snapshots, schemas and tags on main.
+
+    Refused if main has commits that the branch lacks.
+    """
     refuse_inside_branch(handle, "forwarded")
     check_branch_name(name)
     source = handle.layout.on_branch(name)

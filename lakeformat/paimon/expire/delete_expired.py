@@ -112,5 +112,9 @@ def _point_at(handle: TableHandle, account: Account, files: NumberedFiles, end: 
         return
     try:
         files.write_earliest_hint(end)
-    except LakeError as error:  # readers list the directory then
-        _log.warning("hint EARLIEST of %s not updated: %s", handle.uri, error)
+    except LakeError as error:
+        _log.warning(
+            "could not update the hint %s: %s. No action needed: readers list the directory, and a "
+            "later expiry writes the hint",
+            *(handle.storage.uri(f"{files.directory}/EARLIEST"), error),
+        )

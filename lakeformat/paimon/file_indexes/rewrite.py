@@ -65,8 +65,8 @@ def rewrite_file_indexes(
         )
     if force and not indexed_columns(handle.options):
         raise InvalidRequestError(
-            f"{handle.uri} has no option for a file index, so there is none to rebuild: set one "
-            "first, such as by alter_table(…, set_option('file-index.bloom-filter.columns', 'a,b'))"
+            f"{handle.uri} sets no file index, so none can be rebuilt: set an option first, such "
+            "as by alter_table(…, set_option('file-index.bloom-filter.columns', 'a,b'))"
         )
     run = _IndexRewrite(handle, chosen, force, require_executor(executor), on_progress)
     if dry_run:

@@ -23,7 +23,10 @@ _ROUNDS = 10
 
 
 def expire(handle: TableHandle, request: MaintainRequest) -> StepReport:
-    """Expire consumers, snapshots and changelogs by their retention, without a limit."""
+    """Expire consumers, snapshots and changelogs by their retention.
+
+    The option 'snapshot.expire.limit' is ignored.
+    """
     table = handle.name
     reports: list[ExpireReport] = []
     for _ in range(1 if request.dry_run else _ROUNDS):

@@ -123,7 +123,10 @@ class _PartialUpdate:
         return merged
 
     def _of_adds(self, columns: Mapping[str, Sequence[str]], others: Positions) -> _Sources:
-        """Return the source rows of columns for keys with adds alone; other keys are set later."""
+        """Return, for each group of columns, the row that the value of each key comes from.
+
+        Keys that need a row-by-row merge are not set here: the caller overwrites their rows.
+        """
         is_added = self._meets.copy()
         is_added[others] = False
         if not is_added.any():

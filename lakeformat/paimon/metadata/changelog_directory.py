@@ -67,8 +67,12 @@ def write_changelog(storage: Storage, layout: TableLayout, snapshot: Snapshot) -
     storage.overwrite(layout.changelog(snapshot.id), snapshot.to_json())
     try:
         numbered_changelogs(storage, layout).write_latest_hint(snapshot.id)
-    except LakeError as error:  # readers then list the directory
-        _log.warning("changelog hint of %s not updated: %s", storage.uri(layout.root), error)
+    except LakeError as error:
+        _log.warning(
+            "could not update the LATEST hint of the changelogs of %s: %s. No action needed: "
+            "readers list the directory",
+            *(storage.uri(layout.root), error),
+        )
 
 
 def _there(ids: list[int]) -> str:

@@ -119,7 +119,8 @@ def write_hints(storage: Storage, layout: TableLayout, snapshot_id: int) -> None
     except LakeError as error:
         # Without a traceback: the commit has succeeded, and people read this line.
         _log.warning(
-            "hints of %s not updated, which costs readers a listing and nothing else: %s",
+            "could not update the hints of %s: %s. No action needed: readers list the directory, "
+            "and the next commit writes the hint",
             *(storage.uri(layout.root), error),
         )
 

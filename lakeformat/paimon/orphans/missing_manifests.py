@@ -138,7 +138,10 @@ def _objection(handle: TableHandle, head: Snapshot, missing: list[ManifestMeta])
 
 
 def _publish(handle: TableHandle, head: Snapshot, live: ManifestColumns) -> int:
-    """Publish in one attempt: after another commit, the manifests must be checked again."""
+    """Publish a snapshot without the missing manifests, without a retry.
+
+    If another commit was first, raise ``CommitConflictError``: the manifests must be checked again.
+    """
     files = AttemptFiles(handle)
     try:
         snapshot = _build(handle, head, live, files)

@@ -34,6 +34,7 @@ from lakeformat.paimon.partitions.partition_reports import ExpiredPartition, Exp
 from lakeformat.tables.driver import Round, Steps, carry_out
 from lakeformat.tables.past_time import PastTime, past_millis
 from lakeformat.tables.time_format import fill_pattern, time_format
+from lakeformat.types.duration_text import exact_duration
 
 __all__ = ["ExpireRequest", "expire_partitions"]
 
@@ -96,8 +97,9 @@ class ExpireRequest:
             except OverflowError:
                 found = timedelta.max
         if found <= timedelta(0):
+            shown = exact_duration(found // timedelta(milliseconds=1))
             raise InvalidRequestError(
-                f"expiration_time is {found}, but must be above zero: every partition would "
+                f"expiration_time is {shown}, but must be above zero: every partition would "
                 "expire. Use drop_partitions to delete some of them, or truncate() for all rows"
             )
         return found

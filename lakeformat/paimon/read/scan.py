@@ -261,9 +261,10 @@ class Scan(Results):
     def _read(self, split: Split, fields: tuple[DataField, ...]) -> Iterator[pa.RecordBatch]:
         handle, snapshot = self._handle, self._snapshot
         if split.snapshot_id != self.snapshot_id:
+            found = "an empty table" if snapshot is None else f"snapshot {snapshot.id}"
             raise InvalidRequestError(
-                f"the split belongs to snapshot {split.snapshot_id}, but this scan reads snapshot "
-                f"{None if snapshot is None else snapshot.id}: use a scan of the split's snapshot"
+                f"the split belongs to snapshot {split.snapshot_id}, but this scan reads {found}: "
+                "use a scan of the split's snapshot"
             )
         files = DataFiles(handle, snapshot, self._deleted(split), self.report)
         with explaining_expiry(handle, snapshot):

@@ -157,7 +157,11 @@ class RowsWrite:
     replaced: Replaced
 
     def run(self) -> CommitReport:
-        """Write and publish the rows; no files are left behind if this raises."""
+        """Write and publish the rows.
+
+        After an error no file is left, except after ``CommitOutcomeUnknownError``: the snapshot
+        may use the files.
+        """
         handle, commit = self.handle, self.options.commit
         replaced = self.replaced
         earlier = None if commit is None else earlier_tries(handle, commit, overwrite=replaced)

@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 
 from lakeformat.errors import InvalidRequestError
 from lakeformat.paimon.options import TableOptions
+from lakeformat.types.duration_text import exact_duration
 
 __all__ = ["Period", "period_of"]
 
@@ -63,10 +64,11 @@ def period_of(options: TableOptions) -> Period:
         period = Period(timedelta(hours=1), _HOUR[formatter])
     else:
         period = Period(timedelta(hours=2), _HOUR["with_dashes"])
-    if timedelta(milliseconds=options.tag_creation_delay_millis) >= period.length:
+    delay, length = options.tag_creation_delay_millis, period.length // timedelta(milliseconds=1)
+    if delay >= length:
         raise InvalidRequestError(
-            f"option 'tag.creation-delay' is {options.tag_creation_delay_millis} ms, but must be "
-            f"shorter than the period of the tags, {period.length}; lower it"
+            f"option 'tag.creation-delay' is {exact_duration(delay)}, but must be shorter than the "
+            f"period of the tags, {exact_duration(length)}: lower it"
         )
     return period
 

@@ -65,8 +65,8 @@ class CheckReport(Report):
         if not self.failed and not self.warned:
             return f"{all_checks} of {of_rows} passed"
         counts = {"failed": len(self.failed), "warned": len(self.warned)}
-        shown = " and ".join(f"{number} {word}" for word, number in counts.items() if number)
-        return f"of {all_checks} of {of_rows}, {shown}"
+        shown = ", ".join(f"{number} {word}" for word, number in counts.items() if number)
+        return f"{of_rows}: {all_checks}, {shown}"
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, ready for JSON."""

@@ -44,7 +44,7 @@ class Findings:
 
     def of_nulls(self, found: RowCondition, column: str) -> CheckResult:
         """Return the result of ``not_null``."""
-        return self._of_condition(found, [column], f"{self._share(found.bad_rows)} null")
+        return self._of_condition(found, [column], f"{self._share(found.bad_rows)} a null")
 
     def of_other_values(self, found: RowCondition, column: str) -> CheckResult:
         """Return the result of ``accepted_values``."""

@@ -31,7 +31,7 @@ def test_each_check_is_shown_with_its_finding(show):
 
 def test_a_failed_check_exits_with_1(show):
     shown = show("--not-null", "status", "--unique", "id", "--warn-only", "unique", code=1)
-    assert shown.startswith("of 2 checks of 2 rows, 1 failed and 1 warned\n")
+    assert shown.startswith("2 rows: 2 checks, 1 failed, 1 warned\n")
     assert "such as id=1, status=NULL" in shown
 
 

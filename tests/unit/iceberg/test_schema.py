@@ -142,7 +142,7 @@ def test_a_type_without_values_here_is_refused_only_when_its_column_is_used(name
         ({"id": 1, "name": 5, "required": False, "type": "int"}, "name is 5, not a text"),
         ({"id": 1, "name": "a", "required": "no", "type": "int"}, "required is 'no', not true"),
         ({"id": 1, "name": "a", "required": False, "type": 5}, "a type is 5"),
-        ({"id": 1, "name": "a", "required": False, "type": "decimal(40, 2)"}, "precision"),
+        ({"id": 1, "name": "a", "required": False, "type": "decimal(40, 2)"}, "must be 1 to 38"),
     ],
 )
 def test_a_damaged_field_is_refused_with_its_value(field, reason):

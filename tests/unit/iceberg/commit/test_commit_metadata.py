@@ -156,7 +156,7 @@ def test_a_hint_that_cannot_be_written_is_only_logged(caplog):
     handle = path_table(WithoutOverwrite("t"))
     with caplog.at_level(logging.WARNING):
         assert commit_metadata(handle, append("a")).is_published
-    assert "version hint of memory://t/shop/orders is not updated" in caplog.text
+    assert "could not update the version hint of memory://t/shop/orders" in caplog.text
 
 
 class WithoutAnswer(MemoryStorage):

@@ -135,6 +135,19 @@ def test_a_row_without_room_for_its_fields_is_refused():
         decode_row(bytes(8), [parse_type("INT")])
 
 
+@pytest.mark.parametrize(
+    ("item", "reason"),
+    [
+        (struct.pack("<4i", 3, 1, 2, 3), "a VECTOR has 3 elements instead of 2"),
+        (struct.pack("<2i", 2, 1), "a VECTOR of 2 elements needs 12 bytes, but has 8"),
+    ],
+)
+def test_a_vector_of_another_length_is_refused(item, reason):
+    row = bytes(8) + struct.pack("<II", len(item), 16) + item
+    with pytest.raises(CorruptTableError, match=reason):
+        decode_row(row, [parse_type("VECTOR<INT, 2>")])
+
+
 def test_values_that_share_their_bytes_do_not_grow_beyond_the_row():
     """Every element of a list refers to one list: 1,000 bytes would make a million numbers."""
     count, start = 32, 264

@@ -71,8 +71,10 @@ def test_a_check_that_passes_says_so_with_numbers(orders):
 
 def test_a_failed_check_names_bad_rows_with_their_first_column(orders):
     orders.write(rows((1, None, 5), (2, "paied", None), (None, "new", -1)))
-    assert finding(orders, not_null=["id"]) == "1 of 3 rows has null, such as id=NULL"
-    assert finding(orders, not_null=["status"]) == "1 of 3 rows has null, such as id=1, status=NULL"
+    assert finding(orders, not_null=["id"]) == "1 of 3 rows has a null, such as id=NULL"
+    assert (
+        finding(orders, not_null=["status"]) == "1 of 3 rows has a null, such as id=1, status=NULL"
+    )
     assert (
         finding(orders, accepted_values={"status": ["new", "paid"]})
         == "1 of 3 rows has a value other than 'new', 'paid', such as id=2, status='paied'"
@@ -154,7 +156,7 @@ def test_a_check_may_only_warn_by_its_name_or_its_kind(orders):
     checks = {"not_null": ["status"], "unique": ["id"], "conditions": ["amount >= 0"]}
     report = orders.check(**checks, warn_only=["unique", "not_null(status)"])
     assert [each.outcome for each in report.checks] == ["warned", "warned", "failed"]
-    assert report.reason == "of 3 checks of 2 rows, 1 failed and 2 warned"
+    assert report.reason == "2 rows: 3 checks, 1 failed, 2 warned"
 
 
 def test_where_restricts_all_checks(orders):
@@ -171,7 +173,7 @@ def test_staged_rows_are_checked_before_a_reader_sees_them(orders):
     report = orders.check(staged=[address], not_null=["status"], conditions=["amount >= 0"])
     assert [each.bad_rows for each in report.checks] == [1, 0]
     assert (report.rows, report.staged, orders.scan().count()) == (2, (address,), 1)
-    assert report.reason == "of 2 checks of 2 staged rows, 1 failed"
+    assert report.reason == "2 staged rows: 2 checks, 1 failed"
 
 
 def test_staged_rows_of_a_table_without_snapshots_are_checked(orders):

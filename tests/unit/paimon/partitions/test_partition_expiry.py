@@ -169,8 +169,8 @@ def test_a_mark_that_a_partition_is_done_goes_with_it(catalog):
     [
         ({}, "partition.expiration-time"),
         ({"expiration_time": "soon"}, "such as '7 d'"),
-        ({"expiration_time": "0 d"}, "must be above zero"),
-        ({"expiration_time": timedelta(days=-1)}, "must be above zero"),
+        ({"expiration_time": "0 d"}, "is 0 ms, but must be above zero"),
+        ({"expiration_time": timedelta(days=-1)}, "is -1 d, but must be above zero"),
         ({"expiration_time": "7 d", "strategy": "sometimes"}, "expiration-strategy"),
         ({"expiration_time": "7 d", "max_num": 0}, "expiration-max-num"),
         ({"expiration_time": "7 d", "batch_size": 0}, "expiration-batch-size"),
