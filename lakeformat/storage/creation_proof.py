@@ -81,7 +81,10 @@ def _probe(store: RawStore, path: str) -> str | None:
         try:
             store.delete(path)
         except LakeError as error:
-            _log.warning("could not delete the probe %s: %s", store.uri(path), error)
+            _log.warning(
+                "could not delete the probe %s: %s. It has no effect: you can delete it",
+                *(store.uri(path), error),
+            )
 
 
 def _race_against_myself(store: RawStore, path: str) -> str | None:

@@ -325,4 +325,8 @@ def _discard(storage: Storage, path: str) -> None:
     try:
         storage.delete(path)
     except LakeError as error:
-        _log.warning("a metadata file that was not published is not deleted: %s", error)
+        _log.warning(
+            "could not delete the unpublished metadata file %s: %s. No table needs it: you can "
+            "delete it",
+            *(storage.uri(path), error),
+        )

@@ -70,4 +70,8 @@ def delete_files(places: FilePlaces, addresses: Iterable[str]) -> None:
             storage, path = places.place(address)
             storage.delete(path)
         except LakeError as reason:
-            _log.warning("could not delete the unpublished file %s: %s", address, reason)
+            _log.warning(
+                "could not delete the unpublished file %s: %s. No snapshot needs it: you can "
+                "delete it",
+                *(address, reason),
+            )

@@ -41,5 +41,8 @@ def remove_success_file(handle: TableHandle, tag: str) -> None:
         return
     try:
         handle.storage.delete(handle.layout.tag_success_file(tag))
-    except LakeError as error:  # the tag itself is deleted, so this is not a failure
-        _log.warning("could not remove the success file of tag %r: %s", tag, error)
+    except LakeError as error:
+        _log.warning(
+            "deleted tag %r, but not its success file %s: %s. You can delete the file",
+            *(tag, handle.storage.uri(handle.layout.tag_success_file(tag)), error),
+        )
