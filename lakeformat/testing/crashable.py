@@ -239,6 +239,8 @@ class CrashableStorage:
         for file in self._disk.files(path):
             if random.random() < 0.5:
                 self._disk.delete(file)
+                # The journal is in order: what was deleted earlier is deleted, too.
+                self._volatile_deletes.clear()
 
     def _delete(self, path: str) -> None:
         if self._disk.exists(path):

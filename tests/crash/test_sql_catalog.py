@@ -201,7 +201,9 @@ def killed(options, tmp_path):
 def test_killed_between_schema_file_and_row_the_table_is_listed_by_repair(killed):
     catalog = killed("create")
     assert catalog.list_tables("shop") == ["orders"]
-    with pytest.raises(lake.AlreadyExistsError, match=r"is not listed .* repair\('shop.new'\)"):
+    with pytest.raises(
+        lake.AlreadyExistsError, match=r"is not listed .*catalog\.repair\('shop.new'\)"
+    ):
         catalog.create_table("shop.new", COLUMNS)
     assert catalog.repair().registered == ("shop.new",)
     assert rows(catalog.table("shop.new")) == []
