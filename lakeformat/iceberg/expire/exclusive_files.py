@@ -15,6 +15,7 @@ import pyarrow as pa
 from lakeformat.errors import InvalidRequestError
 from lakeformat.iceberg.file_places import FilePlaces
 from lakeformat.iceberg.loaded_metadata import LoadedMetadata
+from lakeformat.iceberg.metadata.metadata_file import HINT, is_metadata_file
 from lakeformat.iceberg.metadata.snapshot import Snapshot
 from lakeformat.iceberg.metadata.table_metadata import TableMetadata
 from lakeformat.iceberg.reachable_files import (
@@ -47,16 +48,21 @@ def find_exclusive_files(before: LoadedMetadata, after: TableMetadata) -> Exclus
     of_expired, of_kept = manifests_of(before, expired), manifests_of(before, after.snapshots)
     manifests = {key: of_expired[key] for key in of_expired.keys() - of_kept.keys()}
     data = live_files(before, manifests.values())
-    for key in live_files(before, of_kept.values()) if data else ():
-        data.pop(key, None)
+    statistics = _statistics(before.metadata, after)
+    # Damaged metadata can name any file as a data file or as statistics, also one of another kind.
+    needed = {one_spelling(each) for each in (*_lists(after.snapshots), *statistics_sizes(after))}
+    needed |= of_kept.keys()
+    if data or statistics:
+        needed |= live_files(before, of_kept.values()).keys()
     found = ExclusiveFiles()
     for step in (
         data.values(),
         [_manifest_file(each) for each in manifests.values()],
-        _lists(expired, after.snapshots),
-        _statistics(before.metadata, after),
+        [ReachableFile(address, FileClass.MANIFEST_LIST) for address in _lists(expired)],
+        statistics,
     ):
-        found.steps.append(list(_removals(before.places, step, found)))
+        unneeded = [each for each in step if one_spelling(each.address) not in needed]
+        found.steps.append(list(_removals(before.places, unneeded, found)))
     return found
 
 
@@ -65,22 +71,17 @@ def _manifest_file(manifest: pa.Table) -> ReachableFile:
     return ReachableFile(row["manifest_path"], FileClass.MANIFEST, row["manifest_length"])
 
 
-def _lists(expired: Iterable[Snapshot], kept: Iterable[Snapshot]) -> list[ReachableFile]:
-    addresses = [each.manifest_list for each in expired if each.manifest_list is not None]
-    needed = {one_spelling(each.manifest_list) for each in kept if each.manifest_list is not None}
-    return [
-        ReachableFile(address, FileClass.MANIFEST_LIST)
-        for address in addresses
-        if one_spelling(address) not in needed
-    ]
+def _lists(snapshots: Iterable[Snapshot]) -> list[str]:
+    return [each.manifest_list for each in snapshots if each.manifest_list is not None]
 
 
-def _statistics(before: TableMetadata, after: TableMetadata) -> list[ReachableFile]:
-    needed = {one_spelling(address) for address in statistics_sizes(after)}
+def _statistics(metadata: TableMetadata, after: TableMetadata) -> list[ReachableFile]:
+    """Return the files of statistics that ``after`` does not name."""
+    named = statistics_sizes(after)
     return [
         ReachableFile(address, FileClass.STATISTICS, size)
-        for address, size in statistics_sizes(before).items()
-        if one_spelling(address) not in needed
+        for address, size in statistics_sizes(metadata).items()
+        if address not in named
     ]
 
 
@@ -94,4 +95,7 @@ def _removals(
         except InvalidRequestError:
             found.outside += 1
             continue
+        name = path.rpartition("/")[2]
+        if name == HINT or is_metadata_file(name):
+            continue  # no snapshot has it, whatever a manifest says
         yield Removal(storage, path, file.kind, _REASON, file.size)

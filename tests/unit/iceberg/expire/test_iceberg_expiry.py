@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pyarrow as pa
 import pytest
 
-from lakeformat.environment import Environment
+import lakeformat as lake
+from lakeformat.environment import SYSTEM, Environment
 from lakeformat.errors import InvalidRequestError, UnsupportedError
 from lakeformat.iceberg.commit.commit import commit_metadata
 from lakeformat.iceberg.commit.directory_pointer import DirectoryPointer
@@ -15,7 +17,7 @@ from lakeformat.iceberg.expire.expire import ExpiryRequest, expire_snapshots
 from lakeformat.iceberg.metadata.statistics import StatisticsFile
 from lakeformat.iceberg.metadata.updates import set_properties
 from lakeformat.iceberg.table import IcebergTable
-from lakeformat.storage import NO_ROOTS, ExternalRoots, MemoryStorage
+from lakeformat.storage import NO_ROOTS, ExternalRoots, MemoryStorage, open_storage
 from tests.crash.simulated import NOW_MILLIS
 from tests.unit.iceberg.path_table import ROOT, appended, handle_on, path_table
 
@@ -99,6 +101,39 @@ def test_an_allowed_directory_is_cleaned_too(storage):
     roots = ExternalRoots.of(["memory://expiry/other"])
     assert table(storage, roots).expire_snapshots().deleted.total == 2
     assert not storage.exists("other/s2.puffin")
+
+
+@pytest.mark.parametrize("name", ["v6.metadata.json", "version-hint.text"])
+def test_metadata_that_a_damaged_snapshot_names_as_statistics_is_kept(storage, name):
+    own = f"{ROOT}/metadata/{name}"
+    file = StatisticsFile(1, f"memory://expiry/{own}", 5, 2)
+    commit_metadata(handle_on(storage), lambda loaded: replace(loaded.metadata, statistics=(file,)))
+    assert storage.exists(own)
+    assert table(storage).expire_snapshots().deleted.total == 0
+    assert storage.exists(own)
+
+
+def test_a_live_data_file_that_a_damaged_snapshot_names_as_statistics_is_kept(tmp_path):
+    catalog = lake.open_catalog(str(tmp_path), format="iceberg")
+    catalog.create_database("shop")
+    orders = catalog.create_table("shop.orders", [("id", "INT")])
+    for number in (1, 2):
+        orders.write(pa.table({"id": pa.array([number], pa.int32())}))
+    first, newest = orders.snapshots()
+    [live] = orders.system_table("files").scan(snapshot=first.snapshot_id).to_arrow()["file_path"]
+    file = StatisticsFile(first.snapshot_id, live.as_py(), 5, 2)
+    handle = TableHandle(
+        DirectoryPointer(*open_storage(str(tmp_path / "shop/orders")), NO_ROOTS, SYSTEM),
+        "main",
+        SYSTEM,
+    )
+    commit_metadata(handle, lambda loaded: replace(loaded.metadata, statistics=(file,)))
+
+    report = orders.expire_snapshots(older_than="0 s", retain_min=1)
+
+    assert report.snapshots == (first.snapshot_id,)
+    rows = orders.scan(snapshot=newest.snapshot_id).to_arrow()
+    assert sorted(rows["id"].to_pylist()) == [1, 2]
 
 
 def test_files_are_kept_on_request(storage):
