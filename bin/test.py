@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -163,12 +164,20 @@ def beside(name: str, command: list[str]) -> Iterator[Callable[[], StepResult]]:
     began = time.monotonic()
     with tempfile.TemporaryFile("w+") as printed:
         process = subprocess.Popen(command, cwd=ROOT, stdout=printed, stderr=subprocess.STDOUT)
+        ended: list[float] = []
+
+        def wait() -> None:
+            process.wait()
+            ended.append(time.monotonic())
+
+        waiter = threading.Thread(target=wait, daemon=True)
+        waiter.start()
 
         def finished() -> StepResult:
-            code = process.wait()
+            waiter.join()
             printed.seek(0)
             print(f"\n== {name} ==\n{printed.read()}", end="", flush=True)
-            return check_result(name, code, time.monotonic() - began)
+            return check_result(name, process.returncode, ended[0] - began)
 
         try:
             yield finished

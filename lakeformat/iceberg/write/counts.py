@@ -111,13 +111,20 @@ def totals_in(summary: Mapping[str, str]) -> FileCounts | None:
 
 def partition_count(entries: Iterable[pa.Table]) -> int:
     """Return the number of different partitions, those of each spec apart."""
-    found: set[Any] = set()
+    found: set[str] = set()
     for some in entries:
-        for spec_id, partition in zip(
-            some.column("spec_id").to_pylist(), some.column("partition").to_pylist(), strict=True
-        ):
-            found.add((spec_id, repr(partition)))  # NaN equals itself only as text
+        spec_ids = some.column("spec_id").to_pylist()
+        fields = [_plain(each) for each in some.column("partition").combine_chunks().flatten()]
+        found.update(map(repr, zip(spec_ids, *fields, strict=True)))  # NaN equals itself as text
     return len(found)
+
+
+def _plain(values: pa.Array) -> list[Any]:
+    """Return the values of a partition field; Python has no dates after the year 9999."""
+    if pa.types.is_temporal(values.type):
+        values = values.view(pa.int32() if values.type.bit_width == 32 else pa.int64())
+    plain: list[Any] = values.to_pylist()
+    return plain
 
 
 def _present(keys: Mapping[str, str], counts: FileCounts) -> dict[str, str]:

@@ -379,3 +379,17 @@ def test_random_appends_leave_all_rows(batches, version, transform):
     found = IcebergTable(handle).scan().to_arrow().to_pylist()
     as_text = json.dumps
     assert sorted(map(as_text, found)) == sorted(map(as_text, expected))
+
+
+@pytest.mark.parametrize("days", [-3_000_000, 4_000_000], ids=["before year 1", "after year 9999"])
+def test_a_partition_may_be_a_day_that_python_has_not(tmp_path, days):
+    catalog = lake.open_catalog(str(tmp_path), format="iceberg")
+    catalog.create_database("shop")
+    table = catalog.create_table("shop.days", [("d", "DATE")], partition_by=["d"])
+    rows = pa.table({"d": pa.array([days, days, 0], pa.int32()).cast(pa.date32())})
+
+    table.write(rows)
+
+    read = table.scan().to_arrow()["d"].combine_chunks().cast(pa.int32())
+    assert sorted(read.to_pylist()) == sorted([days, days, 0])
+    assert table.latest_snapshot().summary["changed-partition-count"] == "2"
