@@ -129,7 +129,12 @@ class RestMetastore(ClientMetastore):
             return self._find_published(name, base, metadata, str(lost))
         if response.status_code == _CONFLICT:
             # A proxy that sent the request twice answers for the second one.
-            return self._published(name, base, metadata)
+            try:
+                return self._published(name, base, metadata)
+            except LakeError as error:
+                raise _unknown(
+                    name, f"the catalog reported a conflict, and then: {error}"
+                ) from None
         if response.status_code in _UNKNOWN:
             said = f"status {response.status_code}, {response.reason}"
             return self._find_published(name, base, metadata, said)
@@ -147,13 +152,10 @@ class RestMetastore(ClientMetastore):
         self, name: TableName, base: LoadedMetadata, metadata: TableMetadata, lost: str
     ) -> tuple[Answer, LoadedMetadata]:
         """Look for a commit whose answer was lost; raise if it is not found."""
-        if (found := self._published(name, base, metadata)) is not None:
-            return found
-        raise CommitOutcomeUnknownError(
-            f"the catalog gave no answer to the commit of table '{name}', which may be published: "
-            f"{lost}. Look for the change in the table before you retry; with a CommitId just "
-            "retry: it publishes once. No file was removed"
-        ) from None
+        with suppress(LakeError):
+            if (found := self._published(name, base, metadata)) is not None:
+                return found
+        raise _unknown(name, lost) from None
 
     def _published(
         self, name: TableName, base: LoadedMetadata, metadata: TableMetadata
@@ -162,12 +164,9 @@ class RestMetastore(ClientMetastore):
         mine = _snapshot_ids(metadata) - _snapshot_ids(base.metadata)
         if not mine:
             return None
-        with suppress(LakeError):
-            answer = self.answer(name)
-            now = self._files.load(str(name), answer, None)
-            if mine <= _snapshot_ids(now.metadata):
-                return answer, now
-        return None
+        answer = self.answer(name)
+        now = self._files.load(str(name), answer, None)
+        return (answer, now) if mine <= _snapshot_ids(now.metadata) else None
 
 
 class _Client(RestCatalog):  # type: ignore[misc]  # read without its types
@@ -182,6 +181,14 @@ class _Client(RestCatalog):  # type: ignore[misc]  # read without its types
 
         session.send = send_in_time  # type: ignore[method-assign]
         return session
+
+
+def _unknown(name: TableName, lost: str) -> CommitOutcomeUnknownError:
+    return CommitOutcomeUnknownError(
+        f"it is not known if the commit of table '{name}' was published: {lost}. Look for the "
+        "change in the table before you retry; with a CommitId just retry: it publishes once. No "
+        "file was removed"
+    )
 
 
 def _snapshot_ids(metadata: TableMetadata) -> set[int]:

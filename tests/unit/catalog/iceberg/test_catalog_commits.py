@@ -161,10 +161,13 @@ def test_an_expiry_keeps_the_files_of_a_branch_that_was_created_meanwhile(server
     assert sorted(rows.column("id").to_pylist()) == [1, 3]
 
 
-def test_a_commit_that_cannot_be_looked_for_has_an_unknown_outcome(server, tmp_path):
+@pytest.mark.parametrize(
+    ("status", "lost"), [(409, "the catalog reported a conflict, and then"), (504, "status 504")]
+)
+def test_a_commit_that_cannot_be_looked_for_has_an_unknown_outcome(server, tmp_path, status, lost):
     found = _rest_table(server, tmp_path)
-    server.lost_answers, server.failures_after_loss = [504], [(503, "busy")]
-    with pytest.raises(lake.CommitOutcomeUnknownError, match="which may be published: status 504"):
+    server.lost_answers, server.failures_after_loss = [status], [(503, "busy")]
+    with pytest.raises(lake.CommitOutcomeUnknownError, match=f"was published: {lost}"):
         commit_metadata(found, append("a"))
     assert names(found.load().metadata) == ["a"]
 
