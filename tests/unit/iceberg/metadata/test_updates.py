@@ -64,9 +64,10 @@ def test_a_snapshot_of_another_branch_leaves_main_and_its_log():
 
 
 def test_moving_main_is_logged_with_its_time():
-    back = set_reference(of_ids(10, 20), Reference("main", 10, "branch"), 77)
+    moved = NOW_MILLIS + 77
+    back = set_reference(of_ids(10, 20), Reference("main", 10, "branch"), moved)
     assert (back.current_snapshot_id, logged(back)) == (10, [10, 20, 10])
-    assert back.snapshot_log[-1].timestamp_ms == 77
+    assert back.snapshot_log[-1].timestamp_ms == moved
 
 
 def test_a_reference_names_a_kept_snapshot_and_keeps_its_type():

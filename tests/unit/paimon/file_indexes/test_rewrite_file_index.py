@@ -286,7 +286,9 @@ def test_a_table_that_asks_for_no_index_says_so(catalog):
 
 def test_force_without_a_wanted_index_and_numbered_rows_are_refused(catalog):
     table = filled(catalog)
-    with pytest.raises(lake.InvalidRequestError, match="has no option for a file index"):
+    with pytest.raises(
+        lake.InvalidRequestError, match="sets no file index, so none can be rebuilt"
+    ):
         table.rewrite_file_indexes(force=True)
     numbered = catalog.create_table(
         "shop.numbered", [("id", "BIGINT")], options={"row-tracking.enabled": "true"}
