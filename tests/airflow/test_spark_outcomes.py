@@ -98,7 +98,7 @@ def test_a_table_that_is_too_bad_fails_for_good(orders, task):
 def test_failed_checks_fail_for_good_and_their_results_are_kept(orders, task):
     context = task_context()
     checks = {"max_rows": 0, "not_null": ["id"], "conditions": ["id > 1"]}
-    with pytest.raises(AirflowFailException, match=r"FailedChecksError: shop\.orders: of 3 checks"):
+    with pytest.raises(AirflowFailException, match=r"FailedChecksError: shop\.orders: 1 row: 3"):
         task(LakeCheckOperator, WITHOUT_TASKS, **checks, warn_only=["condition"]).execute(context)
 
     found = context["ti"].xcoms["return_value"]["report"]["checks"]
