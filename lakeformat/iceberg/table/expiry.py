@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Expiry of a table's snapshots."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import TYPE_CHECKING
+
+from lakeformat.errors import UnsupportedError
+from lakeformat.iceberg.table.history import TableHistory
+
+if TYPE_CHECKING:
+    from lakeformat.iceberg.expire.expire_report import IcebergExpireReport
+    from lakeformat.tables.deleter import OnRemoval
+    from lakeformat.tables.past_time import PastTime
+
+__all__ = ["TableExpiry"]
+
+
+class TableExpiry(TableHistory):
+    """The part of a table that expires snapshots."""
+
+    def expire_snapshots(
+        self,
+        *,
+        older_than: PastTime | None = None,
+        retain_min: int | None = None,
+        snapshots: Collection[int] = (),
+        clean_metadata: bool = False,
+        delete_files: bool = True,
+        dry_run: bool = False,
+        on_progress: OnRemoval | None = None,
+        retain_max: int | None = None,
+        limit: int | None = None,
+    ) -> IcebergExpireReport:
+        """Remove old snapshots with the files that only they need, by the rules of Java.
+
+        Each branch keeps its ``retain_min`` newest snapshots, and those made since ``older_than``:
+        a time, or an age such as ``"2 d"``. By default the table's properties decide, and limits of
+        a branch or tag come first. Commits that a consumer has not read are kept. ``snapshots`` are
+        ids that expire as well. ``clean_metadata`` also removes schemas and partition specs that no
+        kept snapshot uses. Without ``delete_files`` no file is deleted.
+
+        Nothing outside of the table is deleted but what an allowed directory has. A ``dry_run``
+        deletes nothing, and its report has each file with the reason, unless ``on_progress`` is
+        called with each. ``retain_max`` and ``limit`` are refused.
+        """
+        from lakeformat.iceberg.expire.expire import ExpiryRequest, expire_snapshots
+        from lakeformat.iceberg.table.consumers import unread_snapshots
+
+        if retain_max is not None or limit is not None:
+            raise UnsupportedError(
+                "an expiry of an Iceberg table has neither retain_max nor limit: pass older_than "
+                "and retain_min"
+            )
+        request = ExpiryRequest(
+            older_than,
+            retain_min,
+            snapshots,
+            clean_metadata,
+            delete_files,
+            lambda: unread_snapshots(self._handle),
+        )
+        return expire_snapshots(self._handle, request, dry_run=dry_run, on_progress=on_progress)

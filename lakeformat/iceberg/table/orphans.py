@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Removal of orphan files."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from lakeformat.errors import UnsupportedError
+from lakeformat.iceberg.table.history import TableHistory
+
+if TYPE_CHECKING:
+    from lakeformat.executor import Executor
+    from lakeformat.tables.deleter import OnRemoval
+    from lakeformat.tables.moment import Moment
+    from lakeformat.tables.orphan_report import OrphanReport
+    from lakeformat.tables.past_time import PastTime
+
+__all__ = ["TableOrphans"]
+
+
+class TableOrphans(TableHistory):
+    """The part of a table that cleans up files."""
+
+    def remove_orphans(
+        self,
+        older_than: PastTime | None = None,
+        dry_run: bool = True,
+        *,
+        running_since: Moment | None = None,
+        allow_younger: bool = False,
+        max_share: float = 0.5,
+        on_progress: OnRemoval | None = None,
+        external_paths: bool = False,
+        executor: str | Executor | None = None,
+    ) -> OrphanReport:
+        """Remove orphan files: no metadata file that is current or in the log reaches them.
+
+        Dry run by default. Only files below the table's directory are removed, last changed before
+        ``older_than``: a time, or an age such as ``"2 d"``; by default three days ago. Writes in
+        progress have unreferenced files, so a time within one day, or after ``running_since``, the
+        start of the oldest such write, is refused unless ``allow_younger`` confirms that no writer
+        is active. Names that begin with ``_`` or ``.`` are kept. Removing more than ``max_share``
+        of the table's files or bytes is refused. ``on_progress`` is called with every file.
+        ``external_paths`` is refused, and so is an ``executor`` other than a thread of this
+        process.
+        """
+        from lakeformat.iceberg.orphans.remove import OrphanOptions, remove_orphans
+
+        if external_paths or executor not in (None, "threads", "serial"):
+            raise UnsupportedError(
+                "a removal of orphans of an Iceberg table searches only its directory, in this "
+                "process: leave out external_paths, executor and the engine 'spark'"
+            )
+        options = OrphanOptions(
+            older_than=older_than,
+            running_since=running_since,
+            allow_younger=allow_younger,
+            max_share=max_share,
+        )
+        return remove_orphans(self._handle, options, dry_run=dry_run, on_progress=on_progress)

@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reads of a table: rows of a snapshot, changes between two, a stream of changes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from lakeformat.errors import UnsupportedError
+from lakeformat.iceberg.table.history import TableHistory
+from lakeformat.tables.position import AnyPosition
+
+if TYPE_CHECKING:
+    from lakeformat.iceberg.read.scan import Scan
+    from lakeformat.iceberg.table.change_stream import ChangeStream
+    from lakeformat.iceberg.table.consumers import TableConsumers
+    from lakeformat.rows.conditions.filter import Where
+    from lakeformat.tables.arguments import Partitions, WindowEnd
+    from lakeformat.tables.moment import Moment
+    from lakeformat.tables.results import Rows
+
+__all__ = ["TableReads"]
+
+
+class TableReads(TableHistory):
+    """The reading half of a table."""
+
+    def scan(
+        self,
+        columns: Sequence[str] | None = None,
+        *,
+        where: Where | None = None,
+        partitions: Partitions | None = None,
+        snapshot: AnyPosition | None = None,
+        tag: str | None = None,
+        as_of: Moment | None = None,
+        watermark: int | None = None,
+        newest: bool = False,
+        limit: int | None = None,
+    ) -> Scan:
+        """Scan the rows of the newest snapshot of the branch, or of one chosen by id, tag or time.
+
+        ``where`` is a SQL condition or one made with ``lake.col``; it skips files of every
+        partition spec. ``partitions`` chooses some by the values of columns that are partitions
+        themselves, ``{"dt": "2024-01-01"}`` or a list of such. ``snapshot`` is a snapshot id or a
+        position. A chosen snapshot is read with the columns the table had then. ``newest`` changes
+        nothing, because no option of an Iceberg table chooses a snapshot. ``watermark`` is refused.
+        """
+        from lakeformat.iceberg.choice import choose
+        from lakeformat.iceberg.read.scan import Scan
+        from lakeformat.iceberg.read.time_travel import find_state
+        from lakeformat.iceberg.read.where import row_filter
+        from lakeformat.tables.scan_arguments import check_limit
+
+        if watermark is not None:
+            raise UnsupportedError(
+                f"{self.location} is an Iceberg table, which has no watermarks: use as_of"
+            )
+        loaded = self._loaded()
+        chosen = choose(loaded, self._history(), snapshot=snapshot, tag=tag, as_of=as_of)
+        state = find_state(loaded.places, loaded.metadata, **chosen)
+        asked = row_filter(loaded.metadata, state.schema, where, partitions)
+        return Scan(state, columns, asked, check_limit(limit))
+
+    def changes(
+        self,
+        after: WindowEnd,
+        upto: WindowEnd | None = None,
+        mode: str = "auto",
+        *,
+        columns: Sequence[str] | None = None,
+        where: Where | None = None,
+        partitions: Partitions | None = None,
+        keys: Sequence[str] | None = None,
+    ) -> Rows:
+        """Return the changes after one snapshot up to and including another, by default the newest.
+
+        Both ends are positions, snapshot ids, names of tags or branches, or datetimes; ``after=0``
+        is before the first. A window whose ends are the same has no rows.
+
+        The first column, ``rowkind``, is the kind of each row: ``+I`` inserted, ``-D`` deleted,
+        ``-U`` and ``+U`` before and after an update; ``where`` may use it, too. ``keys`` are the
+        columns that identify a row, by default the identifier fields of the schema; without any, an
+        update is ``-D`` and ``+I``. ``mode="changelog"`` returns the changes commit by commit,
+        ``"diff"`` the difference of both states, ``"appends"`` only the rows of commits that do not
+        delete or overwrite rows. ``"auto"`` compares two tags and otherwise reads the changelog.
+        Rows are read with the current columns of the table.
+        """
+        from lakeformat.iceberg.table.window_changes import window_changes
+
+        return window_changes(
+            self._loaded(),
+            self._history(),
+            after,
+            upto,
+            mode,
+            columns=columns,
+            where=where,
+            partitions=partitions,
+            keys=keys,
+        )
+
+    def stream(
+        self,
+        mode: str = "latest-full",
+        *,
+        snapshot: AnyPosition | None = None,
+        as_of: Moment | None = None,
+        consumer: str | None = None,
+        columns: Sequence[str] | None = None,
+        where: Where | None = None,
+        partitions: Partitions | None = None,
+        keys: Sequence[str] | None = None,
+    ) -> ChangeStream:
+        """Stream changes, one commit after another; the stream never waits for the next.
+
+        ``mode`` chooses the start: all rows and then the changes (``latest-full``,
+        ``compacted-full``, ``from-snapshot-full``), or changes alone (``latest``, ``from-snapshot``
+        with ``snapshot=``, ``from-timestamp`` with ``as_of=``). With a ``consumer`` the stream
+        resumes after the last acknowledged commit. The rows are those of ``changes``.
+        """
+        from lakeformat.iceberg.choice import snapshot_id_of
+        from lakeformat.iceberg.read.asked_rows import asked_rows
+        from lakeformat.iceberg.table.change_stream import ChangeStream
+        from lakeformat.tables.stream import StreamStart
+
+        loaded = self._loaded()
+        asked = asked_rows(
+            loaded.metadata, columns=columns, where=where, partitions=partitions, keys=keys
+        )
+        if snapshot is not None:
+            snapshot = snapshot_id_of(loaded, self._history(), snapshot)
+        return ChangeStream(self._handle, StreamStart(mode, snapshot, as_of), asked, consumer)
+
+    @property
+    def consumers(self) -> TableConsumers:
+        """The consumers: readers of changes that keep their position in the table's directory."""
+        from lakeformat.iceberg.table.consumers import TableConsumers
+
+        return TableConsumers(self._handle)

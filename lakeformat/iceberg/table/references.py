@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tags, branches and rollback of a table."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from lakeformat.iceberg.table.history import TableHistory
+from lakeformat.tables.position import AnyPosition
+
+if TYPE_CHECKING:
+    from lakeformat.iceberg.references.table_branches import TableBranches
+    from lakeformat.iceberg.references.table_tags import TableTags
+    from lakeformat.tables.commit_id import CommitId
+    from lakeformat.tables.moment import Moment
+    from lakeformat.tables.reference_reports import RollbackReport
+
+__all__ = ["TableReferences"]
+
+
+class TableReferences(TableHistory):
+    """The part of a table that names snapshots and rolls back to them."""
+
+    @property
+    def tags(self) -> TableTags:
+        """The tags of the table."""
+        from lakeformat.iceberg.references.table_tags import TableTags
+
+        return TableTags(self._handle)
+
+    @property
+    def branches(self) -> TableBranches:
+        """The branches of the table, without main."""
+        from lakeformat.iceberg.references.table_branches import TableBranches
+
+        return TableBranches(self._handle)
+
+    def rollback(
+        self,
+        *,
+        snapshot: AnyPosition | None = None,
+        tag: str | None = None,
+        as_of: Moment | None = None,
+        watermark: int | None = None,
+        as_latest: bool = True,
+        force: bool = False,
+        commit: CommitId | None = None,
+        dry_run: bool = False,
+    ) -> RollbackReport:
+        """Move the branch back to a snapshot of its history: by id, by tag, or the last at a time.
+
+        Nothing is deleted: newer snapshots are kept until they expire. With ``commit`` and its
+        ``first_try_millis`` a repeated rollback of main finds the first one and does nothing, so
+        rows committed since are kept. ``watermark``, ``as_latest=False`` and ``force`` are refused.
+        """
+        from lakeformat.iceberg.rollback import refuse_foreign_arguments, rollback
+
+        refuse_foreign_arguments(watermark=watermark, as_latest=as_latest, force=force)
+        return rollback(
+            self._handle, snapshot=snapshot, tag=tag, as_of=as_of, commit=commit, dry_run=dry_run
+        )

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Maintenance of a table: health and compaction."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from lakeformat.errors import UnsupportedError
+from lakeformat.iceberg.table.history import TableHistory
+
+if TYPE_CHECKING:
+    from lakeformat.executor import Executor
+    from lakeformat.iceberg.compact.plan import CompactPlan
+    from lakeformat.iceberg.compact.report import CompactReport
+    from lakeformat.iceberg.health import IcebergHealthReport
+    from lakeformat.rows.conditions.filter import Where
+    from lakeformat.tables.arguments import Partitions
+    from lakeformat.tables.commit_id import CommitId
+    from lakeformat.tables.compact_progress import OnUnit
+
+__all__ = ["TableUpkeep"]
+
+
+class TableUpkeep(TableHistory):
+    """The part of a table that maintains it."""
+
+    def health(self, *, time_travel: bool = True, unknown: bool = False) -> IcebergHealthReport:
+        """Return facts, a score, and reasons with advice, at the newest snapshot of the branch.
+
+        Only metadata is read. ``time_travel`` also reads the manifests of older snapshots, to sum
+        up the files that only they need, and counts the metadata files. ``unknown`` is refused.
+        """
+        from lakeformat.iceberg.health import check_health
+        from lakeformat.iceberg.health.reasons import Cures
+
+        if unknown:
+            raise UnsupportedError(
+                f"unknown=True does not work on {self.location}, an Iceberg table: to list files "
+                "that nothing refers to, call remove_orphans(dry_run=True)"
+            )
+        newest = self.latest_snapshot()
+        return check_health(
+            self._loaded(),
+            None if newest is None else newest.snapshot,
+            Cures(self.location, self.operations),
+            self._handle.environment.now_millis(),
+            time_travel=time_travel,
+        )
+
+    def plan_compaction(
+        self,
+        *,
+        where: Where | None = None,
+        partitions: Partitions | None = None,
+        **options: Any,
+    ) -> CompactPlan:
+        """Plan ``compact`` group by group with reasons; no data file is read."""
+        from lakeformat.iceberg.compact.plan import plan_compaction
+        from lakeformat.iceberg.compact.settings import wanted_files
+
+        return plan_compaction(self._handle, wanted_files(where, partitions, options))
+
+    def compact(
+        self,
+        *,
+        where: Where | None = None,
+        partitions: Partitions | None = None,
+        commit: CommitId | None = None,
+        executor: str | Executor | None = None,
+        on_progress: OnUnit | None = None,
+        **options: Any,
+    ) -> CompactReport:
+        """Merge files into fewer and larger ones, without deleted rows; the rows do not change.
+
+        ``where`` and ``partitions`` choose the files that may hold such rows; whole files are
+        rewritten with the current columns and partitions, and are not sorted. ``strategy`` is
+        ``"minor"``, what is due by the rules of Java's ``rewrite_data_files``, also named
+        ``"binpack"``, or ``"full"``: every two small files, and all deletes.
+
+        The options are those of Java: ``target_file_bytes`` (by default the property
+        ``write.target-file-size-bytes``), ``min_file_bytes`` and ``max_file_bytes`` (75% and 180%
+        of it), ``max_group_bytes`` (100 GiB), ``min_input_files`` (5), ``delete_file_threshold``
+        (no limit), ``delete_ratio_threshold`` (0.3) and ``rewrite_all`` (False).
+
+        Writers are not blocked, and appends are no conflict. If rows of rewritten files are deleted
+        meanwhile, everything is planned again. The same ``commit`` publishes once. ``executor`` is
+        ``"threads"``, ``"serial"``, or an object such as ``spark_jobs.SparkExecutor``;
+        ``on_progress`` is called after each group.
+        """
+        from lakeformat.iceberg.compact.compact import compact
+        from lakeformat.iceberg.compact.settings import wanted_files
+
+        wanted = wanted_files(where, partitions, options)
+        return compact(
+            self._handle, wanted, commit=commit, executor=executor, on_progress=on_progress
+        )
+
+    def other_compactor(self) -> None:
+        """Return None: two compactions of a table may meet, because the second plans again."""
+
+    def explain_empty_choice(
+        self, *, where: Where | None = None, partitions: Partitions | None = None
+    ) -> str | None:
+        """Return a text if no data file may hold chosen rows; else None."""
+        from lakeformat.iceberg.compact.plan import explain_empty_choice
+
+        return explain_empty_choice(self._handle, where, partitions)

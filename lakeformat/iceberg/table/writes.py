@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Writes of a table: rows added, and partitions replaced or deleted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from lakeformat.iceberg.table.history import TableHistory
+
+if TYPE_CHECKING:
+    from lakeformat.iceberg.write.report import WriteReport
+    from lakeformat.tables.arguments import Overwritten, PartitionSpec
+    from lakeformat.tables.commit_id import CommitId
+
+__all__ = ["TableWrites"]
+
+
+class TableWrites(TableHistory):
+    """The part of a table that writes rows."""
+
+    def write(
+        self,
+        data: Any,
+        kinds: Any = None,
+        *,
+        overwrite: Overwritten | None = None,
+        commit: CommitId | None = None,
+        properties: Mapping[str, str] | None = None,
+        **options: Any,
+    ) -> WriteReport:
+        """Add rows in one commit, or replace partitions; the same ``commit`` publishes only once.
+
+        ``data`` is a pyarrow, pandas or polars object, or an iterable of those; missing columns get
+        their default or nulls. ``properties`` are added to the summary of the snapshot. If
+        ``commit`` was published before, nothing is written and the rows are not compared.
+
+        ``overwrite="table"`` replaces all rows, ``{"dt": "2024-01-01"}`` those of some partitions
+        and ``"partitions"`` those of the partitions that get rows. Only whole files are removed.
+
+        If this raises a ``LakeError``, nothing was published and no file is left behind. The
+        exception is ``CommitOutcomeUnknownError``: then repeat the call with the same ``commit``.
+        """
+        from lakeformat.iceberg.write.append import append
+        from lakeformat.iceberg.write.options import refuse_options
+
+        refuse_options(self.location, {"kinds": kinds, **options})
+        if overwrite is None:
+            return append(self._handle, data, commit=commit, properties=properties)
+        from lakeformat.iceberg.write.overwrite import overwrite as replace_rows
+
+        return replace_rows(self._handle, data, overwrite, commit=commit, properties=properties)
+
+    def truncate(self, *, commit: CommitId | None = None) -> WriteReport:
+        """Delete all rows of the branch; earlier snapshots keep them until they expire."""
+        from lakeformat.iceberg.write.overwrite import delete_partitions
+
+        return delete_partitions(self._handle, None, commit=commit)
+
+    def drop_partitions(
+        self, partitions: Iterable[PartitionSpec], *, commit: CommitId | None = None
+    ) -> WriteReport:
+        """Delete the rows of partitions, each named by the values of some partition columns.
+
+        Only whole files are removed, so the columns must be partitions of every file themselves.
+        """
+        from lakeformat.iceberg.write.overwrite import delete_partitions
+        from lakeformat.tables.arguments import partitions_to_drop
+
+        return delete_partitions(self._handle, partitions_to_drop(partitions), commit=commit)
