@@ -73,7 +73,6 @@ if TYPE_CHECKING:
     from lakeformat.paimon.read.changes.snapshot_change import SnapshotChange
     from lakeformat.paimon.read.changes.streaming import ChangeStream
     from lakeformat.paimon.read.scan import Scan
-    from lakeformat.paimon.row_changes.row_change_report import RowChangeReport
     from lakeformat.paimon.schema import TableSchema
     from lakeformat.paimon.schema_changes.changes import (
         SchemaChange,
@@ -106,6 +105,7 @@ if TYPE_CHECKING:
         TagReport,
     )
     from lakeformat.tables.removal import Removal
+    from lakeformat.tables.row_change_report import RowChangeReport
     from lakeformat.tables.row_checks import CheckReport
 
 __all__ = [
@@ -245,7 +245,7 @@ _MODULE_OF = {
     "RepairReport": "catalog.repair_report",
     "RescaleReport": "paimon.compact.rescaling.rescale_report",
     "RollbackReport": "tables.reference_reports",
-    "RowChangeReport": "paimon.row_changes.row_change_report",
+    "RowChangeReport": "tables.row_change_report",
     "RunRecord": "paimon.metadata.run_record",
     "Scan": "paimon.read.scan",
     "SchemaChange": "paimon.schema_changes.changes",

@@ -27,7 +27,6 @@ from lakeformat.paimon.metadata.snapshot import CommitKind, Snapshot
 from lakeformat.paimon.metadata.snapshot_directory import latest_snapshot
 from lakeformat.paimon.read.where import row_filter
 from lakeformat.paimon.row_changes.append_files import take_out_rows
-from lakeformat.paimon.row_changes.assignments import Assignments, NewValues, bind_assignments
 from lakeformat.paimon.row_changes.find import Found, find_rows
 from lakeformat.paimon.row_changes.keyed import (
     find_keyed_rows,
@@ -37,12 +36,15 @@ from lakeformat.paimon.row_changes.keyed import (
 )
 from lakeformat.paimon.row_changes.own_rows import OwnRowsWriter
 from lakeformat.paimon.row_changes.plan import ChangeUnit, plan_units
-from lakeformat.paimon.row_changes.row_change_report import Method, RowChangeReport, RowOperation
+from lakeformat.paimon.schema import TableSchema
+from lakeformat.paimon.write.input_columns import InputColumns
+from lakeformat.rows.assignments import Assignments, NewValues, bind_assignments
 from lakeformat.rows.conditions.filter import PredicateFilter, Where
 from lakeformat.tables.commit_id import CommitId
 from lakeformat.tables.compact_progress import CompactProgress
 from lakeformat.tables.driver import Round, Steps, carry_out
 from lakeformat.tables.kept_files import kept_if_published
+from lakeformat.tables.row_change_report import Method, RowChangeReport, RowOperation
 from lakeformat.types.count_text import counted
 
 __all__ = ["OnProgress", "delete_rows", "update_rows"]
@@ -182,6 +184,15 @@ def _method(handle: TableHandle) -> Method:
     return Method.VECTORS if handle.options.deletion_vectors_enabled else Method.REWRITE
 
 
+def _bound(schema: TableSchema, new_values: NewValues | None) -> Assignments:
+    def conform(names: Sequence[str]) -> InputColumns:
+        return InputColumns(
+            tuple(each for name in names for each in schema.fields if each.name == name)
+        )
+
+    return bind_assignments(schema.fields, new_values, conform)
+
+
 _FoundRows: TypeAlias = tuple[ChangeUnit, list[Found]]
 """Files of a bucket, and the rows in them that meet the condition."""
 
@@ -221,7 +232,7 @@ class _ChangeAttempt:
         where = row_filter(handle.schema, request.where, None)
         assignments = None
         if request.operation is RowOperation.UPDATE:
-            assignments = bind_assignments(handle.schema, request.new_values)
+            assignments = _bound(handle.schema, request.new_values)
         if handle.schema.primary_keys and assignments is None:
             require_deletable(handle)
         elif handle.schema.primary_keys and assignments is not None:

@@ -15,8 +15,8 @@ from lakeformat.paimon.merge.row_kinds import DELETE, UPDATE_AFTER, UPDATE_BEFOR
 from lakeformat.paimon.metadata.commit_message import CommitMessage
 from lakeformat.paimon.metadata.snapshot import Snapshot
 from lakeformat.paimon.read.scan import Scan
-from lakeformat.paimon.row_changes.assignments import Assignments
 from lakeformat.paimon.row_changes.own_rows import OwnRowsWriter
+from lakeformat.rows.assignments import Assignments
 from lakeformat.rows.conditions.filter import PredicateFilter
 
 __all__ = ["find_keyed_rows", "require_deletable", "require_updatable", "write_keyed_rows"]

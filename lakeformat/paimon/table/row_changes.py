@@ -10,10 +10,10 @@ from lakeformat.paimon.table.reads import TableReads
 from lakeformat.tables.commit_id import CommitId
 
 if TYPE_CHECKING:
-    from lakeformat.paimon.row_changes.assignments import NewValues
     from lakeformat.paimon.row_changes.change import OnProgress
-    from lakeformat.paimon.row_changes.row_change_report import RowChangeReport
+    from lakeformat.rows.assignments import NewValues
     from lakeformat.rows.conditions.filter import Where
+    from lakeformat.tables.row_change_report import RowChangeReport
 
 __all__ = ["TableRowChanges"]
 

@@ -3,24 +3,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import pyarrow as pa
 
 from lakeformat.errors import InvalidRequestError
-from lakeformat.paimon.schema import TableSchema
-from lakeformat.paimon.write.input_columns import InputColumns
 from lakeformat.rows.conditions.literals import literal_of
 from lakeformat.types.arrow_types import to_arrow_type
 from lakeformat.types.types import AtomicType, DataField
 
-__all__ = ["Assignments", "NewValue", "NewValues", "bind_assignments"]
+__all__ = ["Assignments", "Conform", "NewValue", "NewValues", "bind_assignments"]
 
 NewValue: TypeAlias = "Any | Callable[[pa.RecordBatch], Any]"
 """The value of a column, or a function that computes values from the earlier rows."""
 NewValues: TypeAlias = Mapping[str, NewValue]
+Conform: TypeAlias = Callable[[pa.RecordBatch], pa.RecordBatch]
+"""Converts a batch to the types of its columns, or refuses a value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class Assignments:
     """New values of columns of a table, checked against their types."""
 
     values: Mapping[str, pa.Scalar | Callable[[pa.RecordBatch], Any]]
-    conform: InputColumns
+    conform: Conform
 
     def __call__(self, rows: pa.RecordBatch) -> pa.RecordBatch:
         """Return the rows with their new values; each is computed from the earlier rows."""
@@ -40,9 +40,16 @@ class Assignments:
         return rows
 
 
-def bind_assignments(schema: TableSchema, given: NewValues | None) -> Assignments:
-    """Refuse unknown columns, and values that do not fit their column, before anything is read."""
-    by_name = {field.name: field for field in schema.fields}
+def bind_assignments(
+    fields: Sequence[DataField],
+    given: NewValues | None,
+    conform: Callable[[Sequence[str]], Conform],
+) -> Assignments:
+    """Refuse unknown columns, and values that do not fit their column, before anything is read.
+
+    ``conform`` returns the check of some columns, whose batches have exactly these columns.
+    """
+    by_name = {field.name: field for field in fields}
     asked: object = given
     if (
         given is None
@@ -54,17 +61,15 @@ def bind_assignments(schema: TableSchema, given: NewValues | None) -> Assignment
             "set must map columns to values, as in {'price': 1}; the columns are "
             f"{', '.join(by_name)}; got {given!r}"
         )
-    fields = tuple(by_name[name] for name in given)
     values = {
         name: value if callable(value) else _literal(value, by_name[name])
         for name, value in given.items()
     }
-    bound = Assignments(values, InputColumns(fields))
     constants = {name: value for name, value in values.items() if isinstance(value, pa.Scalar)}
-    InputColumns(tuple(by_name[name] for name in constants))(
+    conform([*constants])(
         pa.RecordBatch.from_pydict({name: pa.repeat(v, 1) for name, v in constants.items()})
     )
-    return bound
+    return Assignments(values, conform([*values]))
 
 
 def _literal(value: Any, field: DataField) -> pa.Scalar:
