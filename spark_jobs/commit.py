@@ -42,7 +42,7 @@ def _act(wanted: StagedCommitRequest) -> Outcome:
     table = wanted_table(wanted, JOB.operation)
     before = newest_snapshot(table)
     report = table.staged.publish(wanted.staged, commit=wanted.commit_id())
-    return Outcome.of_commit(report, before)
+    return Outcome.of_commit(table, report, before)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from spark_jobs.job_requests.ingest import IngestRequest
 from spark_jobs.job_requests.request import JsonObject
@@ -54,14 +54,12 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _ingest(wanted: IngestRequest, spark: SparkSession | None) -> Outcome:
-    from spark_jobs.ingestion.iceberg_write import is_iceberg, write_to_iceberg
+    from spark_jobs.ingestion.iceberg_requests import refuse_for_iceberg
     from spark_jobs.ingestion.schema_change import hinting_at_change
     from spark_jobs.runtime.spark_session import sessions
 
+    refuse_for_iceberg(wanted)
     catalog = open_warehouse(wanted)
-    if is_iceberg(wanted):
-        found: Any = catalog
-        return write_to_iceberg(wanted, lambda: found.table(wanted.table))
     with sessions(spark, f"ingest {wanted.table}") as started, hinting_at_change(wanted):
         if wanted.source_table is not None:
             from spark_jobs.ingestion.table_changes import follow_changes
@@ -106,7 +104,7 @@ def _ingest_batch(
         if noted is not None:
             return _ingest_rows(catalog, wanted, started, noted, paths)
         if done := table.find_commit(commit):
-            return Outcome.of_commit(done, None)
+            return Outcome.of_commit(table, done, None)
         reason = f"{commit} was published before and has expired; nothing was done"
         return Outcome(
             reason=reason,
@@ -155,14 +153,14 @@ def _ingest_rows(
                 report = table.write(
                     rows.batches(table), rows.kinds, overwrite=wanted.overwrite, commit=commit
                 )
-                return Outcome.of_commit(report, before)
+                return Outcome.of_commit(table, report, before)
             with table.new_writer() as writer:
                 writer.write(rows.batches(table), rows.kinds)
                 messages = writer.prepare()
     if wanted.stage:
         return _stage(table, messages, commit)
     report = publish(table, messages, overwrite=wanted.overwrite, commit=commit)
-    return Outcome.of_commit(report, before)
+    return Outcome.of_commit(table, report, before)
 
 
 def _done_before(table: Table, commit: CommitId, wanted: IngestRequest) -> Outcome | None:
@@ -170,7 +168,7 @@ def _done_before(table: Table, commit: CommitId, wanted: IngestRequest) -> Outco
     ``stage``; None without one.
     """
     if done := table.find_commit(commit):
-        return Outcome.of_commit(done, None)
+        return Outcome.of_commit(table, done, None)
     if wanted.stage and (staged := table.staged.find(commit)):
         return _staged(table, staged, replayed=True)
     return None

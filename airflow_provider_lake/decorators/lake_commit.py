@@ -154,7 +154,7 @@ class LakeCommitDecoratedOperator(LakeLineageMixin, LakeFunctionOperator):
         assert commit is not None
         table = existing = self._existing(wanted)
         if table is not None and (done := table.find_commit(commit)):
-            return Outcome.of_commit(done, None)
+            return Outcome.of_commit(table, done, None)
         catalog = self.lake_hook.get_conn()
         with (
             self._spark(context) as spark,
@@ -172,10 +172,10 @@ class LakeCommitDecoratedOperator(LakeLineageMixin, LakeFunctionOperator):
             report = write(
                 table, rows, kinds=wanted.kinds, overwrite=wanted.overwrite, commit=commit
             )
-        return Outcome.of_commit(report, before)
+        return Outcome.of_commit(table, report, before)
 
     def _existing(self, wanted: LakeFunctionCommit) -> Table | None:
-        from lakeformat import NotFoundError, UnsupportedError
+        from lakeformat import NotFoundError
         from spark_jobs.runtime.new_table import refuse_contradiction
 
         try:
@@ -188,12 +188,6 @@ class LakeCommitDecoratedOperator(LakeLineageMixin, LakeFunctionOperator):
             table = None
         self._is_open = True  # any later NotFoundError comes from the function
         if table is not None:
-            if table.format != "paimon":
-                raise UnsupportedError(
-                    f"{wanted.table} is an Iceberg table, to which @task.lake_commit does not "
-                    "write: use LakeIngestOperator, or table.write(rows, commit=…) in "
-                    "@task.lake_job"
-                )
             refuse_contradiction(table, wanted)
         return table
 

@@ -210,12 +210,11 @@ class LakeIngestOperator(LakeJobOperator):
 
     def _request(self, context: Context) -> JobRequest:
         """Return the request, after one that an Iceberg table cannot take was refused."""
-        from spark_jobs.ingestion.iceberg_write import is_iceberg, refuse_for_iceberg
+        from spark_jobs.ingestion.iceberg_requests import refuse_for_iceberg
 
         request = super()._request(context)
         assert isinstance(request, IngestRequest)
-        if is_iceberg(request):
-            refuse_for_iceberg(request)
+        refuse_for_iceberg(request)
         return request
 
     def _adds_rows(self) -> bool:

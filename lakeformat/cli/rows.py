@@ -12,7 +12,7 @@ import typer
 
 import lakeformat as lake
 from lakeformat.cli.output import AsJson, listed, print_json
-from lakeformat.cli.warehouse import WarehouseOption, named_table, named_table_of_any_format
+from lakeformat.cli.warehouse import WarehouseOption, named_table_of_any_format
 from lakeformat.errors import InvalidRequestError, NotFoundError
 from lakeformat.types.count_text import counted
 
@@ -248,16 +248,17 @@ def write(
 
     An example: lake write shop.orders new.csv more.parquet --delimiter ";"
     """
+    from lakeformat.catalog.row_schema import row_schema
     from lakeformat.cli.progress import progressing
     from lakeformat.cli.read_row_files import read_rows
     from lakeformat.files.foreign.dialect import TextDialect
 
     dialect = TextDialect.of({**locals(), "null_values": null_values or None})
     try:
-        found = named_table(context, table)
+        found = named_table_of_any_format(context, table)
     except NotFoundError as reason:
         raise NotFoundError(f"{reason}; {_made_first(context, table)}") from None
-    rows = read_rows(inputs, found.schema, kinds, form, dialect, _mapping(columns, casts))
+    rows = read_rows(inputs, row_schema(found), kinds, form, dialect, _mapping(columns, casts))
     report = found.write(
         progressing(rows, "writing"),
         kinds,
@@ -277,7 +278,7 @@ def _made_first(context: typer.Context, missing: str) -> str:
     branch = suffixes.partition("$")[0]
     if branch.startswith(BRANCH_PREFIX):
         with suppress(NotFoundError):
-            named_table(context, table)
+            named_table_of_any_format(context, table)
             name = branch.removeprefix(BRANCH_PREFIX)
             return f"create the branch first: lake branch create {table} {name}"
     return (

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import pyarrow as pa
 
 import lakeformat as lake
+from lakeformat.catalog.row_schema import row_schema
 from spark_jobs.ingestion.new_column_texts import column_texts
 from spark_jobs.ingestion.schema_change import changes_for_types
 from spark_jobs.ingestion.source_files import SourceFiles, find_paths, find_source
@@ -62,12 +63,12 @@ class FileRows:
     def changes_for(self, table: lake.Table) -> list[lake.SchemaChange]:
         if self._on_change == "fail":
             return []
-        found = self.files.types_for(table.schema, widens=self._on_change == "widen")
+        found = self.files.types_for(row_schema(table), widens=self._on_change == "widen")
         return changes_for_types(table, found, self._on_change)
 
     def batches(self, table: lake.Table) -> Iterator[pa.RecordBatch]:
         for number, path in enumerate(self.files.paths, 1):
-            yield from self.files.rows(table.schema, [path])
+            yield from self.files.rows(row_schema(table), [path])
             report_progress(number, len(self.files.paths), "files")
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 import lakeformat as lake
+from lakeformat.catalog.row_schema import row_schema
 from spark_jobs.ingestion.schema_change import changes_for_types
 from spark_jobs.ingestion.sql_table import find_sql_table, unavailable
 
@@ -47,7 +48,7 @@ class SqlRows:
 
         names = [column.name for column in self._source.columns]
         types = dict.fromkeys(self._mapping.cast_sources, pa.string())
-        for field in table.schema.arrow_schema():
+        for field in row_schema(table).arrow_schema():
             types.setdefault(self._mapping.sources.get(field.name, field.name), field.type)
         self._source.require_columns_of(table)
         row = 1

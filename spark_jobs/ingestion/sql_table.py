@@ -11,6 +11,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 import lakeformat as lake
+from lakeformat.catalog.row_schema import row_schema
 from lakeformat.files.foreign.column_mapping import ColumnMapping
 from lakeformat.types.type_text import parse_type
 from spark_jobs.cdc.declared import type_text
@@ -82,7 +83,7 @@ class SqlTable:
         """Return the types of the columns. A column that ``table`` has already is left out if its
         SQL type has no equivalent here.
         """
-        there = {field.name for field in table.schema.fields}
+        there = {field.name for field in row_schema(table).fields}
         found: dict[str, DataType] = {}
         for name, column in zip(self.names, self.columns, strict=True):
             if name in self._mapping.casts:
@@ -94,7 +95,7 @@ class SqlTable:
 
     def require_columns_of(self, table: lake.Table) -> None:
         """Refuse columns that the target table does not have."""
-        known = {field.name for field in table.schema.fields}
+        known = {field.name for field in row_schema(table).fields}
         if strange := [name for name in self.names if name not in known]:
             raise lake.InvalidRequestError(
                 f"{self.asked} has columns that {table.location} does not have: "

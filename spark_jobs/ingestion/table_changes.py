@@ -89,7 +89,7 @@ def _ingest_changes(
         else:
             stream.acknowledge()
     return Outcome.of_commit(
-        report, before, more={"next_snapshot": _position(source, wanted.consumer)}
+        table, report, before, more={"next_snapshot": _position(source, wanted.consumer)}
     )
 
 

@@ -63,18 +63,23 @@ class Outcome:
     @classmethod
     def of_commit(
         cls,
+        table: Table,
         report: CommitReport,
         newest_before: int | None,
         *,
         more: Mapping[str, Any] = MappingProxyType({}),
     ) -> Outcome:
-        """Return the outcome of a job that makes one commit."""
+        """Return the outcome of a job that makes one commit to a table."""
+        published = _published_by(report)
+        if published and not table.numbers_snapshots:
+            newest_before = _snapshot_before(table, published[0])
         return cls(
             reason=report.reason,
             report=report.to_dict(),
             skipped=report.snapshot_id is None,
-            snapshot_ids=_published_by(report),
+            snapshot_ids=published,
             newest_before=newest_before,
+            numbered=table.numbers_snapshots,
             replayed=report.replayed,
             more=more,
         )
@@ -192,8 +197,15 @@ def newest_snapshot(table: Table) -> int | None:
 
 def _published_by(report: CommitReport) -> list[int]:
     """Return the numbers of the snapshots that a commit has published."""
-    numbers = (report.snapshot_id, report.compact_snapshot_id)
-    return [number for number in numbers if number is not None]
+    compacted = getattr(report, "compact_snapshot_id", None)  # only Paimon's reports have it
+    return [number for number in (report.snapshot_id, compacted) if number is not None]
+
+
+def _snapshot_before(table: Table, snapshot_id: int) -> int | None:
+    """Return the id of the snapshot before another one in the history of a table."""
+    ids = [each.id for each in table.snapshots()]
+    place = ids.index(snapshot_id) if snapshot_id in ids else 0
+    return ids[place - 1] if place else None
 
 
 def _subject(wanted: JobRequest) -> dict[str, str]:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from lakeformat.errors import (
     CommitOutcomeUnknownError,
@@ -39,6 +39,16 @@ class _NewTable(Protocol):
 
 def refuse_contradiction(table: Table, wanted: _NewTable) -> None:
     """Raise InvalidRequestError if an existing table differs from the one to create."""
+    is_paimon = table.format == "paimon"
+    if differences := [*(_differences(table, wanted) if is_paimon else _of_iceberg(table, wanted))]:
+        raise InvalidRequestError(
+            f"table {wanted.table!r} exists and contradicts the request: {'; '.join(differences)}. "
+            "Nothing was written: correct the request, leave out what describes a new table, or "
+            f"drop the table (lake drop-table {wanted.table})"
+        )
+
+
+def _differences(table: Table, wanted: _NewTable) -> Iterator[str]:
     schema, asked = table.schema, dict(wanted.table_options or {})
     keys = {
         name: asked.pop(option).replace(" ", "").split(",")
@@ -49,20 +59,32 @@ def refuse_contradiction(table: Table, wanted: _NewTable) -> None:
     for name in there:
         if (given := getattr(wanted, name)) is not None:
             keys[name] = [*given]
-    differences = [
-        f"{name} is {there[name]} in the table and {keys[name]} in the request"
-        for name in keys
-        if there[name] != keys[name]
-    ]
+    for name in keys:
+        if there[name] != keys[name]:
+            yield _difference(name, there[name], keys[name])
     for key, (current, value) in schema.table_options.differing(asked).items():
-        state = "not set" if current is None else repr(current)
-        differences.append(f"option {key!r} is {state} in the table and {value!r} in the request")
-    if differences:
-        raise InvalidRequestError(
-            f"table {wanted.table!r} exists and contradicts the request: {'; '.join(differences)}. "
-            "Nothing was written: correct the request, leave out what describes a new table, or "
-            f"drop the table (lake drop-table {wanted.table})"
-        )
+        yield _difference(f"option {key!r}", current, value)
+
+
+def _of_iceberg(table: Any, wanted: _NewTable) -> Iterator[str]:
+    from lakeformat.iceberg.create.transform_terms import partition_text
+
+    schema = table.schema
+    there = sorted(schema.name_of(each) for each in schema.identifier_field_ids)
+    if wanted.primary_key is not None and sorted(wanted.primary_key) != there:
+        yield _difference("primary_key", there, [*wanted.primary_key])
+    asked = wanted.partition_by
+    if asked is not None and [*map(partition_text, asked)] != table.partition_by:
+        yield _difference("partition_by", table.partition_by, [*asked])
+    properties = {**table.properties, "format-version": str(table.format_version)}
+    for key, value in (wanted.table_options or {}).items():
+        if properties.get(key) != value:
+            yield _difference(f"option {key!r}", properties.get(key), value)
+
+
+def _difference(what: str, there: object, asked: object) -> str:
+    state = "not set" if there is None else repr(there)
+    return f"{what} is {state} in the table and {asked!r} in the request"
 
 
 @contextmanager
@@ -79,7 +101,18 @@ def dropping_if_empty(catalog: Catalog, name: str, existing: Table | None) -> It
     except LakeError:
         if existing is None:
             with suppress(LakeError):
-                if catalog.table(name).latest_snapshot() is None:
-                    catalog.drop_table(name)
+                if _drop_without_rows(catalog, name):
                     _log.info("dropped the new table %s, because it got no rows", name)
         raise
+
+
+def _drop_without_rows(catalog: Any, name: str) -> bool:
+    """Drop a table without a snapshot; return False if it has one."""
+    table = catalog.table(name)
+    if table.format == "iceberg":
+        dropped: bool = catalog.drop_new_table(name)
+        return dropped
+    if table.latest_snapshot() is not None:
+        return False
+    catalog.drop_table(name)
+    return True

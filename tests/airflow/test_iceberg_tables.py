@@ -93,13 +93,17 @@ def test_an_ingestion_with_spark_is_refused_before_spark_is_started(orders):
         work.execute(task_context())
 
 
-def test_a_function_that_returns_rows_is_refused(orders):
-    @task.lake_commit(table="shop.orders")
-    def load():
-        return [{"id": 1}]
+def test_a_function_returns_rows_of_a_new_table_once(orders):
+    @task.lake_commit(table="shop.new", create=True, partition_by=["truncate(1, name)"])
+    def load(table):
+        return [{"name": "a"}, {"name": "b" if table is None else "again"}]
 
-    with pytest.raises(AirflowFailException, match=r"use LakeIngestOperator, or table\.write"):
-        load().operator.execute(task_context())
+    work, context = load().operator, task_context()
+    done, again = work.execute(context), work.execute(context)
+    table = LakeHook().table("shop.new")
+    assert sorted(table.scan().to_arrow()["name"].to_pylist()) == ["a", "b"]
+    assert (done["replayed"], again["replayed"]) == (False, True)
+    assert done["snapshot_id"] == again["snapshot_id"] == table.latest_snapshot().id
 
 
 def test_a_rollback_and_its_retry_move_the_branch_once(orders):

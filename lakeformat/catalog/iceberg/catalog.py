@@ -170,6 +170,15 @@ class IcebergCatalog:
             raise
         self._metastore.remove_table(parsed, purge=purge)
 
+    def drop_new_table(self, name: str) -> bool:
+        """Remove a table that has no snapshot and no file but its metadata; return False to keep
+        it.
+        """
+        parsed = self._plain_name(name)
+        if self._open(parsed).latest_snapshot() is not None:
+            return False
+        return self._metastore.remove_new_table(parsed)
+
     def rename_table(self, old: str, new: str) -> IcebergTable:
         """Rename a table, in the same database or into another one; its files are not moved."""
         source, target = self._plain_name(old), self._plain_name(new)

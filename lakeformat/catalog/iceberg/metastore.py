@@ -61,6 +61,11 @@ class Metastore(ABC):
     def remove_table(self, name: TableName, *, purge: bool) -> None:
         """Remove a table from the list; with ``purge`` delete its files as well."""
 
+    def remove_new_table(self, name: TableName) -> bool:
+        """Remove a table without a snapshot; return False to keep it for its other files."""
+        self.remove_table(name, purge=False)
+        return True
+
     @abstractmethod
     def rename_table(self, old: TableName, new: TableName) -> None:
         """Give a table another name; its files are not moved."""

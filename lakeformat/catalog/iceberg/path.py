@@ -22,6 +22,7 @@ from lakeformat.iceberg.create.new_table import create_at_path, location_at
 from lakeformat.iceberg.metadata.metadata_file import METADATA
 from lakeformat.iceberg.properties import bool_property
 from lakeformat.paimon.layout import DATABASE_SUFFIX
+from lakeformat.storage import FileInfo, Storage
 from lakeformat.storage.empty_directory import remove_empty_directory
 from lakeformat.storage.links import within
 from lakeformat.storage.move_directory import mover
@@ -127,6 +128,13 @@ class PathMetastore(Metastore):
                 remove(info.path)
         storage.delete_directory(root)
 
+    def remove_new_table(self, name: TableName) -> bool:
+        """Delete the directory if it has no files but metadata."""
+        if _has_data(self._storage, self._root_of(name)):
+            return False
+        self.remove_table(name, purge=True)
+        return True
+
     def rename_table(self, old: TableName, new: TableName) -> NoReturn:
         """Refuse: metadata names every file by its address."""
         raise UnsupportedError(
@@ -163,3 +171,14 @@ class PathMetastore(Metastore):
             )
         check_name("database", database)
         return f"{self._root}/{database}"
+
+
+def _has_data(storage: Storage, root: str) -> bool:
+    """Return True if a file below a table's directory is not metadata."""
+    return any(_has_file(storage, info) for info in storage.list(root) if info.name != METADATA)
+
+
+def _has_file(storage: Storage, info: FileInfo) -> bool:
+    if not info.is_directory:
+        return True
+    return any(_has_file(storage, each) for each in storage.list(info.path))

@@ -15,7 +15,7 @@ from lakeformat.iceberg.transforms import Transform, TransformKind, parse_transf
 from lakeformat.iceberg.types import Field, PrimitiveType
 from lakeformat.types.closest import closest
 
-__all__ = ["new_sort_order", "new_spec"]
+__all__ = ["new_sort_order", "new_spec", "partition_text"]
 
 _TERM = re.compile(r"(\w+)\(\s*(?:(\d+)\s*,\s*)?([^(),]+?)\s*\)")
 _KEY = re.compile(r"(.+?)(?:\s+(asc|desc))?(?:\s+nulls\s+(first|last))?", re.IGNORECASE)
@@ -69,6 +69,13 @@ def new_spec(schema: Schema, terms: Sequence[str]) -> PartitionSpec:
         number = FIRST_FIELD_ID + len(fields)
         fields.append(PartitionField((term.source.id,), number, name, term.transform.text))
     return PartitionSpec(0, tuple(fields))
+
+
+def partition_text(text: str) -> str:
+    """Return a term in the spelling of ``IcebergTable.partition_by``."""
+    name, transform = _split(text)
+    is_plain = transform.kind is TransformKind.IDENTITY
+    return name if is_plain else f"{transform.text}({name})"
 
 
 def new_sort_order(schema: Schema, keys: Sequence[str]) -> SortOrder:

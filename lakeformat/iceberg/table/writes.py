@@ -51,6 +51,14 @@ class TableWrites(TableHistory):
 
         return replace_rows(self._handle, data, overwrite, commit=commit, properties=properties)
 
+    def find_commit(self, commit: CommitId) -> WriteReport | None:
+        """Return the report of an earlier commit of this branch; None if there is none."""
+        from lakeformat.iceberg.write.append import earlier_commit
+        from lakeformat.iceberg.write.report import write_report
+
+        found = earlier_commit(self._handle, self._handle.load(), commit)
+        return None if found is None else write_report(self.location, found)
+
     def truncate(self, *, commit: CommitId | None = None) -> WriteReport:
         """Delete all rows of the branch; earlier snapshots keep them until they expire."""
         from lakeformat.iceberg.write.overwrite import delete_partitions

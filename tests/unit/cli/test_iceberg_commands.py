@@ -71,6 +71,29 @@ def test_a_table_is_compacted(tmp_path):
     assert "group" in show("compact", str(orders.root), "--strategy", "minor", "--dry-run")
 
 
+def test_rows_of_files_are_written(tmp_path):
+    make_small_table(tmp_path / "orders")
+    (tmp_path / "rows.csv").write_text("number\n3\n4\n")
+    columns = ("--columns", "id=number")
+    said = show("write", str(tmp_path / "orders"), str(tmp_path / "rows.csv"), *columns)
+    assert said.startswith("2 rows: published as snapshot ")
+    rows = [
+        json.loads(line)["id"]
+        for line in show("scan", str(tmp_path / "orders"), "--json").splitlines()
+    ]
+    assert sorted(rows) == [1, 2, 3, 4]
+    replaced = show(
+        "write",
+        str(tmp_path / "orders"),
+        str(tmp_path / "rows.csv"),
+        *columns,
+        "--overwrite",
+        "table",
+    )
+    assert replaced.startswith("2 rows: published")
+    assert lake.open_table(str(tmp_path / "orders")).scan().count() == 2
+
+
 def test_consumers_are_set_listed_and_deleted(tmp_path):
     table = str(GrowingTable(tmp_path, "cow_dml", 4).root)
     said = show("consumer", "set", table, "job", "--next", "2")

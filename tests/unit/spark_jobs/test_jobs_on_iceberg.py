@@ -107,10 +107,8 @@ def test_staged_rows_are_refused_by_name(warehouse):
     [
         ({"stage": True}, "'stage': publish the rows"),
         ({"engine": "spark"}, "'engine': write 'python'"),
-        ({"create": True, "table": "shop.new"}, "'create': create the table first"),
         ({"on_schema_change": "add"}, "'on_schema_change': add the columns"),
         ({"checkpoint": "/tmp/checkpoint"}, "'checkpoint': ingest the files"),
-        ({"dry_run": True}, "'dry_run': leave it out"),
         ({"format": "debezium-json"}, "'format': apply change messages"),
     ],
 )
@@ -152,6 +150,61 @@ def test_the_ingest_job_replaces_the_rows_of_a_table(tmp_path):
     table = lake.open_catalog(str(tmp_path), format="iceberg").table("shop.orders")
     assert ids_of(table) == [3, 4]
     assert result["report"]["deleted_files"] == 1
+
+
+@pytest.fixture
+def new_table(tmp_path) -> dict[str, Any]:
+    """A request whose table does not exist yet."""
+    (tmp_path / "rows.csv").write_text("id,at\n1,2024-01-31 10:00:00\n2,2024-02-01 11:00:00\n")
+    return request_of("ingest", tmp_path / "new") | {
+        "source": str(tmp_path / "rows.csv"),
+        "primary_key": ["id"],
+        "partition_by": ["days(at)", "bucket(4, id)"],
+        "table_options": {"format-version": "3", "write.parquet.compression-level": "1"},
+    }
+
+
+def test_the_ingest_job_creates_a_table_by_the_columns_of_the_source(new_table):
+    planned = run("ingest", {**new_table, "dry_run": True})
+    first, again = run("ingest", new_table), run("ingest", new_table)
+    table = lake.open_catalog(new_table["warehouse"], format="iceberg").table("shop.orders")
+    assert planned["report"]["new_columns"] == ["id BIGINT", "at TIMESTAMP(0)"]
+    assert (table.partition_by, table.format_version) == (["day(at)", "bucket[4](id)"], 3)
+    assert table.schema.identifier_field_ids == (1,)
+    assert ids_of(table) == [1, 1, 2, 2]
+    assert [first["previous_snapshot_id"], again["previous_snapshot_id"]] == [
+        None,
+        first["snapshot_id"],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("asked", "difference"),
+    [
+        ({"primary_key": ["at"]}, "primary_key is ['id'] in the table and ['at'] in the request"),
+        ({"partition_by": ["at"]}, "and ['at'] in the request"),
+        ({"table_options": {"a": "b"}}, "option 'a' is not set in the table and 'b' in"),
+        ({"table_options": {"format-version": "2"}}, "is '3' in the table and '2' in the request"),
+    ],
+)
+def test_a_table_that_differs_from_the_one_to_create_is_refused(new_table, asked, difference):
+    run("ingest", new_table)
+    with pytest.raises(lake.InvalidRequestError, match="contradicts the request") as refused:
+        run("ingest", {**new_table, **asked})
+    assert difference in str(refused.value)
+
+
+def test_a_new_table_that_got_no_rows_is_dropped_but_no_file_of_another_program(new_table):
+    source, root = Path(new_table["source"]), Path(new_table["warehouse"], "shop/orders")
+    source.write_text("id,at\n1,2024-01-31 10:00:00\n,2024-01-31 10:00:00\n")
+    with pytest.raises(lake.InvalidRequestError, match="column 'id' is required"):
+        run("ingest", new_table)
+    assert not root.exists()
+    (root / "old").mkdir(parents=True)
+    (root / "old/rows.csv").write_text("id\n1\n")
+    with pytest.raises(lake.InvalidRequestError, match="column 'id' is required"):
+        run("ingest", new_table)
+    assert (root / "old/rows.csv").exists()
 
 
 def test_a_row_that_does_not_fit_is_named_and_nothing_is_published(tmp_path):
