@@ -12,8 +12,11 @@ from lakeformat.iceberg.schema import Schema
 from lakeformat.iceberg.sort_order import SortField, SortOrder
 from lakeformat.iceberg.transforms import TransformKind, parse_transform
 from lakeformat.iceberg.write.partitioned_rows import source_values
+from lakeformat.rows.groups import Positions
+from lakeformat.rows.take_rows import take_rows
+from lakeformat.rows.value_order import positions_by_values
 
-__all__ = ["can_sort", "sorted_rows"]
+__all__ = ["can_sort", "order_positions", "sorted_rows"]
 
 
 def can_sort(order: SortOrder, schema: Schema) -> bool:
@@ -23,17 +26,21 @@ def can_sort(order: SortOrder, schema: Schema) -> bool:
 
 def sorted_rows(rows: pa.Table, order: SortOrder, schema: Schema) -> pa.Table:
     """Return the rows in an order that ``can_sort`` accepts; equal rows keep their order."""
-    keys: dict[str, pa.Array] = {}
-    directions = []
-    for number, field in enumerate(order.fields):
+    return take_rows(rows, order_positions(rows, order, schema))
+
+
+def order_positions(rows: pa.Table, order: SortOrder, schema: Schema) -> Positions:
+    """Return the positions of the rows in an order; equal rows keep their order."""
+    keys: list[pa.Array] = []
+    directions: list[str] = []
+    for field in order.fields:
         source = source_values(rows, schema, field.source_ids[0])
         assert source is not None
         values = parse_transform(field.transform).apply(source)
-        for part, (key, direction) in enumerate(_keys(values, field)):
-            name = f"{number}-{part}"
-            keys[name] = key
-            directions.append((name, direction))
-    return rows.take(pc.sort_indices(pa.table(keys), sort_keys=directions))
+        for key, direction in _keys(values, field):
+            keys.append(key)
+            directions.append(direction)
+    return positions_by_values(keys, directions)
 
 
 def _is_known(field: SortField, schema: Schema) -> bool:

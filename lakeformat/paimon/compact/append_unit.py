@@ -8,7 +8,6 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from lakeformat.paimon.compact.sorting.rows import sorted_batches
 from lakeformat.paimon.compact.unit import CompactUnit
 from lakeformat.paimon.datafile.file_description import FileOrigin, describe_append_file
 from lakeformat.paimon.datafile.rolling_writer import RollingWriter, WrittenFile
@@ -19,6 +18,7 @@ from lakeformat.paimon.metadata.data_file_meta import DataFileMeta, FileSource
 from lakeformat.paimon.read.data_files import DataFiles
 from lakeformat.paimon.read.deletions import deleted_rows_of
 from lakeformat.paimon.write.assign import Place, bucket_places
+from lakeformat.rows.range_sort import sorted_batches
 
 __all__ = ["compact_append_files"]
 

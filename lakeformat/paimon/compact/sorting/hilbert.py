@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from lakeformat.paimon.compact.sorting.curves import ByteRows, Words, words_of, z_order
+from lakeformat.rows.curves import ByteRows, Words, words_of, z_order
 
 __all__ = ["hilbert", "hilbert_index"]
 

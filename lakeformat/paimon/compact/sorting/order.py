@@ -6,15 +6,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakeformat.errors import InvalidRequestError
-from lakeformat.paimon.compact.sorting.curves import ByteRows, ordered_bytes, words_of, z_order
 from lakeformat.paimon.compact.sorting.hilbert import hilbert
 from lakeformat.paimon.schema import TableSchema
+from lakeformat.rows.curves import curve_positions, ordered_bytes, z_order
+from lakeformat.rows.groups import Positions
+from lakeformat.rows.value_order import positions_by_values
 from lakeformat.types.closest import closest
 from lakeformat.types.type_rules import require_list
 from lakeformat.types.type_text import type_to_json
@@ -24,8 +24,6 @@ __all__ = ["RowOrder", "row_order"]
 
 ORDER_STRATEGIES = ("order", "zorder", "hilbert")
 
-_PREFIX_BYTES = 16
-"""The number of bytes of a text that are compared when rows are split into ranges."""
 _NOT_ORDERED = (TypeName.VARIANT, TypeName.BLOB, TypeName.GEOMETRY, TypeName.GEOGRAPHY)
 
 
@@ -39,19 +37,13 @@ class RowOrder:
     text_bytes: int
     """The number of bytes of a text that are used on a curve."""
 
-    def keys(self, rows: pa.RecordBatch | pa.Table) -> ByteRows:
-        """Return bytes that compare like rows do; texts may be cut off."""
-        columns = [_combined(rows.column(name)) for name in self.columns]
+    def positions(self, rows: pa.Table) -> Positions:
+        """Return the positions of the rows in this order, nulls first; equal rows keep theirs."""
+        columns = [rows.column(name).combine_chunks() for name in self.columns]
         if self.strategy == "order":
-            return np.hstack([ordered_bytes(column, _PREFIX_BYTES) for column in columns])
+            return _by_values(columns)
         ordered = [ordered_bytes(column, self.text_bytes) for column in columns]
-        return z_order(ordered) if self.strategy == "zorder" else hilbert(ordered)
-
-    def sorted(self, rows: pa.Table) -> pa.Table:
-        """Return the rows in this order, nulls first; equal rows keep their order."""
-        if self.strategy == "order":
-            return rows.take(_by_values([rows.column(name) for name in self.columns]))
-        return rows.take(pa.array(_positions(self.keys(rows))))
+        return curve_positions(z_order(ordered) if self.strategy == "zorder" else hilbert(ordered))
 
 
 def row_order(schema: TableSchema, order_by: Sequence[str], strategy: str) -> RowOrder:
@@ -91,23 +83,7 @@ def _require_comparable(field: DataField) -> None:
         )
 
 
-def _combined(column: pa.Array | pa.ChunkedArray) -> pa.Array:
-    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-
-
-def _by_values(columns: Sequence[pa.ChunkedArray]) -> pa.Array:
+def _by_values(columns: Sequence[pa.Array]) -> Positions:
     """Return the rows sorted by one column after the other, null first in each."""
-    compared: dict[str, pa.ChunkedArray] = {}
-    for number, column in enumerate(columns):
-        compared[f"{number} is there"] = pc.is_valid(column).cast(pa.int8())
-        compared[f"{number}"] = column
-    keys = [(name, "ascending") for name in compared]
-    return pc.sort_indices(pa.table(compared), sort_keys=keys)
-
-
-def _positions(keys: ByteRows) -> npt.NDArray[np.int64]:
-    """Return the positions of the rows, sorted by their keys."""
-    words = words_of(keys)
-    if words.shape[1] == 1:
-        return np.argsort(words[:, 0], kind="stable")
-    return np.lexsort(words.T[::-1])
+    keys = [key for each in columns for key in (pc.is_valid(each).cast(pa.int8()), each)]
+    return positions_by_values(keys, ["ascending"] * len(keys))

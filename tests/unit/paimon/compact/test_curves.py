@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lakeformat.paimon.compact.sorting.curves import ordered_bytes, words_of, z_order
 from lakeformat.paimon.compact.sorting.hilbert import hilbert, hilbert_index
+from lakeformat.rows.curves import ordered_bytes, words_of, z_order
 
 LONGS = st.integers(-(2**63), 2**63 - 1)
 TEXT_BYTES = 8

@@ -16,7 +16,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-__all__ = ["ByteRows", "Words", "ordered_bytes", "words_of", "z_order"]
+from lakeformat.rows.groups import Positions
+
+__all__ = ["ByteRows", "Words", "curve_positions", "ordered_bytes", "words_of", "z_order"]
 
 ByteRows: TypeAlias = npt.NDArray[np.uint8]
 """One row of bytes for each row of a table; they compare from the first byte on."""
@@ -65,6 +67,14 @@ def words_of(rows: ByteRows) -> Words:
     padded = np.zeros((count, -(-size // _WORD_BYTES) * _WORD_BYTES), np.uint8)
     padded[:, :size] = rows
     return padded.view(">u8").astype(np.uint64)
+
+
+def curve_positions(keys: ByteRows) -> Positions:
+    """Return the positions of rows, sorted by bytes; equal rows keep their order."""
+    words = words_of(keys)
+    if words.shape[1] == 1:
+        return np.argsort(words[:, 0], kind="stable")
+    return np.lexsort(words.T[::-1])
 
 
 @cache

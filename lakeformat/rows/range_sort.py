@@ -1,25 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sort the rows of many files in bounded memory: into ranges of keys first, then each range.
+"""Sort the rows of many files in bounded memory: into ranges first, then each range.
 
-Rows that fit into memory are sorted at once. If there are more, a sample of their keys gives the
-bounds of ranges of about the same size, and each range waits in temporary files.
+Rows that fit into memory are sorted at once. If there are more, a sample of them gives the bounds
+of ranges of about the same size, and each range waits in temporary files. Rows that equal a bound
+are a range of their own: it needs no sort, even if there are more of them than memory holds.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
-from lakeformat.paimon.compact.sorting.curves import ByteRows
-from lakeformat.paimon.compact.sorting.order import RowOrder
-from lakeformat.paimon.options import TableOptions
-from lakeformat.paimon.write.assign import rows_by_place
-from lakeformat.rows.spill import Spill
+from lakeformat.rows.groups import Positions
+from lakeformat.rows.spill import Spill, SpillOptions
+from lakeformat.rows.take_rows import take_rows
 
-__all__ = ["sorted_batches"]
+__all__ = ["RowOrder", "sorted_batches"]
 
 _SAMPLES_PER_RANGE = 1000
 _OUTPUT_ROWS = 1 << 16
@@ -29,8 +28,23 @@ ReadColumns = Callable[[Sequence[str]], Batches]
 """Reads the named columns of all rows."""
 
 
+class RowOrder(Protocol):
+    """An order of rows."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that are compared."""
+
+    def positions(self, rows: pa.Table) -> Positions:
+        """Return the positions of the rows in this order; equal rows keep their order."""
+
+
 def sorted_batches(
-    rows: Batches, read_columns: ReadColumns, row_count: int, order: RowOrder, options: TableOptions
+    rows: Batches,
+    read_columns: ReadColumns,
+    row_count: int,
+    order: RowOrder,
+    options: SpillOptions,
 ) -> Iterator[pa.RecordBatch]:
     """Yield all rows in order; if temporary files are limited, only each piece is in order."""
     spill = Spill(options)
@@ -46,7 +60,7 @@ class _Sorter:
         read_columns: ReadColumns,
         row_count: int,
         order: RowOrder,
-        options: TableOptions,
+        options: SpillOptions,
         spill: Spill,
     ) -> None:
         self._read_columns = read_columns
@@ -55,7 +69,7 @@ class _Sorter:
         # Rows are held twice while they are sorted.
         self._limit = max(options.write_buffer_size_bytes // 2, 1)
         self._spill = spill
-        self._bounds: npt.NDArray[np.bytes_] | None = None
+        self._bounds: pa.Table | None = None
 
     def sort(self, rows: Batches) -> Iterator[pa.RecordBatch]:
         held: list[pa.RecordBatch] = []
@@ -67,6 +81,7 @@ class _Sorter:
                 yield from self._put_away(pa.Table.from_batches(held))
                 held, size = [], 0
         last = [pa.Table.from_batches(held)] if held else []
+        held.clear()
         if len(self._spill):
             for table in last:
                 self._add(table)
@@ -87,11 +102,9 @@ class _Sorter:
         if self._bounds is None:
             row_bytes = max(table.nbytes / table.num_rows, 1)
             self._bounds = self._sampled(int(row_bytes * self._row_count // self._limit) * 2 + 1)
-        keys = _comparable(self._order.keys(table))
-        ranges = np.searchsorted(self._bounds, keys, side="right").astype(np.int64)
-        self._spill.add(table.schema, _parts(table, ranges))
+        self._spill.add(table.schema, self._parts(table, self._bounds))
 
-    def _sampled(self, ranges: int) -> npt.NDArray[np.bytes_]:
+    def _sampled(self, ranges: int) -> pa.Table:
         """Return bounds of ranges that have about the same number of rows."""
         step = max(self._row_count // (ranges * _SAMPLES_PER_RANGE), 1)
         parts = []
@@ -99,10 +112,22 @@ class _Sorter:
         for batch in self._read_columns(self._order.columns):
             picked = pa.array(np.arange(left, batch.num_rows, step))
             left = (left - batch.num_rows) % step
-            parts.append(_comparable(self._order.keys(batch.take(picked))))
-        sample = np.sort(np.concatenate(parts))
-        places = np.arange(1, ranges) * len(sample) // ranges
-        return np.unique(sample[places])
+            parts.append(batch.select(self._order.columns).take(picked))
+        sample = pa.Table.from_batches(parts)
+        places = np.arange(1, ranges) * sample.num_rows // ranges
+        return take_rows(sample, self._order.positions(sample)[places])
+
+    def _parts(self, table: pa.Table, bounds: pa.Table) -> Iterator[tuple[int, pa.Table]]:
+        """Yield the rows of each range in order, with the number of the range."""
+        # The bounds are sorted with the rows, before and after those that equal them.
+        compared = pa.concat_tables([bounds, table.select(self._order.columns), bounds])
+        positions = self._order.positions(compared) - bounds.num_rows
+        is_row = (positions >= 0) & (positions < table.num_rows)
+        ranges = np.cumsum(~is_row)[is_row]
+        ordered = take_rows(table, positions[is_row])
+        starts = np.flatnonzero(np.diff(ranges, prepend=-1))
+        for start, end in zip(starts, np.append(starts[1:], len(ranges)), strict=True):
+            yield int(ranges[start]), ordered.slice(start, end - start)
 
     def _ranges(self) -> Iterator[pa.RecordBatch]:
         """Yield the sorted rows of the temporary files; a range larger than memory is sorted in
@@ -125,18 +150,5 @@ class _Sorter:
         self._spill.clear()
 
     def _in_order(self, table: pa.Table) -> Iterator[pa.RecordBatch]:
-        yield from self._order.sorted(table).to_batches(max_chunksize=_OUTPUT_ROWS)
-
-
-def _parts(table: pa.Table, ranges: npt.NDArray[np.int64]) -> Iterator[tuple[int, pa.Table]]:
-    by_range = rows_by_place(ranges)
-    table = table.take(pa.array(by_range.order))
-    start = 0
-    for number, positions in by_range:
-        yield number, table.slice(start, len(positions))
-        start += len(positions)
-
-
-def _comparable(keys: ByteRows) -> npt.NDArray[np.bytes_]:
-    """Return keys as values that numpy compares byte by byte."""
-    return np.ascontiguousarray(keys).view(f"S{keys.shape[1]}")[:, 0]
+        ordered = take_rows(table, self._order.positions(table))
+        yield from ordered.to_batches(max_chunksize=_OUTPUT_ROWS)
