@@ -1,163 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The commit of a compaction: new files replace old ones, unless their rows have changed.
-
-The new files get the sequence number of the planned snapshot, so that equality deletes published
-meanwhile still apply to their rows. Deletes by position name the old files: they are a conflict.
-"""
+"""The commit of a compaction: new files with the same rows replace old ones."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from lakeformat.errors import CommitConflictError
-from lakeformat.iceberg.compact.groups import PlannedFile
 from lakeformat.iceberg.compact.plan import CompactPlan
 from lakeformat.iceberg.compact.run import RewrittenUnit
-from lakeformat.iceberg.metadata.manifest import live_entries, read_entries
-from lakeformat.iceberg.metadata.table_metadata import TableMetadata
-from lakeformat.iceberg.partition_spec import PartitionSpec
-from lakeformat.iceberg.read.delete_index import EVERYWHERE, DeleteIndex
-from lakeformat.iceberg.read.key_ranges import KeyRanges
-from lakeformat.iceberg.read.plan import all_fields
-from lakeformat.iceberg.write.append import added_manifest
-from lakeformat.iceberg.write.counts import FileCounts, partition_count
-from lakeformat.iceberg.write.manifest_merge import merge_manifests
-from lakeformat.iceberg.write.publish import Base, FileChange
-from lakeformat.iceberg.write.remove_files import without_files
+from lakeformat.iceberg.write.replace_files import ReplaceFiles
 
-__all__ = ["ReplaceFiles"]
-
-_DELETES = 1
-"""The value of ``content`` in a manifest list for manifests of deletes."""
-_PUFFIN = "PUFFIN"
+__all__ = ["replace_units"]
 
 
-class ReplaceFiles:
-    """Makes the snapshot in which the rewritten files of a plan are replaced."""
-
-    def __init__(self, plan: CompactPlan, made: Sequence[RewrittenUnit]) -> None:
-        assert plan.snapshot is not None
-        self._table, self._snapshot, self._planned = plan.table, plan.snapshot, plan.loaded.metadata
-        self._number = plan.snapshot.sequence_number
-        self._files = [file for each in made for file in each.unit.files]
-        self._paths = pa.array([each.path for each in self._files], pa.string())
-        entries = pa.concat_tables([each.entries for each in made])
-        self._added = _with_number(entries, self._number)
-
-    def __call__(self, base: Base) -> FileChange:
-        """Replace the files; ``CommitConflictError`` if that would change rows."""
-        self._require_history(base)
-        of_deletes = pc.equal(base.manifests.column("content"), _DELETES)
-        deletes = base.manifests.filter(of_deletes)
-        self._require_no_new_deletes(base, deletes)
-        data = replace(base, manifests=base.manifests.filter(pc.invert(of_deletes)))
-        left = without_files(data, _FilesNamed(self._paths))
-        removed = sum(map(len, left.removed))
-        if removed != len(self._files):
-            raise self._conflict(f"{len(self._files) - removed} of its files were removed")
-        unneeded = _UnneededDeletes(self._paths, self._oldest(left.manifests))
-        kept = without_files(
-            replace(base, manifests=deletes), unneeded, variant=unneeded.least_number
-        )
-        added = [added_manifest(base, self._added)] if len(self._added) else []
-        manifests = pa.concat_tables([*added, left.manifests, kept.manifests])
-        gone = [*left.removed, *kept.removed]
-        return FileChange(
-            "replace",
-            merge_manifests(base.loaded, manifests, base.files, base.snapshot),
-            FileCounts.of([self._added]),
-            FileCounts.of(gone),
-            partition_count([self._added, *gone]),
-        )
-
-    def _require_history(self, base: Base) -> None:
-        """Raise unless the planned snapshot is in the history that the commit continues."""
-        metadata = base.loaded.metadata
-        head = None if base.parent is None else base.parent.snapshot_id
-        ids = (each.snapshot_id for each in metadata.ancestry(head))
-        if self._snapshot.snapshot_id not in ids:
-            raise self._conflict("the branch was moved to another history, or its snapshot expired")
-        if metadata.format_version != self._planned.format_version:
-            raise self._conflict(f"the table was upgraded to version {metadata.format_version}")
-
-    def _require_no_new_deletes(self, base: Base, deletes: pa.Table) -> None:
-        """Raise if a newer delete applies to an old file, but would not apply to the new one."""
-        index = DeleteIndex(all_fields(base.loaded.metadata))
-        for spec, entries in _newer(base, deletes, self._number):
-            index.add(entries, spec)
-        index.sort()
-        if not index.files:
-            return
-        for file in self._files:
-            for delete in index.find(file.split.file, file.scope, KeyRanges({})):
-                if not (delete.equality_ids and self._follows(file, delete.scope)):
-                    raise self._conflict(f"rows of {file.path} were deleted by {delete.path}")
-
-    def _follows(self, file: PlannedFile, scope: str) -> bool:
-        """Return True if an equality delete of a file also applies to its rows in new files."""
-        return scope == EVERYWHERE or file.spec_id == self._planned.default_spec_id
-
-    def _oldest(self, manifests: pa.Table) -> int:
-        """Return the least sequence number of live data files."""
-        numbers = manifests.column("min_sequence_number").to_pylist()
-        least = self._number
-        for number in numbers:
-            least = min(least, number or 0)
-        return least
-
-    def _conflict(self, reason: str) -> CommitConflictError:
-        return CommitConflictError(
-            f"the compaction of {self._table}, planned at snapshot {self._snapshot.snapshot_id}, "
-            f"was not published: {reason} meanwhile. Plan again"
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class _FilesNamed:
-    """Chooses data files by their addresses."""
-
-    paths: pa.Array
-
-    def mask(self, metadata: TableMetadata, spec: PartitionSpec, entries: pa.Table) -> pa.Array:
-        return pc.is_in(entries.column("file_path"), self.paths)
-
-
-@dataclass(frozen=True, slots=True)
-class _UnneededDeletes:
-    """Chooses the deletes that apply to no file any more: those older than all data files, and
-    the deletion vectors of removed files.
-    """
-
-    removed: pa.Array
-    least_number: int
-
-    def mask(self, metadata: TableMetadata, spec: PartitionSpec, entries: pa.Table) -> pa.Array:
-        is_older = pc.less(entries.column("sequence_number"), self.least_number)
-        is_vector = pc.equal(entries.column("file_format"), _PUFFIN)
-        of_removed = pc.is_in(entries.column("referenced_data_file"), self.removed)
-        return pc.or_(is_older, pc.and_(is_vector, of_removed))
-
-
-def _newer(
-    base: Base, manifests: pa.Table, number: int
-) -> Iterator[tuple[PartitionSpec, pa.Table]]:
-    """Yield the live deletes after a sequence number, by spec."""
-    is_newer = pc.greater(pc.fill_null(manifests.column("sequence_number"), 0), number)
-    some = manifests.filter(is_newer)
-    metadata = base.loaded.metadata
-    for spec_id, entries in read_entries(base.loaded.places, metadata, some).items():
-        live = live_entries(entries)
-        found = live.filter(pc.greater(live.column("sequence_number"), number)).combine_chunks()
-        if len(found):
-            yield metadata.spec_of(spec_id), found
-
-
-def _with_number(entries: pa.Table, number: int) -> pa.Table:
-    """Return new entries that do not inherit the sequence number of their snapshot."""
-    place = entries.schema.get_field_index("sequence_number")
-    numbers = pa.repeat(pa.scalar(number, pa.int64()), len(entries))
-    return entries.set_column(place, entries.schema.field(place), numbers)
+def replace_units(plan: CompactPlan, made: Sequence[RewrittenUnit]) -> ReplaceFiles:
+    """Return the change in which the rewritten files of a plan are replaced."""
+    assert plan.snapshot is not None
+    return ReplaceFiles(
+        name=f"compaction of {plan.table}",
+        operation="replace",
+        planned=plan.loaded.metadata,
+        snapshot=plan.snapshot,
+        files=[file for each in made for file in each.unit.files],
+        added=pa.concat_tables([each.entries for each in made]),
+        is_same_rows=True,
+    )

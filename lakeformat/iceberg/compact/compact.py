@@ -9,7 +9,7 @@ from threading import Event
 
 from lakeformat.executor import Executor, has_idle_cores, where_to_work
 from lakeformat.iceberg.commit.handle import TableHandle
-from lakeformat.iceberg.compact.commit import ReplaceFiles
+from lakeformat.iceberg.compact.commit import replace_units
 from lakeformat.iceberg.compact.plan import CompactPlan, CompactUnit, plan_compaction
 from lakeformat.iceberg.compact.report import (
     CompactReport,
@@ -143,7 +143,7 @@ class _Compaction:
             return
         assert self._plan is not None
         began = self._now()
-        change = ReplaceFiles(self._plan, made)
+        change = replace_units(self._plan, made)
         with kept_if_published(lambda: self._delete(*made)):
             published = publish_change(self.handle, change, commit=self.commit)
         if published.is_replayed:  # by another process, while this one wrote

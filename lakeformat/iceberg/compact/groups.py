@@ -11,31 +11,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from lakeformat.iceberg.compact.settings import CompactSettings
-from lakeformat.iceberg.read.data_file import FileSplit
+from lakeformat.iceberg.read.planned_files import PlannedFile
 from lakeformat.types.byte_size import size
 from lakeformat.types.count_text import counted
 
-__all__ = ["FileGroup", "PlannedFile", "file_groups"]
-
-
-@dataclass(frozen=True, slots=True)
-class PlannedFile:
-    """A live data file with its deletes."""
-
-    split: FileSplit
-    spec_id: int
-    scope: str
-    """A text that equals that of files of the same spec and partition."""
-
-    @property
-    def path(self) -> str:
-        """The address of the file."""
-        return self.split.file.path
-
-    @property
-    def bytes(self) -> int:
-        """The size of the file."""
-        return self.split.file.size_bytes
+__all__ = ["FileGroup", "file_groups"]
 
 
 @dataclass(frozen=True, slots=True)

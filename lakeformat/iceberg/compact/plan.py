@@ -10,15 +10,15 @@ from typing import Any
 import pyarrow as pa
 
 from lakeformat.iceberg.commit.handle import TableHandle
-from lakeformat.iceberg.compact.groups import FileGroup, PlannedFile, file_groups
+from lakeformat.iceberg.compact.groups import FileGroup, file_groups
 from lakeformat.iceberg.compact.settings import CompactSettings, Wanted, compact_settings
 from lakeformat.iceberg.loaded_metadata import LoadedMetadata
 from lakeformat.iceberg.metadata.partition_type import partition_type
 from lakeformat.iceberg.metadata.snapshot import Snapshot
 from lakeformat.iceberg.metadata.table_metadata import TableMetadata
 from lakeformat.iceberg.read.entry_columns import scopes
-from lakeformat.iceberg.read.file_splits import plan_splits
 from lakeformat.iceberg.read.plan import TableState, plan_files
+from lakeformat.iceberg.read.planned_files import PlannedFile, planned_files
 from lakeformat.iceberg.read.where import row_filter
 from lakeformat.iceberg.write.partitioned_rows import Splitter
 from lakeformat.rows.conditions.filter import PredicateFilter, Where
@@ -168,19 +168,12 @@ def _tests(asked: PredicateFilter) -> Conjunction:
 
 def _by_partition(state: TableState, asked: PredicateFilter | None) -> dict[str, list[PlannedFile]]:
     """Return the files that may hold asked rows, by partition; those of other specs together."""
-    whole = plan_files(state)
-    # Deletes of rows outside of the condition apply to the files, too: the plan has all of them.
-    splits = {each.file.path: each for each in plan_splits(state, whole)}
-    chosen = whole
-    if asked is not None:
-        chosen = plan_files(state, _tests(asked))
+    chosen = plan_files(state, () if asked is None else _tests(asked))
     found: dict[str, list[PlannedFile]] = {}
-    for entries in chosen.entries:
-        spec_id = entries.column("spec_id")[0].as_py()
-        names = _names(state.metadata, spec_id, entries)
-        paths = entries.column("file_path").to_pylist()
-        for path, scope, name in zip(paths, scopes(entries), names, strict=True):
-            found.setdefault(name, []).append(PlannedFile(splits[path], spec_id, scope))
+    for entries, files in planned_files(state, chosen):
+        names = _names(state.metadata, files[0].spec_id, entries)
+        for file, name in zip(files, names, strict=True):
+            found.setdefault(name, []).append(file)
     return found
 
 

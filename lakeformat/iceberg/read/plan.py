@@ -44,6 +44,7 @@ __all__ = [
     "TableState",
     "all_fields",
     "plan_added_files",
+    "plan_deletes",
     "plan_files",
 ]
 
@@ -107,6 +108,16 @@ def plan_files(
         return plan
     deletes = (planner.of_wanted_rows(planner.in_partitions(table)) for table in found)
     return replace(plan, deletes=tuple(table for table in deletes if table.num_rows))
+
+
+def plan_deletes(state: TableState) -> tuple[pa.Table, ...]:
+    """Return all live delete files of a snapshot, one table for each spec."""
+    if state.snapshot is None:
+        return ()
+    manifests = read_manifest_list(state.places, state.snapshot)
+    of_deletes = manifests.filter(pc.equal(manifests.column("content"), _DELETES))
+    found = _Planner(state, ()).deletes(of_deletes)
+    return tuple(table for table in found if table.num_rows)
 
 
 def plan_added_files(

@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from lakeformat.errors import InvalidRequestError
+from lakeformat.files.deletion_vector import DeletionVector
 from lakeformat.iceberg.arrow_types import to_arrow_field
 from lakeformat.iceberg.properties import int_property
 from lakeformat.iceberg.read.condition_fields import condition_fields
@@ -17,6 +18,7 @@ from lakeformat.iceberg.read.data_file import FileSplit
 from lakeformat.iceberg.read.deleted_rows import DeletedRows, read_fields
 from lakeformat.iceberg.read.explain import IcebergScanPlan, explain_plan
 from lakeformat.iceberg.read.file_rows import (
+    POSITION,
     FileRows,
     Lineage,
     RowGroupPruning,
@@ -27,6 +29,7 @@ from lakeformat.iceberg.read.file_splits import plan_splits
 from lakeformat.iceberg.read.plan import FilePlan, TableState, all_fields, plan_files
 from lakeformat.iceberg.types import Field
 from lakeformat.rows.conditions.filter import PredicateFilter
+from lakeformat.rows.groups import Positions
 from lakeformat.rows.prune import Conjunction
 from lakeformat.tables.results import Results
 from lakeformat.tables.scan_arguments import limited, project
@@ -111,6 +114,15 @@ class Scan(Results):
                 "use a scan of the split's snapshot"
             )
         yield from limited(self._read(split, self._fields), self._limit)
+
+    def positions(self, split: FileSplit) -> Iterator[Positions]:
+        """Yield the positions in the file of the scanned rows of a split, ascending."""
+        for batch in self._read(split, (POSITION,)):
+            yield batch.column(0).to_numpy()
+
+    def deleted_positions(self, split: FileSplit) -> DeletionVector | None:
+        """Return the positions that are deleted; None if no row is deleted by its position."""
+        return self._deleted.vector(split)
 
     def to_batches(self) -> Iterator[pa.RecordBatch]:
         """Stream the rows; memory holds one row group of one file, and the deletes of its rows."""

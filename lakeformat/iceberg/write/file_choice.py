@@ -30,7 +30,15 @@ from lakeformat.rows.conditions.predicate import (
 )
 from lakeformat.types.arrow_memory import array_of
 
-__all__ = ["AllFiles", "FileChoice", "FilesOfPartitions", "FilesWhere", "files_where"]
+__all__ = [
+    "AllFiles",
+    "FileChoice",
+    "FilesNamed",
+    "FilesOfPartitions",
+    "FilesWhere",
+    "files_where",
+    "may_meet",
+]
 
 
 class FileChoice(Protocol):
@@ -64,6 +72,16 @@ class FilesOfPartitions:
 
 
 @dataclass(frozen=True, slots=True)
+class FilesNamed:
+    """Chooses data files by their addresses."""
+
+    paths: pa.Array
+
+    def mask(self, metadata: TableMetadata, spec: PartitionSpec, entries: pa.Table) -> pa.Array:
+        return pc.is_in(entries.column("file_path"), self.paths)
+
+
+@dataclass(frozen=True, slots=True)
 class FilesWhere:
     """Chooses the files of which all rows meet a condition; raises if some rows of a file may."""
 
@@ -72,14 +90,7 @@ class FilesWhere:
     """The condition of rows to keep; None if a row may meet neither, even without nulls."""
 
     def mask(self, metadata: TableMetadata, spec: PartitionSpec, entries: pa.Table) -> pa.Array:
-        places = [_identity_place(metadata, spec, name) for name in self.condition.columns]
-        if None not in places:
-            return self._by_partition(metadata, spec, entries)
-        is_data = pc.equal(entries.column("content"), DATA).combine_chunks()
-        has_some = pc.and_(is_data, _may_meet(self.condition, metadata, spec, entries))
-        if not pc.any(has_some).as_py():
-            return has_some
-        chosen = pc.and_(has_some, self._has_no_other(metadata, spec, entries))
+        has_some, chosen = self.masks(metadata, spec, entries)
         if count := pc.sum(pc.and_not(has_some, chosen)).as_py():
             names = ", ".join(sorted(self.condition.columns))
             raise UnsupportedError(
@@ -89,6 +100,26 @@ class FilesWhere:
                 "condition that follows the partitions, or delete the rows with Spark"
             )
         return chosen
+
+    def masks(
+        self, metadata: TableMetadata, spec: PartitionSpec, entries: pa.Table
+    ) -> tuple[pa.Array, pa.Array]:
+        """Return True for files that may hold rows that meet the condition, and for those of which
+        all rows do.
+        """
+        if self.is_decided_by(metadata, spec):
+            found = self._by_partition(metadata, spec, entries)
+            return found, found
+        is_data = pc.equal(entries.column("content"), DATA).combine_chunks()
+        has_some = pc.and_(is_data, may_meet(self.condition, metadata, spec, entries))
+        if not pc.any(has_some).as_py():
+            return has_some, has_some
+        return has_some, pc.and_(has_some, self._has_no_other(metadata, spec, entries))
+
+    def is_decided_by(self, metadata: TableMetadata, spec: PartitionSpec) -> bool:
+        """Return True if the values of a partition alone decide if its rows meet the condition."""
+        places = [_identity_place(metadata, spec, name) for name in self.condition.columns]
+        return None not in places
 
     def _by_partition(
         self, metadata: TableMetadata, spec: PartitionSpec, entries: pa.Table
@@ -110,7 +141,7 @@ class FilesWhere:
         """Return True for files without a row that misses the condition, or leaves it open."""
         if self.opposite is None:
             return pa.repeat(pa.scalar(False), len(entries))
-        found = pc.invert(_may_meet(self.opposite, metadata, spec, entries))
+        found = pc.invert(may_meet(self.opposite, metadata, spec, entries))
         for name in self.condition.columns:
             field = metadata.schema.named(name)
             assert field is not None
@@ -130,7 +161,7 @@ def files_where(metadata: TableMetadata, where: Where) -> FilesWhere:
     return FilesWhere(condition, opposite)
 
 
-def _may_meet(
+def may_meet(
     condition: PredicateFilter, metadata: TableMetadata, spec: PartitionSpec, entries: pa.Table
 ) -> pa.Array:
     """Return True for files that may hold a row that meets a condition."""

@@ -6,9 +6,10 @@ import pytest
 
 from lakeformat.errors import InvalidRequestError, UnsupportedError
 from lakeformat.files.file_format import FileFormat
-from lakeformat.iceberg.compact.groups import PlannedFile, file_groups
+from lakeformat.iceberg.compact.groups import file_groups
 from lakeformat.iceberg.compact.settings import CompactOptions, compact_settings, wanted_files
 from lakeformat.iceberg.read.data_file import DataFile, DeleteFile, FileSplit
+from lakeformat.iceberg.read.planned_files import PlannedFile
 from tests.unit.iceberg.path_table import empty_metadata
 
 

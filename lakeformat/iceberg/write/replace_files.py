@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The commit that replaces files by new ones, unless their rows have changed since they were read.
+
+A compaction gives the new files the sequence number of the snapshot that it read, so that equality
+deletes published meanwhile still apply to their rows. Deletes by position name the old files: they
+are a conflict.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakeformat.errors import CommitConflictError
+from lakeformat.iceberg.metadata.manifest import live_entries, read_entries
+from lakeformat.iceberg.metadata.snapshot import Snapshot
+from lakeformat.iceberg.metadata.table_metadata import TableMetadata
+from lakeformat.iceberg.partition_spec import PartitionSpec
+from lakeformat.iceberg.read.delete_index import EVERYWHERE, DeleteIndex
+from lakeformat.iceberg.read.key_ranges import KeyRanges
+from lakeformat.iceberg.read.plan import all_fields
+from lakeformat.iceberg.read.planned_files import PlannedFile
+from lakeformat.iceberg.write.append import added_manifest
+from lakeformat.iceberg.write.counts import FileCounts, partition_count
+from lakeformat.iceberg.write.file_choice import FilesNamed
+from lakeformat.iceberg.write.manifest_merge import merge_manifests
+from lakeformat.iceberg.write.publish import Base, FileChange
+from lakeformat.iceberg.write.remove_files import without_files
+
+__all__ = ["ReplaceFiles"]
+
+_DELETES = 1
+"""The value of ``content`` in a manifest list for manifests of deletes."""
+_PUFFIN = "PUFFIN"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReplaceFiles:
+    """Makes the snapshot in which files are replaced."""
+
+    name: str
+    """The name of the work and its table, for errors."""
+    operation: str
+    """The operation of the snapshot."""
+    planned: TableMetadata
+    snapshot: Snapshot
+    """The snapshot that the files were read in."""
+    files: Sequence[PlannedFile]
+    added: pa.Table
+    """The entries of the new files."""
+    is_same_rows: bool
+    """True if the new files have the same rows: then they keep the number of the snapshot."""
+
+    def __call__(self, base: Base) -> FileChange:
+        """Replace the files; ``CommitConflictError`` if that would change rows."""
+        self._require_history(base)
+        of_deletes = pc.equal(base.manifests.column("content"), _DELETES)
+        deletes = base.manifests.filter(of_deletes)
+        self._require_no_new_deletes(base, deletes)
+        data = replace(base, manifests=base.manifests.filter(pc.invert(of_deletes)))
+        left = without_files(data, FilesNamed(self._paths))
+        removed = sum(map(len, left.removed))
+        if removed != len(self.files):
+            raise self._conflict(f"{len(self.files) - removed} of its files were removed")
+        unneeded = _UnneededDeletes(self._paths, self._oldest(base, left.manifests))
+        kept = without_files(
+            replace(base, manifests=deletes), unneeded, variant=unneeded.least_number
+        )
+        added = [added_manifest(base, self._numbered)] if len(self.added) else []
+        manifests = pa.concat_tables([*added, left.manifests, kept.manifests])
+        gone = [*left.removed, *kept.removed]
+        return FileChange(
+            self.operation,
+            merge_manifests(base.loaded, manifests, base.files, base.snapshot),
+            FileCounts.of([self.added]),
+            FileCounts.of(gone),
+            partition_count([self.added, *gone]),
+        )
+
+    @cached_property
+    def _paths(self) -> pa.Array:
+        return pa.array([each.path for each in self.files], pa.string())
+
+    @cached_property
+    def _numbered(self) -> pa.Table:
+        if not self.is_same_rows:
+            return self.added
+        return _with_number(self.added, self.snapshot.sequence_number)
+
+    def _require_history(self, base: Base) -> None:
+        """Raise unless the planned snapshot is in the history that the commit continues."""
+        metadata = base.loaded.metadata
+        head = None if base.parent is None else base.parent.snapshot_id
+        ids = (each.snapshot_id for each in metadata.ancestry(head))
+        if self.snapshot.snapshot_id not in ids:
+            raise self._conflict("the branch was moved to another history, or its snapshot expired")
+        if metadata.format_version != self.planned.format_version:
+            raise self._conflict(f"the table was upgraded to version {metadata.format_version}")
+
+    def _require_no_new_deletes(self, base: Base, deletes: pa.Table) -> None:
+        """Raise if a newer delete applies to an old file, but would not apply to the new one."""
+        index = DeleteIndex(all_fields(base.loaded.metadata))
+        for spec, entries in _newer(base, deletes, self.snapshot.sequence_number):
+            index.add(entries, spec)
+        index.sort()
+        if not index.files:
+            return
+        for file in self.files:
+            for delete in index.find(file.split.file, file.scope, KeyRanges({})):
+                if not (delete.equality_ids and self._follows(file, delete.scope)):
+                    raise self._conflict(f"rows of {file.path} were deleted by {delete.path}")
+
+    def _follows(self, file: PlannedFile, scope: str) -> bool:
+        """Return True if an equality delete of a file also applies to its rows in new files."""
+        if not self.is_same_rows:
+            return False
+        return scope == EVERYWHERE or file.spec_id == self.planned.default_spec_id
+
+    def _oldest(self, base: Base, manifests: pa.Table) -> int:
+        """Return the least sequence number of live data files."""
+        own = self.snapshot if self.is_same_rows else base.snapshot
+        numbers = manifests.column("min_sequence_number").to_pylist()
+        least = own.sequence_number
+        for number in numbers:
+            least = min(least, number or 0)
+        return least
+
+    def _conflict(self, reason: str) -> CommitConflictError:
+        return CommitConflictError(
+            f"the {self.name}, planned at snapshot {self.snapshot.snapshot_id}, was not "
+            f"published: {reason} meanwhile. Plan again"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _UnneededDeletes:
+    """Chooses the deletes that apply to no file any more: those older than all data files, and
+    the deletion vectors of removed files.
+    """
+
+    removed: pa.Array
+    least_number: int
+
+    def mask(self, metadata: TableMetadata, spec: PartitionSpec, entries: pa.Table) -> pa.Array:
+        is_older = pc.less(entries.column("sequence_number"), self.least_number)
+        is_vector = pc.equal(entries.column("file_format"), _PUFFIN)
+        of_removed = pc.is_in(entries.column("referenced_data_file"), self.removed)
+        return pc.or_(is_older, pc.and_(is_vector, of_removed))
+
+
+def _newer(
+    base: Base, manifests: pa.Table, number: int
+) -> Iterator[tuple[PartitionSpec, pa.Table]]:
+    """Yield the live deletes after a sequence number, by spec."""
+    is_newer = pc.greater(pc.fill_null(manifests.column("sequence_number"), 0), number)
+    some = manifests.filter(is_newer)
+    metadata = base.loaded.metadata
+    for spec_id, entries in read_entries(base.loaded.places, metadata, some).items():
+        live = live_entries(entries)
+        found = live.filter(pc.greater(live.column("sequence_number"), number)).combine_chunks()
+        if len(found):
+            yield metadata.spec_of(spec_id), found
+
+
+def _with_number(entries: pa.Table, number: int) -> pa.Table:
+    """Return new entries that do not inherit the sequence number of their snapshot."""
+    place = entries.schema.get_field_index("sequence_number")
+    numbers = pa.repeat(pa.scalar(number, pa.int64()), len(entries))
+    return entries.set_column(place, entries.schema.field(place), numbers)
