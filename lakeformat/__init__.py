@@ -46,7 +46,6 @@ if TYPE_CHECKING:
     from lakeformat.iceberg.table import IcebergTable
     from lakeformat.paimon.analyze.analyze_report import AnalyzeReport
     from lakeformat.paimon.commit.commit_report import CommitReport
-    from lakeformat.paimon.commit.compact_manifests import CompactManifestsReport
     from lakeformat.paimon.compact.compact_report import CompactReport
     from lakeformat.paimon.compact.other_compactor import OtherCompactor
     from lakeformat.paimon.compact.rescaling.rescale_report import RescaleReport
@@ -94,6 +93,7 @@ if TYPE_CHECKING:
     from lakeformat.paimon.write.table_writer import TableWriter
     from lakeformat.rows.conditions.predicate import col
     from lakeformat.tables.commit_id import CommitId
+    from lakeformat.tables.compact_manifests_report import CompactManifestsReport
     from lakeformat.tables.compact_progress import CompactProgress
     from lakeformat.tables.orphan_report import OrphanReport
     from lakeformat.tables.position import Position
@@ -214,7 +214,7 @@ _MODULE_OF = {
     "CommitKind": "paimon.metadata.snapshot",
     "CommitMessage": "paimon.metadata.commit_message",
     "CommitReport": "paimon.commit.commit_report",
-    "CompactManifestsReport": "paimon.commit.compact_manifests",
+    "CompactManifestsReport": "tables.compact_manifests_report",
     "CompactPlan": "paimon.compact.unit",
     "CompactProgress": "tables.compact_progress",
     "CompactReport": "paimon.compact.compact_report",

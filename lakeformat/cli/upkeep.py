@@ -11,7 +11,7 @@ from lakeformat.cli.arguments import DryRun, TableArgument
 from lakeformat.cli.many_tables import NameArgument, for_each_table, is_database, show_outcomes
 from lakeformat.cli.output import AsJson, Shown, print_json, print_report, print_rows
 from lakeformat.cli.progress import counting_rows, files_done, progress_line
-from lakeformat.cli.warehouse import WarehouseOption, named_table
+from lakeformat.cli.warehouse import WarehouseOption, named_table, named_table_of_any_format
 from lakeformat.errors import InvalidRequestError
 from lakeformat.types.byte_size import size
 
@@ -109,7 +109,7 @@ def rewrite_manifests(
 
     An example: lake rewrite-manifests shop.orders --dry-run
     """
-    found = named_table(context, table)
+    found = named_table_of_any_format(context, table)
     with progress_line("merging manifests"):
         report = found.compact_manifests(dry_run=dry_run)
     print_report(report, as_json=as_json)

@@ -46,7 +46,6 @@ _OPERATIONS = {
     "consumer": "consumers",
     "delete": "update",
     "expire": "expire_snapshots",
-    "rewrite-manifests": "compact",
     "sort": "compact",
     "tag": "tags",
 }

@@ -26,6 +26,7 @@ OPERATIONS = frozenset(
         "check",
         "commit",
         "compact",
+        "compact_manifests",
         "consumers",
         "drop_partitions",
         "expire_partitions",

@@ -30,10 +30,15 @@ _TOLERATED_SNAPSHOTS, _TOLERATED_PART = 10, 1.5
 _PROCEDURES = {
     "compact": "rewrite_data_files",
     "expire_snapshots": "expire_snapshots",
-    "rewrite_manifests": "rewrite_manifests",
+    "compact_manifests": "rewrite_manifests",
     "remove_orphans": "remove_orphan_files",
 }
-_COMMANDS = {"compact": "compact", "expire_snapshots": "expire", "remove_orphans": "orphans"}
+_COMMANDS = {
+    "compact": "compact",
+    "compact_manifests": "rewrite-manifests",
+    "expire_snapshots": "expire",
+    "remove_orphans": "orphans",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +134,7 @@ def _of_manifests(
         yield Reason(
             f"{manifests.small_manifests:,} of {counted(every, 'manifest')} are smaller than half "
             f"of the target size, {size(settings.manifest_target_size)}; each plan reads them",
-            cures.advice("rewrite_manifests"),
+            cures.advice("compact_manifests"),
         )
 
 

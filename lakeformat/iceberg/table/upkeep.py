@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from lakeformat.rows.conditions.filter import Where
     from lakeformat.tables.arguments import Partitions
     from lakeformat.tables.commit_id import CommitId
+    from lakeformat.tables.compact_manifests_report import CompactManifestsReport
     from lakeformat.tables.compact_progress import OnUnit
 
 __all__ = ["TableUpkeep"]
@@ -94,6 +95,17 @@ class TableUpkeep(TableHistory):
         return compact(
             self._handle, wanted, commit=commit, executor=executor, on_progress=on_progress
         )
+
+    def compact_manifests(self, *, dry_run: bool = False) -> CompactManifestsReport:
+        """Merge small manifests, sorted by partition; rows and data files do not change.
+
+        The manifests of each partition spec are merged up to ``commit.manifest.target-size-bytes``,
+        and entries of deleted files are dropped. Writers are not blocked. If no manifest can be
+        merged, nothing is published.
+        """
+        from lakeformat.iceberg.manifests.compact_manifests import compact_manifests
+
+        return compact_manifests(self._handle, dry_run=dry_run)
 
     def other_compactor(self) -> None:
         """Return None: two compactions of a table may meet, because the second plans again."""

@@ -12,7 +12,14 @@ import pyarrow.compute as pc
 
 from lakeformat.iceberg.metadata.manifest import DATA, EQUALITY_DELETES, POSITION_DELETES
 
-__all__ = ["FileCounts", "change_summary", "partition_count", "total_summary", "totals_in"]
+__all__ = [
+    "FileCounts",
+    "change_summary",
+    "manifest_summary",
+    "partition_count",
+    "total_summary",
+    "totals_in",
+]
 
 _TOTALS = {
     "total-data-files": "data_files",
@@ -94,6 +101,16 @@ def change_summary(added: FileCounts, removed: FileCounts, partitions: int) -> d
     """Return the counts of a change, of which zeros are left out, as in Java."""
     found = _present(_ADDED, added) | _present(_REMOVED, removed)
     return {**found, "changed-partition-count": str(partitions)}
+
+
+def manifest_summary(before: pa.Table, after: pa.Table) -> dict[str, str]:
+    """Return the counts of the manifests that a commit makes, keeps and replaces."""
+    old, new = ({*each.column("manifest_path").to_pylist()} for each in (before, after))
+    return {
+        "manifests-created": str(len(new - old)),
+        "manifests-kept": str(len(new & old)),
+        "manifests-replaced": str(len(old - new)),
+    }
 
 
 def total_summary(totals: FileCounts) -> dict[str, str]:

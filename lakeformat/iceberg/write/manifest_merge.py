@@ -23,7 +23,7 @@ from lakeformat.iceberg.properties import bool_property, int_property
 from lakeformat.iceberg.transforms import TransformKind, parse_transform
 from lakeformat.iceberg.write.manifest_files import ManifestFiles
 
-__all__ = ["MergeSettings", "merge_manifests", "pack", "pending"]
+__all__ = ["MergeSettings", "has_unknown_transform", "merge_manifests", "pack", "pending"]
 
 _DATA = 0
 
@@ -113,7 +113,7 @@ def _merged(
     snapshot: Snapshot,
 ) -> Iterator[pa.Table]:
     """Yield the manifests of one spec, with some merged."""
-    if _is_unknown(spec):
+    if has_unknown_transform(spec):
         yield group
         return
     sizes = [each or 0 for each in group.column("manifest_length").to_pylist()]
@@ -135,7 +135,8 @@ def _entries(loaded: LoadedMetadata, manifests: pa.Table, snapshot: Snapshot) ->
     return pending(entries, snapshot.snapshot_id)
 
 
-def _is_unknown(spec: PartitionSpec) -> bool:
+def has_unknown_transform(spec: PartitionSpec) -> bool:
+    """Return True if values of partitions may be of any type, so that manifests are kept as is."""
     kinds = [parse_transform(field.transform).kind for field in spec.fields]
     return TransformKind.UNKNOWN in kinds
 

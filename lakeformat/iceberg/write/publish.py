@@ -27,6 +27,7 @@ from lakeformat.iceberg.metadata.updates import (
 from lakeformat.iceberg.write.counts import (
     FileCounts,
     change_summary,
+    manifest_summary,
     total_summary,
     totals_in,
 )
@@ -65,6 +66,8 @@ class FileChange:
     removed: FileCounts = field(default_factory=FileCounts)
     partitions: int = 0
     """The number of partitions with changed files."""
+    more: Mapping[str, str] = field(default_factory=dict)
+    """More counts for the summary."""
 
 
 class Produce(Protocol):
@@ -158,7 +161,7 @@ class _Attempts:
             base.snapshot,
             manifest_list=listed,
             added_rows=added_rows,
-            summary=self._summary(base, made),
+            summary=self._summary(base, replace(made, manifests=manifests)),
         )
         return add_snapshot(metadata, self.newest, self._handle.branch)
 
@@ -196,7 +199,12 @@ class _Attempts:
 
     def _summary(self, base: Base, made: FileChange) -> dict[str, str]:
         totals = _totals(base).plus(made.added).minus(made.removed)
-        counts = change_summary(made.added, made.removed, made.partitions) | total_summary(totals)
+        counts = {
+            **change_summary(made.added, made.removed, made.partitions),
+            **manifest_summary(base.manifests, made.manifests),
+            **made.more,
+            **total_summary(totals),
+        }
         identity = {} if self._commit is None else identity_summary(self._commit)
         reserved = {"operation": made.operation, **counts, **identity}
         if taken := sorted(reserved.keys() & self._properties):

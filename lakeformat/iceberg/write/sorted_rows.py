@@ -16,7 +16,7 @@ from lakeformat.rows.groups import Positions
 from lakeformat.rows.take_rows import take_rows
 from lakeformat.rows.value_order import positions_by_values
 
-__all__ = ["can_sort", "order_positions", "sorted_rows"]
+__all__ = ["can_sort", "order_positions", "sort_keys", "sorted_rows"]
 
 
 def can_sort(order: SortOrder, schema: Schema) -> bool:
@@ -37,7 +37,7 @@ def order_positions(rows: pa.Table, order: SortOrder, schema: Schema) -> Positio
         source = source_values(rows, schema, field.source_ids[0])
         assert source is not None
         values = parse_transform(field.transform).apply(source)
-        for key, direction in _keys(values, field):
+        for key, direction in sort_keys(values, field):
             keys.append(key)
             directions.append(direction)
     return positions_by_values(keys, directions)
@@ -48,7 +48,7 @@ def _is_known(field: SortField, schema: Schema) -> bool:
     return is_single and parse_transform(field.transform).kind is not TransformKind.UNKNOWN
 
 
-def _keys(values: pa.Array, field: SortField) -> Iterator[tuple[pa.Array, str]]:
+def sort_keys(values: pa.Array, field: SortField) -> Iterator[tuple[pa.Array, str]]:
     """Yield the keys of one field: the place of nulls, then of NaN, and the values."""
     nulls_last = "ascending" if field.null_order == "nulls-last" else "descending"
     direction = "ascending" if field.direction == "asc" else "descending"

@@ -26,31 +26,12 @@ from lakeformat.paimon.metadata.snapshot import CommitKind, Snapshot
 from lakeformat.paimon.metadata.snapshot_directory import latest_snapshot, read_snapshot_if_present
 from lakeformat.paimon.options.operation import Operation
 from lakeformat.tables.commit_id import BATCH_IDENTIFIER, CommitId
-from lakeformat.tables.report import Report
+from lakeformat.tables.compact_manifests_report import CompactManifestsReport
 
-__all__ = ["CompactManifestsReport", "compact_manifests", "pick_all_manifests"]
+__all__ = ["compact_manifests", "pick_all_manifests"]
 
 _log = logging.getLogger(__name__)
 _NOTHING = "no manifest needs merging"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CompactManifestsReport(Report):
-    """The outcome of merging manifests, or of its dry run."""
-
-    table: str
-    dry_run: bool
-    snapshot_id: int | None
-    """The published snapshot; None when nothing was merged."""
-    manifests_before: int
-    manifests_merged: int
-    """Number of merged manifests, including those that hold the entries of deleted files."""
-    manifests_after: int | None
-    """None if it is only known after merging."""
-    bytes_before: int
-    bytes_after: int | None
-    reason: str
-    """The outcome in one sentence, for the log."""
 
 
 class _NothingToMerge(LakeError):

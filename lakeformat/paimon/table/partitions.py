@@ -15,7 +15,6 @@ from lakeformat.tables.position import AnyPosition
 if TYPE_CHECKING:
     from lakeformat.paimon.analyze.analyze import OnRows
     from lakeformat.paimon.analyze.analyze_report import AnalyzeReport
-    from lakeformat.paimon.commit.compact_manifests import CompactManifestsReport
     from lakeformat.paimon.file_indexes.file_index_report import FileIndexReport
     from lakeformat.paimon.file_indexes.rewrite import OnFiles
     from lakeformat.paimon.partitions.partition_reports import (
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
     )
     from lakeformat.rows.conditions.filter import Where
     from lakeformat.tables.arguments import Partitions, PartitionSpec
+    from lakeformat.tables.compact_manifests_report import CompactManifestsReport
     from lakeformat.tables.past_time import PastTime
 
 __all__ = ["TablePartitions"]

@@ -94,6 +94,13 @@ def test_rows_of_files_are_written(tmp_path):
     assert lake.open_table(str(tmp_path / "orders")).scan().count() == 2
 
 
+def test_manifests_are_merged(tmp_path):
+    orders = str(IcebergOrders(tmp_path).root)
+    assert "would merge manifests: " in show("rewrite-manifests", orders, "--dry-run")
+    assert "published as snapshot" in show("rewrite-manifests", orders)
+    assert "no manifest needs merging" in show("rewrite-manifests", orders)
+
+
 def test_consumers_are_set_listed_and_deleted(tmp_path):
     table = str(GrowingTable(tmp_path, "cow_dml", 4).root)
     said = show("consumer", "set", table, "job", "--next", "2")

@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Merges the manifests of a table on demand, in a commit that changes nothing else.
+
+Java's ``rewrite_manifests`` does the same for one partition spec. Data files, sequence numbers and
+row ids do not change.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakeformat.iceberg.branch_history import history_of
+from lakeformat.iceberg.commit.handle import TableHandle
+from lakeformat.iceberg.loaded_metadata import LoadedMetadata
+from lakeformat.iceberg.manifests.manifest_groups import ManifestGroup, due_groups
+from lakeformat.iceberg.metadata.manifest_list import MANIFEST_SCHEMA, read_manifest_list
+from lakeformat.iceberg.write.counts import FileCounts
+from lakeformat.iceberg.write.publish import Base, FileChange, publish_change
+from lakeformat.tables.compact_manifests_report import CompactManifestsReport
+from lakeformat.types.count_text import counted
+
+__all__ = ["compact_manifests"]
+
+_log = logging.getLogger(__name__)
+
+
+def compact_manifests(handle: TableHandle, *, dry_run: bool = False) -> CompactManifestsReport:
+    """Merge small manifests, sorted by partition, and drop the entries of deleted files.
+
+    Other writers are not blocked: what they publish meanwhile is kept, and manifests that they
+    replaced are chosen again.
+    """
+    merge = _Merge()
+    if dry_run:
+        loaded = handle.load()
+        merge.choose(loaded, _newest_manifests(handle, loaded))
+        return _report(handle, merge, None, dry_run=True)
+    handle.pointer.require_writable()
+    published = publish_change(handle, merge, commit=None)
+    snapshot = published.snapshot
+    report = _report(handle, merge, None if snapshot is None else snapshot.snapshot_id)
+    _log.info("compact manifests of %s: %s", handle.uri, report.reason)
+    return report
+
+
+@dataclass(slots=True)
+class _Merge:
+    """Makes the snapshot with merged manifests; its attempts share them."""
+
+    groups: list[ManifestGroup] | None = None
+    before: pa.Table = field(default_factory=MANIFEST_SCHEMA.empty_table)
+    after: pa.Table = field(default_factory=MANIFEST_SCHEMA.empty_table)
+    _choices: int = 0
+
+    def __call__(self, base: Base) -> FileChange | None:
+        """Replace the chosen manifests; choose again if another commit replaced one of them."""
+        if self.groups is None or not _has_all(base.manifests, self.groups):
+            self.choose(base.loaded, base.manifests)
+        self.before = base.manifests
+        if not self.groups:
+            return None
+        is_replaced = pc.is_in(base.manifests.column("manifest_path"), _paths(self.groups))
+        kept = base.manifests.filter(pc.invert(is_replaced))
+        self.after = pa.concat_tables([*self._merged(base, self.groups), kept])
+        entries = sum(len(each.entries) for each in self.groups)
+        more = {"entries-processed": str(entries)}
+        return FileChange("replace", self.after, FileCounts(), more=more)
+
+    def choose(self, loaded: LoadedMetadata, manifests: pa.Table) -> None:
+        """Choose the manifests to replace."""
+        self.before, self._choices = manifests, self._choices + 1
+        self.groups = [*due_groups(loaded, manifests)]
+
+    def _merged(self, base: Base, groups: list[ManifestGroup]) -> list[pa.Table]:
+        """Return the rows of the new manifests."""
+        return [
+            self._manifest(base, (number, place), group, part)
+            for number, group in enumerate(groups)
+            for place, part in enumerate(group.parts())
+        ]
+
+    def _manifest(
+        self, base: Base, place: tuple[int, int], group: ManifestGroup, entries: pa.Table
+    ) -> pa.Table:
+        key = ("compacted", self._choices, *place)
+        return base.files.manifest(key, group.writer, lambda: entries, base.snapshot)
+
+
+def _has_all(manifests: pa.Table, groups: list[ManifestGroup]) -> bool:
+    """Return True if all manifests of groups are listed, with the same row ids."""
+    listed = {*_identities(manifests)}
+    return all(each in listed for group in groups for each in _identities(group.manifests))
+
+
+def _identities(manifests: pa.Table) -> list[tuple[str, int | None]]:
+    columns = (manifests.column(name).to_pylist() for name in ("manifest_path", "first_row_id"))
+    return [*zip(*columns, strict=True)]
+
+
+def _paths(groups: list[ManifestGroup]) -> pa.Array:
+    columns = [group.manifests.column("manifest_path").combine_chunks() for group in groups]
+    return pa.concat_arrays(columns)
+
+
+def _newest_manifests(handle: TableHandle, loaded: LoadedMetadata) -> pa.Table:
+    history = history_of(loaded.metadata, handle.branch, handle.uri)
+    if not history.snapshots:
+        return MANIFEST_SCHEMA.empty_table()
+    return read_manifest_list(loaded.places, history.snapshots[-1].snapshot)
+
+
+def _report(
+    handle: TableHandle, merge: _Merge, snapshot_id: int | None, *, dry_run: bool = False
+) -> CompactManifestsReport:
+    groups = merge.groups or []
+    after = merge.before if snapshot_id is None else merge.after
+    is_planned = dry_run and bool(groups)
+    why = "; ".join(each.reason for each in groups)
+    reason = "no manifest needs merging"
+    if is_planned:
+        reason = f"would merge manifests: {why}"
+    elif snapshot_id is not None:
+        before = counted(len(merge.before), "manifest")
+        reason = f"{before} became {len(after)}, published as snapshot {snapshot_id}: {why}"
+    return CompactManifestsReport(
+        table=handle.uri,
+        dry_run=dry_run,
+        snapshot_id=snapshot_id,
+        manifests_before=len(merge.before),
+        manifests_merged=sum(len(each.manifests) for each in groups),
+        manifests_after=None if is_planned else len(after),
+        bytes_before=_bytes(merge.before),
+        bytes_after=None if is_planned else _bytes(after),
+        reason=reason,
+    )
+
+
+def _bytes(manifests: pa.Table) -> int:
+    return int(pc.sum(manifests.column("manifest_length")).as_py() or 0)
