@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from matplotlib.figure import Figure
-
 from benchmarks.answer import Answer, Spread, cpu_seconds, wall_seconds
 
 __all__ = ["write_plot"]
@@ -15,6 +13,8 @@ CLOCKS = (("CPU", cpu_seconds, "#8fb8d6", -0.2), ("wall", wall_seconds, "#d3e3ef
 
 def write_plot(path: Path, title: str, answer: Answer) -> None:
     """Draw each candidate's median ratio, with the range of its rounds."""
+    from matplotlib.figure import Figure  # half a second, which --list and --help need not wait
+
     compared = [name for name in answer.timings if name != answer.baseline]
     # Not pyplot: a figure needs no screen, and Agg draws it.
     figure = Figure(figsize=(8, 1.6 + 0.8 * len(compared)), layout="constrained")
