@@ -37,6 +37,14 @@ class DeletionVector:
         except OverflowError:
             raise InvalidRequestError("a deleted row is not a position in a file") from None
 
+    @classmethod
+    def of_parts(cls, parts: Iterable[npt.NDArray[np.int64]]) -> DeletionVector:
+        """Return a vector of the positions of all parts; one part is in memory at a time."""
+        found = BitMap64()
+        for positions in parts:
+            found |= cls.of(positions).positions
+        return cls(FrozenBitMap64(found))
+
     @property
     def cardinality(self) -> int:
         """Return the number of deleted rows."""

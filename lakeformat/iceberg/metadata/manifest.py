@@ -43,6 +43,7 @@ __all__ = [
     "EQUALITY_DELETES",
     "EXISTING",
     "POSITION_DELETES",
+    "PUFFIN",
     "entry_schema",
     "live_entries",
     "read_each",
@@ -51,6 +52,8 @@ __all__ = [
 
 DATA, POSITION_DELETES, EQUALITY_DELETES = 0, 1, 2
 """The values of ``content``; deletion vectors are position deletes in a Puffin file."""
+PUFFIN = "PUFFIN"
+"""The value of ``file_format`` of deletion vectors."""
 
 _COUNTS = pa.map_(pa.int32(), pa.int64())
 _BOUNDS = pa.map_(pa.int32(), pa.binary())

@@ -49,6 +49,11 @@ class DeleteFile:
     content_size: int = 0
 
     @property
+    def id(self) -> str:
+        """The path, with the place of a deletion vector inside of the file."""
+        return f"{self.path}@{self.content_offset}"
+
+    @property
     def is_vector(self) -> bool:
         """Return True for a deletion vector."""
         return self.format is None

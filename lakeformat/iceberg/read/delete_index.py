@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from lakeformat.errors import CorruptTableError, UnsupportedError
 from lakeformat.files.file_format import FileFormat
-from lakeformat.iceberg.metadata.manifest import EQUALITY_DELETES
+from lakeformat.iceberg.metadata.manifest import EQUALITY_DELETES, PUFFIN
 from lakeformat.iceberg.partition_spec import PartitionSpec
 from lakeformat.iceberg.read.data_file import DataFile, DeleteFile
 from lakeformat.iceberg.read.entry_columns import EntryColumns, is_unpartitioned, scopes
@@ -30,7 +30,6 @@ __all__ = ["EVERYWHERE", "FILE_PATH_ID", "DeleteIndex", "file_format"]
 EVERYWHERE = ""
 """The scope of equality deletes without a partition."""
 FILE_PATH_ID = 2_147_483_546
-_PUFFIN = "PUFFIN"
 _FILE_COLUMNS = (
     "content",
     "file_path",
@@ -206,7 +205,7 @@ def _delete_file(row: Mapping[str, Any], scope: str, data_file: str | None) -> D
         )
     return DeleteFile(
         path,
-        None if written == _PUFFIN and not is_equality else file_format(written, path),
+        None if written == PUFFIN and not is_equality else file_format(written, path),
         row["record_count"],
         row["file_size_in_bytes"],
         row["sequence_number"],

@@ -31,11 +31,11 @@ from lakeformat.iceberg.read.stored_fields import MappedName, NameMapping
 from lakeformat.iceberg.types import Field, PrimitiveType, Type, inner_fields
 from lakeformat.rows.prune import Mask
 
-__all__ = ["DeletedRows", "EqualityDeletes", "read_fields"]
+__all__ = ["DELETED_POSITION", "FILE_PATH", "DeletedRows", "EqualityDeletes", "read_fields"]
 
-_FILE_PATH = Field(2_147_483_546, "file_path", PrimitiveType("string"), required=True)
-_POSITION = Field(2_147_483_545, "pos", PrimitiveType("long"), required=True)
-_POSITION_NAMES = {each.name: MappedName(each.id, {}) for each in (_FILE_PATH, _POSITION)}
+FILE_PATH = Field(2_147_483_546, "file_path", PrimitiveType("string"), required=True)
+DELETED_POSITION = Field(2_147_483_545, "pos", PrimitiveType("long"), required=True)
+_POSITION_NAMES = {each.name: MappedName(each.id, {}) for each in (FILE_PATH, DELETED_POSITION)}
 """The names of the columns, for files of writers that give them no ids."""
 _REMEDY = "restore the file from a backup or roll the table back to an earlier snapshot"
 _KEPT_FILES = 16
@@ -158,7 +158,7 @@ class DeletedRows:
 
     def _positions_of(self, file: DeleteFile) -> dict[str, npt.NDArray[np.int64]]:
         def read(_: str) -> dict[str, npt.NDArray[np.int64]]:
-            found = self._read(file, (_FILE_PATH, _POSITION), _POSITION_NAMES)
+            found = self._read(file, (FILE_PATH, DELETED_POSITION), _POSITION_NAMES)
             if any(each.null_count for each in found.columns) or _has_negative(found):
                 raise CorruptTableError(
                     f"{file.path} deletes a row without naming its file and its position; {_REMEDY}"
@@ -224,14 +224,14 @@ def _holds(kind: Type, field_id: int) -> bool:
 
 
 def _has_negative(deletes: pa.Table) -> bool:
-    least = pc.min(deletes.column(_POSITION.name)).as_py()
+    least = pc.min(deletes.column(DELETED_POSITION.name)).as_py()
     return least is not None and least < 0
 
 
 def _by_path(deletes: pa.Table) -> dict[str, npt.NDArray[np.int64]]:
     """Return the deleted positions of each data file."""
-    paths = deletes.column(_FILE_PATH.name).combine_chunks().dictionary_encode()
-    positions = deletes.column(_POSITION.name).to_numpy()
+    paths = deletes.column(FILE_PATH.name).combine_chunks().dictionary_encode()
+    positions = deletes.column(DELETED_POSITION.name).to_numpy()
     codes = paths.indices.to_numpy()
     order = np.argsort(codes, kind="stable")
     ends = np.searchsorted(codes[order], np.arange(len(paths.dictionary)), side="right")

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -114,6 +114,10 @@ class Scan(Results):
                 "use a scan of the split's snapshot"
             )
         yield from limited(self._read(split, self._fields), self._limit)
+
+    def expect(self, splits: Iterable[FileSplit]) -> None:
+        """Prepare to read these splits in any order: then their equality deletes are read once."""
+        self._deleted.expect(splits)
 
     def positions(self, split: FileSplit) -> Iterator[Positions]:
         """Yield the positions in the file of the scanned rows of a split, ascending."""

@@ -19,11 +19,14 @@ class TableRowChanges(TableHistory):
     """The part of a table that deletes and updates rows by condition."""
 
     def delete(self, where: Where, *, commit: CommitId | None = None) -> WriteReport:
-        """Delete the rows that meet a condition, in one commit, if they fill whole files.
+        """Delete the rows that meet a condition, in one commit; the same ``commit`` publishes once.
 
-        Partitions and bounds of the files decide, and no row is read. If some rows of a file may
-        meet the condition and other ones not, ``UnsupportedError`` is raised and nothing changes.
+        Files of which all rows meet it are removed. The condition's columns are read from other
+        files, and the positions of the rows are written: as deletion vectors in version 3, as files
+        of position deletes in version 2. If other commits change these files meanwhile, the rows
+        are searched again. Rows that other commits add meanwhile are deleted, too, unless the
+        property ``write.delete.isolation-level`` is ``snapshot``.
         """
-        from lakeformat.iceberg.write.overwrite import delete_where
+        from lakeformat.iceberg.row_changes.delete import delete_rows
 
-        return delete_where(self._handle, where, commit=commit)
+        return delete_rows(self._handle, where, commit=commit)

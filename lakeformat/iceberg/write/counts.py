@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakeformat.iceberg.metadata.manifest import DATA, EQUALITY_DELETES, POSITION_DELETES
+from lakeformat.iceberg.metadata.manifest import DATA, EQUALITY_DELETES, POSITION_DELETES, PUFFIN
 
 __all__ = [
     "FileCounts",
@@ -34,6 +34,9 @@ _ADDED = {
     "added-records": "records",
     "added-files-size": "bytes",
     "added-delete-files": "delete_files",
+    "added-position-delete-files": "position_delete_files",
+    "added-equality-delete-files": "equality_delete_files",
+    "added-dvs": "vectors",
     "added-position-deletes": "position_deletes",
     "added-equality-deletes": "equality_deletes",
 }
@@ -42,6 +45,9 @@ _REMOVED = {
     "deleted-records": "records",
     "removed-files-size": "bytes",
     "removed-delete-files": "delete_files",
+    "removed-position-delete-files": "position_delete_files",
+    "removed-equality-delete-files": "equality_delete_files",
+    "removed-dvs": "vectors",
     "removed-position-deletes": "position_deletes",
     "removed-equality-deletes": "equality_deletes",
 }
@@ -55,10 +61,14 @@ class FileCounts:
     records: int = 0
     """The rows of data files."""
     bytes: int = 0
-    """The size of all files."""
+    """The size of all files; of deletion vectors, without the rest of their Puffin files."""
     delete_files: int = 0
+    """Deletion vectors and files of deletes."""
     position_deletes: int = 0
     equality_deletes: int = 0
+    position_delete_files: int = 0
+    equality_delete_files: int = 0
+    vectors: int = 0
 
     @classmethod
     def of(cls, entries: Iterable[pa.Table]) -> FileCounts:
@@ -71,17 +81,26 @@ class FileCounts:
     @classmethod
     def _of(cls, entries: pa.Table) -> FileCounts:
         content, records = entries.column("content"), entries.column("record_count")
+        is_vector = pc.equal(entries.column("file_format"), PUFFIN)
+        sizes = pc.if_else(
+            is_vector, entries.column("content_size_in_bytes"), entries.column("file_size_in_bytes")
+        )
 
         def rows(kind: int) -> pa.ChunkedArray:
             return records.filter(pc.equal(content, kind))
 
+        data, positions, keys = map(rows, (DATA, POSITION_DELETES, EQUALITY_DELETES))
+        vectors = _sum(is_vector)
         return cls(
-            len(rows(DATA)),
-            _sum(rows(DATA)),
-            _sum(entries.column("file_size_in_bytes")),
-            len(entries) - len(rows(DATA)),
-            _sum(rows(POSITION_DELETES)),
-            _sum(rows(EQUALITY_DELETES)),
+            len(data),
+            _sum(data),
+            _sum(sizes),
+            len(positions) + len(keys),
+            _sum(positions),
+            _sum(keys),
+            len(positions) - vectors,
+            len(keys),
+            vectors,
         )
 
     def plus(self, other: FileCounts) -> FileCounts:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""New data files before a snapshot refers to them: as entries of a manifest, or deleted again."""
+"""New files before a snapshot refers to them: as entries of a manifest, or deleted again."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class NewFile:
-    """A durable data file."""
+    """A durable file of rows, or of deletes of rows."""
 
     partition: pa.StructArray
     """The values of its partition: one row."""
@@ -32,20 +32,25 @@ class NewFile:
 
 
 def new_entries(
-    files: Sequence[NewFile], spec_id: int, partition: StructType, sort_order_id: int
+    files: Sequence[NewFile],
+    spec_id: int,
+    partition: StructType,
+    sort_order_id: int | None = None,
+    *,
+    content: int = DATA,
 ) -> pa.Table:
     """Return the entries of added files; they inherit the numbers of their snapshot."""
     schema = entry_schema(partition)
     same = {
         "status": ADDED,
         "spec_id": spec_id,
-        "content": DATA,
+        "content": content,
         "file_format": "PARQUET",
         "sort_order_id": sort_order_id,
     }
     columns = {
         each.name: pa.array(
-            [same.get(each.name, file.members.get(each.name)) for file in files], each.type
+            [file.members.get(each.name, same.get(each.name)) for file in files], each.type
         )
         for each in schema
         if each.name != "partition"

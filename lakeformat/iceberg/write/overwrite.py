@@ -22,17 +22,15 @@ from lakeformat.iceberg.write.file_choice import (
     FileChoice,
     FilesOfPartitions,
     FilesWhere,
-    files_where,
 )
 from lakeformat.iceberg.write.manifest_merge import merge_manifests
 from lakeformat.iceberg.write.publish import Base, FileChange, publish_change
 from lakeformat.iceberg.write.remove_files import without_files
 from lakeformat.iceberg.write.report import WriteReport, write_report
-from lakeformat.rows.conditions.filter import Where
 from lakeformat.tables.arguments import Overwritten, Partitions
 from lakeformat.tables.commit_id import CommitId
 
-__all__ = ["delete_partitions", "delete_where", "overwrite"]
+__all__ = ["delete_chosen", "delete_partitions", "overwrite"]
 
 _TABLE = ("table",)
 _OF_NEW_ROWS = ("partitions", "dynamic")
@@ -61,21 +59,16 @@ def delete_partitions(
     handle: TableHandle, partitions: Partitions | None, *, commit: CommitId | None = None
 ) -> WriteReport:
     """Delete the rows of partitions in one commit; None deletes all rows."""
-    return _delete(handle, commit, lambda metadata: _chosen(metadata, partitions))
+    return delete_chosen(handle, lambda metadata: _chosen(metadata, partitions), commit=commit)
 
 
-def delete_where(
-    handle: TableHandle, where: Where, *, commit: CommitId | None = None
-) -> WriteReport:
-    """Delete the rows that meet a condition; refused if a file has other rows, too."""
-    return _delete(handle, commit, lambda metadata: files_where(metadata, where))
-
-
-def _delete(
+def delete_chosen(
     handle: TableHandle,
-    commit: CommitId | None,
     choose: Callable[[TableMetadata], FileChoice],
+    *,
+    commit: CommitId | None = None,
 ) -> WriteReport:
+    """Delete whole files in one commit: those that are chosen when it is published."""
     handle.pointer.require_writable()
     loaded = handle.load()
     if (earlier := earlier_commit(handle, loaded, commit)) is not None:

@@ -16,7 +16,7 @@ from lakeformat.iceberg.schema import Schema
 from lakeformat.iceberg.sort_order import SortOrder
 from lakeformat.iceberg.types import PrimitiveType, Type, inner_fields
 
-__all__ = ["WriteSettings", "metrics_modes", "write_settings"]
+__all__ = ["WriteSettings", "data_location", "metrics_modes", "write_settings"]
 
 _FORMAT = "write.format.default"
 _CODEC = "write.parquet.compression-codec"
@@ -64,13 +64,18 @@ def write_settings(metadata: TableMetadata, order: SortOrder, schema: Schema) ->
             f"the codecs {', '.join(CODECS['parquet'])}: set it to one of them"
         )
     target = _number(metadata, _TARGET, 512 << 20)
-    location = next((properties[key] for key in _PLACES if key in properties), None)
     return WriteSettings(
         FileSettings(codec, _number(metadata, _LEVEL, _ZSTD_LEVEL), target, has_dictionaries=True),
         min(_number(metadata, _ROW_GROUP, 128 << 20), target),
-        (location or f"{metadata.location.rstrip('/')}/data").rstrip("/"),
+        data_location(metadata),
         metrics_modes(schema, order, metadata),
     )
+
+
+def data_location(metadata: TableMetadata) -> str:
+    """Return the address of the directory of data files, without a slash behind."""
+    given = (metadata.properties[key] for key in _PLACES if key in metadata.properties)
+    return next(given, f"{metadata.location.rstrip('/')}/data").rstrip("/")
 
 
 def metrics_modes(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -29,6 +28,7 @@ from tests.unit.iceberg.compact.made_deletes import (
     delete_by_position,
     delete_by_vector,
 )
+from tests.unit.iceberg.meanwhile import meanwhile
 from tests.unit.iceberg.path_table import handle_on
 from tests.unit.iceberg.write.made_tables import (
     entries_of,
@@ -78,19 +78,6 @@ def file_with(handle: TableHandle, first: int) -> str:
 
 def compact(handle: TableHandle, **options):
     return IcebergTable(handle).compact(**{**ALL, **options})
-
-
-def meanwhile(handle: TableHandle, act: Callable[[TableHandle], object]) -> None:
-    """Let another process act before the next publication of this handle."""
-    waiting = [act]
-
-    class Slow(type(handle.pointer)):
-        def publish(self, base, metadata):
-            while waiting:
-                waiting.pop()(handle_on(handle.pointer._storage, simulated(7)))
-            return super().publish(base, metadata)
-
-    handle.pointer.__class__ = Slow
 
 
 @VERSIONS

@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The entries of new deletes, by the partition spec of the data files that they apply to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import pyarrow as pa
+
+from lakeformat.iceberg.metadata.manifest import POSITION_DELETES
+from lakeformat.iceberg.metadata.partition_type import partition_type
+from lakeformat.iceberg.metadata.table_metadata import TableMetadata
+from lakeformat.iceberg.row_changes.matched_rows import FileToChange
+from lakeformat.iceberg.write.new_entries import NewFile, new_entries
+
+__all__ = ["delete_entries"]
+
+
+def delete_entries(
+    metadata: TableMetadata, made: Iterable[tuple[FileToChange, NewFile]]
+) -> list[pa.Table]:
+    """Return the entries of deletes by position, one table for each spec.
+
+    Each comes with a data file that has its spec and its partition.
+    """
+    by_spec: dict[int, list[NewFile]] = {}
+    for file, new in made:
+        by_spec.setdefault(file.spec_id, []).append(new)
+    return [
+        new_entries(
+            files,
+            spec_id,
+            partition_type(metadata, metadata.spec_of(spec_id)),
+            content=POSITION_DELETES,
+        )
+        for spec_id, files in by_spec.items()
+    ]

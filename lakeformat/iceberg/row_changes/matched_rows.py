@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The rows that meet a condition, by data file and position.
+
+Metadata finds the files, and often knows that all rows of a file meet the condition. Of the other
+files only the columns of the condition are read.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from lakeformat.files.deletion_vector import DeletionVector
+from lakeformat.iceberg.commit.handle import TableHandle
+from lakeformat.iceberg.loaded_metadata import LoadedMetadata
+from lakeformat.iceberg.metadata.snapshot import Snapshot
+from lakeformat.iceberg.read.data_file import DeleteFile, FileSplit
+from lakeformat.iceberg.read.entry_columns import scopes, spec_of
+from lakeformat.iceberg.read.file_splits import plan_splits
+from lakeformat.iceberg.read.plan import TableState, plan_files
+from lakeformat.iceberg.read.scan import Scan
+from lakeformat.iceberg.write.file_choice import files_where
+from lakeformat.rows.conditions.filter import PredicateFilter, Where
+
+__all__ = ["FileToChange", "MatchPlan", "MatchedFile", "matched_rows", "plan_matches"]
+
+
+@dataclass(frozen=True, slots=True)
+class FileToChange:
+    """A live data file with its deletes, and its partition."""
+
+    split: FileSplit
+    spec_id: int
+    partition: pa.StructArray
+    """The values of the partition: one row."""
+    scope: str
+    """A text that equals that of files of the same spec and partition."""
+
+    @property
+    def path(self) -> str:
+        """The address of the file."""
+        return self.split.file.path
+
+    @property
+    def own_deletes(self) -> list[DeleteFile]:
+        """The deletes by position that apply to no other data file."""
+        return [each for each in self.split.deletes if each.data_file is not None]
+
+
+@dataclass(frozen=True, slots=True)
+class MatchPlan:
+    """The files of one snapshot that may hold rows that meet a condition."""
+
+    loaded: LoadedMetadata
+    snapshot: Snapshot | None
+    condition: PredicateFilter
+    scan: Scan
+    """Reads the rows that meet the condition."""
+    whole: tuple[FileToChange, ...]
+    """The files of which all rows meet the condition."""
+    open: tuple[FileToChange, ...]
+    """The files that must be read."""
+
+
+@dataclass(frozen=True, slots=True)
+class MatchedFile:
+    """A file that was read, and its rows that meet the condition, if any."""
+
+    file: FileToChange
+    positions: DeletionVector
+    """The live rows that meet the condition."""
+    deleted: DeletionVector | None
+    """The rows that are deleted by position already; None if there are none."""
+
+    @property
+    def all_deleted(self) -> DeletionVector:
+        """The rows to delete, and those that are deleted by position already."""
+        return self.positions if self.deleted is None else self.positions.merged(self.deleted)
+
+    @property
+    def is_whole(self) -> bool:
+        """Return True if no other row of the file is live."""
+        return self.all_deleted.cardinality == self.file.split.file.record_count
+
+
+def plan_matches(handle: TableHandle, where: Where) -> MatchPlan:
+    """Plan which files of the newest snapshot hold rows that meet a condition; reads no rows."""
+    loaded = handle.load()
+    metadata = loaded.metadata
+    head = metadata.references.get(handle.branch)
+    snapshot = None if head is None else metadata.snapshot(head.snapshot_id)
+    state = TableState(loaded.places, metadata, snapshot, metadata.schema)
+    choice = files_where(metadata, where)
+    tests = [test for each in choice.condition.conjuncts() for test in each.conditions()]
+    plan = plan_files(state, tests)
+    splits = {each.file.path: each for each in plan_splits(state, plan)}
+    whole: list[FileToChange] = []
+    open_files: list[FileToChange] = []
+    for entries in plan.entries:
+        has_some, has_all = choice.masks(metadata, spec_of(metadata, entries), entries)
+        for file, some, every in zip(
+            _files(entries, splits), has_some.to_pylist(), has_all.to_pylist(), strict=True
+        ):
+            if some:
+                (whole if every else open_files).append(file)
+    scan = Scan(state, where=choice.condition)
+    return MatchPlan(loaded, snapshot, choice.condition, scan, tuple(whole), tuple(open_files))
+
+
+def matched_rows(scan: Scan, file: FileToChange) -> MatchedFile:
+    """Read a file, and return the live rows that a scan of its snapshot finds.
+
+    Rows that any kind of delete removes are not among them.
+    """
+    positions = DeletionVector.of_parts(scan.positions(file.split))
+    return MatchedFile(file, positions, scan.deleted_positions(file.split))
+
+
+def _files(entries: pa.Table, splits: dict[str, FileSplit]) -> list[FileToChange]:
+    spec_id = entries.column("spec_id")[0].as_py()
+    partitions = entries.column("partition").combine_chunks()
+    paths = entries.column("file_path").to_pylist()
+    return [
+        FileToChange(splits[path], spec_id, partitions.slice(place, 1), scope)
+        for place, (path, scope) in enumerate(zip(paths, scopes(entries), strict=True))
+    ]

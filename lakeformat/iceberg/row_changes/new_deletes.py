@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""New deletes of found rows, in the form of the table's format version."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+
+from lakeformat.environment import Environment
+from lakeformat.files.deletion_vector import DeletionVector
+from lakeformat.iceberg.row_changes.matched_rows import FileToChange, MatchedFile, MatchPlan
+from lakeformat.iceberg.row_changes.position_files import is_by_file, write_position_files
+from lakeformat.iceberg.row_changes.vector_file import write_vectors
+
+__all__ = ["NewDeletes", "new_deletes"]
+
+_WITH_VECTORS = 3
+"""The first format version whose rows are deleted by vectors."""
+
+
+@dataclass(frozen=True, slots=True)
+class NewDeletes:
+    """Durable deletes that no snapshot refers to yet."""
+
+    entries: Sequence[pa.Table] = ()
+    """Their entries, one table for each spec."""
+    replaced: Sequence[str] = ()
+    """The ids of old deletes that leave in the same commit, because these have their positions."""
+
+    @property
+    def paths(self) -> list[str]:
+        """The addresses of the files, each once."""
+        found = (path for each in self.entries for path in each.column("file_path").to_pylist())
+        return [*dict.fromkeys(found)]
+
+
+def new_deletes(
+    plan: MatchPlan, matched: Sequence[MatchedFile], environment: Environment
+) -> NewDeletes:
+    """Write the deletes of found rows; if this raises, no file is left.
+
+    Older deletes by position that apply to one of the files alone are merged into the new ones.
+    """
+    if not matched:
+        return NewDeletes()
+    metadata = plan.loaded.metadata
+    own = [delete.id for each in matched for delete in each.file.own_deletes]
+    if metadata.format_version >= _WITH_VECTORS:
+        # A vector hides every file of position deletes, so it has the rows of all of them.
+        vectors = ((each.file, each.all_deleted) for each in matched)
+        return NewDeletes(write_vectors(plan.loaded, vectors, environment), own)
+    if is_by_file(metadata.properties):
+        merged = _with_own_deletes(plan, matched)
+        return NewDeletes(write_position_files(plan.loaded, merged, environment), own)
+    positions = ((each.file, each.positions) for each in matched)
+    return NewDeletes(write_position_files(plan.loaded, positions, environment))
+
+
+def _with_own_deletes(
+    plan: MatchPlan, matched: Sequence[MatchedFile]
+) -> Iterator[tuple[FileToChange, DeletionVector]]:
+    for each in matched:
+        own = replace(each.file.split, deletes=tuple(each.file.own_deletes))
+        older = plan.scan.deleted_positions(own)
+        yield each.file, each.positions if older is None else each.positions.merged(older)

@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The commit of changed rows: new deletes and data files, unless other commits are in conflict.
+
+Each attempt compares its base with the planned state. A planned file that was removed or got other
+deletes by position is a conflict, and so is a new file that may hold rows of the change if the
+isolation is serializable. A conflict changes nothing: plan again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakeformat.errors import CommitConflictError, InvalidRequestError
+from lakeformat.iceberg.metadata.manifest_writer import ManifestWriter
+from lakeformat.iceberg.metadata.snapshot import Snapshot
+from lakeformat.iceberg.metadata.table_metadata import TableMetadata
+from lakeformat.iceberg.partition_spec import PartitionSpec
+from lakeformat.iceberg.read.delete_index import DeleteIndex
+from lakeformat.iceberg.read.key_ranges import KeyRanges
+from lakeformat.iceberg.read.plan import all_fields
+from lakeformat.iceberg.row_changes.matched_rows import FileToChange
+from lakeformat.iceberg.write.append import added_manifest
+from lakeformat.iceberg.write.counts import FileCounts, partition_count
+from lakeformat.iceberg.write.file_choice import may_meet
+from lakeformat.iceberg.write.manifest_merge import merge_manifests
+from lakeformat.iceberg.write.new_entries import with_snapshot
+from lakeformat.iceberg.write.publish import Base, FileChange
+from lakeformat.iceberg.write.remove_files import without_files
+from lakeformat.iceberg.write.state_difference import (
+    StateDifference,
+    entry_ids,
+    state_difference,
+)
+from lakeformat.rows.conditions.filter import PredicateFilter
+
+__all__ = ["RowDelta", "is_serializable"]
+
+
+def is_serializable(properties: Mapping[str, str], operation: str) -> bool:
+    """Return the isolation of an operation such as ``delete``, by ``write.delete.isolation-level``.
+
+    True if rows that other commits add meanwhile belong to the operation, too.
+    """
+    key = f"write.{operation}.isolation-level"
+    chosen = properties.get(key, "serializable").lower()
+    if chosen not in ("serializable", "snapshot"):
+        raise InvalidRequestError(
+            f"the table property {key!r} is {chosen!r}, not 'serializable' or 'snapshot': correct "
+            "it, or remove it to use 'serializable'"
+        )
+    return chosen == "serializable"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowDelta:
+    """Makes the snapshot of a change of rows that was planned in an earlier one."""
+
+    table: str
+    """The address of the table, for messages."""
+    planned: Snapshot
+    version: int
+    """The format version of the plan."""
+    removed: Sequence[FileToChange] = ()
+    """The data files that leave, with the deletes of their own."""
+    changed: Sequence[FileToChange] = ()
+    """The data files with new deletes."""
+    deletes: Sequence[pa.Table] = ()
+    """The entries of the new deletes, one table for each spec."""
+    replaced: Sequence[str] = ()
+    """The ids of old deletes of changed files whose positions the new deletes have."""
+    added: pa.Table | None = None
+    """The entries of new data files."""
+    unseen: PredicateFilter | None = None
+    """The condition of rows that no other commit may have added meanwhile; None allows any."""
+
+    def __call__(self, base: Base) -> FileChange:
+        """Return the change; raise ``CommitConflictError`` if the plan does not fit any more."""
+        self._require_history(base)
+        self._require_no_conflict(base, state_difference(self.planned, base))
+        gone = pa.array([*self._gone()], pa.string())
+        left = without_files(base, _FilesWithIds(gone))
+        found = {each for entries in left.removed for each in entry_ids(entries).to_pylist()}
+        if missing := sorted({*gone.to_pylist()} - found):
+            raise self._conflict(f"{missing[0].rpartition('@')[0]} was removed")
+        new = [] if self.added is None or not len(self.added) else [self.added]
+        manifests = [
+            *(added_manifest(base, each) for each in new),
+            *(_delete_manifest(base, each) for each in self.deletes),
+            left.manifests,
+        ]
+        return FileChange(
+            self._operation(has_new=bool(new)),
+            merge_manifests(base.loaded, pa.concat_tables(manifests), base.files, base.snapshot),
+            FileCounts.of([*new, *self.deletes]),
+            FileCounts.of(left.removed),
+            partition_count([*new, *self.deletes, *left.removed]),
+        )
+
+    def _gone(self) -> set[str]:
+        """Return the ids of all files that leave."""
+        found = {f"{each.path}@0" for each in self.removed}
+        found |= {delete.id for each in self.removed for delete in each.own_deletes}
+        return found | {*self.replaced}
+
+    def _operation(self, *, has_new: bool) -> str:
+        """Return the kind of the commit, as Java names it."""
+        if not has_new:
+            return "delete"
+        return "overwrite" if self.deletes or self.removed else "append"
+
+    def _require_history(self, base: Base) -> None:
+        """Raise unless the planned snapshot is in the history that the commit continues."""
+        metadata = base.loaded.metadata
+        head = None if base.parent is None else base.parent.snapshot_id
+        ids = (each.snapshot_id for each in metadata.ancestry(head))
+        if self.planned.snapshot_id not in ids:
+            raise self._conflict("the branch was moved to another history, or its snapshot expired")
+        if metadata.format_version != self.version:
+            raise self._conflict(f"the table was upgraded to version {metadata.format_version}")
+
+    def _require_no_conflict(self, base: Base, difference: StateDifference) -> None:
+        for file in (*self.removed, *self.changed):
+            if f"{file.path}@0" in difference.removed:
+                raise self._conflict(f"{file.path} was removed")
+        self._require_same_deletes(base, difference.added_deletes)
+        if self.unseen is None:
+            return
+        metadata = base.loaded.metadata
+        for entries in difference.added:
+            spec = metadata.spec_of(entries.column("spec_id")[0].as_py())
+            if pc.any(may_meet(self.unseen, metadata, spec, entries)).as_py():
+                raise self._conflict(
+                    f"rows were added that may meet the condition {self.unseen.to_text()}"
+                )
+
+    def _require_same_deletes(self, base: Base, added: Sequence[pa.Table]) -> None:
+        """Raise if other commits deleted rows of the files.
+
+        A mere delete bears further deletes, except by the vector or the file of deletes that it
+        replaces: then it would lose their rows. Rows that were moved must not be deleted at all.
+        """
+        metadata = base.loaded.metadata
+        index = DeleteIndex(all_fields(metadata))
+        for entries in added:
+            index.add(entries, metadata.spec_of(entries.column("spec_id")[0].as_py()))
+        index.sort()
+        if not index.files:
+            return
+        files = (*self.changed, *self.removed) if self.added is not None else self.changed
+        for file in files:
+            for delete in index.find(file.split.file, file.scope, KeyRanges({})):
+                if self.added is not None or delete.data_file is not None:
+                    raise self._conflict(f"rows of {file.path} were deleted by {delete.path}")
+
+    def _conflict(self, reason: str) -> CommitConflictError:
+        return CommitConflictError(
+            f"the change of rows of {self.table}, planned at snapshot {self.planned.snapshot_id}, "
+            f"was not published: {reason} meanwhile. Plan again"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _FilesWithIds:
+    """Chooses files by their ids."""
+
+    ids: pa.Array
+
+    def mask(self, metadata: TableMetadata, spec: PartitionSpec, entries: pa.Table) -> pa.Array:
+        return pc.is_in(entry_ids(entries), self.ids)
+
+
+def _delete_manifest(base: Base, entries: pa.Table) -> pa.Table:
+    """Return the row of the manifest of new deletes, which the attempts of a commit share."""
+    metadata, snapshot = base.loaded.metadata, base.snapshot
+    spec = metadata.spec_of(entries.column("spec_id")[0].as_py())
+    writer = ManifestWriter(metadata, spec, of_deletes=True)
+    added = partial(with_snapshot, entries, snapshot.snapshot_id)
+    return base.files.manifest(("deletes", spec.spec_id), writer, added, snapshot)

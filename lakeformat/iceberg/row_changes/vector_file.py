@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Deletion vectors of data files in one Puffin file, as version 3 has them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import pyarrow as pa
+
+from lakeformat.environment import Environment
+from lakeformat.files.deletion_vector import DeletionVector
+from lakeformat.files.puffin import PuffinWriter
+from lakeformat.files.vector_record import VectorForm, encode_deletion_vector
+from lakeformat.iceberg.loaded_metadata import LoadedMetadata
+from lakeformat.iceberg.metadata.manifest import PUFFIN
+from lakeformat.iceberg.read.file_rows import POSITION
+from lakeformat.iceberg.row_changes.delete_entries import delete_entries
+from lakeformat.iceberg.row_changes.matched_rows import FileToChange
+from lakeformat.iceberg.write.new_entries import NewFile, delete_files
+from lakeformat.iceberg.write.settings import data_location
+
+__all__ = ["write_vectors"]
+
+_VECTOR = "deletion-vector-v1"
+
+
+def write_vectors(
+    loaded: LoadedMetadata,
+    files: Iterable[tuple[FileToChange, DeletionVector]],
+    environment: Environment,
+) -> list[pa.Table]:
+    """Write the vectors of data files to a durable file; return their entries, by spec.
+
+    If this raises, no file is left.
+    """
+    uri = f"{data_location(loaded.metadata)}/00000-0-{environment.new_id()}-00001-deletes.puffin"
+    storage, path = loaded.places.place(uri)
+    made: list[tuple[FileToChange, NewFile]] = []
+    try:
+        with storage.open_output(path) as stream:
+            writer = PuffinWriter(stream)
+            for file, vector in files:
+                made.append((file, _add(writer, uri, file, vector)))
+            writer.finish({"created-by": "lakeformat"})
+    except BaseException:
+        delete_files(loaded.places, [uri])
+        raise
+    for _, new in made:
+        new.members["file_size_in_bytes"] = writer.size
+    return delete_entries(loaded.metadata, made)
+
+
+def _add(writer: PuffinWriter, uri: str, file: FileToChange, vector: DeletionVector) -> NewFile:
+    content, length = encode_deletion_vector(vector, VectorForm.BITMAP64)
+    named = {"referenced-data-file": file.path, "cardinality": str(vector.cardinality)}
+    offset = writer.add(_VECTOR, content, fields=[POSITION.id], properties=named)
+    members = {
+        "file_path": uri,
+        "file_format": PUFFIN,
+        "record_count": vector.cardinality,
+        "referenced_data_file": file.path,
+        "content_offset": offset,
+        "content_size_in_bytes": length,
+    }
+    return NewFile(file.partition, members)
