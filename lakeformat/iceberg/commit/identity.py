@@ -3,10 +3,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from lakeformat.environment import Environment
-from lakeformat.errors import CommitUndecidableError, InvalidRequestError, UnsupportedError
+from lakeformat.errors import CommitUndecidableError, InvalidRequestError
 from lakeformat.iceberg.metadata.snapshot import Snapshot
 from lakeformat.iceberg.metadata.table_metadata import TableMetadata
 from lakeformat.tables.commit_id import (
@@ -16,7 +16,7 @@ from lakeformat.tables.commit_id import (
     require_past_first_try,
 )
 
-__all__ = ["COMMIT_USER", "find_commit", "identity_summary"]
+__all__ = ["COMMIT_USER", "earlier_of_user", "find_commit", "identity_summary"]
 
 COMMIT_USER = "lake.commit-user"
 _IDENTIFIER = "lake.commit-identifier"
@@ -37,7 +37,7 @@ def find_commit(
     attempt have expired, and that one of them may be the commit.
     """
     require_commit_id(commit)
-    _require_supported(commit, environment)
+    require_past_first_try(commit, environment.now_millis())
     newer: Snapshot | None = None
     for snapshot in _since_first_try(metadata, branch, commit):
         if snapshot.summary.get(COMMIT_USER) != commit.user:
@@ -54,6 +54,20 @@ def find_commit(
             f"(snapshot {newer.snapshot_id} of {metadata.location}), so it is unknown if it was "
             "published: the identifiers of a user must ascend. Use a separate user for each run"
         )
+    return None
+
+
+def earlier_of_user(
+    history: Iterable[Snapshot], commit: CommitId, operations: Collection[str]
+) -> Snapshot | None:
+    """Return the newest snapshot of the same user with a lower identifier and one of the
+    operations; None without one.
+    """
+    for snapshot in history:
+        is_of_user = snapshot.summary.get(COMMIT_USER) == commit.user
+        is_wanted = is_of_user and snapshot.operation in operations
+        if is_wanted and _identifier(snapshot) < commit.identifier:
+            return snapshot
     return None
 
 
@@ -85,12 +99,3 @@ def _identifier(snapshot: Snapshot) -> int:
             "is not a number: another program wrote it. Use another user for the commit"
         )
     return int(text)
-
-
-def _require_supported(commit: CommitId, environment: Environment) -> None:
-    if commit.replaces is not None:
-        raise UnsupportedError(
-            f"{commit} replaces an earlier commit, which this version does not do in Iceberg "
-            "tables: delete the rows of that commit, then write with another CommitId"
-        )
-    require_past_first_try(commit, environment.now_millis())

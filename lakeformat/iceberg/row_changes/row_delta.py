@@ -24,8 +24,8 @@ from lakeformat.iceberg.read.delete_index import DeleteIndex
 from lakeformat.iceberg.read.key_ranges import KeyRanges
 from lakeformat.iceberg.read.plan import all_fields
 from lakeformat.iceberg.row_changes.matched_rows import FileToChange
-from lakeformat.iceberg.write.append import added_manifest
 from lakeformat.iceberg.write.counts import FileCounts, partition_count
+from lakeformat.iceberg.write.file_changes import added_manifest
 from lakeformat.iceberg.write.file_choice import may_meet
 from lakeformat.iceberg.write.manifest_merge import merge_manifests
 from lakeformat.iceberg.write.new_entries import with_snapshot

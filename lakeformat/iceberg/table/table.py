@@ -38,7 +38,6 @@ def _call(procedure: str) -> str:
 _ROWS = "this version changes no single rows of Iceberg tables; use Spark, Flink or PyIceberg"
 _INSTEAD = {
     "analyze": _call("compute_table_stats"),
-    "commit": "write(rows, commit=...) writes and publishes in one call",
     "expire_partitions": "drop_partitions([...]) deletes the partitions that you name",
     "maintain": "call compact(), and then expire_snapshots() and remove_orphans()",
     "update": _ROWS,

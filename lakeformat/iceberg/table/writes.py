@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 from lakeformat.iceberg.table.history import TableHistory
 
 if TYPE_CHECKING:
+    from lakeformat.iceberg.write.message import IcebergCommitMessage
+    from lakeformat.iceberg.write.prepared_writer import PreparedWriter
     from lakeformat.iceberg.write.report import WriteReport
     from lakeformat.tables.arguments import Overwritten, PartitionSpec
     from lakeformat.tables.commit_id import CommitId
@@ -50,6 +52,60 @@ class TableWrites(TableHistory):
         from lakeformat.iceberg.write.overwrite import overwrite as replace_rows
 
         return replace_rows(self._handle, data, overwrite, commit=commit, properties=properties)
+
+    def new_writer(self, *, overwrite: Overwritten | None = None) -> PreparedWriter:
+        """Return a writer whose messages are committed later, here or in another process.
+
+        For a commit with ``overwrite``, create the writer with the same ``overwrite``.
+        """
+        from lakeformat.iceberg.write.overwrite import check_overwritten
+        from lakeformat.iceberg.write.prepared_writer import PreparedWriter
+
+        if overwrite is not None:
+            check_overwritten(self._handle.load().metadata, overwrite)
+        return PreparedWriter(self._handle)
+
+    def commit(
+        self,
+        messages: Iterable[IcebergCommitMessage],
+        *,
+        overwrite: Overwritten | None = None,
+        commit: CommitId | None = None,
+        properties: Mapping[str, str] | None = None,
+        **options: Any,
+    ) -> WriteReport:
+        """Publish prepared files, as ``write`` does; commit each message only once.
+
+        A message of another table, a file outside of the directory of data files, a file that is
+        missing and one that is published already are refused. Files of messages are kept after an
+        error: call ``abort``, or commit them again.
+        """
+        from lakeformat.iceberg.write.commit_prepared import commit_messages
+        from lakeformat.iceberg.write.message import check_messages
+        from lakeformat.iceberg.write.options import refuse_options
+
+        refuse_options(self.location, options)
+        return commit_messages(
+            self._handle, check_messages(messages), overwrite, commit=commit, properties=properties
+        )
+
+    def abort(self, messages: Iterable[IcebergCommitMessage]) -> list[str]:
+        """Remove the files of messages that will not be committed.
+
+        Return the addresses of files that could not be removed. Raise InvalidRequestError if a
+        snapshot has one of the files. Call it only when no commit of them is in progress: not right
+        after ``CommitOutcomeUnknownError``.
+        """
+        from lakeformat.iceberg.write.commit_prepared import abort_messages
+        from lakeformat.iceberg.write.message import check_messages
+
+        return abort_messages(self._handle, check_messages(messages))
+
+    def read_message(self, content: bytes) -> IcebergCommitMessage:
+        """Read a message that ``to_bytes`` has written."""
+        from lakeformat.iceberg.write.message import IcebergCommitMessage
+
+        return IcebergCommitMessage.from_bytes(content)
 
     def find_commit(self, commit: CommitId) -> WriteReport | None:
         """Return the report of an earlier commit of this branch; None if there is none."""

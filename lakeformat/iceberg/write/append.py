@@ -3,8 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -14,17 +13,9 @@ from lakeformat.errors import InvalidRequestError
 from lakeformat.iceberg.commit.handle import TableHandle
 from lakeformat.iceberg.commit.identity import find_commit
 from lakeformat.iceberg.loaded_metadata import LoadedMetadata
-from lakeformat.iceberg.metadata.manifest_writer import ManifestWriter
-from lakeformat.iceberg.write.counts import FileCounts, partition_count
-from lakeformat.iceberg.write.manifest_merge import merge_manifests
-from lakeformat.iceberg.write.new_entries import delete_files, with_snapshot
-from lakeformat.iceberg.write.publish import (
-    Base,
-    FileChange,
-    Produce,
-    PublishedChange,
-    publish_change,
-)
+from lakeformat.iceberg.write.file_changes import ChangedFiles
+from lakeformat.iceberg.write.new_entries import delete_files
+from lakeformat.iceberg.write.publish import Produce, PublishedChange, publish_change
 from lakeformat.iceberg.write.report import WriteReport, write_report
 from lakeformat.iceberg.write.table_writer import TableWriter
 from lakeformat.rows.batches import to_batches
@@ -33,8 +24,8 @@ from lakeformat.tables.kept_files import kept_if_published
 from lakeformat.types.type_rules import is_text
 
 __all__ = [
-    "added_manifest",
     "append",
+    "append_of",
     "checked_properties",
     "earlier_commit",
     "publish_rows",
@@ -54,7 +45,26 @@ def append(
     Rows are written before anything is published. If an error is raised, nothing was published and
     no file is left, except after ``CommitOutcomeUnknownError``.
     """
-    return publish_rows(handle, data, _Append, commit=commit, properties=properties)
+    change = append_of(handle, commit)
+    return publish_rows(
+        handle, data, lambda entries: change([entries]), commit=commit, properties=properties
+    )
+
+
+def append_of(
+    handle: TableHandle, commit: CommitId | None
+) -> Callable[[Sequence[pa.Table]], Produce]:
+    """Return the change that new files make; refuse a commit whose rows cannot be replaced."""
+    if commit is not None:
+        require_commit_id(commit)
+    if commit is None or commit.replaces is None:
+        return ChangedFiles
+    from lakeformat.iceberg.write.redo import Redo, find_replaced
+
+    loaded = handle.load()
+    if earlier_commit(handle, loaded, commit) is None:
+        find_replaced(loaded, handle.branch, commit, handle.uri)
+    return partial(Redo, handle, commit)
 
 
 def publish_rows(
@@ -78,14 +88,6 @@ def publish_rows(
     if published.is_replayed:  # by another process, while this one wrote
         delete_files(loaded.places, paths)
     return write_report(handle.uri, published)
-
-
-def added_manifest(base: Base, entries: pa.Table) -> pa.Table:
-    """Return the row of the manifest of new files, which the attempts of a commit share."""
-    metadata, snapshot = base.loaded.metadata, base.snapshot
-    writer = ManifestWriter(metadata, metadata.spec_of(entries.column("spec_id")[0].as_py()))
-    added = partial(with_snapshot, entries, snapshot.snapshot_id)
-    return base.files.manifest("added", writer, added, snapshot)
 
 
 def write_rows(handle: TableHandle, loaded: LoadedMetadata, data: Any) -> pa.Table:
@@ -120,21 +122,3 @@ def earlier_commit(
     require_commit_id(commit)
     found = find_commit(loaded.metadata, handle.branch, commit, handle.environment)
     return None if found is None else PublishedChange(found, 0, is_replayed=True)
-
-
-@dataclass(frozen=True, slots=True)
-class _Append:
-    """Adds one manifest of new files to those of the parent."""
-
-    entries: pa.Table
-
-    def __call__(self, base: Base) -> FileChange | None:
-        if not len(self.entries):
-            return None
-        manifests = pa.concat_tables([added_manifest(base, self.entries), base.manifests])
-        return FileChange(
-            "append",
-            merge_manifests(base.loaded, manifests, base.files, base.snapshot),
-            FileCounts.of([self.entries]),
-            partitions=partition_count([self.entries]),
-        )

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -15,22 +14,26 @@ from lakeformat.errors import InvalidRequestError
 from lakeformat.iceberg.commit.handle import TableHandle
 from lakeformat.iceberg.metadata.table_metadata import TableMetadata
 from lakeformat.iceberg.read.where import row_filter
-from lakeformat.iceberg.write.append import added_manifest, earlier_commit, publish_rows
-from lakeformat.iceberg.write.counts import FileCounts, partition_count
+from lakeformat.iceberg.write.append import earlier_commit, publish_rows
+from lakeformat.iceberg.write.file_changes import ChangedFiles
 from lakeformat.iceberg.write.file_choice import (
     AllFiles,
     FileChoice,
     FilesOfPartitions,
     FilesWhere,
 )
-from lakeformat.iceberg.write.manifest_merge import merge_manifests
-from lakeformat.iceberg.write.publish import Base, FileChange, publish_change
-from lakeformat.iceberg.write.remove_files import without_files
+from lakeformat.iceberg.write.publish import publish_change
 from lakeformat.iceberg.write.report import WriteReport, write_report
 from lakeformat.tables.arguments import Overwritten, Partitions
 from lakeformat.tables.commit_id import CommitId
 
-__all__ = ["delete_chosen", "delete_partitions", "overwrite"]
+__all__ = [
+    "check_overwritten",
+    "delete_chosen",
+    "delete_partitions",
+    "overwrite",
+    "replacement",
+]
 
 _TABLE = ("table",)
 _OF_NEW_ROWS = ("partitions", "dynamic")
@@ -50,8 +53,8 @@ def overwrite(
     were published while the rows were written.
     """
     metadata = handle.load().metadata
-    produce = partial(_replacement, metadata, overwritten)
-    _check(metadata, overwritten)
+    produce = partial(replacement, metadata, overwritten)
+    check_overwritten(metadata, overwritten)
     return publish_rows(handle, data, produce, commit=commit, properties=properties)
 
 
@@ -73,56 +76,33 @@ def delete_chosen(
     loaded = handle.load()
     if (earlier := earlier_commit(handle, loaded, commit)) is not None:
         return write_report(handle.uri, earlier)
-    change = _Replace(choose(loaded.metadata))
+    change = ChangedFiles(choice=choose(loaded.metadata))
     return write_report(handle.uri, publish_change(handle, change, commit=commit))
 
 
-@dataclass(frozen=True, slots=True)
-class _Replace:
-    """Removes chosen files and adds new ones, in one snapshot."""
-
-    choice: FileChoice
-    entries: pa.Table | None = None
-
-    def __call__(self, base: Base) -> FileChange | None:
-        left = without_files(base, self.choice)
-        added = [] if self.entries is None else [self.entries]
-        if not left.removed and not added:
-            return None
-        manifests = [left.manifests]
-        if self.entries is not None:
-            manifests.insert(0, added_manifest(base, self.entries))
-        return FileChange(
-            _operation(has_added=bool(added), has_removed=bool(left.removed)),
-            merge_manifests(base.loaded, pa.concat_tables(manifests), base.files, base.snapshot),
-            FileCounts.of(added),
-            FileCounts.of(left.removed),
-            partition_count([*added, *left.removed]),
-        )
-
-
-def _replacement(metadata: TableMetadata, overwritten: Overwritten, entries: pa.Table) -> _Replace:
+def replacement(
+    metadata: TableMetadata, overwritten: Overwritten, entries: pa.Table
+) -> ChangedFiles:
     """Return the change of an overwrite; new rows outside of its partitions are refused."""
-    added = entries if len(entries) else None
     if isinstance(overwritten, str) and overwritten in _OF_NEW_ROWS:
         spec = metadata.spec_of(metadata.default_spec_id)
         choice: FileChoice = FilesOfPartitions(entries) if spec.fields else AllFiles()
-        return _Replace(choice, added)
+        return ChangedFiles([entries], choice)
     whole = overwritten in _TABLE if isinstance(overwritten, str) else not overwritten
     choice = _chosen(metadata, None if whole else overwritten)  # type: ignore[arg-type]
-    if added is not None:
-        spec = metadata.spec_of(added.column("spec_id")[0].as_py())
-        inside = choice.mask(metadata, spec, added)
+    if len(entries):
+        spec = metadata.spec_of(entries.column("spec_id")[0].as_py())
+        inside = choice.mask(metadata, spec, entries)
         if not pc.all(inside).as_py():
-            path = added.filter(pc.invert(inside)).column("partition")[0].as_py()
+            path = entries.filter(pc.invert(inside)).column("partition")[0].as_py()
             raise InvalidRequestError(
                 f"some rows belong to the partition {path}, which is not among those of the "
                 f"overwrite, {overwritten!r}: leave them out, or overwrite that partition, too"
             )
-    return _Replace(choice, added)
+    return ChangedFiles([entries], choice)
 
 
-def _check(metadata: TableMetadata, overwritten: object) -> None:
+def check_overwritten(metadata: TableMetadata, overwritten: object) -> None:
     """Raise if the argument names no rows, before any row is written."""
     words = (*_TABLE, *_OF_NEW_ROWS)
     if isinstance(overwritten, str):
@@ -152,10 +132,3 @@ def _chosen(metadata: TableMetadata, partitions: Partitions | None) -> FileChoic
     condition = row_filter(metadata, metadata.schema, None, partitions)
     assert condition is not None
     return FilesWhere(condition)
-
-
-def _operation(*, has_added: bool, has_removed: bool) -> str:
-    """Return the kind of the commit, as Java names it."""
-    if not has_removed:
-        return "append"
-    return "overwrite" if has_added else "delete"

@@ -24,8 +24,8 @@ from lakeformat.iceberg.read.delete_index import EVERYWHERE, DeleteIndex
 from lakeformat.iceberg.read.key_ranges import KeyRanges
 from lakeformat.iceberg.read.plan import all_fields
 from lakeformat.iceberg.read.planned_files import PlannedFile
-from lakeformat.iceberg.write.append import added_manifest
 from lakeformat.iceberg.write.counts import FileCounts, partition_count
+from lakeformat.iceberg.write.file_changes import added_manifest
 from lakeformat.iceberg.write.file_choice import FilesNamed
 from lakeformat.iceberg.write.manifest_merge import merge_manifests
 from lakeformat.iceberg.write.publish import Base, FileChange

@@ -28,6 +28,9 @@ class WriteReport(Report):
     """Files added."""
     bytes: int
     deleted_files: int = 0
+    unpublished_files: int = 0
+    """For a repeated commit of messages: their files that the earlier attempt did not publish;
+    ``abort`` removes them."""
     attempts: int
     replayed: bool
     """True if an earlier attempt with the same identity had already published."""

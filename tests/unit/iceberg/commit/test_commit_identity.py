@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from lakeformat import CommitId
-from lakeformat.errors import CommitUndecidableError, InvalidRequestError, UnsupportedError
+from lakeformat.errors import CommitUndecidableError, InvalidRequestError
 from lakeformat.iceberg.commit.identity import find_commit, identity_summary
 from lakeformat.iceberg.metadata.snapshot import Reference
 from lakeformat.iceberg.metadata.table_metadata import TableMetadata
@@ -75,8 +75,6 @@ def test_a_commit_that_may_have_expired_is_undecidable():
 def test_what_cannot_be_decided_or_done_is_refused():
     with pytest.raises(InvalidRequestError, match="which is in the future"):
         found(history(), CommitId("a", 0, first_try_millis=NOW_MILLIS + HOUR))
-    with pytest.raises(UnsupportedError, match="replaces an earlier commit"):
-        found(history(), CommitId("a", 1, replaces=3))
     foreign = appended(empty_metadata(), "s", summary={"lake.commit-user": "a"})
     with pytest.raises(InvalidRequestError, match="which is not a number"):
         found(foreign, CommitId("a", 0))

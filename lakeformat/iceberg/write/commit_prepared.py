@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Publishes the files of commit messages, or removes them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+
+from lakeformat.errors import InvalidRequestError, LakeError
+from lakeformat.iceberg.commit.handle import TableHandle
+from lakeformat.iceberg.loaded_metadata import LoadedMetadata
+from lakeformat.iceberg.metadata.partition_type import partition_type
+from lakeformat.iceberg.metadata.snapshot import Snapshot
+from lakeformat.iceberg.reachable_files import live_files, manifests_of
+from lakeformat.iceberg.write.append import append_of, checked_properties, earlier_commit
+from lakeformat.iceberg.write.foreign_entries import (
+    checked_entries,
+    files_of,
+    refuse_published,
+    require_present,
+)
+from lakeformat.iceberg.write.message import IcebergCommitMessage
+from lakeformat.iceberg.write.new_entries import new_entries
+from lakeformat.iceberg.write.overwrite import check_overwritten, replacement
+from lakeformat.iceberg.write.publish import Base, FileChange, Produce, publish_change
+from lakeformat.iceberg.write.report import WriteReport, write_report
+from lakeformat.storage.location import one_spelling
+from lakeformat.tables.arguments import Overwritten
+from lakeformat.tables.commit_id import CommitId
+
+__all__ = ["abort_messages", "commit_messages"]
+
+
+def commit_messages(
+    handle: TableHandle,
+    messages: Sequence[IcebergCommitMessage],
+    overwritten: Overwritten | None,
+    *,
+    commit: CommitId | None,
+    properties: Mapping[str, str] | None,
+) -> WriteReport:
+    """Publish prepared files in one snapshot; the same ``commit`` publishes once.
+
+    The files are kept after an error: abort the messages, or commit them again.
+    """
+    given = checked_properties(properties)
+    handle.pointer.require_writable()
+    loaded = handle.load()
+    entries = checked_entries(loaded, handle.uri, messages)
+    if (earlier := earlier_commit(handle, loaded, commit)) is not None:
+        report = write_report(handle.uri, earlier)
+        return _with_unpublished(loaded, report, earlier.snapshot, entries)
+    change = _change(handle, loaded, entries, overwritten, commit)
+    require_present(loaded, handle.uri, entries)
+    once = _Once(handle.uri, change, {each.base_snapshot for each in messages}, entries)
+    published = publish_change(handle, once, commit=commit, properties=given)
+    report = write_report(handle.uri, published)
+    if not published.is_replayed:
+        return report
+    return _with_unpublished(handle.load(), report, published.snapshot, entries)
+
+
+def abort_messages(handle: TableHandle, messages: Sequence[IcebergCommitMessage]) -> list[str]:
+    """Delete the files of messages; return the addresses of files that could not be deleted.
+
+    Raise InvalidRequestError if a snapshot has one of the files; then none is deleted.
+    """
+    loaded = handle.load()
+    entries = checked_entries(loaded, handle.uri, messages)
+    snapshots = loaded.metadata.snapshots
+    refuse_published(loaded, handle.uri, entries, manifests_of(loaded, snapshots).values())
+    left: list[str] = []
+    for address in files_of(entries):
+        storage, path = loaded.places.place(address)
+        try:
+            storage.delete(path)
+        except LakeError:
+            left.append(address)
+    return left
+
+
+@dataclass(frozen=True, slots=True)
+class _Once:
+    """Makes a change unless a snapshot since the writers began has one of the files already."""
+
+    uri: str
+    produce: Produce
+    bases: set[int]
+    entries: Sequence[pa.Table]
+
+    def __call__(self, base: Base) -> FileChange | None:
+        manifests = [base.manifests.slice(place, 1) for place in range(len(base.manifests))]
+        newer = self._newer(base)
+        if newer is not None:
+            manifests = [
+                each for each in manifests if each["added_snapshot_id"][0].as_py() in newer
+            ]
+        refuse_published(base.loaded, self.uri, self.entries, manifests)
+        return self.produce(base)
+
+    def _newer(self, base: Base) -> set[int] | None:
+        """Return the snapshots after all writers began; None if they are not known."""
+        found, waiting = set[int](), {*self.bases}
+        head = None if base.parent is None else base.parent.snapshot_id
+        for snapshot in base.loaded.metadata.ancestry(head):
+            waiting.discard(snapshot.snapshot_id)
+            if not waiting:
+                return found
+            found.add(snapshot.snapshot_id)
+        return None
+
+
+def _change(
+    handle: TableHandle,
+    loaded: LoadedMetadata,
+    entries: Sequence[pa.Table],
+    overwritten: Overwritten | None,
+    commit: CommitId | None,
+) -> Produce:
+    if overwritten is None:
+        return append_of(handle, commit)(entries)
+    check_overwritten(loaded.metadata, overwritten)
+    if len(entries) > 1:
+        raise InvalidRequestError(
+            f"the partitions of {handle.uri} were changed while its writers worked, so its files "
+            "cannot replace rows. Nothing was published: write the rows again"
+        )
+    [of_spec] = entries or [_none(loaded)]
+    return replacement(loaded.metadata, overwritten, of_spec)
+
+
+def _none(loaded: LoadedMetadata) -> pa.Table:
+    """Return the entries of no file."""
+    spec = loaded.metadata.spec_of(loaded.metadata.default_spec_id)
+    return new_entries([], spec.spec_id, partition_type(loaded.metadata, spec), 0)
+
+
+def _with_unpublished(
+    loaded: LoadedMetadata,
+    report: WriteReport,
+    snapshot: Snapshot | None,
+    entries: Sequence[pa.Table],
+) -> WriteReport:
+    """Return a report with the number of files that the earlier attempt did not publish."""
+    assert snapshot is not None
+    own = [
+        each
+        for each in manifests_of(loaded, [snapshot]).values()
+        if each["added_snapshot_id"][0].as_py() == snapshot.snapshot_id
+    ]
+    published = live_files(loaded, own)
+    missing = [path for path in files_of(entries) if one_spelling(path) not in published]
+    return replace(report, unpublished_files=len(missing))

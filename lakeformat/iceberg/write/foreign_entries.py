@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Checks of the files in commit messages: another process made them, and may name any file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakeformat.errors import InvalidRequestError, LakeError
+from lakeformat.iceberg.loaded_metadata import LoadedMetadata
+from lakeformat.iceberg.metadata.manifest import ADDED, DATA, entry_schema
+from lakeformat.iceberg.metadata.partition_type import partition_type
+from lakeformat.iceberg.reachable_files import live_files
+from lakeformat.iceberg.write.message import IcebergCommitMessage
+from lakeformat.iceberg.write.settings import data_location
+from lakeformat.storage.location import location_of, one_spelling
+from lakeformat.tables.parallel import in_parallel
+
+__all__ = ["checked_entries", "files_of", "refuse_published", "require_present"]
+
+_FIXED = {"status": ADDED, "content": DATA, "file_format": "PARQUET"}
+_OF_NEW_FILES = (
+    "snapshot_id",
+    "sequence_number",
+    "file_sequence_number",
+    "key_metadata",
+    "equality_ids",
+    "first_row_id",
+    "referenced_data_file",
+    "content_offset",
+    "content_size_in_bytes",
+)
+"""The columns that are null until a snapshot has the file, or always for data files."""
+_DATA_MANIFESTS = 0
+
+
+def checked_entries(
+    loaded: LoadedMetadata, uri: str, messages: Sequence[IcebergCommitMessage]
+) -> list[pa.Table]:
+    """Return the entries of messages, one table for each partition spec.
+
+    ``InvalidRequestError`` means that a message belongs to another table, is damaged, or names a
+    file outside of the directory of data files.
+    """
+    by_spec: dict[int, list[pa.Table]] = {}
+    for message in messages:
+        if message.table_uuid != (loaded.metadata.table_uuid or ""):
+            raise InvalidRequestError(
+                f"these files were written for {message.table}, not for this table at {uri}, which "
+                "may have been created anew since. Nothing was published: commit them there, or "
+                "write the rows again"
+            )
+        for spec_id in message.entries["spec_id"].unique().to_pylist():
+            of_spec = message.entries.filter(pc.equal(message.entries["spec_id"], spec_id))
+            by_spec.setdefault(spec_id, []).append(_checked(loaded, uri, spec_id, of_spec))
+    found = [pa.concat_tables(tables) for _, tables in sorted(by_spec.items())]
+    paths = [one_spelling(each) for some in found for each in some["file_path"].to_pylist()]
+    if len(set(paths)) < len(paths):
+        raise _damaged(uri, "two of them name the same file: commit each message only once")
+    return found
+
+
+def files_of(entries: Iterable[pa.Table]) -> list[str]:
+    """Return the addresses of the files of entries."""
+    return [path for some in entries for path in some["file_path"].to_pylist()]
+
+
+def require_present(loaded: LoadedMetadata, uri: str, entries: Iterable[pa.Table]) -> None:
+    """Raise if a file does not exist: its message was aborted, or its files were removed."""
+
+    def is_there(address: str) -> bool:
+        storage, path = loaded.places.place(address)
+        return storage.exists(path)
+
+    paths = files_of(entries)
+    there = in_parallel(is_there, paths)
+    if not all(there):
+        missing = paths[there.index(False)]
+        raise InvalidRequestError(
+            f"{there.count(False)} of {len(paths)} files to commit to {uri} do not exist, such as "
+            f"{missing}: their message was aborted, or an orphan removal has deleted them. Nothing "
+            "was published: write the rows again"
+        )
+
+
+def refuse_published(
+    loaded: LoadedMetadata,
+    uri: str,
+    entries: Iterable[pa.Table],
+    manifests: Iterable[pa.Table],
+) -> None:
+    """Raise if one of the manifests, each a table of one row, has one of the files."""
+    wanted = {one_spelling(path): path for path in files_of(entries)}
+    data = [each for each in manifests if each["content"][0].as_py() == _DATA_MANIFESTS]
+    for spelled in live_files(loaded, data):
+        if spelled in wanted:
+            raise InvalidRequestError(
+                f"{wanted[spelled]} is published already in {uri}, so nothing was done: pass each "
+                "message once, and only messages that are not committed"
+            )
+
+
+def _checked(loaded: LoadedMetadata, uri: str, spec_id: object, entries: pa.Table) -> pa.Table:
+    metadata = loaded.metadata
+    if not any(each.spec_id == spec_id for each in metadata.partition_specs):
+        raise _damaged(uri, f"the table has no partition spec {spec_id!r}")
+    assert isinstance(spec_id, int)
+    schema = entry_schema(partition_type(metadata, metadata.spec_of(spec_id)))
+    try:
+        found = entries.select(schema.names).cast(schema).combine_chunks()
+    except (pa.ArrowException, KeyError, ValueError) as reason:
+        raise _damaged(uri, str(reason)) from None
+    for name, value in _FIXED.items():
+        if not pc.all(pc.equal(found[name], value)).as_py():
+            raise _damaged(uri, f"a file has another {name} than {value}")
+    for name in _OF_NEW_FILES:
+        if found[name].null_count < len(found):
+            raise _damaged(uri, f"a new file has a value for {name}")
+    for name in ("record_count", "file_size_in_bytes"):
+        if pc.min(found[name]).as_py() < 1:
+            raise _damaged(uri, f"a file has {name} {pc.min(found[name])}")
+    for path in found["file_path"].to_pylist():
+        _require_inside(loaded, uri, path)
+    return found
+
+
+def _require_inside(loaded: LoadedMetadata, uri: str, address: str) -> None:
+    """Raise unless a file is a data file below the directory that writers use."""
+    directory = data_location(loaded.metadata)
+    try:
+        loaded.places.place(address)
+        is_inside = location_of(directory).holds(location_of(address))
+    except LakeError as reason:
+        raise _damaged(uri, f"a file has the address {address!r}: {reason}") from None
+    if not is_inside or not address.endswith(".parquet"):
+        raise _damaged(uri, f"{address!r} is not a data file below {directory}")
+
+
+def _damaged(uri: str, reason: str) -> InvalidRequestError:
+    return InvalidRequestError(
+        f"these messages cannot be used with {uri}: {reason}. Nothing was done: pass messages that "
+        "a writer of this table prepared, unchanged"
+    )

@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Commit messages: the unpublished data files of one writer, for a commit in any process.
+
+As bytes a message is an Arrow stream of the entries that its files get in a manifest.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakeformat.errors import InvalidRequestError
+from lakeformat.tables.json_file import NO_JSON, Member, read_members, write_members
+
+__all__ = ["IcebergCommitMessage", "check_messages"]
+
+_Bytes: TypeAlias = bytes
+"""The type, which a property of a message hides."""
+
+_VERSION = 1
+_HEADER = b"lake.message"
+_MEMBERS = (
+    Member("version", "version", int, required=True),
+    Member("table", "table", str, required=True),
+    Member("table-uuid", "table_uuid", str, required=True),
+    Member("base-snapshot", "base_snapshot", int, required=True),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IcebergCommitMessage:
+    """New data files of one partition spec, which no snapshot has yet."""
+
+    table: str
+    """The address of the table."""
+    table_uuid: str
+    base_snapshot: int
+    """The newest snapshot of the branch when the writer began; 0 before the first."""
+    entries: pa.Table
+    """The entries of the files in a manifest."""
+    version: int = _VERSION
+
+    @property
+    def rows(self) -> int:
+        """The number of rows in the files."""
+        return _sum(self.entries, "record_count")
+
+    @property
+    def files(self) -> int:
+        """The number of files."""
+        return len(self.entries)
+
+    @property
+    def bytes(self) -> int:
+        """The size of the files."""
+        return _sum(self.entries, "file_size_in_bytes")
+
+    @property
+    def paths(self) -> Sequence[str]:
+        """The addresses of the files."""
+        found: list[str] = self.entries.column("file_path").to_pylist()
+        return found
+
+    def to_bytes(self) -> _Bytes:
+        """Return the message as bytes for queues, files and other processes."""
+        header = json.dumps(write_members(_MEMBERS, self)).encode()
+        stream = pa.BufferOutputStream()
+        named = self.entries.replace_schema_metadata({_HEADER: header})
+        with pa.ipc.new_stream(stream, named.schema) as writer:
+            writer.write_table(named)
+        content: _Bytes = stream.getvalue().to_pybytes()
+        return content
+
+    @classmethod
+    def from_bytes(cls, content: _Bytes) -> IcebergCommitMessage:
+        """Read a message that ``to_bytes`` of the same version has written.
+
+        Raise InvalidRequestError for anything else, damaged bytes included.
+        """
+        if not isinstance(content, _Bytes | bytearray | memoryview):
+            raise InvalidRequestError(
+                f"a commit message must be bytes, got {type(content).__name__}: pass the result of "
+                "to_bytes()"
+            )
+        try:
+            return cls._read(content)
+        except (*NO_JSON, pa.ArrowException, KeyError, TypeError, OSError) as reason:
+            raise InvalidRequestError(
+                f"these {len(content)} bytes are not a commit message of this version: {reason}; "
+                "prepare and commit with the same version of the library"
+            ) from None
+
+    @classmethod
+    def _read(cls, content: _Bytes) -> IcebergCommitMessage:
+        with pa.ipc.open_stream(content) as reader:
+            entries = reader.read_all()
+        entries.validate(full=True)
+        metadata: Mapping[_Bytes, _Bytes] = entries.schema.metadata or {}
+        header = json.loads(metadata[_HEADER])
+        if not isinstance(header, dict) or header.get("version") != _VERSION:
+            raise ValueError(f"it has another version than {_VERSION}")
+        return cls(entries=entries.replace_schema_metadata(), **read_members(_MEMBERS, header))
+
+
+def check_messages(messages: object) -> list[IcebergCommitMessage]:
+    """Return the messages as a list; raise if they are of another kind."""
+    if isinstance(messages, IcebergCommitMessage | _Bytes | str | Mapping):
+        raise _no_messages(messages)
+    if not isinstance(messages, Iterable):
+        raise _no_messages(messages)
+    found = [*messages]
+    for each in found:
+        if not isinstance(each, IcebergCommitMessage):
+            raise _no_messages(each)
+    return found
+
+
+def _no_messages(given: object) -> InvalidRequestError:
+    return InvalidRequestError(
+        "pass a list of the messages that writers of an Iceberg table prepared, as in "
+        "commit(writer.prepare()); convert bytes with table.read_message. Got "
+        f"{type(given).__name__}"
+    )
+
+
+def _sum(entries: pa.Table, name: str) -> int:
+    return int(pc.sum(entries.column(name)).as_py() or 0)

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A writer whose files are published later, in this process or in another one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lakeformat.errors import InvalidRequestError
+from lakeformat.iceberg.commit.handle import TableHandle
+from lakeformat.iceberg.write.message import IcebergCommitMessage
+from lakeformat.iceberg.write.options import refuse_options
+from lakeformat.iceberg.write.table_writer import TableWriter
+from lakeformat.rows.batches import to_batches
+
+__all__ = ["PreparedWriter"]
+
+
+class PreparedWriter:
+    """Writes rows of any partitions. Use each writer once and in one thread.
+
+    Nothing is visible until the messages of ``prepare`` are committed. If a call raises, or a
+    ``with`` block ends with an exception, the writer removes its files and cannot be used again.
+    """
+
+    def __init__(self, handle: TableHandle) -> None:
+        handle.pointer.require_writable()
+        loaded = handle.load()
+        head = loaded.metadata.references.get(handle.branch)
+        self._base = 0 if head is None else head.snapshot_id
+        self._uri, self._uuid = handle.uri, loaded.metadata.table_uuid or ""
+        self._writer = TableWriter(loaded, handle.environment)
+        self._is_finished = False
+
+    def write(self, data: Any, kinds: Any = None, *, checked: bool = False) -> None:
+        """Add rows: a pyarrow, pandas or polars object, or an iterable of those.
+
+        ``kinds`` is refused. ``checked`` changes nothing: the writer checks all rows.
+        """
+        self._require_unfinished()
+        try:
+            refuse_options(self._uri, {"kinds": kinds})
+            for batch in to_batches(data):
+                self._writer.write(batch)
+        except BaseException:
+            self.abort()
+            raise
+
+    def prepare(self) -> list[IcebergCommitMessage]:
+        """Finish the files and return the messages, which any process may commit."""
+        self._require_unfinished()
+        try:
+            entries = self._writer.finish()
+        except BaseException:
+            self.abort()
+            raise
+        self._is_finished = True
+        message = IcebergCommitMessage(
+            table=self._uri, table_uuid=self._uuid, base_snapshot=self._base, entries=entries
+        )
+        return [message] if message.files else []
+
+    def abort(self) -> None:
+        """Remove the files. Call it only if no commit of them may have been published."""
+        self._is_finished = True
+        self._writer.discard()
+
+    def __enter__(self) -> PreparedWriter:
+        return self
+
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
+        if kind is not None:
+            self.abort()
+
+    def _require_unfinished(self) -> None:
+        if self._is_finished:
+            raise InvalidRequestError("this writer is finished; create a new writer for more rows")

@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A commit in place of an earlier one of the same user: the rows of a run that is done again.
+
+The earlier commit is searched at every attempt, so a rollback in between is noticed, and so is an
+attempt of the earlier run that published late.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakeformat.errors import InvalidRequestError
+from lakeformat.iceberg.commit.handle import TableHandle
+from lakeformat.iceberg.commit.identity import earlier_of_user
+from lakeformat.iceberg.loaded_metadata import LoadedMetadata
+from lakeformat.iceberg.metadata.manifest import (
+    DATA,
+    EQUALITY_DELETES,
+    live_entries,
+    read_entries,
+)
+from lakeformat.iceberg.metadata.manifest_list import read_manifest_list
+from lakeformat.iceberg.metadata.snapshot import Snapshot
+from lakeformat.iceberg.metadata.table_metadata import TableMetadata
+from lakeformat.iceberg.partition_spec import PartitionSpec
+from lakeformat.iceberg.read.entry_columns import is_unpartitioned, scopes
+from lakeformat.iceberg.write.file_changes import ChangedFiles
+from lakeformat.iceberg.write.publish import Base, FileChange
+from lakeformat.tables.commit_id import CommitId
+
+__all__ = ["Redo", "find_replaced"]
+
+_ADDS_ROWS = ("append", "overwrite")
+_ADVICE = (
+    "Delete the earlier rows (table.delete), then commit without CommitId.replaces (in Airflow: "
+    "clear the task with on_clear='force')"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _FilesAddedBy:
+    """Chooses the data files that one snapshot added."""
+
+    snapshot_id: int
+
+    def mask(self, metadata: TableMetadata, spec: PartitionSpec, entries: pa.Table) -> pa.Array:
+        is_added = pc.equal(entries["snapshot_id"], self.snapshot_id)
+        mask = pc.and_(is_added, pc.equal(entries["content"], DATA))
+        return mask.combine_chunks() if isinstance(mask, pa.ChunkedArray) else mask
+
+
+@dataclass(frozen=True, slots=True)
+class Redo:
+    """Adds new files in place of those of the earlier commit."""
+
+    handle: TableHandle
+    commit: CommitId
+    added: Sequence[pa.Table]
+
+    def __call__(self, base: Base) -> FileChange | None:
+        """Return the change of the newest state, or refuse it."""
+        choice = find_replaced(base.loaded, self.handle.branch, self.commit, self.handle.uri)
+        return ChangedFiles(self.added, choice, variant=choice)(base)
+
+
+def find_replaced(
+    loaded: LoadedMetadata, branch: str, commit: CommitId, uri: str
+) -> _FilesAddedBy | None:
+    """Return the files that a commit takes out; None if a rollback has removed them already.
+
+    Raise if the rows of the earlier commit are not in these files alone any more.
+    """
+    assert commit.replaces is not None
+    metadata = loaded.metadata
+    reference = metadata.references.get(branch)
+    history = [*metadata.ancestry(None if reference is None else reference.snapshot_id)]
+    earlier = earlier_of_user(history, commit, _ADDS_ROWS)
+    if earlier is None:
+        has_expired = bool(history) and history[-1].parent_id is not None
+        if has_expired and metadata.snapshot(commit.replaces) is None:
+            raise _refused(commit, uri, "this snapshot, or a later one, has expired")
+        return None
+    choice = _FilesAddedBy(earlier.snapshot_id)
+    _require_whole(loaded, history[0], earlier, choice, commit, uri)
+    return choice
+
+
+def _require_whole(
+    loaded: LoadedMetadata,
+    head: Snapshot,
+    earlier: Snapshot,
+    choice: _FilesAddedBy,
+    commit: CommitId,
+    uri: str,
+) -> None:
+    """Refuse if a file of the earlier commit was rewritten, or if rows of it were deleted."""
+    manifests = read_manifest_list(loaded.places, head)
+    is_data = pc.equal(manifests["content"], DATA)
+    own = []
+    for spec_id, entries in _live(loaded, manifests.filter(is_data)):
+        mask = choice.mask(loaded.metadata, loaded.metadata.spec_of(spec_id), entries)
+        own.append(entries.filter(mask))
+    count = earlier.summary.get("added-data-files", "0")
+    if sum(map(len, own)) != int(count):
+        raise _refused(commit, uri, "a later commit has rewritten or removed its files")
+    deletes = _live(loaded, manifests.filter(pc.invert(is_data)))
+    for spec_id, entries in deletes:
+        spec = loaded.metadata.spec_of(spec_id)
+        newer = entries.filter(
+            pc.greater_equal(entries["sequence_number"], earlier.sequence_number)
+        )
+        if _may_apply(newer, spec, own):
+            raise _refused(commit, uri, "rows of its files were deleted or updated")
+
+
+def _live(loaded: LoadedMetadata, manifests: pa.Table) -> list[tuple[int, pa.Table]]:
+    found = read_entries(loaded.places, loaded.metadata, manifests, ())
+    return [(spec_id, live_entries(entries)) for spec_id, entries in found.items()]
+
+
+def _may_apply(deletes: pa.Table, spec: PartitionSpec, own: Sequence[pa.Table]) -> bool:
+    """Return True if one of the deletes names a file, or has its partition."""
+    paths = {path for some in own for path in some["file_path"].to_pylist()}
+    places = {scope for some in own for scope in scopes(some.combine_chunks())}
+    is_everywhere = is_unpartitioned(spec)
+    rows = zip(
+        deletes["content"].to_pylist(),
+        deletes["referenced_data_file"].to_pylist(),
+        scopes(deletes.combine_chunks()),
+        strict=True,
+    )
+    for content, target, scope in rows:
+        if target is not None:
+            applies = target in paths
+        else:
+            applies = scope in places or (is_everywhere and content == EQUALITY_DELETES)
+        if applies and paths:
+            return True
+    return False
+
+
+def _refused(commit: CommitId, uri: str, why: str) -> InvalidRequestError:
+    return InvalidRequestError(
+        f"{commit} cannot take the place of snapshot {commit.replaces} of {uri}: {why}. Nothing "
+        f"was published. {_ADVICE}"
+    )

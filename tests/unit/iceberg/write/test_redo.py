@@ -1,0 +1,138 @@
+"""A run that is done again takes the place of its earlier rows, in one commit."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+import lakeformat as lake
+from lakeformat.errors import InvalidRequestError
+from lakeformat.iceberg.commit.commit import commit_metadata
+from lakeformat.iceberg.metadata.updates import remove_snapshots
+from lakeformat.iceberg.table.table import IcebergTable
+from lakeformat.storage import MemoryStorage
+from tests.unit.iceberg.write.made_tables import ids_of, made_table, referenced_files, stored_files
+
+
+@pytest.fixture
+def storage():
+    return MemoryStorage("t")
+
+
+@pytest.fixture
+def orders(storage) -> IcebergTable:
+    table = IcebergTable(made_table(storage, partition={"k": "identity"}))
+    table.write(rows(90, 91), commit=lake.CommitId("other", 1))
+    return table
+
+
+def rows(*ids: int) -> pa.Table:
+    keys = pa.array([f"k{each % 3}" for each in ids], pa.string())
+    return pa.table({"id": pa.array(ids, pa.int64()), "k": keys})
+
+
+def redo(replaced: int, identifier: int = 2) -> lake.CommitId:
+    return lake.CommitId("run", identifier, replaces=replaced)
+
+
+def first_try(table: IcebergTable, *ids: int) -> int:
+    found = table.write(rows(*ids), commit=lake.CommitId("run", 1)).snapshot_id
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize("version", [1, 2, 3])
+def test_the_rows_of_the_earlier_commit_are_taken_out_in_the_same_commit(storage, version):
+    table = IcebergTable(made_table(storage, version, partition={"k": "identity"}))
+    table.write(rows(90, 91))
+    replaced = first_try(table, 1, 2, 3)
+    table.write(rows(92))
+    report = table.write(rows(2, 4), commit=redo(replaced))
+    assert ids_of(table._handle) == [2, 4, 90, 91, 92]
+    assert (report.kind, report.rows, report.deleted_files) == ("overwrite", 2, 3)
+    assert stored_files(storage) == referenced_files(table._handle)
+
+
+def test_the_repetition_is_published_once_and_can_be_repeated_itself(orders):
+    replaced = first_try(orders, 1, 2)
+    second = orders.write(rows(3), commit=redo(replaced)).snapshot_id
+    assert orders.write(rows(3), commit=redo(replaced)).replayed
+    orders.write(rows(4), commit=redo(second, 4))
+    assert ids_of(orders._handle) == [4, 90, 91]
+    with pytest.raises(InvalidRequestError, match="arrived after commit 4"):
+        orders.write(rows(5), commit=redo(second, 3))
+
+
+def test_without_new_rows_the_earlier_ones_are_only_taken_out(orders):
+    assert orders.write(rows(), commit=redo(first_try(orders, 1))).kind == "delete"
+    assert ids_of(orders._handle) == [90, 91]
+
+
+def test_prepared_files_take_the_place_of_the_earlier_rows(orders):
+    replaced = first_try(orders, 1, 2)
+    with orders.new_writer() as writer:
+        writer.write(rows(3))
+        orders.commit(writer.prepare(), commit=redo(replaced))
+    assert ids_of(orders._handle) == [3, 90, 91]
+
+
+def test_after_a_rollback_nothing_is_left_to_take_out(orders):
+    before = orders.latest_snapshot().id
+    replaced = first_try(orders, 1)
+    orders.rollback(snapshot=before)
+    assert orders.write(rows(2), commit=redo(replaced)).kind == "append"
+    assert ids_of(orders._handle) == [2, 90, 91]
+
+
+def test_an_overwrite_ignores_what_it_replaces(orders):
+    replaced = first_try(orders, 1)
+    orders.write(rows(2), overwrite="table", commit=redo(replaced))
+    assert ids_of(orders._handle) == [2]
+
+
+def test_deletes_from_other_rows_do_not_matter(orders):
+    orders.write(rows(94, 97))
+    replaced = first_try(orders, 1, 2)
+    orders.delete("id = 97")
+    orders.write(rows(3), commit=redo(replaced))
+    assert ids_of(orders._handle) == [3, 90, 91, 94]
+
+
+def compacted(table: IcebergTable, replaced: int) -> None:
+    table.compact(strategy="full", rewrite_all=True)
+
+
+def deleted(table: IcebergTable, replaced: int) -> None:
+    table.delete("k = 'k1'")
+
+
+def one_deleted(table: IcebergTable, replaced: int) -> None:
+    table.delete("id = 4")
+
+
+def expired(table: IcebergTable, replaced: int) -> None:
+    table.write(rows(93))
+    commit_metadata(table._handle, lambda loaded: remove_snapshots(loaded.metadata, [replaced]))
+
+
+@pytest.mark.parametrize(
+    ("meanwhile", "reason"),
+    [
+        (compacted, "a later commit has rewritten or removed its files"),
+        (deleted, "a later commit has rewritten or removed its files"),
+        (one_deleted, "rows of its files were deleted or updated"),
+        (expired, "this snapshot, or a later one, has expired"),
+    ],
+)
+def test_rows_that_cannot_be_taken_out_are_refused_before_anything_is_written(
+    orders, storage, meanwhile, reason
+):
+    replaced = first_try(orders, 1, 4, 2)
+    meanwhile(orders, replaced)
+    before, files = ids_of(orders._handle), stored_files(storage)
+    with pytest.raises(
+        InvalidRequestError, match=f"cannot take the place of .*{reason}"
+    ) as refused:
+        orders.write(rows(3), commit=redo(replaced))
+    assert "on_clear='force'" in str(refused.value)
+    assert (ids_of(orders._handle), stored_files(storage)) == (before, files)
