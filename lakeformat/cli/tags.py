@@ -210,7 +210,7 @@ def expire_tags(
 
     An example: lake tag expire shop.orders --dry-run
     """
-    tags = named_table(context, table).tags
+    tags = named_table_of_any_format(context, table).tags
     delete_and_show(
         lambda **how: tags.expire(older_than=older_than, **how),
         f"the expired tags of {table}",

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from lakeformat.errors import InvalidRequestError, NotFoundError
 from lakeformat.iceberg.commit.commit import commit_metadata
@@ -14,7 +14,7 @@ from lakeformat.iceberg.metadata.updates import remove_reference
 from lakeformat.iceberg.references.origin import find_reference
 from lakeformat.tables.reference_reports import DeletionReport
 
-__all__ = ["delete_references"]
+__all__ = ["delete_chosen", "delete_references"]
 
 
 def delete_references(
@@ -23,10 +23,30 @@ def delete_references(
     """Delete branches or tags in one commit; a missing one is refused without ``missing_ok``."""
     if not names:
         raise InvalidRequestError(f"name the {kind} to delete")
+
+    def choose(loaded: LoadedMetadata) -> list[str]:
+        return _existing(loaded, kind, names, missing_ok=missing_ok)
+
+    return delete_chosen(handle, kind, choose, none=f"no {kind} to delete", dry_run=dry_run)
+
+
+def delete_chosen(
+    handle: TableHandle,
+    kind: str,
+    choose: Callable[[LoadedMetadata], Sequence[str]],
+    *,
+    why: str = "",
+    none: str,
+    dry_run: bool,
+) -> DeletionReport:
+    """Delete the branches or tags that each attempt of the commit chooses.
+
+    ``why`` is the reason of the deletion, and ``none`` the whole report if nothing is chosen.
+    """
     found: list[str] = []
 
     def change(loaded: LoadedMetadata) -> TableMetadata | None:
-        found[:] = _existing(loaded, kind, names, missing_ok=missing_ok)
+        found[:] = choose(loaded)
         metadata = loaded.metadata
         for name in found:
             metadata = remove_reference(metadata, name)
@@ -44,7 +64,7 @@ def delete_references(
         failures=0,
         failed=(),
         dry_run=dry_run,
-        reason=_reason(kind, found, dry_run=dry_run),
+        reason=_reason(kind, found, why, dry_run=dry_run) if found else none,
     )
 
 
@@ -61,9 +81,7 @@ def _existing(
     return found
 
 
-def _reason(kind: str, found: Sequence[str], *, dry_run: bool) -> str:
-    if not found:
-        return f"no {kind} to delete"
+def _reason(kind: str, found: Sequence[str], why: str, *, dry_run: bool) -> str:
     verb = "would delete" if dry_run else "deleted"
     listed = ", ".join(repr(name) for name in found)
-    return f"{verb} the {kind} {listed}; the next expiry removes what only it kept"
+    return f"{verb} the {kind} {listed}{why}; the next expiry removes what only it kept"

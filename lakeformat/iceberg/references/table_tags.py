@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``table.tags`` of an Iceberg table: lists, creates, replaces, renames and deletes tags."""
+"""``table.tags`` of an Iceberg table: lists, creates, replaces, renames, deletes, expires."""
 
 from __future__ import annotations
 
@@ -19,8 +19,10 @@ from lakeformat.iceberg.references.change import (
     replace_reference,
 )
 from lakeformat.iceberg.references.delete import delete_references
+from lakeformat.iceberg.references.expire_tags import expire_tags
 from lakeformat.iceberg.references.origin import Origin
 from lakeformat.tables.moment import Moment, iso_text
+from lakeformat.tables.past_time import PastTime
 from lakeformat.tables.position import AnyPosition
 from lakeformat.tables.reference_reports import DeletionReport, TagReport
 from lakeformat.tables.retain import Retain
@@ -136,6 +138,20 @@ class TableTags:
         ``on_progress`` change nothing, because no file is deleted.
         """
         return delete_references(self._handle, TAG, names, missing_ok=missing_ok, dry_run=dry_run)
+
+    def expire(
+        self,
+        *,
+        older_than: PastTime | None = None,
+        dry_run: bool = False,
+        on_progress: Callable[..., object] | None = None,
+    ) -> DeletionReport:
+        """Delete the tags whose snapshot is older than ``retain``, or made before ``older_than``.
+
+        Tags without ``retain`` follow the table's ``history.expire.max-ref-age-ms``, which is
+        unlimited by default. ``on_progress`` changes nothing, because no file is deleted.
+        """
+        return expire_tags(self._handle, older_than=older_than, dry_run=dry_run)
 
     def _changed(self, plan: Plan, *, dry_run: bool) -> TagReport:
         done = publish(self._handle, plan, dry_run=dry_run)

@@ -164,6 +164,7 @@ def test_tags_branches_and_rollbacks_change_the_table(tmp_path):
     assert show("branch", "list", root).splitlines()[1].split()[:2] == ["dev", "2"]
     assert "returned to snapshot" in show("rollback", root, "--snapshot", "1")
     assert "main received 1 snapshot of" in show("branch", "fast-forward", root, "dev")
+    assert show("tag", "expire", root) == "no tag has expired\n"
     assert "deleted the tag 'v1'" in show("tag", "delete", root, "v1", "--yes")
     assert show("expire", root, "--dry-run").splitlines()[-1] == "no snapshot would expire"
     [report] = json.loads(show("expire", root, "--json"))

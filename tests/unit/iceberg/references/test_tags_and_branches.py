@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from lakeformat.environment import Environment
 from lakeformat.errors import (
     AlreadyExistsError,
     CommitConflictError,
@@ -175,3 +176,34 @@ def test_main_does_not_lose_commits_to_a_branch(table, storage):
     add(storage, 5, "dev")
     with pytest.raises(CommitConflictError, match="main has other commits since the branch began"):
         table.branches.fast_forward("dev")
+
+
+def at(storage: MemoryStorage, millis: int) -> IcebergTable:
+    """The table as a process at another time has it."""
+    return IcebergTable(handle_on(storage, Environment(now_millis=lambda: millis)))
+
+
+def test_tags_expire_by_the_age_of_their_snapshots(storage, table):
+    table.tags.create("forever", snapshot=1)
+    table.tags.create("week", snapshot=2, retain="7 d")
+    table.tags.create("day", snapshot=2, retain="1 d")
+    table.branches.create("old", snapshot=1, retain="1 d")
+    commits = published(storage)
+    later = at(storage, NOW_MILLIS + 2 * DAY)
+    assert later.tags.expire(dry_run=True).reason.startswith("would delete the tag 'day' because")
+    assert published(storage) == commits
+    assert later.tags.expire().deleted == ("day",)
+    assert [each.name for each in later.tags.list()] == ["forever", "week"]
+    assert "old" in later.references
+    assert later.tags.expire().reason == "no tag has expired"
+    assert published(storage) == commits + 1
+
+
+def test_older_tags_expire_whatever_their_retention_is(storage, table):
+    table.tags.create("first", snapshot=1)
+    table.tags.create("third", snapshot=3)
+    moment = datetime.fromtimestamp(NOW_MILLIS / 1000, UTC) + timedelta(milliseconds=2)
+    later = at(storage, NOW_MILLIS + DAY)
+    report = later.tags.expire(older_than=moment)
+    assert report.deleted == ("first",)
+    assert "its snapshot is older than 2023-11-14" in report.reason
