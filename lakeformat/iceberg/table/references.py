@@ -9,6 +9,7 @@ from lakeformat.iceberg.table.history import TableHistory
 from lakeformat.tables.position import AnyPosition
 
 if TYPE_CHECKING:
+    from lakeformat.iceberg.cherry_pick import CherryPickReport
     from lakeformat.iceberg.references.table_branches import TableBranches
     from lakeformat.iceberg.references.table_tags import TableTags
     from lakeformat.tables.commit_id import CommitId
@@ -34,6 +35,20 @@ class TableReferences(TableHistory):
         from lakeformat.iceberg.references.table_branches import TableBranches
 
         return TableBranches(self._handle)
+
+    def cherry_pick(
+        self, snapshot: AnyPosition | None = None, *, wap_id: str | None = None
+    ) -> CherryPickReport:
+        """Publish a snapshot that is not in the history of the branch: a staged or foreign one.
+
+        ``snapshot`` is its id, ``wap_id`` the ``wap.id`` that its writer staged it with. If it was
+        made from the newest snapshot, the branch moves to it. Otherwise the files that it appended
+        are added in a new snapshot; other changes than appends are refused. A snapshot, and a
+        ``wap.id``, is published only once: a repeated call changes nothing.
+        """
+        from lakeformat.iceberg.cherry_pick import cherry_pick
+
+        return cherry_pick(self._handle, snapshot, wap_id)
 
     def rollback(
         self,

@@ -1,0 +1,224 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Publishes a snapshot that is not in the history of a branch, as Java's ``cherrypick`` does.
+
+Such a snapshot was staged by a writer with a ``wap.id``, or belongs to another branch. If it was
+made from the head of the branch, the branch moves to it. Otherwise the files that it appended are
+added to the branch in a new snapshot.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakeformat.errors import InvalidRequestError, NotFoundError, UnsupportedError
+from lakeformat.iceberg.branch_history import history_of
+from lakeformat.iceberg.choice import snapshot_id_of
+from lakeformat.iceberg.commit.commit import commit_metadata
+from lakeformat.iceberg.commit.handle import TableHandle
+from lakeformat.iceberg.loaded_metadata import LoadedMetadata
+from lakeformat.iceberg.metadata.manifest import ADDED, read_entries
+from lakeformat.iceberg.metadata.manifest_list import read_manifest_list
+from lakeformat.iceberg.metadata.manifest_writer import ManifestWriter
+from lakeformat.iceberg.metadata.snapshot import Reference, Snapshot
+from lakeformat.iceberg.metadata.table_metadata import TableMetadata
+from lakeformat.iceberg.metadata.updates import set_reference
+from lakeformat.iceberg.write.counts import FileCounts, partition_count
+from lakeformat.iceberg.write.manifest_merge import merge_manifests
+from lakeformat.iceberg.write.new_entries import with_snapshot
+from lakeformat.iceberg.write.publish import Base, FileChange, publish_change
+from lakeformat.tables.position import AnyPosition
+from lakeformat.tables.report import Report
+
+__all__ = ["CherryPickReport", "cherry_pick"]
+
+_SOURCE, _WAP, _PUBLISHED_WAP = "source-snapshot-id", "wap.id", "published-wap-id"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CherryPickReport(Report):
+    """The outcome of a cherry-pick."""
+
+    table: str
+    source: int
+    """The chosen snapshot."""
+    snapshot_id: int
+    """The snapshot of the branch that has its rows."""
+    action: str
+    """``added``, ``moved`` (the branch is at the chosen snapshot now), or ``kept``."""
+    reason: str
+    """The outcome in one sentence, for the log."""
+
+
+def cherry_pick(
+    handle: TableHandle, snapshot: AnyPosition | None, wap_id: str | None
+) -> CherryPickReport:
+    """Publish a snapshot on the branch of a handle; a repetition changes nothing."""
+    if (snapshot is None) == (wap_id is None):
+        raise InvalidRequestError("pass either snapshot or wap_id: the snapshot to publish")
+    handle.pointer.require_writable()
+    loaded = handle.load()
+    source = _source(handle, loaded, snapshot, wap_id)
+    if commit_metadata(handle, partial(_moved, handle, source)).is_published:
+        return _report(handle, source, source.snapshot_id, "moved")
+    adding = _Addition(handle, source)
+    published = publish_change(handle, adding, commit=None)
+    if adding.earlier is not None:
+        return _report(handle, source, adding.earlier, "kept")
+    assert published.snapshot is not None
+    return _report(handle, source, published.snapshot.snapshot_id, "added")
+
+
+@dataclass(slots=True)
+class _Addition:
+    """Adds the files that a snapshot appended to the head of the branch."""
+
+    handle: TableHandle
+    source: Snapshot
+    earlier: int | None = None
+    """The snapshot of the branch that has the rows already."""
+
+    def __call__(self, base: Base) -> FileChange | None:
+        metadata = base.loaded.metadata
+        self.earlier = _earlier(self.handle, metadata, self.source)
+        if self.earlier is not None:
+            return None
+        entries = _appended(self.handle, base.loaded, self.source)
+        manifests = [_manifest(base, spec_id, some) for spec_id, some in entries.items()]
+        return FileChange(
+            "append",
+            merge_manifests(
+                base.loaded,
+                pa.concat_tables([*manifests, base.manifests]),
+                base.files,
+                base.snapshot,
+            ),
+            FileCounts.of(entries.values()),
+            partitions=partition_count(entries.values()),
+            more=_origin(self.source),
+        )
+
+
+def _source(
+    handle: TableHandle, loaded: LoadedMetadata, snapshot: AnyPosition | None, wap_id: str | None
+) -> Snapshot:
+    """Return the snapshot to publish; ``NotFoundError`` if there is none."""
+    if wap_id is not None:
+        staged = [each for each in loaded.metadata.snapshots if each.summary.get(_WAP) == wap_id]
+        if not staged:
+            raise NotFoundError(
+                f"{handle.uri} has no snapshot with the wap.id {wap_id!r}: it may have expired"
+            )
+        return staged[-1]
+    assert snapshot is not None
+    history = history_of(loaded.metadata, handle.branch, handle.uri)
+    number = snapshot_id_of(loaded, history, snapshot)
+    found = loaded.metadata.snapshot(number)
+    if found is None:
+        raise NotFoundError(f"{handle.uri} has no snapshot {number}: it may have expired")
+    return found
+
+
+def _moved(handle: TableHandle, source: Snapshot, loaded: LoadedMetadata) -> TableMetadata | None:
+    """Return the metadata with the branch at the source, if the source was made from its head."""
+    metadata, branch = loaded.metadata, handle.branch
+    head = metadata.references.get(branch)
+    if source.parent_id != (None if head is None else head.snapshot_id):
+        return None
+    if _earlier(handle, metadata, source) is not None:
+        return None
+    new = Reference(branch, source.snapshot_id, "branch")
+    if head is not None:
+        new = replace(head, snapshot_id=source.snapshot_id)
+    return set_reference(metadata, new, handle.environment.now_millis())
+
+
+def _earlier(handle: TableHandle, metadata: TableMetadata, source: Snapshot) -> int | None:
+    """Return the snapshot of the branch that has the rows of the source already; None without one.
+
+    Raise ``InvalidRequestError`` if another snapshot with the same ``wap.id`` was published.
+    """
+    head = metadata.references.get(handle.branch)
+    wap_id = source.summary.get(_WAP)
+    for each in metadata.ancestry(None if head is None else head.snapshot_id):
+        number = str(source.snapshot_id)
+        if each.snapshot_id == source.snapshot_id or each.summary.get(_SOURCE) == number:
+            return each.snapshot_id
+        if wap_id is not None and wap_id in (each.summary.get(_WAP), _published(each.summary)):
+            raise InvalidRequestError(
+                f"the wap.id {wap_id!r} of snapshot {number} was published before by snapshot "
+                f"{each.snapshot_id} of {handle.uri}, so its rows may be there already: compare "
+                "both, and pass the id of a snapshot without this wap.id to publish more"
+            )
+    return None
+
+
+def _published(summary: Mapping[str, str]) -> str | None:
+    return summary.get(_PUBLISHED_WAP)
+
+
+def _appended(handle: TableHandle, loaded: LoadedMetadata, source: Snapshot) -> dict[int, pa.Table]:
+    """Return the entries of the files that a snapshot added, by spec, as new ones.
+
+    Raise ``UnsupportedError`` if it did more than that.
+    """
+    manifests = read_manifest_list(loaded.places, source)
+    own = manifests.filter(pc.equal(manifests.column("added_snapshot_id"), source.snapshot_id))
+    if source.operation != "append" or pc.any(pc.not_equal(own.column("content"), 0)).as_py():
+        raise UnsupportedError(
+            f"snapshot {source.snapshot_id} of {handle.uri} is a commit of the kind "
+            f"{source.operation!r} that was not made from the head of branch {handle.branch!r}, "
+            "and only the files of an append can be added to another state: write the change again "
+            "on the branch"
+        )
+    found = {}
+    for spec_id, entries in read_entries(loaded.places, loaded.metadata, own).items():
+        is_added = pc.and_(
+            pc.equal(entries.column("status"), ADDED),
+            pc.equal(entries.column("snapshot_id"), source.snapshot_id),
+        )
+        some = entries.filter(is_added)
+        for name in ("sequence_number", "file_sequence_number", "first_row_id"):
+            place = some.schema.get_field_index(name)
+            some = some.set_column(place, some.schema.field(place), pa.nulls(len(some), pa.int64()))
+        if len(some):
+            found[spec_id] = some
+    return found
+
+
+def _manifest(base: Base, spec_id: int, entries: pa.Table) -> pa.Table:
+    writer = ManifestWriter(base.loaded.metadata, base.loaded.metadata.spec_of(spec_id))
+    added = partial(with_snapshot, entries, base.snapshot.snapshot_id)
+    return base.files.manifest(("picked", spec_id), writer, added, base.snapshot)
+
+
+def _origin(source: Snapshot) -> dict[str, str]:
+    """Return the members of the summary that name the source."""
+    found = {_SOURCE: str(source.snapshot_id)}
+    if _WAP in source.summary:
+        found[_PUBLISHED_WAP] = source.summary[_WAP]
+    return found
+
+
+def _report(
+    handle: TableHandle, source: Snapshot, snapshot_id: int, action: str
+) -> CherryPickReport:
+    branch, number = handle.branch, source.snapshot_id
+    reasons = {
+        "added": f"added the files of snapshot {number} to branch {branch!r} as snapshot "
+        f"{snapshot_id}",
+        "moved": f"branch {branch!r} moved to snapshot {number}, which was made from its head",
+        "kept": f"branch {branch!r} has the rows of snapshot {number} already, by snapshot "
+        f"{snapshot_id}; no action needed",
+    }
+    return CherryPickReport(
+        table=handle.uri,
+        source=number,
+        snapshot_id=snapshot_id,
+        action=action,
+        reason=reasons[action],
+    )
