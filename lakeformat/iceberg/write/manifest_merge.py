@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 
 from lakeformat.iceberg.loaded_metadata import LoadedMetadata
 from lakeformat.iceberg.metadata.manifest import ADDED, DELETED, EXISTING, read_entries
+from lakeformat.iceberg.metadata.manifest_list import MANIFEST_SCHEMA
 from lakeformat.iceberg.metadata.manifest_writer import ManifestWriter
 from lakeformat.iceberg.metadata.snapshot import Snapshot
 from lakeformat.iceberg.partition_spec import PartitionSpec
@@ -54,13 +55,13 @@ def merge_manifests(
     if not settings.is_enabled:
         return manifests
     is_data = pc.equal(manifests.column("content"), _DATA)
-    data, deletes = manifests.filter(is_data), manifests.filter(pc.invert(is_data))
-    parts = []
-    for spec_id in sorted(data.column("partition_spec_id").unique().to_pylist(), reverse=True):
-        group = data.filter(pc.equal(data.column("partition_spec_id"), spec_id))
-        spec = loaded.metadata.spec_of(spec_id)
-        parts += list(_merged(loaded, spec, group, settings, files, snapshot))
-    return pa.concat_tables([*parts, deletes])
+    parts = [MANIFEST_SCHEMA.empty_table()]
+    for some in (manifests.filter(is_data), manifests.filter(pc.invert(is_data))):
+        for spec_id in sorted(some.column("partition_spec_id").unique().to_pylist(), reverse=True):
+            group = some.filter(pc.equal(some.column("partition_spec_id"), spec_id))
+            spec = loaded.metadata.spec_of(spec_id)
+            parts += list(_merged(loaded, spec, group, settings, files, snapshot))
+    return pa.concat_tables(parts)
 
 
 def pack(sizes: Sequence[int], target: int) -> list[range]:
@@ -112,7 +113,7 @@ def _merged(
     files: ManifestFiles,
     snapshot: Snapshot,
 ) -> Iterator[pa.Table]:
-    """Yield the manifests of one spec, with some merged."""
+    """Yield the manifests of one spec, of data or of deletes, with some merged."""
     if has_unknown_transform(spec):
         yield group
         return
@@ -125,7 +126,8 @@ def _merged(
             continue
         known = (some.column(name).to_pylist() for name in ("manifest_path", "first_row_id"))
         key = ("merged", *zip(*known, strict=True))  # another writer may have given the row ids
-        writer = ManifestWriter(loaded.metadata, spec)
+        of_deletes = group.column("content")[0].as_py() != _DATA
+        writer = ManifestWriter(loaded.metadata, spec, of_deletes)
         read = partial(_entries, loaded, some, snapshot)
         yield files.manifest(key, writer, read, snapshot)
 

@@ -28,6 +28,7 @@ from tests.unit.iceberg.write.made_tables import (
     head_of,
     ids_of,
     made_table,
+    manifests_of,
     referenced_files,
     stored_files,
 )
@@ -180,6 +181,19 @@ def test_a_row_that_a_key_deleted_is_not_deleted_again(storage):
     positions = [each for each in deletes_of(handle) if each["content"] == 1]
     assert [each["record_count"] for each in positions] == [2]
     assert ids_of(handle) == [3, 4, 5, 6, 7, 8, 9]
+
+
+@VERSIONS
+def test_manifests_of_deletes_are_merged_as_those_of_data(storage, version):
+    handle = filled(storage, version)
+    often = {"commit.manifest.min-count-to-merge": "2"}
+    commit_metadata(handle, lambda loaded: set_properties(loaded.metadata, often))
+    for number in (1, 6, 2):
+        delete(handle, f"id = {number}")
+    assert sorted(manifests_of(handle)["content"].to_pylist()) == [0, 1]
+    assert [each["record_count"] for each in deletes_of(handle)] in ([2, 1], [1, 2])
+    assert ids_of(handle) == [0, 3, 4, 5, 7, 8, 9]
+    assert stored_files(storage) == referenced_files(handle)
 
 
 @VERSIONS
