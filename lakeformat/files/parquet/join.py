@@ -30,7 +30,7 @@ __all__ = ["CannotJoinError", "JoinedParquet", "RowGroups", "read_row_groups"]
 _COPY_BYTES = 4 << 20
 
 # Member numbers of the footer,
-_ROWS, _ROW_GROUPS = 3, 4
+_ROWS, _ROW_GROUPS, _KEY_VALUES = 3, 4, 5
 _ENCRYPTION = (8, 9)
 # of a row group,
 _COLUMNS, _GROUP_ROWS, _GROUP_OFFSET, _ORDINAL = 1, 3, 5, 7
@@ -39,7 +39,12 @@ _FILE_PATH, _FILE_OFFSET, _META_DATA = 1, 2, 3
 _PAGE_INDEX = (4, 5, 6, 7)
 _CHUNK_ENCRYPTION = (8, 9)
 # and of its description.
-_CODEC, _SIZE, _DATA, _INDEX, _DICTIONARY, _BLOOM_FILTER = 4, 7, 9, 10, 11, 14
+_PATH, _CODEC, _SIZE, _DATA, _INDEX, _DICTIONARY = 3, 4, 7, 9, 10, 11
+_STATISTICS, _BLOOM_FILTER = 12, 14
+_NULLS = 3
+
+_UNUSUAL = (ValueError, LookupError, TypeError, AttributeError, RecursionError)
+"""The errors of a footer that lacks what it should have."""
 
 
 class CannotJoinError(Exception):
@@ -66,6 +71,35 @@ class RowGroups:
         orders."""
         return {n: each for n, each in self.footer.items() if n not in (_ROWS, _ROW_GROUPS)}
 
+    @property
+    def sizes(self) -> list[int]:
+        """The bytes of the pages of each row group."""
+        return [_extent(group)[1] for group in structs_in(self.footer, _ROW_GROUPS)]
+
+    def empty_file(self) -> bytes:
+        """Return a file with the same columns and without rows, in Parquet's types alone."""
+        columns = {n: each for n, each in self.frame.items() if n != _KEY_VALUES}
+        return MAGIC + with_end(_footer(columns, [], 0))
+
+    def has_no_null(self, column: str) -> bool:
+        """Return True if the statistics of all row groups state that a top-level column has no
+        null.
+        """
+        groups = structs_in(self.footer, _ROW_GROUPS)
+        try:
+            return all(self._nulls(group, column) == 0 for group in groups)
+        except _UNUSUAL as reason:
+            raise CannotJoinError from reason
+
+    def _nulls(self, group: Struct, column: str) -> int | None:
+        for chunk in structs_in(group, _COLUMNS):
+            described = _described(chunk)
+            path = cast(Values, described[_PATH][1]).items
+            if path == [column.encode()] and _STATISTICS in described:
+                statistics = cast(Struct, described[_STATISTICS][1])
+                return number_in(statistics, _NULLS) if _NULLS in statistics else None
+        return None
+
     def are_compressed_by(self, codec: str) -> bool:
         """Return True if all pages are compressed by ``codec``."""
         wanted = CODECS.get(codec)
@@ -83,9 +117,8 @@ def read_row_groups(stream: IO[bytes], size: int) -> RowGroups:
         tail = _bytes_at(stream, end, END_BYTES)
         length = footer_length(tail)
         found = RowGroups(parse_struct(_bytes_at(stream, end - length, length)))
-        for group in structs_in(found.footer, _ROW_GROUPS):
-            _extent(group)
-    except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as reason:
+        _require_sound(found, end - length)
+    except _UNUSUAL as reason:
         raise CannotJoinError from reason
     if not tail.endswith(MAGIC) or any(each in found.footer for each in _ENCRYPTION):
         raise CannotJoinError
@@ -122,15 +155,34 @@ class JoinedParquet:
             self._groups.append(group)
             self._rows += number_in(group, _GROUP_ROWS)
 
-    def close(self) -> None:
-        """Write the footer; the stream is left open."""
+    def close(self) -> bytes:
+        """Write the footer, and return it with the bytes after it; the stream is left open."""
         assert self._frame is not None
-        footer: Struct = {
-            **self._frame,
-            _ROWS: (ThriftKind.I64, self._rows),
-            _ROW_GROUPS: (ThriftKind.LIST, Values(ThriftKind.STRUCT, self._groups)),
-        }
-        self._stream.write(with_end(serialize_struct(dict(sorted(footer.items())))))
+        end = with_end(_footer(self._frame, self._groups, self._rows))
+        self._stream.write(end)
+        return end
+
+
+def _footer(frame: Struct, groups: list[Value], rows: int) -> bytes:
+    footer: Struct = {
+        **frame,
+        _ROWS: (ThriftKind.I64, rows),
+        _ROW_GROUPS: (ThriftKind.LIST, Values(ThriftKind.STRUCT, groups)),
+    }
+    return serialize_struct(dict(sorted(footer.items())))
+
+
+def _require_sound(found: RowGroups, end: int) -> None:
+    """Raise unless the row groups are apart from each other, before ``end``, and have all rows."""
+    groups = structs_in(found.footer, _ROW_GROUPS)
+    free = len(MAGIC)
+    for start, length in sorted(map(_extent, groups)):
+        if start < free:
+            raise CannotJoinError
+        free = start + length
+    counts = [number_in(group, _GROUP_ROWS) for group in groups]
+    if free > end or min(counts, default=0) < 0 or sum(counts) != found.rows:
+        raise CannotJoinError
 
 
 def _extent(group: Struct) -> tuple[int, int]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rewrites one group: reads its live rows, writes new files; publishes nothing."""
+"""Rewrites one group: copies row groups, or reads live rows and writes them; publishes nothing."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 
 from lakeformat.environment import Environment
+from lakeformat.iceberg.compact.copies import CopyChoice, copy_choice
 from lakeformat.iceberg.compact.plan import CompactPlan, CompactUnit
 from lakeformat.iceberg.compact.settings import TARGET_PROPERTY
 from lakeformat.iceberg.loaded_metadata import LoadedMetadata
@@ -42,6 +43,7 @@ class UnitWork:
     """Reads the live rows of the planned snapshot with the current columns."""
     loaded: LoadedMetadata
     environment: Environment
+    choice: CopyChoice
 
     def __call__(self, unit: CompactUnit) -> RewrittenUnit:
         """Rewrite a group; when this raises, no new file is left."""
@@ -49,7 +51,7 @@ class UnitWork:
         lineage = lineage_of(self.loaded.metadata)
         writer = TableWriter(self.loaded, self.environment, lineage, is_sorted=False)
         try:
-            for file in unit.files:
+            for file in self.choice.copy(self.loaded, unit.files, writer):
                 for batch in self.scan.read(file.split):
                     writer.write(batch)
             entries = writer.finish()
@@ -67,4 +69,5 @@ def unit_work(plan: CompactPlan, environment: Environment) -> UnitWork:
     columns = [each.name for each in (*metadata.schema.fields, *lineage_of(metadata))]
     target = {TARGET_PROPERTY: str(plan.settings.target_bytes)}
     sized = replace(metadata, properties={**metadata.properties, **target})
-    return UnitWork(Scan(state, columns), replace(plan.loaded, metadata=sized), environment)
+    loaded = replace(plan.loaded, metadata=sized)
+    return UnitWork(Scan(state, columns), loaded, environment, copy_choice(plan))

@@ -17,10 +17,13 @@ import pyarrow.parquet as pq
 from lakeformat.files.column_statistics import Detail, StatisticsMode, cut_upwards
 from lakeformat.iceberg.metadata.partition_summary import least_and_most
 from lakeformat.iceberg.metadata.single_value_bytes import single_value_bytes
+from lakeformat.iceberg.read.entry_columns import EntryColumns
+from lakeformat.iceberg.read.single_values import single_values
 from lakeformat.iceberg.types import Field, PrimitiveType, StructType, Type, inner_fields
 
 __all__ = ["FileMetrics"]
 
+_BOUNDS = ("lower_bounds", "upper_bounds")
 _WITHOUT_BOUNDS = ("variant", "geometry", "geography", "unknown")
 
 
@@ -33,8 +36,11 @@ class _Leaf:
     mode: StatisticsMode
     path: tuple[int, ...] | None
     """The places of the field and its structs, from the outside in; None inside of lists, maps."""
-    nans: int = 0
+    nans: int | None = 0
+    """None if they are not known."""
     bounds: list[pa.Array] = field(default_factory=list)
+    unknown: set[str] = field(default_factory=set)
+    """The bounds that some rows have, but no file names."""
 
     def add(self, rows: pa.Table) -> None:
         if self.path is None or self.mode.detail is Detail.NONE:
@@ -43,25 +49,60 @@ class _Leaf:
         if len(self.path) > 1:
             values = pc.struct_field(values, [*self.path[1:]])
         if pa.types.is_floating(values.type):
-            self.nans += pc.sum(pc.is_nan(values)).as_py() or 0
-        if self.mode.detail is Detail.BOUNDS and self.kind.name not in _WITHOUT_BOUNDS:
+            self.nans = (self.nans or 0) + (pc.sum(pc.is_nan(values)).as_py() or 0)
+        if self._has_bounds:
             ends = least_and_most(values)
             if ends is not None:
                 self.bounds.append(ends)
 
+    def add_files(self, entries: EntryColumns) -> None:
+        """Take the numbers from the entries of whole files."""
+        if self.path is None or self.mode.detail is Detail.NONE:
+            return
+        values, nulls, nans = (
+            entries.statistic(f"{name}_counts", self.id)
+            for name in ("value", "null_value", "nan_value")
+        )
+        if self.kind.name in ("float", "double"):
+            self.nans = None if nans.null_count else pc.sum(nans).as_py()
+        if self._has_bounds:
+            without = pc.add(nulls, pc.coalesce(nans, 0))
+            self._add_bounds(entries, pc.fill_null(pc.less(without, values), True))
+
+    def _add_bounds(self, entries: EntryColumns, needed: pa.Array) -> None:
+        """Add the bounds of files; ``needed`` are those with values that are not null or NaN."""
+        ends = [single_values(entries.statistic(each, self.id), self.kind) for each in _BOUNDS]
+        is_wrong = pc.fill_null(pc.greater(*ends), False)
+        for name, found in zip(_BOUNDS, ends, strict=True):
+            is_missing = pc.or_(found.is_null(nan_is_null=True), is_wrong)
+            if pc.any(pc.and_(needed, is_missing)).as_py():
+                self.unknown.add(name)
+        self.bounds += ends
+
+    @property
+    def _has_bounds(self) -> bool:
+        return self.mode.detail is Detail.BOUNDS and self.kind.name not in _WITHOUT_BOUNDS
+
     def ends(self) -> tuple[bytes | None, bytes | None]:
         """Return the lower and the upper bound; a bound is None if there is none."""
-        if not self.bounds:
+        found = least_and_most(pa.concat_arrays(self.bounds)) if self.bounds else None
+        if found is None:
             return None, None
-        found = least_and_most(pa.concat_arrays(self.bounds))
         lower, upper = single_value_bytes(found).to_pylist()
-        length = self.mode.length
-        if length is None or self.kind.name not in ("string", "binary", "fixed"):
-            return lower, upper
-        if self.kind.name == "string":
-            highest = cut_upwards(upper.decode(), length)
-            return lower.decode()[:length].encode(), None if highest is None else highest.encode()
+        if (length := self.mode.length) is not None:
+            lower, upper = _cut(self.kind.name, lower, upper, length)
+        lowest, highest = _BOUNDS
+        return None if lowest in self.unknown else lower, None if highest in self.unknown else upper
+
+
+def _cut(kind: str, lower: bytes, upper: bytes, length: int) -> tuple[bytes, bytes | None]:
+    """Return bounds of at most a length, if they are texts or bytes."""
+    if kind == "string":
+        highest = cut_upwards(upper.decode(), length)
+        return lower.decode()[:length].encode(), None if highest is None else highest.encode()
+    if kind in ("binary", "fixed"):
         return lower[:length], cut_upwards(upper, length)
+    return lower, upper
 
 
 class FileMetrics:
@@ -78,6 +119,11 @@ class FileMetrics:
         for leaf in self._leaves:
             leaf.add(rows)
 
+    def add_files(self, entries: pa.Table) -> None:
+        """Add whole files with exactly the columns, by their entries."""
+        for leaf in self._leaves:
+            leaf.add_files(EntryColumns(entries))
+
     def result(self, footer: pq.FileMetaData) -> dict[str, Any]:
         """Return the members of a manifest's entry; maps are lists of pairs."""
         found: dict[str, dict[int, Any]] = {
@@ -87,8 +133,7 @@ class FileMetrics:
                 "value_counts",
                 "null_value_counts",
                 "nan_value_counts",
-                "lower_bounds",
-                "upper_bounds",
+                *_BOUNDS,
             )
         }
         groups = [footer.row_group(number) for number in range(footer.num_row_groups)]
@@ -110,7 +155,7 @@ def _describe(
     statistics = [chunk.statistics for chunk in chunks]
     if all(each is not None and each.has_null_count for each in statistics):
         found["null_value_counts"][leaf.id] = sum(each.null_count for each in statistics)
-    if leaf.kind.name in ("float", "double"):
+    if leaf.nans is not None and leaf.kind.name in ("float", "double"):
         found["nan_value_counts"][leaf.id] = leaf.nans
     lower, upper = leaf.ends()
     if lower is not None:

@@ -14,11 +14,13 @@ from typing import TypeAlias
 import pyarrow as pa
 
 from lakeformat.environment import Environment
+from lakeformat.files.parquet.join import CannotJoinError
 from lakeformat.iceberg.loaded_metadata import LoadedMetadata
 from lakeformat.iceberg.metadata.partition_type import partition_type
 from lakeformat.iceberg.metadata.table_metadata import TableMetadata
 from lakeformat.iceberg.sort_order import SortOrder
 from lakeformat.iceberg.types import Field
+from lakeformat.iceberg.write.copied_file import CopiedFiles, write_copies
 from lakeformat.iceberg.write.data_file import DataFile
 from lakeformat.iceberg.write.given_rows import GivenRows
 from lakeformat.iceberg.write.new_entries import NewFile, delete_files, new_entries
@@ -87,6 +89,15 @@ class TableWriter:
         while self._held_bytes > _MOST_BYTES:
             self._flush(max(self._held, key=lambda key: self._held[key].bytes))
 
+    def copy(self, files: CopiedFiles) -> None:
+        """Add a file with copied row groups; ``CannotJoinError`` if they are damaged."""
+        uri = self._new_uri(files.entries.column("partition").combine_chunks().slice(0, 1))
+        try:
+            self._done.append(write_copies(self._places, uri, files, self._settings))
+        except CannotJoinError:
+            delete_files(self._places, [uri])
+            raise
+
     def finish(self) -> pa.Table:
         """Write the rest; return the entries of all files."""
         for key in [*self._held]:
@@ -133,13 +144,17 @@ class TableWriter:
         if key not in self._open:
             if len(self._open) >= _MOST_OPEN:
                 self._close(next(iter(self._open)))
-            name = f"00000-0-{self._operation}-{len(self._uris) + 1:05}.parquet"
-            directory = self._splitter.directory(partition)
-            uri = f"{self._settings.data_location}/{directory}{name}"
-            self._uris.append(uri)
+            uri = self._new_uri(partition)
             fields = self._schema.fields
             self._open[key] = DataFile(self._places, uri, partition, fields, self._settings)
         return self._open[key]
+
+    def _new_uri(self, partition: pa.StructArray) -> str:
+        name = f"00000-0-{self._operation}-{len(self._uris) + 1:05}.parquet"
+        directory = self._splitter.directory(partition)
+        uri = f"{self._settings.data_location}/{directory}{name}"
+        self._uris.append(uri)
+        return uri
 
     def _close(self, key: _Key) -> None:
         self._done.append(self._open[key].close())

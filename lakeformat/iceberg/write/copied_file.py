@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One new Parquet data file with the row groups of other files, copied without decoding."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from lakeformat.files.parquet.end import MAGIC
+from lakeformat.files.parquet.join import CannotJoinError, JoinedParquet, RowGroups
+from lakeformat.files.parquet.sound_footer import require_sound_footer
+from lakeformat.iceberg.file_places import FilePlaces
+from lakeformat.iceberg.types import Field
+from lakeformat.iceberg.write.file_metrics import FileMetrics
+from lakeformat.iceberg.write.new_entries import NewFile
+from lakeformat.iceberg.write.parquet_columns import parquet_fields
+from lakeformat.iceberg.write.settings import WriteSettings
+
+__all__ = ["CopiedFiles", "write_copies"]
+
+
+@dataclass(frozen=True, slots=True)
+class CopiedFiles:
+    """Files of one partition whose row groups can stand in one file."""
+
+    fields: tuple[Field, ...]
+    """The columns of the files."""
+    groups: Sequence[tuple[str, RowGroups]]
+    """The address and the row groups of each file."""
+    entries: pa.Table
+    """The entries of the files."""
+
+
+def write_copies(
+    places: FilePlaces, uri: str, files: CopiedFiles, settings: WriteSettings
+) -> NewFile:
+    """Write a file with the row groups of other files, and make it durable.
+
+    Raise ``CannotJoinError`` if a footer is damaged; a torn file may be left.
+    """
+    storage, path = places.place(uri)
+    with storage.open_output(path) as stream:
+        joined = JoinedParquet(stream)
+        for address, groups in files.groups:
+            source, place = places.place(address)
+            with source.open_input(place) as stored:
+                joined.add(stored, groups)
+        end = joined.close()
+        size = joined.size
+        footer = _footer(end, size)
+    metrics = FileMetrics(parquet_fields(files.fields), settings.modes)
+    metrics.add_files(files.entries)
+    members = {
+        "file_path": uri,
+        "record_count": footer.num_rows,
+        "file_size_in_bytes": size,
+        **metrics.result(footer),
+    }
+    partition = files.entries.column("partition").combine_chunks().slice(0, 1)
+    return NewFile(partition, members)
+
+
+def _footer(end: bytes, size: int) -> pq.FileMetaData:
+    """Return the footer of a new file; one damaged source would make all of it unreadable."""
+    try:
+        footer = pq.read_metadata(pa.BufferReader(MAGIC + end))
+        require_sound_footer(footer, size)
+    except (OSError, pa.ArrowException) as reason:
+        raise CannotJoinError from reason
+    return footer
