@@ -13,13 +13,13 @@ from dataclasses import replace
 from typing import Any
 from urllib.parse import quote
 
-from lakeformat.errors import CorruptTableError, InvalidRequestError, LakeError
+from lakeformat.errors import InvalidRequestError
 from lakeformat.iceberg.branch_history import BranchHistory, history_of
 from lakeformat.iceberg.commit.handle import TableHandle
 from lakeformat.iceberg.metadata.snapshot import BRANCH
 from lakeformat.tables.consumers.files import ConsumerFiles
-from lakeformat.tables.consumers.report import ConsumerReport, ConsumerState
-from lakeformat.tables.past_time import PastTime, past_millis
+from lakeformat.tables.consumers.report import ConsumerState
+from lakeformat.tables.consumers.table_consumers import AnyTableConsumers
 from lakeformat.tables.position import MAIN_BRANCH, Position
 
 __all__ = ["TableConsumers", "unread_snapshots"]
@@ -28,10 +28,13 @@ _DIRECTORY = "_lake"
 _REMEDY = "delete the file, or set the consumer to the position up to which it has read"
 
 
-class TableConsumers:
+class TableConsumers(AnyTableConsumers[Position]):
     """The consumers of one branch of a table, each with the position up to which it has read."""
 
+    _next_snapshot = "the sequence number of the snapshot"
+
     def __init__(self, handle: TableHandle) -> None:
+        super().__init__(handle.uri, handle.environment)
         self._handle = handle
 
     def list(self) -> list[ConsumerState]:
@@ -58,27 +61,20 @@ class TableConsumers:
         """Return the position up to which a consumer has read; None without such a consumer."""
         return self._files().read(consumer_id, self._parsed, _REMEDY, self._handle.environment)
 
-    def set(
-        self,
-        consumer_id: str,
-        *,
-        next_snapshot: int | None = None,
-        after: Position | None = None,
-        dry_run: bool = False,
-    ) -> None:
-        """Set the progress of a consumer.
+    def move(self, consumer_id: str, position: Position) -> None:
+        """Write the position up to which a consumer has read, without checks."""
+        content = json.dumps({"position": str(position)})
+        self._files().write(consumer_id, content.encode())
 
-        Pass ``after``, the position up to which it has read, or ``next_snapshot``, the sequence
-        number of the snapshot that it reads next.
+    def _read(self, consumer_id: str) -> Position | None:
+        return self.position(consumer_id)
 
-        Refused if snapshots after that position have expired, or if the branch does not have the
-        position. A dry run only checks this.
-        """
-        if (next_snapshot is None) is (after is None):
-            raise InvalidRequestError(
-                "pass either next_snapshot=, the sequence number of the snapshot that the consumer "
-                "reads next, or after=, the position up to which it has read"
-            )
+    def _write(self, consumer_id: str, place: Position) -> None:
+        self.move(consumer_id, place)
+
+    def _available(
+        self, consumer_id: str, next_snapshot: int | None, after: Position | None
+    ) -> Position:
         if after is None:
             if type(next_snapshot) is not int or next_snapshot < 1:
                 raise InvalidRequestError(
@@ -86,39 +82,10 @@ class TableConsumers:
                     f"{next_snapshot!r}"
                 )
             after = Position((next_snapshot - 1,), self._handle.branch)
-        read = _existing(self._history(), consumer_id, Position.parse(after))
-        if not dry_run:
-            before = self._before(consumer_id)
-            self.move(consumer_id, read)
-            self._require_kept(consumer_id, read, before)
+        return _existing(self._history(), consumer_id, Position.parse(after))
 
-    def move(self, consumer_id: str, position: Position) -> None:
-        """Write the position up to which a consumer has read, without checks."""
-        content = json.dumps({"position": str(position)})
-        self._files().write(consumer_id, content.encode())
-
-    def reset(
-        self, consumer_id: str, *, next_snapshot: int | None = None, dry_run: bool = False
-    ) -> None:
-        """Move an existing consumer, or delete it if ``next_snapshot`` is None."""
-        if self.position(consumer_id) is None:
-            raise self._files().unknown(consumer_id, self._handle.uri)
-        if next_snapshot is not None:
-            self.set(consumer_id, next_snapshot=next_snapshot, dry_run=dry_run)
-        elif not dry_run:
-            self._files().delete(consumer_id)
-
-    def clear(
-        self, *, including: str = ".*", excluding: str | None = None, dry_run: bool = False
-    ) -> ConsumerReport:
-        """Delete consumers whose whole id matches ``including`` and not ``excluding``."""
-        return self._files().clear(self._handle.uri, including, excluding, dry_run=dry_run)
-
-    def expire(self, *, older_than: PastTime, dry_run: bool = False) -> ConsumerReport:
-        """Delete the consumers that have made no progress since a time in the past."""
-        now = self._handle.environment.now_millis()
-        before = past_millis("older_than", older_than, now)
-        return self._files().expire(self._handle.uri, before, dry_run=dry_run)
+    def _require_kept(self, consumer_id: str, place: Position) -> None:
+        _existing(self._history(), consumer_id, place)
 
     def _history(self) -> BranchHistory:
         metadata = self._handle.load().metadata
@@ -131,24 +98,6 @@ class TableConsumers:
 
     def _parsed(self, members: Mapping[str, Any]) -> Position:
         return replace(Position.parse(members["position"]), table=self._handle.uri)
-
-    def _before(self, consumer_id: str) -> Position | None:
-        """Return the stored position; None for a damaged file, which is replaced."""
-        try:
-            return self.position(consumer_id)
-        except CorruptTableError:
-            return None
-
-    def _require_kept(self, consumer_id: str, position: Position, before: Position | None) -> None:
-        """Raise, and undo the change, if snapshots expired before the consumer was written."""
-        try:
-            _existing(self._history(), consumer_id, position)
-        except LakeError:
-            if before is None:
-                self._files().delete(consumer_id)
-            else:
-                self.move(consumer_id, before)
-            raise
 
 
 def unread_snapshots(handle: TableHandle) -> set[int]:

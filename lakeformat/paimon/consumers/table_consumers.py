@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lists, moves and deletes consumers."""
+"""Lists and moves consumers by numbers of snapshots."""
 
 from __future__ import annotations
 
-from lakeformat.errors import CorruptTableError, InvalidRequestError, LakeError
+from lakeformat.errors import InvalidRequestError
 from lakeformat.paimon.consumers.progress import available_ids
 from lakeformat.paimon.deletion.intent import refuse_if_expiring
 from lakeformat.paimon.handle import TableHandle
@@ -12,7 +12,6 @@ from lakeformat.paimon.metadata.changelog_directory import changelog_ids
 from lakeformat.paimon.metadata.consumer import (
     Consumer,
     consumer_files,
-    delete_consumer,
     read_consumer,
     write_consumer,
 )
@@ -20,16 +19,19 @@ from lakeformat.paimon.metadata.snapshot_directory import FIRST_SNAPSHOT_ID
 from lakeformat.paimon.snapshot_positions import position_at, require_number, snapshot_number
 from lakeformat.tables.consumers.files import ConsumerFiles
 from lakeformat.tables.consumers.report import ConsumerReport, ConsumerState
-from lakeformat.tables.past_time import PastTime, past_millis
+from lakeformat.tables.consumers.table_consumers import AnyTableConsumers
 from lakeformat.tables.position import Position
 
 __all__ = ["TableConsumers", "expire_consumers", "files_of"]
 
 
-class TableConsumers:
+class TableConsumers(AnyTableConsumers[int]):
     """The consumers of one table; snapshots they have not read do not expire."""
 
+    _next_snapshot = "the number of the snapshot"
+
     def __init__(self, handle: TableHandle) -> None:
+        super().__init__(handle.uri, handle.environment)
         self._handle = handle
 
     def list(self) -> list[ConsumerState]:
@@ -48,83 +50,28 @@ class TableConsumers:
             found.append(ConsumerState(consumer.id, number, modified, behind, is_stale, read))
         return found
 
-    def set(
-        self,
-        consumer_id: str,
-        *,
-        next_snapshot: int | None = None,
-        after: Position | None = None,
-        dry_run: bool = False,
-    ) -> None:
-        """Set the next snapshot of a consumer: this and later ones are kept from now on.
+    def _files(self) -> ConsumerFiles:
+        return files_of(self._handle)
 
-        Pass ``next_snapshot``, the number of the snapshot it reads next, or ``after``, the
-        position up to which it has read.
-
-        Refused if that snapshot has expired; the error names the earliest one. Refused, too, if it
-        is later than the one that the next commit makes. A dry run only checks this.
-        """
+    def _read(self, consumer_id: str) -> int | None:
         handle = self._handle
-        if (next_snapshot is None) is (after is None):
-            raise InvalidRequestError(
-                "pass either next_snapshot=, the number of the snapshot that the consumer reads "
-                "next, or after=, the position up to which it has read"
-            )
+        found = read_consumer(handle.storage, handle.layout, consumer_id, handle.environment)
+        return None if found is None else found.next_snapshot
+
+    def _write(self, consumer_id: str, place: int) -> None:
+        write_consumer(self._handle.storage, self._handle.layout, Consumer(consumer_id, place))
+
+    def _available(
+        self, consumer_id: str, next_snapshot: int | None, after: Position | None
+    ) -> int:
         if after is not None:
             what = "after must be the position up to which the consumer has read"
-            next_snapshot = snapshot_number(handle, what, after) + 1
+            next_snapshot = snapshot_number(self._handle, what, after) + 1
         require_number("next_snapshot must be the number of a snapshot", next_snapshot)
         assert next_snapshot is not None
         self._require_available(consumer_id, next_snapshot)
-        storage, layout = handle.storage, handle.layout
-        require_branch_still(storage, layout)
-        before = self._before(consumer_id)
-        if dry_run:
-            self._require_kept(consumer_id, next_snapshot)
-            return
-        write_consumer(storage, layout, Consumer(consumer_id, next_snapshot))
-        try:
-            self._require_kept(consumer_id, next_snapshot)
-        except LakeError:
-            if before is None:
-                delete_consumer(storage, layout, consumer_id)
-            else:
-                write_consumer(storage, layout, before)
-            raise
-
-    def reset(
-        self, consumer_id: str, *, next_snapshot: int | None = None, dry_run: bool = False
-    ) -> None:
-        """Move an existing consumer, or delete it if ``next_snapshot`` is None."""
-        handle = self._handle
-        there = read_consumer(handle.storage, handle.layout, consumer_id, handle.environment)
-        if there is None:
-            raise files_of(handle).unknown(consumer_id, handle.uri)
-        if next_snapshot is not None:
-            self.set(consumer_id, next_snapshot=next_snapshot, dry_run=dry_run)
-        elif not dry_run:
-            delete_consumer(handle.storage, handle.layout, consumer_id)
-
-    def clear(
-        self, *, including: str = ".*", excluding: str | None = None, dry_run: bool = False
-    ) -> ConsumerReport:
-        """Delete consumers whose whole id matches ``including`` and not ``excluding``."""
-        files = files_of(self._handle)
-        return files.clear(self._handle.uri, including, excluding, dry_run=dry_run)
-
-    def expire(self, *, older_than: PastTime, dry_run: bool = False) -> ConsumerReport:
-        """Delete the consumers that have made no progress since a time in the past."""
-        now = self._handle.environment.now_millis()
-        before = past_millis("older_than", older_than, now)
-        return expire_consumers(self._handle, older_than=before, dry_run=dry_run)
-
-    def _before(self, consumer_id: str) -> Consumer | None:
-        """Return the existing consumer; None for a truncated file, which is replaced."""
-        handle = self._handle
-        try:
-            return read_consumer(handle.storage, handle.layout, consumer_id, handle.environment)
-        except CorruptTableError:
-            return None
+        require_branch_still(self._handle.storage, self._handle.layout)
+        return next_snapshot
 
     def _require_available(self, consumer_id: str, number: int) -> None:
         if number < FIRST_SNAPSHOT_ID:
@@ -147,15 +94,15 @@ class TableConsumers:
                 "earlier one"
             )
 
-    def _require_kept(self, consumer_id: str, number: int) -> None:
+    def _require_kept(self, consumer_id: str, place: int) -> None:
         """Raise if an expiry began to delete the snapshot before the consumer was written."""
         handle = self._handle
         ids = available_ids(handle)
-        if number > max(ids, default=0):
+        if place > max(ids, default=0):
             return
-        if number in changelog_ids(handle.storage, handle.layout):
+        if place in changelog_ids(handle.storage, handle.layout):
             return
-        refuse_if_expiring(handle, number, f"consumer {consumer_id!r}")
+        refuse_if_expiring(handle, place, f"consumer {consumer_id!r}")
 
 
 def expire_consumers(

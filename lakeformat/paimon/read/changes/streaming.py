@@ -1,9 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A stream of changes: its start position, the snapshots after it, and the reader's progress.
-
-Nothing here waits: the reader decides when to poll again. Progress is stored only when the reader
-acknowledges a snapshot, so after a crash it receives its unacknowledged snapshots again.
-"""
+"""The stream of a table's changes, snapshot by snapshot."""
 
 from __future__ import annotations
 
@@ -11,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 import pyarrow as pa
 
-from lakeformat.errors import InvalidRequestError, NotFoundError
+from lakeformat.errors import NotFoundError
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.metadata.branch_directory import require_branch_still
 from lakeformat.paimon.metadata.changelog_directory import changelog_ids, read_changelog
@@ -35,13 +31,14 @@ from lakeformat.paimon.read.time_travel import newest_at, newest_compacted
 from lakeformat.paimon.snapshot_positions import position_at
 from lakeformat.tables.moment import to_millis
 from lakeformat.tables.stream import StreamBegin, StreamedChanges, StreamStart
+from lakeformat.tables.table_stream import TableStream
 
 __all__ = ["ChangeStream", "lowest_streamed_level"]
 
 _LOOKUP, _FULL_COMPACTION = "lookup", "full-compaction"
 
 
-class ChangeStream:
+class ChangeStream(TableStream[Snapshot, int]):
     """Delivers one snapshot after another; iteration ends when no newer snapshot exists yet."""
 
     def __init__(
@@ -52,55 +49,27 @@ class ChangeStream:
         consumer: str | None = None,
     ) -> None:
         self._handle = handle
-        self._start = start
         self._asked = asked
         self._files = ChangeFiles(handle, asked)
-        self._consumer = consumer
         self._uses_delta = changelog_producer(handle) == NO_PRODUCER
-        self._next = self._stored_progress()
-        self._full: Snapshot | None = None
-        if self._next is None:
-            self._begin()
-
-    @property
-    def schema(self) -> pa.Schema:
-        """The columns of the delivered rows."""
-        return self._asked.schema
+        super().__init__(start, asked.schema, consumer)
 
     @property
     def next_snapshot(self) -> int | None:
         """The next snapshot to read for changes; None until the snapshot to read in full exists."""
-        return self._next
-
-    def __iter__(self) -> Iterator[StreamedChanges]:
-        return self
-
-    def __next__(self) -> StreamedChanges:
-        found = self.poll()
-        if found is None:
-            raise StopIteration
-        return found
+        return self._place
 
     def starts_at(self) -> StreamBegin:
         """Return the start position for a reader in another process; deliver no rows."""
-        if self._next is None and self._full is None:
+        if self._place is None:
             self._begin()
         full = None if self._full is None else self._full.id
-        following = FIRST_SNAPSHOT_ID if self._next is None else self._next
+        following = FIRST_SNAPSHOT_ID if self._place is None else self._place
         return StreamBegin(following, full, position_at(self._handle, following - 1))
 
-    def poll(self) -> StreamedChanges | None:
-        """Return the next snapshot with changes, or None if there is none yet.
-
-        Snapshots without changes are skipped.
-        """
-        if self._next is None and self._full is None:
-            self._begin()
-        if self._full is not None:
-            full, self._full = self._full, None
-            return _streamed(full, self.schema, self._state(full), full=True)
-        while self._next is not None and (snapshot := self._read(self._next)) is not None:
-            self._next += 1
+    def _next_changes(self, place: int) -> StreamedChanges | None:
+        while (snapshot := self._read(place)) is not None:
+            self._place = place = place + 1
             if self._files.reads_overwrite(snapshot):
                 find = self._files.overwrite
             elif self._uses_delta and snapshot.commit_kind is CommitKind.APPEND:
@@ -109,64 +78,39 @@ class ChangeStream:
                 find = self._files.changelog
             else:
                 continue
-            rows = self._rows(find, snapshot)
-            return _streamed(snapshot, self.schema, rows, full=False)
+            return self._streamed(snapshot, self._rows(find, snapshot), full=False)
         return None
 
-    def acknowledge(self) -> None:
-        """Store that the reader has processed every snapshot delivered so far.
-
-        The expiry then keeps all later snapshots for this consumer.
-        """
-        if self._consumer is None:
-            raise InvalidRequestError(
-                "this stream has no consumer to store its progress: pass consumer='<name>'"
-            )
-        if self._next is not None and self._full is None:
-            progress = Consumer(self._consumer, self._next)
-            require_branch_still(self._handle.storage, self._handle.layout)
-            write_consumer(self._handle.storage, self._handle.layout, progress)
-
-    def _stored_progress(self) -> int | None:
-        if self._consumer is None:
-            return None
+    def _stored(self, consumer: str) -> int | None:
         handle = self._handle
-        found = read_consumer(handle.storage, handle.layout, self._consumer, handle.environment)
+        found = read_consumer(handle.storage, handle.layout, consumer, handle.environment)
         return None if found is None else found.next_snapshot
 
-    def _begin(self) -> None:
-        """Find the start position.
+    def _store(self, consumer: str, place: int) -> None:
+        require_branch_still(self._handle.storage, self._handle.layout)
+        write_consumer(self._handle.storage, self._handle.layout, Consumer(consumer, place))
 
-        A mode that begins with a full read has none until the snapshot to read in full exists.
-        """
+    def _first_full(self, start: StreamStart) -> Snapshot | None:
+        if start.mode == "from-snapshot-full":
+            return self._read(self._at_least_earliest(start))
+        compacted = newest_compacted(self._handle) if start.mode == "compacted-full" else None
+        return compacted or latest_snapshot(self._handle.storage, self._handle.layout)
+
+    def _first_place(self, start: StreamStart) -> int:
+        if start.mode == "from-snapshot":
+            return self._at_least_earliest(start)
+        if start.as_of is not None:
+            before = newest_at(self._handle, to_millis(start.as_of) - 1)
+            return self._earliest() if before is None else self._place_after(before)
         latest = latest_snapshot(self._handle.storage, self._handle.layout)
-        match self._start.mode:
-            case "latest-full":
-                self._go_on_after(latest)
-            case "compacted-full":
-                self._go_on_after(newest_compacted(self._handle) or latest)
-            case "latest":
-                self._next = FIRST_SNAPSHOT_ID if latest is None else latest.id + 1
-            case "from-snapshot":
-                self._next = self._at_least_earliest()
-            case "from-snapshot-full":
-                self._go_on_after(self._read(self._at_least_earliest()))
-            case _:
-                self._next = self._first_at()
+        return FIRST_SNAPSHOT_ID if latest is None else self._place_after(latest)
 
-    def _go_on_after(self, full: Snapshot | None) -> None:
-        if full is not None:
-            self._full, self._next = full, full.id + 1
+    def _place_after(self, snapshot: Snapshot) -> int:
+        return snapshot.id + 1
 
-    def _at_least_earliest(self) -> int:
-        assert self._start.snapshot is not None
-        return max(self._start.snapshot, self._earliest())
-
-    def _first_at(self) -> int:
-        """Return the first snapshot at the start time or later, or the earliest one left."""
-        assert self._start.as_of is not None
-        before = newest_at(self._handle, to_millis(self._start.as_of) - 1)
-        return self._earliest() if before is None else before.id + 1
+    def _at_least_earliest(self, start: StreamStart) -> int:
+        assert start.snapshot is not None
+        return max(start.snapshot, self._earliest())
 
     def _read(self, number: int) -> Snapshot | None:
         """Read a snapshot or its changelog; None if it does not exist yet."""
@@ -196,17 +140,11 @@ class ChangeStream:
     ) -> Iterator[pa.RecordBatch]:
         yield from self._files.rows(find(snapshot))
 
-    def _state(self, snapshot: Snapshot) -> Iterator[pa.RecordBatch]:
+    def _all_rows(self, snapshot: Snapshot) -> Iterator[pa.RecordBatch]:
         """Read the full state without rows that a later compaction delivers as changelog."""
         least = lowest_streamed_level(self._handle)
         rows = StateRows(self._handle, snapshot, self._asked, least_level=least, with_streamed=True)
         return rows.read()
-
-
-def _streamed(
-    snapshot: Snapshot, schema: pa.Schema, rows: Iterator[pa.RecordBatch], *, full: bool
-) -> StreamedChanges:
-    return StreamedChanges(snapshot.id, snapshot.position, schema, rows, full=full)
 
 
 def lowest_streamed_level(handle: TableHandle) -> int:

@@ -143,6 +143,6 @@ def test_it_ends_with_an_error_if_commits_expired_unseen(tmp_path):
 def test_it_ends_with_an_error_after_a_rollback():
     table = opened("branches_tags")
     stream = table.stream("latest")
-    stream._after = lake.Position.parse(f"main/{table.position().number}@1")
+    stream._place = lake.Position.parse(f"main/{table.position().number}@1")
     with pytest.raises(lake.NotFoundError, match="that a rollback removed"):
         stream.poll()

@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A stream of changes: its start position, the commits after it, and the reader's progress.
+
+Nothing here waits: the reader decides when to poll again. Progress is stored only when the reader
+acknowledges a snapshot, so after a crash it receives its unacknowledged snapshots again.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from typing import Generic, TypeVar
+
+import pyarrow as pa
+
+from lakeformat.errors import InvalidRequestError
+from lakeformat.tables.stream import StreamedChanges, StreamStart
+from lakeformat.tables.table_snapshot import TableSnapshot
+
+__all__ = ["TableStream"]
+
+SnapshotT = TypeVar("SnapshotT", bound=TableSnapshot)
+PlaceT = TypeVar("PlaceT")
+"""A place in the history, as the format stores the progress of a consumer."""
+
+
+class TableStream(ABC, Generic[SnapshotT, PlaceT]):
+    """Delivers one snapshot after another; iteration ends when no newer snapshot exists yet."""
+
+    def __init__(self, start: StreamStart, schema: pa.Schema, consumer: str | None) -> None:
+        self._start = start
+        self._schema = schema
+        self._consumer = consumer
+        self._full: SnapshotT | None = None
+        self._place: PlaceT | None = None if consumer is None else self._stored(consumer)
+        if self._place is None:
+            self._begin()
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns of the delivered rows."""
+        return self._schema
+
+    def __iter__(self) -> Iterator[StreamedChanges]:
+        return self
+
+    def __next__(self) -> StreamedChanges:
+        found = self.poll()
+        if found is None:
+            raise StopIteration
+        return found
+
+    def poll(self) -> StreamedChanges | None:
+        """Return the next snapshot with changes, or None if there is none yet.
+
+        Snapshots that change no rows are skipped.
+        """
+        if self._place is None:
+            self._begin()
+        if self._full is not None:
+            full, self._full = self._full, None
+            return self._streamed(full, self._all_rows(full), full=True)
+        return None if self._place is None else self._next_changes(self._place)
+
+    def acknowledge(self) -> None:
+        """Store that the reader has processed every snapshot delivered so far.
+
+        The expiry then keeps all later snapshots for this consumer.
+        """
+        if self._consumer is None:
+            raise InvalidRequestError(
+                "this stream has no consumer to store its progress: pass consumer='<name>'"
+            )
+        if self._place is not None and self._full is None:
+            self._store(self._consumer, self._place)
+
+    def _begin(self) -> None:
+        """Find the start position.
+
+        A mode that begins with a full read has none until the snapshot to read in full exists.
+        """
+        if not self._start.mode.endswith("-full"):
+            self._place = self._first_place(self._start)
+            return
+        self._full = self._first_full(self._start)
+        if self._full is not None:
+            self._place = self._place_after(self._full)
+
+    def _streamed(
+        self, found: SnapshotT, rows: Iterator[pa.RecordBatch], *, full: bool
+    ) -> StreamedChanges:
+        return StreamedChanges(found.id, found.position, self._schema, rows, full=full)
+
+    @abstractmethod
+    def _stored(self, consumer: str) -> PlaceT | None:
+        """Return the progress of a consumer; None without such a consumer."""
+
+    @abstractmethod
+    def _store(self, consumer: str, place: PlaceT) -> None:
+        """Store the progress of a consumer."""
+
+    @abstractmethod
+    def _first_full(self, start: StreamStart) -> SnapshotT | None:
+        """Return the snapshot to read in full; None until it exists."""
+
+    @abstractmethod
+    def _first_place(self, start: StreamStart) -> PlaceT:
+        """Return the place of the first changes, for a start without a full read."""
+
+    @abstractmethod
+    def _place_after(self, snapshot: SnapshotT) -> PlaceT:
+        """Return the place of the changes that follow a snapshot."""
+
+    @abstractmethod
+    def _all_rows(self, snapshot: SnapshotT) -> Iterator[pa.RecordBatch]:
+        """Read the full state at a snapshot."""
+
+    @abstractmethod
+    def _next_changes(self, place: PlaceT) -> StreamedChanges | None:
+        """Return the first changes from a place on, and move on behind them."""
