@@ -1,12 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The options of tables that assign keys to buckets dynamically, on write or later.
+"""The options of buckets: their number, the rows of each, and dynamic assignment of keys.
 
 Declared like all options of a table, and read as part of ``TableOptions``.
 """
 
 from __future__ import annotations
 
-from lakeformat.paimon.options.kinds import BOOLEAN, OPTIONAL_NUMBER, SIZE, Kind, whole_number
+from lakeformat.paimon.options.kinds import (
+    BOOLEAN,
+    BUCKETS,
+    COLUMN_NAMES,
+    OPTIONAL_NUMBER,
+    SIZE,
+    Kind,
+    one_of,
+    whole_number,
+)
 from lakeformat.paimon.options.option import Option
 
 __all__ = ["BucketOptions"]
@@ -23,7 +32,7 @@ def _limit(text: str) -> int:
 
 
 class BucketOptions:
-    """Options for the number of keys per bucket, and the number of buckets."""
+    """Options for the number of buckets, and the rows of each bucket."""
 
     dynamic_bucket_target_row_num = Option(
         "dynamic-bucket.target-row-num",
@@ -73,4 +82,25 @@ class BucketOptions:
         "-1",
         "With 'bucket' = '-1' and a primary key: the most buckets of a partition; once all are "
         "full, new keys go to any of them. -1: as many as the format can count.",
+    )
+    bucket = Option(
+        "bucket",
+        BUCKETS,
+        "-1",
+        "Number of buckets; -1: one for an append table, and as many as needed for a primary-key "
+        "table; -2: rows of a primary-key table are postponed until a compaction.",
+    )
+    bucket_key = Option(
+        "bucket-key",
+        COLUMN_NAMES,
+        "",
+        "Columns that decide the bucket of a row; unset: the primary key.",
+        mutable=False,
+    )
+    bucket_function = Option(
+        "bucket-function.type",
+        one_of("default", "mod", "hive"),
+        "default",
+        "How the bucket key is mapped to a bucket: by hash, by remainder, or like Hive.",
+        mutable=False,
     )

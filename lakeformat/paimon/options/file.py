@@ -215,3 +215,24 @@ class FileOptions:
         "Weights of the external paths for the strategy weight-robin, in their order, such as "
         "10,5,15; empty: each in turn.",
     )
+    index_file_in_data_file_dir = Option(
+        "index-file-in-data-file-dir",
+        BOOLEAN,
+        "false",
+        "Index files are stored beside the data files instead of in one directory.",
+        mutable=False,
+    )
+    partition_default_name = Option(
+        "partition.default-name",
+        FILE_NAME_PART,
+        "__DEFAULT_PARTITION__",
+        "Directory of rows whose partition value is null, empty or blank.",
+        mutable=False,
+    )
+    partition_legacy_name = Option(
+        "partition.legacy-name",
+        BOOLEAN,
+        "true",
+        "Directory names contain dates and times as numbers, as in the first releases.",
+        mutable=False,
+    )

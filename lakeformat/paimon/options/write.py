@@ -1,12 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The options of writers for memory and temporary files.
+"""The options of writers for memory, temporary files and compaction.
 
 Declared like all options of a table, and read as part of ``TableOptions``.
 """
 
 from __future__ import annotations
 
-from lakeformat.paimon.options.kinds import BOOLEAN, SIZE, Kind, one_of, whole_number
+from lakeformat.paimon.options.kinds import (
+    BOOLEAN,
+    SIZE,
+    Kind,
+    one_of,
+    whole_number,
+)
 from lakeformat.paimon.options.option import Group, Option
 
 __all__ = ["WriteOptions"]
@@ -17,7 +23,7 @@ _SIZE_OR_UNLIMITED: Kind[int | None] = Kind(
 
 
 class WriteOptions:
-    """Options for the buffer of a writer, and for rows that do not fit into it."""
+    """Options for the buffer of a writer, for rows that do not fit into it, and for compaction."""
 
     write_buffer_size_bytes = Option(
         "write-buffer-size",
@@ -78,5 +84,20 @@ class WriteOptions:
         "128",
         "Number of temporary files that are merged at once; a writer that needs more writes files "
         "of the table.",
+        group=Group.PERFORMANCE,
+    )
+    write_only = Option(
+        "write-only",
+        BOOLEAN,
+        "false",
+        "Writers of other engines leave compaction and expiry to separate jobs, as writers of "
+        "this library always do.",
+        older_keys=("write.compaction-skip",),
+    )
+    overwrite_upgrade = Option(
+        "overwrite-upgrade",
+        BOOLEAN,
+        "true",
+        "Files that overwrite a primary-key table go directly to the highest level.",
         group=Group.PERFORMANCE,
     )

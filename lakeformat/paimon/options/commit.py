@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The options of commits, and of the manifests that they write.
+
+Declared like all options of a table, and read as part of ``TableOptions``.
+"""
+
+from __future__ import annotations
+
+from lakeformat.paimon.options.kinds import (
+    BOOLEAN,
+    DURATION,
+    OPTIONAL_DURATION,
+    OPTIONAL_SNAPSHOT,
+    SIZE,
+    TEXT,
+    one_of,
+    whole_number,
+)
+from lakeformat.paimon.options.option import Group, Option
+
+__all__ = ["CommittingOptions"]
+
+
+class CommittingOptions:
+    """Options for retries and checks of commits, and for the size and merging of manifests."""
+
+    commit_max_retries = Option(
+        "commit.max-retries",
+        whole_number(0, 1_000_000),
+        "10",
+        "Retries of a commit after another writer committed first; raise it for many writers.",
+    )
+    commit_min_retry_wait_millis = Option(
+        "commit.min-retry-wait",
+        DURATION,
+        "10 ms",
+        "Pause before the first retry of a commit; it doubles with each retry.",
+        group=Group.PERFORMANCE,
+    )
+    commit_max_retry_wait_millis = Option(
+        "commit.max-retry-wait",
+        DURATION,
+        "10 s",
+        "Longest pause between two attempts of a commit.",
+        group=Group.PERFORMANCE,
+    )
+    commit_timeout_millis = Option(
+        "commit.timeout",
+        OPTIONAL_DURATION,
+        "",
+        "The longest time that a commit retries; empty: no limit besides the number of retries.",
+    )
+    commit_user_prefix = Option(
+        "commit.user-prefix",
+        TEXT,
+        "",
+        "Prefix of the user of commits without an identity of their own, to distinguish jobs.",
+    )
+    commit_force_create_snapshot = Option(
+        "commit.force-create-snapshot",
+        BOOLEAN,
+        "false",
+        "A commit without any change creates a snapshot nevertheless.",
+    )
+    snapshot_ignore_empty_commit = Option(
+        "snapshot.ignore-empty-commit",
+        BOOLEAN,
+        "true",
+        "A commit without any change creates no snapshot.",
+    )
+    commit_discard_duplicate_files = Option(
+        "commit.discard-duplicate-files",
+        BOOLEAN,
+        "false",
+        "An append skips files that the table already has, instead of adding them again.",
+    )
+    commit_last_safe_snapshot = Option(
+        "commit.strict-mode.last-safe-snapshot",
+        OPTIONAL_SNAPSHOT,
+        "",
+        "Refuse a commit if another user changed its partitions after this snapshot (0: in the "
+        "whole history); empty: no check.",
+    )
+    manifest_compression = Option(
+        "manifest.compression",
+        one_of("zstd", "snappy", "deflate", "gzip", "zlib", "lz4", "none", "null", "uncompressed"),
+        "zstd",
+        "Compression of new manifests. If manifest.format lacks it, the most similar one is used: "
+        "in Avro none becomes null, and lz4 becomes snappy, where Java fails to commit.",
+        group=Group.PERFORMANCE,
+    )
+    manifest_format = Option(
+        "manifest.format",
+        one_of("avro", "orc", "parquet"),
+        "avro",
+        "Format of manifests, manifest lists and index manifests; readers other than Java support "
+        "only avro.",
+        mutable=False,
+    )
+    manifest_target_size_bytes = Option(
+        "manifest.target-file-size",
+        SIZE,
+        "8 mb",
+        "Commits merge small manifests to about this size; a larger size means fewer files per "
+        "plan, and larger rewrites per merge.",
+        group=Group.PERFORMANCE,
+    )
+    manifest_full_compaction_size_bytes = Option(
+        "manifest.full-compaction-threshold-size",
+        SIZE,
+        "16 mb",
+        "Total size of small and delete-carrying manifests at which a commit rewrites all of them "
+        "and drops deleted files; raise it if commits must be short.",
+        group=Group.PERFORMANCE,
+    )
+    manifest_merge_min_count = Option(
+        "manifest.merge-min-count",
+        whole_number(1, 1_000_000),
+        "30",
+        "Number of small manifests at which a commit merges them; lower it for tables that are "
+        "read far more often than written.",
+        group=Group.PERFORMANCE,
+    )

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The options of rows with an identity, of deletion vectors, and of schema changes.
+
+Declared like all options of a table, and read as part of ``TableOptions``.
+"""
+
+from __future__ import annotations
+
+from lakeformat.paimon.options.kinds import BOOLEAN
+from lakeformat.paimon.options.option import Option
+
+__all__ = ["SchemaOptions"]
+
+
+class SchemaOptions:
+    """Options for what a table stores about its rows, and for allowed changes of its columns."""
+
+    deletion_vectors_enabled = Option(
+        "deletion-vectors.enabled",
+        BOOLEAN,
+        "false",
+        "Compaction marks replaced rows, so that reads need no merge; rows that are not compacted "
+        "yet are then invisible.",
+        mutable=False,
+    )
+    deletion_vectors_merge_on_read = Option(
+        "deletion-vectors.merge-on-read",
+        BOOLEAN,
+        "false",
+        "Reads of a table with deletion vectors include rows that are not compacted yet.",
+    )
+    add_column_before_partition = Option(
+        "add-column-before-partition",
+        BOOLEAN,
+        "false",
+        "New columns are placed before the partition columns instead of last, unless the call "
+        "gives a position.",
+    )
+    alter_column_null_to_not_null_disabled = Option(
+        "alter-column-null-to-not-null.disabled",
+        BOOLEAN,
+        "true",
+        "Refuse to make a column NOT NULL; set it to false if you know that the column has no "
+        "null.",
+    )
+    disable_explicit_type_casting = Option(
+        "disable-explicit-type-casting",
+        BOOLEAN,
+        "false",
+        "Refuse to change a column to a type that cannot hold each of its values.",
+    )
+    row_tracking_enabled = Option(
+        "row-tracking.enabled",
+        BOOLEAN,
+        "false",
+        "Every row gets a number that never changes.",
+        mutable=False,
+    )
+    row_tracking_partition_group = Option(
+        "row-tracking.partition-group-on-commit",
+        BOOLEAN,
+        "true",
+        "A commit numbers the rows partition by partition.",
+    )
+    data_evolution_enabled = Option(
+        "data-evolution.enabled",
+        BOOLEAN,
+        "false",
+        "Files may hold new values of single columns, matched to the rows by row number; needs "
+        "'row-tracking.enabled'. This library reads such tables and appends rows; only other "
+        "engines change single columns.",
+        mutable=False,
+    )
