@@ -15,7 +15,8 @@ from typing import TypeAlias
 from lakeformat.errors import InvalidRequestError, NotFoundError, UnsupportedError
 from lakeformat.paimon.analyze.analyze_report import AnalyzeReport
 from lakeformat.paimon.analyze.column import ColumnSummary, can_be_analyzed
-from lakeformat.paimon.commit.commit import CommitOptions, commit_statistics, find_commit
+from lakeformat.paimon.commit.commit import CommitOptions, commit_statistics
+from lakeformat.paimon.commit.earlier_result import find_commit
 from lakeformat.paimon.expiry_race import again_if_overtaken
 from lakeformat.paimon.handle import TableHandle, require_allowed
 from lakeformat.paimon.metadata.schema_file import latest_schema_id, read_schema

@@ -10,7 +10,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TypeAlias
 
 from lakeformat.errors import (
     CommitConflictError,
@@ -27,21 +26,28 @@ from lakeformat.paimon.commit.commit_report import CommitReport, nothing_to_comm
 from lakeformat.paimon.commit.conflict_text import Committer
 from lakeformat.paimon.commit.conflicts import ConflictCheck, check_within
 from lakeformat.paimon.commit.earlier_commit_report import EarlierCommitReport
-from lakeformat.paimon.commit.foreign_messages import are_there
-from lakeformat.paimon.commit.identity import EarlierCommits, require_same
+from lakeformat.paimon.commit.earlier_result import (
+    DATA_KINDS,
+    find_commit,
+    joined,
+)
+from lakeformat.paimon.commit.identity import EarlierCommits, takes_rows_out
 from lakeformat.paimon.commit.new_files import NewFileCheck
-from lakeformat.paimon.commit.overwrite import Overwrite, require_within, upgraded
+from lakeformat.paimon.commit.overwrite import (
+    Dynamic,
+    Overwrite,
+    Replacement,
+    require_within,
+    upgraded,
+)
 from lakeformat.paimon.commit.read_snapshot_check import ReadSnapshotCheck
 from lakeformat.paimon.commit.redo import Redo
 from lakeformat.paimon.commit.snapshot_delta import SnapshotDelta, append_changes, compact_changes
 from lakeformat.paimon.commit.transaction import publish_once
-from lakeformat.paimon.commit.written_paths import written_paths
 from lakeformat.paimon.handle import TableHandle, require_allowed
 from lakeformat.paimon.layout import statistics_name
 from lakeformat.paimon.metadata.commit_message import CommitMessage
-from lakeformat.paimon.metadata.index_manifest import DELETION_VECTORS
-from lakeformat.paimon.metadata.snapshot import CommitKind, Snapshot
-from lakeformat.paimon.metadata.snapshot_directory import latest_snapshot
+from lakeformat.paimon.metadata.snapshot import CommitKind
 from lakeformat.paimon.metadata.statistics import TableStatistics, write_statistics
 from lakeformat.paimon.options.operation import Operation
 from lakeformat.paimon.partition_filter import PartitionFilter, these_partitions
@@ -49,27 +55,10 @@ from lakeformat.tables.commit_id import BATCH_IDENTIFIER, CommitId, require_comm
 from lakeformat.tables.kept_files import kept_if_published
 from lakeformat.types.type_rules import is_text, is_whole_number
 
-__all__ = [
-    "DYNAMIC",
-    "CommitOptions",
-    "Dynamic",
-    "commit_messages",
-    "commit_statistics",
-    "earlier_tries",
-    "find_commit",
-    "find_replay",
-]
+__all__ = ["CommitOptions", "commit_messages", "commit_statistics"]
 
 _log = logging.getLogger(__name__)
 _LONG = range(-(2**63), 2**63)
-_DATA = (CommitKind.APPEND, CommitKind.OVERWRITE)
-
-
-class Dynamic:
-    """Marks an overwrite of exactly the partitions that get new files."""
-
-
-DYNAMIC = Dynamic()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,24 +100,6 @@ def _check_arguments(watermark: int | None, properties: Mapping[str, str] | None
             )
 
 
-Replacement: TypeAlias = PartitionFilter | Dynamic | None
-"""The partitions an overwrite replaces; None for an append."""
-
-
-def find_commit(handle: TableHandle, commit: CommitId) -> CommitReport | None:
-    """Return the result of an earlier commit of any kind with this identity, or None.
-
-    Raises InvalidRequestError if the commit replaces rows that it cannot replace any more.
-    """
-    head = _head(handle)
-    found = EarlierCommits(handle, commit, tuple(CommitKind)).find(head)
-    if found is not None:
-        return EarlierCommitReport(handle, SnapshotDelta())(found)
-    if commit.replaces is not None:
-        Redo(handle, commit)(head)  # refused before any row is written
-    return None
-
-
 def commit_messages(
     handle: TableHandle,
     messages: Sequence[CommitMessage],
@@ -164,91 +135,6 @@ def _operations(data: SnapshotDelta, compaction: SnapshotDelta) -> list[Operatio
     """Return the operations of the messages; a commit that only deletes has none."""
     found = [] if data.is_empty else [Operation.WRITE]
     return [*found, *([] if compaction.is_empty else [Operation.COMPACT])] or [Operation.COMMIT]
-
-
-def earlier_tries(
-    handle: TableHandle,
-    commit: CommitId,
-    *,
-    overwrite: Replacement = None,
-    messages: Sequence[CommitMessage] = (),
-) -> EarlierCommits:
-    """Return the search for earlier attempts of the same commit."""
-    alone = overwrite is None and _is_compaction_alone(handle, messages)
-    return EarlierCommits(handle, commit, (CommitKind.COMPACT,) if alone else _DATA)
-
-
-def _is_compaction_alone(handle: TableHandle, messages: Sequence[CommitMessage]) -> bool:
-    is_compaction = not compact_changes(handle, messages).is_empty
-    return is_compaction and append_changes(handle, messages).is_empty
-
-
-def find_replay(
-    handle: TableHandle,
-    earlier: EarlierCommits,
-    *,
-    overwrite: Replacement = None,
-    messages: Sequence[CommitMessage] = (),
-    rows: int | None = None,
-) -> CommitReport | None:
-    """Return the result of an earlier attempt of the same commit, before any row is written.
-
-    ``rows`` is the number of rows to write, if known, when there are no messages yet.
-    """
-    data, compaction = append_changes(handle, messages), compact_changes(handle, messages)
-    alone = overwrite is None and _is_compaction_alone(handle, messages)
-    head = _head(handle)
-    found = earlier.find(head)
-    if found is None:
-        if earlier.commit.replaces is not None and overwrite is None:
-            Redo(handle, earlier.commit)(head)
-        return None
-    if alone:
-        return EarlierCommitReport(handle, compaction, from_elsewhere=True)(found)
-    replaces = overwrite is not None or _changes_rows(data)
-    replaces = replaces or _takes_rows_out(handle, earlier.commit)
-    kind = CommitKind.OVERWRITE if replaces else CommitKind.APPEND
-    require_same(handle, found, kind, None)
-    report = EarlierCommitReport(handle, data, from_elsewhere=True, rows=rows)(found)
-    if compaction.is_empty:
-        return report
-    return _with_second_half(handle, earlier.commit, report, compaction, messages)
-
-
-def _with_second_half(
-    handle: TableHandle,
-    commit: CommitId,
-    rows: CommitReport,
-    compaction: SnapshotDelta,
-    messages: Sequence[CommitMessage],
-) -> CommitReport | None:
-    """Return the report on both snapshots; None if the second one has yet to be published.
-
-    The files of the second one are missing if the earlier attempt could not publish it. The rows
-    are in the table, so this is not an error.
-    """
-    found = EarlierCommits(handle, commit, (CommitKind.COMPACT,)).find(_head(handle))
-    if found is not None:
-        return _joined(rows, EarlierCommitReport(handle, compaction, from_elsewhere=True)(found))
-    halves = [message.compaction_alone() for message in messages]
-    if all(are_there([*written_paths(handle, halves)])):
-        return None
-    refused = (
-        f"the files of the compaction that belongs to snapshot {rows.snapshot_id} of "
-        f"{handle.uri} do not exist any more. Its rows are published and nothing is lost: "
-        "compact the table again"
-    )
-    return replace(rows, compact_refused=refused, reason=f"{rows.reason}; {refused}")
-
-
-def _joined(rows: CommitReport, compacted: CommitReport) -> CommitReport:
-    """Combine the reports on the two snapshots of a call."""
-    return replace(
-        rows,
-        compact_snapshot_id=compacted.snapshot_id,
-        replayed=rows.replayed and compacted.replayed,
-        unpublished_files=rows.unpublished_files + compacted.unpublished_files,
-    )
 
 
 def commit_statistics(
@@ -301,12 +187,12 @@ class _Commits:
             overwrite = these_partitions(handle.schema, new.table.partition.to_arrow())
         if overwrite is not None:
             return self._overwrite(new, overwrite, can_upgrade=can_upgrade)
-        if _takes_rows_out(handle, self._commit):
+        if takes_rows_out(handle, self._commit):
             intent = self._intent(CommitKind.OVERWRITE, new)
             return self._publish(replace(intent, provider=Redo(handle, self._commit, new)))
         if new.is_empty and not _wants_empty(handle):
             return self._nothing()
-        if _changes_rows(new):
+        if new.changes_rows:
             return self._publish(self._intent(CommitKind.OVERWRITE, new))
         return self._append(new)
 
@@ -330,7 +216,7 @@ class _Commits:
                 f"but their compaction was not: {error}. Repeat the call with {self._commit}: "
                 "the rows will not be published twice"
             ) from error
-        return _joined(done, compacted)
+        return joined(done, compacted)
 
     def statistics(self, name: str) -> CommitReport:
         """Publish a statistics file."""
@@ -379,7 +265,7 @@ class _Commits:
         return self._publish(intent)
 
     def _publish(self, intent: CommitIntent) -> CommitReport:
-        kinds = _DATA if intent.kind in _DATA else (intent.kind,)
+        kinds = DATA_KINDS if intent.kind in DATA_KINDS else (intent.kind,)
         return publish_once(self._handle, intent, self._earlier(kinds))
 
     def _intent(self, kind: CommitKind, changes: SnapshotDelta) -> CommitIntent:
@@ -457,10 +343,6 @@ def _planned_on(
     return min((base for base in bases if base is not None), default=None)
 
 
-def _head(handle: TableHandle) -> Snapshot | None:
-    return latest_snapshot(handle.storage, handle.layout)
-
-
 def _refuse_untracked(
     handle: TableHandle, data: SnapshotDelta, compaction: SnapshotDelta, *, is_overwrite: bool
 ) -> None:
@@ -484,18 +366,6 @@ def _wants_empty(handle: TableHandle) -> bool:
     return options.commit_force_create_snapshot or not options.snapshot_ignore_empty_commit
 
 
-def _takes_rows_out(handle: TableHandle, commit: CommitId) -> bool:
-    """Return True if a commit deletes the files of an earlier one that it replaces."""
-    return commit.replaces is not None and not handle.schema.primary_keys
-
-
 def _has_buckets(handle: TableHandle, new: SnapshotDelta) -> bool:
     """Return True if the new files have keys or a bucket count, which another commit may change."""
     return bool(handle.schema.primary_keys) or bool((new.table.total_buckets.numbers > 0).any())
-
-
-def _changes_rows(new: SnapshotDelta) -> bool:
-    """Return True if existing rows are deleted: then the commit is not an append."""
-    return bool(new.table.is_delete.any()) or any(
-        entry.index_type == DELETION_VECTORS for entry in new.index_added
-    )

@@ -16,7 +16,7 @@ from lakeformat.tables.commit_id import (
     require_past_first_try,
 )
 
-__all__ = ["EarlierCommits", "require_same"]
+__all__ = ["EarlierCommits", "require_same", "takes_rows_out"]
 
 
 class EarlierCommits:
@@ -124,3 +124,8 @@ def require_same(
 
 def _shown(kind: CommitKind, operation: str | None) -> str:
     return f"{kind} ({operation})" if operation else str(kind)
+
+
+def takes_rows_out(handle: TableHandle, commit: CommitId) -> bool:
+    """Return True if a commit deletes the files of an earlier one that it replaces."""
+    return commit.replaces is not None and not handle.schema.primary_keys

@@ -8,6 +8,7 @@ is missing. ``read_snapshot_check.py`` protects rows the commit has not read.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -25,7 +26,16 @@ from lakeformat.paimon.options.kinds import POSTPONE_BUCKET
 from lakeformat.paimon.partition import partition_path
 from lakeformat.paimon.partition_filter import PartitionFilter
 
-__all__ = ["Overwrite", "require_within", "upgraded"]
+__all__ = ["DYNAMIC", "Dynamic", "Overwrite", "Replacement", "require_within", "upgraded"]
+
+
+class Dynamic:
+    """Marks an overwrite of exactly the partitions that get new files."""
+
+
+DYNAMIC = Dynamic()
+Replacement: TypeAlias = PartitionFilter | Dynamic | None
+"""The partitions an overwrite replaces; None for an append."""
 
 
 @dataclass(slots=True)

@@ -14,7 +14,7 @@ import pyarrow as pa
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.metadata.commit_message import CommitMessage
 from lakeformat.paimon.metadata.data_file_meta import DataFileMeta
-from lakeformat.paimon.metadata.index_manifest import IndexManifestEntry
+from lakeformat.paimon.metadata.index_manifest import DELETION_VECTORS, IndexManifestEntry
 from lakeformat.paimon.metadata.manifest import FileKind, ManifestColumns, ManifestEntry
 from lakeformat.paimon.metadata.manifest_columns import columns_of
 from lakeformat.paimon.metadata.manifest_columns.columns import NumberColumn
@@ -50,6 +50,13 @@ class SnapshotDelta:
         """Rows of added files minus rows of deleted files."""
         rows = self.table.row_count.numbers
         return int(np.where(self.table.is_delete, -rows, rows).sum())
+
+    @property
+    def changes_rows(self) -> bool:
+        """True if existing rows are deleted: then the commit is not an append."""
+        return bool(self.table.is_delete.any()) or any(
+            entry.index_type == DELETION_VECTORS for entry in self.index_added
+        )
 
     def partitions(self) -> pa.Array:
         """Return every changed partition once, as encoded rows."""

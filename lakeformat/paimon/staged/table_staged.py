@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from lakeformat.errors import InvalidRequestError
-from lakeformat.paimon.commit.commit import find_commit
 from lakeformat.paimon.commit.commit_report import CommitReport
+from lakeformat.paimon.commit.earlier_result import find_commit
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.metadata.commit_message import CommitMessage, check_messages
 from lakeformat.paimon.metadata.snapshot_directory import latest_snapshot

@@ -27,7 +27,7 @@ from lakeformat.errors import (
     LakeError,
     NotFoundError,
 )
-from lakeformat.paimon.commit.commit import find_commit
+from lakeformat.paimon.commit.earlier_result import find_commit
 from lakeformat.paimon.consumers import TableConsumers
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.metadata.consumer import delete_consumer

@@ -187,7 +187,7 @@ class Table(
 
     def find_commit(self, commit: CommitId) -> CommitReport | None:
         """Return the result of an earlier commit of any kind; None if there is none."""
-        from lakeformat.paimon.commit.commit import find_commit
+        from lakeformat.paimon.commit.earlier_result import find_commit
 
         return find_commit(self._handle, commit)
 

@@ -19,17 +19,12 @@ from lakeformat.errors import (
     LakeError,
     UnsupportedError,
 )
-from lakeformat.paimon.commit.commit import (
-    DYNAMIC,
-    CommitOptions,
-    Dynamic,
-    commit_messages,
-    earlier_tries,
-    find_replay,
-)
+from lakeformat.paimon.commit.commit import CommitOptions, commit_messages
 from lakeformat.paimon.commit.commit_report import CommitReport
+from lakeformat.paimon.commit.earlier_result import earlier_tries, find_replay
 from lakeformat.paimon.commit.foreign_messages import check_foreign_messages
 from lakeformat.paimon.commit.identity import EarlierCommits
+from lakeformat.paimon.commit.overwrite import DYNAMIC, Dynamic
 from lakeformat.paimon.commit.transaction import wait_to_retry
 from lakeformat.paimon.handle import TableHandle, crosses_partitions
 from lakeformat.paimon.metadata.commit_message import CommitMessage

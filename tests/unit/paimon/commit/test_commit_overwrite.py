@@ -10,12 +10,8 @@ import pytest
 
 import lakeformat as lake
 from lakeformat.paimon.binary_row import encode_row, frame_row
-from lakeformat.paimon.commit.commit import (
-    DYNAMIC,
-    CommitOptions,
-    commit_messages,
-    commit_statistics,
-)
+from lakeformat.paimon.commit.commit import CommitOptions, commit_messages, commit_statistics
+from lakeformat.paimon.commit.overwrite import DYNAMIC
 from lakeformat.paimon.metadata.statistics import TableStatistics
 from lakeformat.paimon.partition import partition_fields
 from lakeformat.paimon.partition_filter import some_partitions
