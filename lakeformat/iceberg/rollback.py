@@ -26,37 +26,31 @@ from lakeformat.iceberg.metadata.updates import set_reference
 from lakeformat.iceberg.references.origin import find_reference
 from lakeformat.tables.commit_id import CommitId, require_commit_id, require_past_first_try
 from lakeformat.tables.moment import Moment, moment_text, to_millis
-from lakeformat.tables.position import AnyPosition
 from lakeformat.tables.reference_reports import RollbackReport
+from lakeformat.tables.rollback_request import RollbackRequest
 from lakeformat.types.count_text import counted
 
-__all__ = ["refuse_foreign_arguments", "rollback"]
+__all__ = ["rollback"]
 
 
-def rollback(
-    handle: TableHandle,
-    *,
-    snapshot: AnyPosition | None,
-    tag: str | None,
-    as_of: Moment | None,
-    commit: CommitId | None,
-    dry_run: bool,
-) -> RollbackReport:
+def rollback(handle: TableHandle, request: RollbackRequest) -> RollbackReport:
     """Move the branch back; a snapshot outside of its history is refused, as in Java."""
-    asked = {"snapshot": snapshot, "tag": tag, "as_of": as_of}
+    _refuse_foreign_arguments(request)
+    asked = {"snapshot": request.snapshot, "tag": request.tag, "as_of": request.as_of}
     given = [f"{name}=" for name, value in asked.items() if value is not None]
     if len(given) != 1:
         raise InvalidRequestError(
             "a rollback needs exactly one of snapshot=, tag= and as_of=; got "
             f"{' and '.join(given) or 'nothing'}"
         )
+    commit = request.commit
     if commit is not None:
         require_commit_id(commit)
         require_past_first_try(commit, handle.environment.now_millis())
     seen: list[tuple[Snapshot, list[Snapshot], bool]] = []
 
     def change(loaded: LoadedMetadata) -> TableMetadata | None:
-        target, newer = _target(handle, loaded, snapshot, tag, as_of)
+        target, newer = _target(handle, loaded, request)
         is_repeated = commit is not None and _has_returned(loaded.metadata, target, commit)
         seen.append((target, newer, is_repeated))
         if is_repeated or not newer:
@@ -66,18 +60,18 @@ def rollback(
         moved = replace(head, snapshot_id=target.snapshot_id)
         return set_reference(loaded.metadata, moved, handle.environment.now_millis())
 
-    if dry_run:
+    if request.dry_run:
         change(handle.load())
     else:
         commit_metadata(handle, change)
-    return _report(handle, *seen[-1], dry_run=dry_run)
+    return _report(handle, *seen[-1], dry_run=request.dry_run)
 
 
-def refuse_foreign_arguments(*, watermark: int | None, as_latest: bool, force: bool) -> None:
+def _refuse_foreign_arguments(request: RollbackRequest) -> None:
     """Refuse arguments of a rollback that have no meaning in an Iceberg table."""
-    if watermark is not None:
+    if request.watermark is not None:
         raise UnsupportedError("Iceberg tables have no watermarks: pass as_of or snapshot instead")
-    if not as_latest or force:
+    if not request.as_latest or request.force:
         raise UnsupportedError(
             "a rollback of an Iceberg table moves the branch and deletes nothing: leave out "
             "as_latest and force. expire_snapshots deletes snapshots that no branch or tag needs"
@@ -85,23 +79,19 @@ def refuse_foreign_arguments(*, watermark: int | None, as_latest: bool, force: b
 
 
 def _target(
-    handle: TableHandle,
-    loaded: LoadedMetadata,
-    snapshot: AnyPosition | None,
-    tag: str | None,
-    as_of: Moment | None,
+    handle: TableHandle, loaded: LoadedMetadata, request: RollbackRequest
 ) -> tuple[Snapshot, list[Snapshot]]:
     """Return the snapshot to return to, and the newer ones of the branch."""
     metadata, table = loaded.metadata, handle.uri
     history = history_of(metadata, handle.branch, table)
     kept = [each.snapshot for each in history.snapshots]
-    if as_of is not None:
-        found = _newest_at(kept, as_of, table)
-    elif tag is not None:
-        found = find_reference(metadata, tag, TAG, table).snapshot_id
+    if request.as_of is not None:
+        found = _newest_at(kept, request.as_of, table)
+    elif request.tag is not None:
+        found = find_reference(metadata, request.tag, TAG, table).snapshot_id
     else:
-        assert snapshot is not None
-        found = snapshot_id_of(loaded, history, snapshot)
+        assert request.snapshot is not None
+        found = snapshot_id_of(loaded, history, request.snapshot)
     places = [place for place, each in enumerate(kept) if each.snapshot_id == found]
     if not places:
         raise _outside(loaded, history, found)

@@ -8,13 +8,25 @@ operation does not define its method, so the method of this class refuses the ca
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from lakeformat.errors import UnsupportedError
 from lakeformat.tables.position import AnyPosition, Position
 from lakeformat.tables.since import Since
+
+if TYPE_CHECKING:
+    from datetime import timedelta
+
+    from lakeformat.executor import Executor
+    from lakeformat.rows.conditions.filter import Where
+    from lakeformat.tables.checks import Checks, Columns
+    from lakeformat.tables.commit_id import CommitId
+    from lakeformat.tables.moment import Moment
+    from lakeformat.tables.reference_reports import RollbackReport
+    from lakeformat.tables.rollback_request import RollbackRequest
+    from lakeformat.tables.row_checks.check_report import CheckReport
 
 __all__ = ["OPERATIONS", "Table", "refuse_operation"]
 
@@ -108,6 +120,110 @@ class Table(ABC):
     def write(self, *arguments: Any, **options: Any) -> Any:
         """Add or replace rows in one commit."""
 
+    def check(
+        self,
+        *,
+        staged: Sequence[str] | None = None,
+        replaces: int | None = None,
+        where: Where | None = None,
+        min_rows: int | None = None,
+        max_rows: int | None = None,
+        not_null: Sequence[str] = (),
+        unique: Sequence[Columns] = (),
+        accepted_values: Mapping[str, Sequence[Any]] = MappingProxyType({}),
+        freshness: Mapping[str, str | timedelta] = MappingProxyType({}),
+        conditions: Sequence[str] = (),
+        warn_only: Sequence[str] = (),
+        executor: Executor | None = None,
+    ) -> CheckReport:
+        """Check rows of the newest snapshot, or of staged results before they are published.
+
+        ``staged`` are the addresses of staged results. Their rows are checked as they were written,
+        rows of one key merged; ``unique`` is checked for the table as it will be after the commit.
+        ``replaces`` is the snapshot whose rows that commit replaces (see ``CommitId``). Both are
+        refused for an Iceberg table, which has no staged results. ``where`` restricts the rows.
+
+        ``not_null`` lists columns, ``unique`` columns or lists of columns, ``accepted_values`` the
+        values of a column, ``freshness`` the highest age of the newest time in a column, such as
+        ``"1 d"``, and ``conditions`` SQL conditions that each row must meet. Nulls break only
+        ``not_null``. ``warn_only`` names checks that only warn, such as ``"unique"`` or
+        ``"not_null(note)"``.
+
+        Memory is bounded: repeated values that do not fit are counted in temporary files.
+        ``executor`` is an object such as ``spark_jobs.SparkExecutor``, which reads the rows in
+        parallel, except for ``unique``.
+        """
+        from lakeformat.tables.checks import Checks
+
+        checks = Checks(
+            min_rows=min_rows,
+            max_rows=max_rows,
+            not_null=not_null,
+            unique=unique,
+            accepted_values=accepted_values,
+            freshness=freshness,
+            conditions=conditions,
+            warn_only=warn_only,
+        )
+        return self._check(checks, where, executor, staged=staged, replaces=replaces)
+
+    def rollback(
+        self,
+        *,
+        snapshot: AnyPosition | None = None,
+        tag: str | None = None,
+        as_of: Moment | None = None,
+        watermark: int | None = None,
+        as_latest: bool = True,
+        force: bool = False,
+        commit: CommitId | None = None,
+        dry_run: bool = False,
+    ) -> RollbackReport:
+        """Roll back to a snapshot: by number or id, by tag, or the last at a time or watermark.
+
+        Nothing is lost. A Paimon table gets a new snapshot with the rows of the old one. In an
+        Iceberg table the branch moves back to a snapshot of its history, and newer snapshots are
+        kept until they expire; ``watermark``, ``as_latest=False`` and ``force`` are refused.
+
+        ``as_latest=False`` cuts the history of a Paimon table instead: every newer snapshot and its
+        tags are deleted, and their numbers are reused. That is refused without ``force`` if tags or
+        branches depend on them. Files left without references are removed by ``remove_orphans``;
+        commits in progress retry on the remaining history.
+
+        With ``commit`` a repeated rollback finds the first one and does nothing, so rows committed
+        since are kept; in an Iceberg table this needs its ``first_try_millis``, and works on main.
+        In a Paimon table such a rollback publishes a snapshot even if the rows are equal already,
+        and one that cuts history is recognised for 7 days.
+        """
+        from lakeformat.tables.rollback_request import RollbackRequest
+
+        return self._rollback(
+            RollbackRequest(
+                snapshot=snapshot,
+                tag=tag,
+                as_of=as_of,
+                watermark=watermark,
+                as_latest=as_latest,
+                force=force,
+                commit=commit,
+                dry_run=dry_run,
+            )
+        )
+
+    def _check(
+        self,
+        checks: Checks,
+        where: Where | None,
+        executor: Executor | None,
+        *,
+        staged: Sequence[str] | None,
+        replaces: int | None,
+    ) -> CheckReport:
+        raise refuse_operation(self, "check")
+
+    def _rollback(self, request: RollbackRequest) -> RollbackReport:
+        raise refuse_operation(self, "rollback")
+
 
 def refuse_operation(table: Table, operation: str) -> UnsupportedError:
     """Return the error for an operation that the format of a table lacks."""
@@ -126,5 +242,5 @@ def _refusing(operation: str) -> property:
     return property(refuse, doc=f"Refuse {operation!r}, which the format lacks.")
 
 
-for _operation in OPERATIONS - {"scan", "write"}:
+for _operation in OPERATIONS - vars(Table).keys():
     setattr(Table, _operation, _refusing(_operation))

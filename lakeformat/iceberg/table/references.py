@@ -12,9 +12,8 @@ if TYPE_CHECKING:
     from lakeformat.iceberg.cherry_pick import CherryPickReport
     from lakeformat.iceberg.references.table_branches import TableBranches
     from lakeformat.iceberg.references.table_tags import TableTags
-    from lakeformat.tables.commit_id import CommitId
-    from lakeformat.tables.moment import Moment
     from lakeformat.tables.reference_reports import RollbackReport
+    from lakeformat.tables.rollback_request import RollbackRequest
 
 __all__ = ["TableReferences"]
 
@@ -50,27 +49,7 @@ class TableReferences(TableHistory):
 
         return cherry_pick(self._handle, snapshot, wap_id)
 
-    def rollback(
-        self,
-        *,
-        snapshot: AnyPosition | None = None,
-        tag: str | None = None,
-        as_of: Moment | None = None,
-        watermark: int | None = None,
-        as_latest: bool = True,
-        force: bool = False,
-        commit: CommitId | None = None,
-        dry_run: bool = False,
-    ) -> RollbackReport:
-        """Move the branch back to a snapshot of its history: by id, by tag, or the last at a time.
+    def _rollback(self, request: RollbackRequest) -> RollbackReport:
+        from lakeformat.iceberg.rollback import rollback
 
-        Nothing is deleted: newer snapshots are kept until they expire. With ``commit`` and its
-        ``first_try_millis`` a repeated rollback of main finds the first one and does nothing, so
-        rows committed since are kept. ``watermark``, ``as_latest=False`` and ``force`` are refused.
-        """
-        from lakeformat.iceberg.rollback import refuse_foreign_arguments, rollback
-
-        refuse_foreign_arguments(watermark=watermark, as_latest=as_latest, force=force)
-        return rollback(
-            self._handle, snapshot=snapshot, tag=tag, as_of=as_of, commit=commit, dry_run=dry_run
-        )
+        return rollback(self._handle, request)

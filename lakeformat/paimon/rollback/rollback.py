@@ -30,43 +30,37 @@ from lakeformat.paimon.rollback.plan import (
     require_unneeded,
 )
 from lakeformat.paimon.rollback.target import Target
+from lakeformat.paimon.snapshot_positions import snapshot_number
 from lakeformat.tables.commit_id import CommitId, require_commit_id
-from lakeformat.tables.moment import Moment
+from lakeformat.tables.position import Position
 from lakeformat.tables.reference_reports import RollbackReport
+from lakeformat.tables.rollback_request import RollbackRequest
 
 __all__ = ["rollback"]
 
 
-def rollback(
-    handle: TableHandle,
-    *,
-    snapshot: int | None = None,
-    tag: str | None = None,
-    as_of: Moment | None = None,
-    watermark: int | None = None,
-    as_latest: bool = True,
-    force: bool = False,
-    commit: CommitId | None = None,
-    dry_run: bool = False,
-) -> RollbackReport:
+def rollback(handle: TableHandle, request: RollbackRequest) -> RollbackReport:
     """Restore a snapshot: by a new one or, without ``as_latest``, by deleting newer ones."""
-    if commit is not None:
-        require_commit_id(commit)
-    if as_latest and force:
+    as_latest, dry_run, snapshot = request.as_latest, request.dry_run, request.snapshot
+    if isinstance(snapshot, Position):
+        snapshot = snapshot_number(handle, "snapshot must be a snapshot number", snapshot)
+    if request.commit is not None:
+        require_commit_id(request.commit)
+    if as_latest and request.force:
         raise InvalidRequestError(
             "force=True has an effect only if the rollback deletes snapshots: pass as_latest=False "
             "(--cut-history), too, or leave out 'force'"
         )
     require_allowed(handle, Operation.COMMIT if as_latest else Operation.EXPIRE)
     require_same_table(handle)
-    said = Target(snapshot, tag, as_of, watermark)
-    who = None if dry_run else commit
+    said = Target(snapshot, request.tag, request.as_of, request.watermark)
+    who = None if dry_run else request.commit
     if as_latest:
         return _as_latest(handle, said, who, dry_run)
     cut = None if who is None else find_cut(handle, who, snapshot)
     if cut is not None and cut.done is not None:
         return cut.done
-    return _cut(handle, said, cut, force=force, dry_run=dry_run)
+    return _cut(handle, said, cut, force=request.force, dry_run=dry_run)
 
 
 def _cut(
