@@ -31,6 +31,7 @@ HAS = {
     "changes",
     "check",
     "compact",
+    "compact_manifests",
     "consumers",
     "drop_partitions",
     "expire_snapshots",
