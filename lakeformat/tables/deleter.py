@@ -12,6 +12,8 @@ from typing import Any, TypeAlias
 from lakeformat.errors import LakeError
 from lakeformat.tables.parallel import in_parallel
 from lakeformat.tables.removal import FileClass, Removal
+from lakeformat.types.byte_size import size
+from lakeformat.types.count_text import counted
 
 __all__ = ["Deleted", "Deleter", "OnRemoval"]
 
@@ -56,6 +58,12 @@ class Deleted:
     def bytes(self) -> int:
         """Removed bytes, as far as metadata knows the sizes."""
         return sum(self.sizes.values())
+
+    def line(self, *, dry_run: bool) -> str:
+        """Return the counts as text, for the lines of a report."""
+        verb = "would delete" if dry_run else "deleted"
+        kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(self.files.items()))
+        return f"{verb} {counted(self.total, 'file')} of {size(self.bytes)}: {kinds}"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the counts as plain values."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from lakeformat.iceberg.compact.plan import CompactUnit
 from lakeformat.iceberg.compact.run import RewrittenUnit
-from lakeformat.tables.report import Report
+from lakeformat.tables.compact_summary import CompactSummary
 from lakeformat.types.byte_size import size
 from lakeformat.types.count_text import counted
 
@@ -34,21 +34,9 @@ class GroupOutcome:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CompactReport(Report):
+class CompactReport(CompactSummary):
     """The outcome of one compaction; the sums are over the groups that were compacted."""
 
-    table: str
-    strategy: str
-    snapshot_ids: tuple[int, ...]
-    """The snapshot that was published; empty if no action was needed."""
-    earlier_snapshot_ids: tuple[int, ...] = ()
-    """The snapshot of an earlier try with the same identity; the sums leave it out."""
-    rows_in: int = 0
-    rows_out: int = 0
-    bytes_in: int = 0
-    bytes_out: int = 0
-    files_in: int = 0
-    files_out: int = 0
     delete_files_removed: int = 0
     """Delete files that apply to no data file any more."""
     unfinished: str | None = None

@@ -97,5 +97,5 @@ def _removals(
             continue
         name = path.rpartition("/")[2]
         if name == HINT or is_metadata_file(name):
-            continue  # no snapshot has it, whatever a manifest says
+            continue  # the table keeps these files, even if a manifest names one
         yield Removal(storage, path, file.kind, _REASON, file.size)

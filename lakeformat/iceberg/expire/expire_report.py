@@ -10,7 +10,6 @@ from typing import Any
 from lakeformat.tables.deleter import Deleted
 from lakeformat.tables.removal import Removal
 from lakeformat.tables.report import Report
-from lakeformat.types.byte_size import size
 from lakeformat.types.count_text import counted
 
 __all__ = ["IcebergExpireReport"]
@@ -76,9 +75,7 @@ def _lines(report: IcebergExpireReport) -> Iterator[str]:
         yield f"{removed} branches and tags that are too old: {', '.join(report.references)}"
     deleted = report.deleted
     if deleted.total:
-        counts = ", ".join(f"{number} {kind}" for kind, number in sorted(deleted.files.items()))
-        deletes = "would delete" if report.dry_run else "deleted"
-        yield f"{deletes} {counted(deleted.total, 'file')} of {size(deleted.bytes)}: {counts}"
+        yield deleted.line(dry_run=report.dry_run)
     if report.outside:
         yield (
             f"kept {counted(report.outside, 'file')} outside of the table: allow the directory "

@@ -10,48 +10,19 @@ from lakeformat.paimon.commit.snapshot_delta import SnapshotDelta
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.metadata.manifest import ManifestColumns
 from lakeformat.paimon.metadata.snapshot import Snapshot
-from lakeformat.tables.report import Report
-from lakeformat.types.byte_size import size
-from lakeformat.types.count_text import counted
+from lakeformat.tables.write_report import WriteReport
 
 __all__ = ["CommitReport", "already_published", "committed", "nothing_to_commit", "replayed"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CommitReport(Report):
+class CommitReport(WriteReport):
     """The outcome of one commit."""
 
-    table: str
-    kind: str | None = None
-    """APPEND, OVERWRITE, COMPACT or ANALYZE; None when there was nothing to commit."""
-    snapshot_id: int | None
-    """Snapshot with the change; None when there was nothing to commit."""
     compact_snapshot_id: int | None = None
     """Snapshot of the compaction, if the call published one too."""
     compact_refused: str | None = None
     """Reason why the compaction of the call was not published; its files are removed."""
-    rows: int
-    """Rows added."""
-    files: int
-    """Files added."""
-    bytes: int
-    deleted_files: int = 0
-    unpublished_files: int = 0
-    """For a repeated commit: files of the messages that the earlier attempt did not publish;
-    ``Table.abort`` removes them."""
-    attempts: int
-    replayed: bool
-    """True if an earlier attempt with the same identity had already published."""
-    reason: str
-    """The outcome in one sentence, for the log."""
-
-    @property
-    def sentence(self) -> str:
-        """The snapshot with its numbers, for the log."""
-        added = f"{counted(self.files, 'file')} of {size(self.bytes)} added"
-        taken = f", {self.deleted_files:,} deleted" if self.deleted_files else ""
-        tries = f", in {self.attempts} attempts" if self.attempts > 1 else ""
-        return f"{self.kind}, {self.reason}: {added}{taken}{tries}"
 
 
 def committed(

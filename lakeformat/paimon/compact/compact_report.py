@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from lakeformat.paimon.compact.other_compactor import OtherCompactor
-from lakeformat.tables.report import Report
+from lakeformat.tables.compact_summary import CompactSummary
 from lakeformat.types.byte_size import size
 from lakeformat.types.count_text import counted
 
@@ -41,21 +41,9 @@ class BucketOutcome:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CompactReport(Report):
+class CompactReport(CompactSummary):
     """The outcome of one compaction; the sums are over the buckets that were compacted."""
 
-    table: str
-    strategy: str
-    snapshot_ids: tuple[int, ...]
-    """The snapshots that were published; empty if no action was needed."""
-    earlier_snapshot_ids: tuple[int, ...] = ()
-    """The snapshots of earlier tries with the same identity; the sums leave them out."""
-    rows_in: int
-    rows_out: int
-    bytes_in: int
-    bytes_out: int
-    files_in: int
-    files_out: int
     files_moved: int
     changelog_rows: int
     changelog_files: int

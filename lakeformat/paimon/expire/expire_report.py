@@ -10,7 +10,6 @@ from typing import Any
 from lakeformat.paimon.consumers import StalledConsumer
 from lakeformat.paimon.deletion import Deleted, Removal
 from lakeformat.tables.report import Report
-from lakeformat.types.byte_size import size
 from lakeformat.types.count_text import counted
 
 __all__ = ["ExpireReport"]
@@ -91,12 +90,7 @@ def _lines(report: ExpireReport) -> Iterator[str]:
     if report.finished:
         yield f"finished {counted(report.finished, 'interrupted expiry', 'interrupted expiries')}"
     if report.deleted.total:
-        counts = ", ".join(
-            f"{count} {kind}" for kind, count in sorted(report.deleted.files.items())
-        )
-        deleted = "would delete" if report.dry_run else "deleted"
-        files = counted(report.deleted.total, "file")
-        yield f"{deleted} {files} of {size(report.deleted.bytes)}: {counts}"
+        yield report.deleted.line(dry_run=report.dry_run)
     if report.directories:
         yield f"deleted {counted(report.directories, 'empty directory', 'empty directories')}"
     if report.spared:
