@@ -30,6 +30,7 @@ HAS = {
     "branches",
     "changes",
     "check",
+    "commit",
     "compact",
     "compact_manifests",
     "consumers",
