@@ -24,6 +24,10 @@ if TYPE_CHECKING:
 __all__ = ["LakeMaintenanceTaskGroup"]
 
 
+_SORTING = ("sort", "zorder")
+"""Strategies that rewrite the files of ``minor``: the gate needs no columns to count them."""
+
+
 class LakeMaintenanceTaskGroup(TaskGroup):
     """Expires partitions, compacts, expires snapshots, deletes orphan files and analyzes, in this
     order.
@@ -140,7 +144,7 @@ def _gated(
     asked = is_due(
         shared["table"],
         shared["lake_conn_id"],
-        arguments.get("strategy", "full"),
+        "minor" if (strategy := arguments.get("strategy", "full")) in _SORTING else strategy,
         gate.min_files,
         gate.max_bytes,
     )

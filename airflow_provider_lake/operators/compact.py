@@ -9,7 +9,7 @@ from typing import Literal, Unpack
 from airflow_provider_lake.operators.job import LakeJobOperator
 from airflow_provider_lake.task_arguments import TableJobArguments
 from spark_jobs.job_requests.common import Partitions
-from spark_jobs.job_requests.compact import CompactRequest
+from spark_jobs.job_requests.compact import CompactRequest, Strategy
 
 __all__ = ["LakeCompactOperator"]
 
@@ -20,15 +20,18 @@ class LakeCompactOperator(LakeJobOperator):
     Each bucket is committed by itself: after a kill, finished buckets are kept and a retry compacts
     the rest. Writers can run at the same time. Two compactions of the same buckets conflict, so
     give all compactions of a table one pool with one slot. An Iceberg table has no buckets: all of
-    its files are replaced in one commit, and ``idle``, ``buckets`` and ``order_by`` are refused.
+    its files are replaced in one commit, and ``idle`` and ``buckets`` are refused.
 
-    :param strategy: ``full`` compacts every bucket completely, ``minor`` only what is due
+    :param strategy: ``full`` compacts every bucket completely, ``minor`` only what is due. ``sort``
+        and ``zorder`` do the same as ``minor`` to an Iceberg table, and sort the rows of new files
     :param where: a SQL condition on partition columns
     :param partitions: partitions by their values, ``{"dt": "2024-01-01"}``, or a list of them. An
         empty list selects none, an empty object all
     :param idle: only partitions without a write for this long, such as ``"1 h"``
     :param buckets: only these buckets of each partition
-    :param order_by: sort the rows by these columns; only for tables without primary key
+    :param order_by: sort the rows by these columns; only for tables without primary key. Of an
+        Iceberg table also keys such as ``day(ts) desc nulls last``; ``sort`` without keys takes the
+        table's order
     :param order_strategy: ``order`` sorts by the first column of ``order_by``, then the next;
         ``zorder`` and ``hilbert`` sort along a curve through all of them
     :param bucket_executor: with engine ``python``: ``threads`` compacts one bucket per CPU at a
@@ -43,7 +46,7 @@ class LakeCompactOperator(LakeJobOperator):
     def __init__(
         self,
         *,
-        strategy: Literal["full", "minor"] = "full",
+        strategy: Strategy = "full",
         where: str | None = None,
         partitions: Partitions | None = None,
         idle: str | None = None,
@@ -55,7 +58,7 @@ class LakeCompactOperator(LakeJobOperator):
         **kwargs: Unpack[TableJobArguments],
     ) -> None:
         super().__init__(**kwargs)
-        self.strategy: Literal["full", "minor"] = strategy
+        self.strategy: Strategy = strategy
         self.where = where
         self.partitions = partitions
         self.idle = idle

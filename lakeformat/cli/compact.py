@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Annotated, Any
@@ -38,7 +39,10 @@ __all__ = [
 
 StrategyOption = Annotated[
     str,
-    typer.Option(help="full: compact every bucket completely; minor: only what is due."),
+    typer.Option(
+        help="full: compact every bucket completely; minor: only what is due. Of an Iceberg table "
+        "also sort and zorder: sort what is due."
+    ),
 ]
 WhereOption = Annotated[
     str | None,
@@ -61,7 +65,8 @@ OrderByOption = Annotated[
     list[str] | None,
     typer.Option(
         metavar="A,B",
-        help="Sort the rows by these columns. Repeatable. Only for tables without primary key.",
+        help="Sort the rows by these columns. Repeatable. Only for tables without primary key; of "
+        "an Iceberg table also by keys such as 'day(ts) desc nulls last'.",
     ),
 ]
 OrderStrategyOption = Annotated[
@@ -118,7 +123,7 @@ def compact(
         "where": where,
         "idle": idle,
         "buckets": _numbers(buckets) if buckets else None,
-        "order_by": listed(",".join(order_by)) if order_by else None,
+        "order_by": _keys(order_by) if order_by else None,
         "order_strategy": order_strategy,
     }
     require_executor(executor)
@@ -186,6 +191,11 @@ def _named_table(context: typer.Context, name: str) -> Any:
             raise
         more = f"to compact all tables of a database: `lake compact-database {name}`"
         raise InvalidRequestError(f"{reason}; {more}") from None
+
+
+def _keys(order_by: list[str]) -> list[str]:
+    """Split keys at the commas outside of parentheses."""
+    return [key.strip() for key in re.split(r",(?![^(]*\))", ",".join(order_by))]
 
 
 def _numbers(buckets: list[str]) -> list[int]:

@@ -10,9 +10,16 @@ from spark_jobs.job_requests.common import CommitKeys, CommitRequest, JobRequest
 from spark_jobs.job_requests.request import refusal
 from spark_jobs.job_requests.values import BucketNumbers, ColumnNames, Duration, RegularExpression
 
-__all__ = ["ChangelogRequest", "CompactDatabaseRequest", "CompactRequest", "CompactionRequest"]
+__all__ = [
+    "ChangelogRequest",
+    "CompactDatabaseRequest",
+    "CompactRequest",
+    "CompactionRequest",
+    "Strategy",
+]
 
 Executor = Literal["threads", "serial"]
+Strategy = Literal["full", "minor", "sort", "zorder"]
 OrderStrategy = Literal["order", "zorder", "hilbert"]
 
 
@@ -20,14 +27,18 @@ OrderStrategy = Literal["order", "zorder", "hilbert"]
 class CompactRequest(CommitRequest, PartitionsRequest):
     """Merge the files of a table into fewer and larger ones; its rows do not change."""
 
-    strategy: Literal["full", "minor"] = "full"
-    """``full`` compacts every bucket completely, ``minor`` only what is due."""
+    strategy: Strategy = "full"
+    """``full`` compacts every bucket completely, ``minor`` only what is due. ``sort`` and
+    ``zorder`` do the same as ``minor`` to an Iceberg table, and sort the rows of the new files.
+    """
     idle: Duration | None = None
     """Only partitions without a write for this long, such as ``"1 h"``."""
     buckets: BucketNumbers | None = None
     """Only these buckets of each partition."""
     order_by: ColumnNames | None = None
-    """Sort the rows by these columns; only for tables without primary key."""
+    """Sort the rows by these columns; only for tables without primary key. Of an Iceberg table
+    also keys such as ``day(ts) desc nulls last``; ``sort`` without keys takes the table's order.
+    """
     order_strategy: OrderStrategy | None = None
     """``order`` sorts by the first column of ``order_by``, then the next; ``zorder`` and
     ``hilbert`` sort along a curve through all of them.
@@ -44,7 +55,7 @@ class CompactRequest(CommitRequest, PartitionsRequest):
         _require_own_executor(self)
         if self.order_by is None and self.order_strategy is not None:
             raise refusal("key 'order_strategy' needs key 'order_by', which names the columns")
-        if self.order_by is not None and (self.strategy != "full" or self.idle is not None):
+        if self.order_by is not None and (self.strategy == "minor" or self.idle is not None):
             raise refusal(
                 "key 'order_by' sorts all rows of the chosen partitions: leave out 'idle', and "
                 "strategy 'minor'"

@@ -10,6 +10,7 @@ from threading import Event
 from lakeformat.executor import Executor, has_idle_cores, where_to_work
 from lakeformat.iceberg.commit.handle import TableHandle
 from lakeformat.iceberg.compact.commit import replace_units
+from lakeformat.iceberg.compact.options import Wanted
 from lakeformat.iceberg.compact.plan import CompactPlan, CompactUnit, plan_compaction
 from lakeformat.iceberg.compact.report import (
     CompactReport,
@@ -18,7 +19,6 @@ from lakeformat.iceberg.compact.report import (
     compact_report,
 )
 from lakeformat.iceberg.compact.run import RewrittenUnit, unit_work
-from lakeformat.iceberg.compact.settings import Wanted
 from lakeformat.iceberg.write.append import earlier_commit
 from lakeformat.iceberg.write.new_entries import delete_files
 from lakeformat.iceberg.write.publish import PublishedChange, publish_change
@@ -94,7 +94,7 @@ class _Compaction:
         removed = "0" if snapshot is None else snapshot.summary.get("removed-delete-files", "0")
         return compact_report(
             self.handle.uri,
-            self.wanted.options.strategy,
+            self.wanted.strategy,
             None if snapshot is None else snapshot.snapshot_id,
             int(removed),
             GroupOutcomes(self._done, not_chosen),
@@ -169,7 +169,7 @@ def _replayed(table: str, wanted: Wanted, published: PublishedChange) -> Compact
     found = published.snapshot.snapshot_id
     return CompactReport(
         table=table,
-        strategy=wanted.options.strategy,
+        strategy=wanted.strategy,
         snapshot_ids=(),
         earlier_snapshot_ids=(found,),
         reason=f"already published as snapshot {found}; no action needed",

@@ -73,7 +73,8 @@ class CopyChoice:
 
 def copy_choice(plan: CompactPlan) -> CopyChoice:
     """Choose the files of a plan, and read their statistics; no data file is read."""
-    chosen = [file.path for unit in plan.units for file in unit.files if _may_copy(file, plan)]
+    units = () if plan.order is not None else plan.units  # sorted rows change their places
+    chosen = [file.path for unit in units for file in unit.files if _may_copy(file, plan)]
     if not chosen or plan.settings.rewrite_all or plan.snapshot is None:
         return CopyChoice(plan.settings, None)
     places, metadata = plan.loaded.places, plan.loaded.metadata

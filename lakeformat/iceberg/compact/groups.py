@@ -15,7 +15,10 @@ from lakeformat.iceberg.read.planned_files import PlannedFile
 from lakeformat.types.byte_size import size
 from lakeformat.types.count_text import counted
 
-__all__ = ["FileGroup", "file_groups"]
+__all__ = ["FileGroup", "expected_files", "file_groups"]
+
+_MOST_ABOVE_TARGET = 1.1
+"""The average size of files, as a part of the target, for which a remainder is spread over them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +41,18 @@ def file_groups(files: Sequence[PlannedFile], settings: CompactSettings) -> Iter
     for group in _packed(due, settings.max_group_bytes):
         reason = _reason(group, settings)
         yield FileGroup(tuple(group), reason is not None, reason or _too_few(group, settings))
+
+
+def expected_files(size_bytes: int, settings: CompactSettings) -> int:
+    """Return the number of files that a group of this size becomes, as Java counts it."""
+    total, target = int(size_bytes * settings.compression_factor), settings.target_bytes
+    whole, remainder = divmod(total, target)
+    if not whole:
+        return 1
+    if remainder > settings.min_bytes:  # it makes a file of a good size
+        return whole + 1
+    is_small = total / whole < min(_MOST_ABOVE_TARGET * target, settings.largest_bytes)
+    return whole if is_small else -(-total // target)
 
 
 def _is_due(file: PlannedFile, settings: CompactSettings) -> bool:

@@ -10,8 +10,10 @@ from typing import Any
 import pyarrow as pa
 
 from lakeformat.iceberg.commit.handle import TableHandle
-from lakeformat.iceberg.compact.groups import FileGroup, file_groups
-from lakeformat.iceberg.compact.settings import CompactSettings, Wanted, compact_settings
+from lakeformat.iceberg.compact.file_order import FileOrder, file_order
+from lakeformat.iceberg.compact.groups import FileGroup, expected_files, file_groups
+from lakeformat.iceberg.compact.options import Wanted
+from lakeformat.iceberg.compact.settings import CompactSettings, compact_settings
 from lakeformat.iceberg.loaded_metadata import LoadedMetadata
 from lakeformat.iceberg.metadata.partition_type import partition_type
 from lakeformat.iceberg.metadata.snapshot import Snapshot
@@ -40,6 +42,11 @@ class CompactUnit:
     """The partition as a directory, for people; empty without partitions."""
     group: FileGroup
     expected_files: int
+
+    @property
+    def has_one_partition(self) -> bool:
+        """False if rows of the files may belong to several partitions."""
+        return self.partition != _OTHER_SPECS
 
     @property
     def files(self) -> tuple[PlannedFile, ...]:
@@ -74,6 +81,8 @@ class CompactPlan:
     snapshot: Snapshot | None
     """None for a table without a snapshot."""
     settings: CompactSettings
+    order: FileOrder | None = None
+    """The order of rows in new files; None if they keep theirs."""
     units: tuple[CompactUnit, ...] = ()
     not_chosen: tuple[CompactUnit, ...] = ()
 
@@ -97,6 +106,7 @@ class CompactPlan:
             "table": self.table,
             "strategy": self.strategy,
             "snapshot_id": self.snapshot_id,
+            "order": None if self.order is None else self.order.text,
             "bytes": self.bytes,
             "rows": sum(unit.rows for unit in self.units),
             "groups": [unit.to_dict() for unit in (*self.units, *self.not_chosen)],
@@ -109,7 +119,8 @@ class CompactPlan:
     def _lines(self) -> Iterator[str]:
         at = f"snapshot {self.snapshot_id}" if self.snapshot else "no snapshot"
         groups = counted(len(self.units), "group")
-        yield f"{self.strategy} compaction of {self.table} at {at}: {groups}"
+        by = "" if self.order is None else f", by {self.order.text}"
+        yield f"{self.strategy} compaction of {self.table} at {at}{by}: {groups}"
         for unit in self.units:
             files = counted(len(unit.files), "file becomes", "files become")
             yield (
@@ -125,19 +136,20 @@ def plan_compaction(handle: TableHandle, wanted: Wanted) -> CompactPlan:
     loaded = handle.load()
     metadata = loaded.metadata
     settings = compact_settings(metadata, wanted.options)
+    order = file_order(metadata, wanted.options)
     asked = row_filter(metadata, metadata.schema, wanted.where, wanted.partitions)
     state = _newest_state(handle, loaded)
     found: list[CompactUnit] = []
     for partition, files in _by_partition(state, asked).items():
         for group in file_groups(files, settings):
-            count = max(round(group.bytes / settings.target_bytes), 1)
-            found.append(CompactUnit(partition, group, count))
+            found.append(CompactUnit(partition, group, expected_files(group.bytes, settings)))
     return CompactPlan(
         table=handle.uri,
-        strategy=wanted.options.strategy,
+        strategy=wanted.strategy,
         loaded=loaded,
         snapshot=state.snapshot,
         settings=settings,
+        order=order,
         units=tuple(each for each in found if each.group.is_chosen),
         not_chosen=tuple(each for each in found if not each.group.is_chosen),
     )

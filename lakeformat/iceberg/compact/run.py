@@ -9,8 +9,10 @@ import pyarrow as pa
 
 from lakeformat.environment import Environment
 from lakeformat.iceberg.compact.copies import CopyChoice, copy_choice
+from lakeformat.iceberg.compact.file_order import FileOrder
 from lakeformat.iceberg.compact.plan import CompactPlan, CompactUnit
 from lakeformat.iceberg.compact.settings import TARGET_PROPERTY
+from lakeformat.iceberg.compact.sorted_unit import write_sorted
 from lakeformat.iceberg.loaded_metadata import LoadedMetadata
 from lakeformat.iceberg.read.file_rows import lineage_of
 from lakeformat.iceberg.read.plan import TableState
@@ -44,21 +46,33 @@ class UnitWork:
     loaded: LoadedMetadata
     environment: Environment
     choice: CopyChoice
+    order: FileOrder | None = None
+    keys: Scan | None = None
+    """Reads the columns that an order compares."""
 
     def __call__(self, unit: CompactUnit) -> RewrittenUnit:
         """Rewrite a group; when this raises, no new file is left."""
         began = self.environment.now_millis()
         lineage = lineage_of(self.loaded.metadata)
-        writer = TableWriter(self.loaded, self.environment, lineage, is_sorted=False)
+        order_id = 0 if self.order is None else self.order.sort_order_id
+        writer = TableWriter(
+            self.loaded, self.environment, lineage, is_sorted=False, sort_order_id=order_id
+        )
         try:
-            for file in self.choice.copy(self.loaded, unit.files, writer):
-                for batch in self.scan.read(file.split):
-                    writer.write(batch)
+            self._write(unit, writer)
             entries = writer.finish()
         except BaseException:
             writer.discard()
             raise
         return RewrittenUnit(unit, entries, self.environment.now_millis() - began)
+
+    def _write(self, unit: CompactUnit, writer: TableWriter) -> None:
+        if self.order is not None and self.keys is not None:
+            write_sorted(unit, self.scan, self.keys, self.order, writer)
+            return
+        for file in self.choice.copy(self.loaded, unit.files, writer):
+            for batch in self.scan.read(file.split):
+                writer.write(batch)
 
 
 def unit_work(plan: CompactPlan, environment: Environment) -> UnitWork:
@@ -67,7 +81,12 @@ def unit_work(plan: CompactPlan, environment: Environment) -> UnitWork:
     state = TableState(plan.loaded.places, metadata, plan.snapshot, metadata.schema)
     # Rows of version 3 keep their ids and the numbers of their last changes.
     columns = [each.name for each in (*metadata.schema.fields, *lineage_of(metadata))]
-    target = {TARGET_PROPERTY: str(plan.settings.target_bytes)}
+    settings, order = plan.settings, plan.order
+    # Sorted rows are cut into files before; a file only ends by its size if its rows are large.
+    size = settings.target_bytes if order is None else settings.largest_bytes
+    target = {TARGET_PROPERTY: str(size)}
     sized = replace(metadata, properties={**metadata.properties, **target})
     loaded = replace(plan.loaded, metadata=sized)
-    return UnitWork(Scan(state, columns), loaded, environment, copy_choice(plan))
+    keys = None if order is None else Scan(state, order.with_partitions.columns)
+    choice = copy_choice(plan)
+    return UnitWork(Scan(state, columns), loaded, environment, choice, order, keys)

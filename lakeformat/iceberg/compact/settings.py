@@ -3,61 +3,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
-from typing import Any
+from dataclasses import dataclass
 
-from lakeformat.errors import InvalidRequestError, UnsupportedError
+from lakeformat.errors import InvalidRequestError
+from lakeformat.iceberg.compact.options import STRATEGIES, CompactOptions
 from lakeformat.iceberg.metadata.table_metadata import TableMetadata
 from lakeformat.iceberg.properties import int_property
-from lakeformat.rows.conditions.filter import Where
-from lakeformat.tables.arguments import Partitions
-from lakeformat.types.closest import closest
 
-__all__ = [
-    "TARGET_PROPERTY",
-    "CompactOptions",
-    "CompactSettings",
-    "Wanted",
-    "compact_settings",
-    "wanted_files",
-]
+__all__ = ["TARGET_PROPERTY", "CompactSettings", "compact_settings"]
 
 TARGET_PROPERTY = "write.target-file-size-bytes"
 _DEFAULT_TARGET = 512 << 20
 _LEAST, _MOST = 0.75, 1.8
 """The sizes of files that need no rewrite, as parts of the target size."""
 _MOST_GROUP = 100 << 30
-_STRATEGIES: Mapping[str, tuple[int, int | None]] = {
-    "minor": (5, None),
-    "binpack": (5, None),
-    "full": (2, 1),
-}
-"""The least number of files that are joined, and the number of delete files that makes a data file
-due.
-"""
-_OF_PAIMON = {
-    "buckets": "choose files with where or partitions",
-    "idle": "choose partitions with where or partitions",
-    "order_by": "run CALL system.rewrite_data_files in Spark with strategy => 'sort'",
-    "order_strategy": "leave it out",
-}
-"""Options that only Paimon tables have, and the advice for each."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CompactOptions:
-    """The options of a caller; None stands for the default."""
-
-    strategy: str = "minor"
-    target_file_bytes: int | None = None
-    min_file_bytes: int | None = None
-    max_file_bytes: int | None = None
-    max_group_bytes: int | None = None
-    min_input_files: int | None = None
-    delete_file_threshold: int | None = None
-    delete_ratio_threshold: float = 0.3
-    rewrite_all: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,46 +32,18 @@ class CompactSettings:
     """The number of delete files that makes a data file due; None for no limit."""
     delete_ratio_threshold: float
     rewrite_all: bool
+    compression_factor: float = 1.0
 
-
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """The files that a caller wants to compact, and how."""
-
-    options: CompactOptions
-    where: Where | None = None
-    partitions: Partitions | None = None
-
-
-def wanted_files(
-    where: Where | None, partitions: Partitions | None, options: Mapping[str, Any]
-) -> Wanted:
-    """Return the wish of a caller; raise for an option that Iceberg tables do not have."""
-    known = [each.name for each in fields(CompactOptions)]
-    for name, value in options.items():
-        if name in _OF_PAIMON:
-            if value is not None:
-                raise UnsupportedError(
-                    f"the compaction of Iceberg tables does not take {name}: {_OF_PAIMON[name]}"
-                )
-        elif name not in known:
-            raise InvalidRequestError(
-                f"compact has no option {name!r}{closest(name, known)}: the options are "
-                f"{', '.join(known)}"
-            )
-    given = {name: value for name, value in options.items() if name not in _OF_PAIMON}
-    return Wanted(CompactOptions(**given), where, partitions)
+    @property
+    def largest_bytes(self) -> int:
+        """The size at which a new file ends: between the target and the largest that is kept."""
+        return self.target_bytes + (self.max_bytes - self.target_bytes) // 2
 
 
 def compact_settings(metadata: TableMetadata, options: CompactOptions) -> CompactSettings:
     """Return the settings of a compaction; raise if the options do not fit together."""
-    if options.strategy not in _STRATEGIES:
-        raise UnsupportedError(
-            f"this version compacts Iceberg tables with the strategies {', '.join(_STRATEGIES)}, "
-            f"got {options.strategy!r}: use one of these, or run CALL system.rewrite_data_files in "
-            "Spark with strategy => 'sort'"
-        )
-    files, deletes = _STRATEGIES[options.strategy]
+    factor = options.compression_factor
+    files, deletes = STRATEGIES[options.strategy or "minor"]
     target = options.target_file_bytes
     if target is None:
         target = int_property(metadata.properties, TARGET_PROPERTY, _DEFAULT_TARGET)
@@ -128,6 +59,7 @@ def compact_settings(metadata: TableMetadata, options: CompactOptions) -> Compac
         ),
         delete_ratio_threshold=options.delete_ratio_threshold,
         rewrite_all=options.rewrite_all,
+        compression_factor=1.0 if factor is None else factor,
     )
     _check(found)
     return found

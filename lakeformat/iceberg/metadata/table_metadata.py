@@ -77,6 +77,12 @@ class TableMetadata:
         """The current schema."""
         return self.schema_of(self.current_schema_id)
 
+    @property
+    def sort_order(self) -> SortOrder:
+        """The order in which writers sort the rows of a file; without keys if they do not."""
+        orders = {each.order_id: each for each in self.sort_orders}
+        return orders.get(self.default_sort_order_id, SortOrder(0))
+
     def schema_of(self, schema_id: int) -> Schema:
         """Return the schema of an id; ``CorruptTableError`` if the table has none."""
         return self._named("schema", schema_id, {each.schema_id: each for each in self.schemas})

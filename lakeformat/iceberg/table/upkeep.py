@@ -56,8 +56,8 @@ class TableUpkeep(TableHistory):
         **options: Any,
     ) -> CompactPlan:
         """Plan ``compact`` group by group with reasons; no data file is read."""
+        from lakeformat.iceberg.compact.options import wanted_files
         from lakeformat.iceberg.compact.plan import plan_compaction
-        from lakeformat.iceberg.compact.settings import wanted_files
 
         return plan_compaction(self._handle, wanted_files(where, partitions, options))
 
@@ -74,14 +74,20 @@ class TableUpkeep(TableHistory):
         """Merge files into fewer and larger ones, without deleted rows; the rows do not change.
 
         ``where`` and ``partitions`` choose the files that may hold such rows; whole files are
-        rewritten with the current columns and partitions, and are not sorted. ``strategy`` is
-        ``"minor"``, what is due by the rules of Java's ``rewrite_data_files``, also named
-        ``"binpack"``, or ``"full"``: every two small files, and all deletes.
+        rewritten with the current columns and partitions. ``strategy`` is ``"minor"``, what is due
+        by the rules of Java's ``rewrite_data_files``, also named ``"binpack"``, or ``"full"``:
+        every two small files, and all deletes.
+
+        ``"sort"`` rewrites what is due in the order of the keys ``order_by``, such as
+        ``["day(ts) desc", "id"]``, by default in that of the table; ``"zorder"`` along a curve
+        through the columns ``order_by``. With ``order_by`` and ``"full"`` all files are sorted;
+        ``order_strategy`` is then ``"order"`` or ``"zorder"``.
 
         The options are those of Java: ``target_file_bytes`` (by default the property
         ``write.target-file-size-bytes``), ``min_file_bytes`` and ``max_file_bytes`` (75% and 180%
         of it), ``max_group_bytes`` (100 GiB), ``min_input_files`` (5), ``delete_file_threshold``
-        (no limit), ``delete_ratio_threshold`` (0.3) and ``rewrite_all`` (False).
+        (no limit), ``delete_ratio_threshold`` (0.3) and ``rewrite_all`` (False); of sorted files
+        also ``compression_factor`` (1), ``var_length_contribution`` (8) and ``max_output_size``.
 
         Writers are not blocked, and appends are no conflict. If rows of rewritten files are deleted
         meanwhile, everything is planned again. The same ``commit`` publishes once. ``executor`` is
@@ -89,7 +95,7 @@ class TableUpkeep(TableHistory):
         ``on_progress`` is called after each group.
         """
         from lakeformat.iceberg.compact.compact import compact
-        from lakeformat.iceberg.compact.settings import wanted_files
+        from lakeformat.iceberg.compact.options import wanted_files
 
         wanted = wanted_files(where, partitions, options)
         return compact(

@@ -17,8 +17,6 @@ from lakeformat.environment import Environment
 from lakeformat.files.parquet.join import CannotJoinError
 from lakeformat.iceberg.loaded_metadata import LoadedMetadata
 from lakeformat.iceberg.metadata.partition_type import partition_type
-from lakeformat.iceberg.metadata.table_metadata import TableMetadata
-from lakeformat.iceberg.sort_order import SortOrder
 from lakeformat.iceberg.types import Field
 from lakeformat.iceberg.write.copied_file import CopiedFiles, write_copies
 from lakeformat.iceberg.write.data_file import DataFile
@@ -57,10 +55,11 @@ class TableWriter:
         lineage: tuple[Field, ...] = (),
         *,
         is_sorted: bool = True,
+        sort_order_id: int = 0,
     ) -> None:
         """``lineage`` are columns that rows have behind those of the table, such as their ids.
 
-        With ``is_sorted=False`` rows keep their order.
+        With ``is_sorted=False`` rows keep their order: ``sort_order_id`` is the one they are in.
         """
         metadata = loaded.metadata
         self._places = loaded.places
@@ -68,8 +67,9 @@ class TableWriter:
         self._schema = replace(metadata.schema, fields=fields)
         spec = metadata.spec_of(metadata.default_spec_id)
         self._splitter = Splitter(spec, self._schema, partition_type(metadata, spec))
-        self._order = _default_order(metadata)
+        self._order = metadata.sort_order
         self._is_sorted = is_sorted and can_sort(self._order, self._schema)
+        self._order_id = self._order.order_id if self._is_sorted else sort_order_id
         self._settings = write_settings(metadata, self._order, self._schema)
         self._given = GivenRows(self._schema)
         self._operation = environment.new_id()
@@ -100,14 +100,17 @@ class TableWriter:
 
     def finish(self) -> pa.Table:
         """Write the rest; return the entries of all files."""
+        self.end_files()
+        return new_entries(
+            self._done, self._splitter.spec.spec_id, self._splitter.partition, self._order_id
+        )
+
+    def end_files(self) -> None:
+        """Write the rest; later rows make new files."""
         for key in [*self._held]:
             self._flush(key)
         for key in [*self._open]:
             self._close(key)
-        sort_order_id = self._order.order_id if self._is_sorted else 0
-        return new_entries(
-            self._done, self._splitter.spec.spec_id, self._splitter.partition, sort_order_id
-        )
 
     def discard(self) -> None:
         """Delete all files."""
@@ -159,11 +162,6 @@ class TableWriter:
     def _close(self, key: _Key) -> None:
         self._done.append(self._open[key].close())
         del self._open[key]
-
-
-def _default_order(metadata: TableMetadata) -> SortOrder:
-    orders = {each.order_id: each for each in metadata.sort_orders}
-    return orders.get(metadata.default_sort_order_id, SortOrder(0))
 
 
 def _row_groups(rows: pa.Table, size: int, most: int) -> Iterator[pa.Table]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 
 import lakeformat as lake
@@ -17,9 +18,12 @@ RUNS: dict[str, dict[str, Any]] = {
     "binpack_min_input_files": {},
     "binpack_nothing": {},
     "eq_deletes_start_seq": {"rewrite_all": True},
+    "sort": {"strategy": "sort", "order_by": ["id desc nulls last"], "rewrite_all": True},
+    "sort_table_order": {"strategy": "sort", "rewrite_all": True},
     "split_large": {"target_file_bytes": 7000, "min_input_files": 2},
     "v3_dv_rewrite": {"rewrite_all": True},
     "where_filter": {"where": "p = 'b'", "rewrite_all": True},
+    "zorder": {"strategy": "zorder", "order_by": ["x", "y"], "rewrite_all": True},
 }
 """The options of each run, as Java was called."""
 OF_WRITERS = (
@@ -55,7 +59,8 @@ def test_the_same_files_are_replaced_as_in_java(name, tmp_path):
     assert before.keys() - after.keys() == {each["path"] for each in java["files_removed"]}
     added = [after[path] for path in after.keys() - before.keys()]
     assert len(added) == len(java["files_added"])
-    assert {each["spec_id"] for each in added} == {each["spec_id"] for each in java["files_added"]}
+    for member in ("spec_id", "sort_order_id"):
+        assert [each[member] for each in added] == [each[member] for each in java["files_added"]]
     assert report.files_out == len(added)
 
 
@@ -89,3 +94,12 @@ def test_new_files_have_the_sequence_number_of_the_planned_snapshot(name, tmp_pa
     numbers = {(each["sequence_number"], each["file_sequence_number"]) for each in added}
     java = run.result["files_added"]
     assert numbers == {(each["sequence_number"], each["file_sequence_number"]) for each in java}
+
+
+@pytest.mark.parametrize("name", ["sort", "sort_table_order", "zorder"])
+def test_rows_are_in_the_order_of_java(name, tmp_path):
+    run = referee_run(name, tmp_path / "t")
+    [java] = (run.as_written / "after/table" / each["path"] for each in run.result["files_added"])
+    table = lake.open_table(str(tmp_path / "t"))
+    table.compact(**RUNS[name])
+    assert table.scan().to_arrow().to_pylist() == pq.read_table(java).to_pylist()

@@ -58,6 +58,14 @@ def test_changes_print_deleted_rows_and_can_leave_them_out():
     assert {json.loads(line)["rowkind"] for line in appended.splitlines()} == {"+I"}
 
 
+def test_a_table_is_sorted_by_keys_with_commas(tmp_path):
+    orders = IcebergOrders(tmp_path)
+    keys = ["--order-by", "bucket(4, id),id desc", "--order-by", "id nulls last"]
+    planned = show("compact", str(orders.root), *keys, "--dry-run").splitlines()
+    assert planned[0].startswith("sort compaction of file://")
+    assert ", by bucket[4](id) asc nulls first, id desc nulls last, id asc nulls last" in planned[0]
+
+
 def test_a_table_is_compacted(tmp_path):
     orders = IcebergOrders(tmp_path)
     rows = lake.open_table(str(orders.root)).scan().count()

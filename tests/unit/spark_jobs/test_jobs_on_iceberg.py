@@ -261,6 +261,18 @@ def test_the_compact_job_merges_files_once(orders, tmp_path):
     assert done["previous_snapshot_id"] == orders.snapshots[-1]
 
 
+def test_the_compact_job_sorts_all_files_or_those_that_are_due(orders, tmp_path):
+    request = request_of("compact", tmp_path, where=None, partitions=None, dry_run=False)
+    by_id = run("compact", {**request, "order_by": ["id desc"]})
+    assert by_id["report"]["strategy"] == "sort"
+    scan = lake.open_table(str(orders.root)).scan(["id"])
+    for split in scan.splits():
+        ids = [row["id"] for batch in scan.read(split) for row in batch.to_pylist()]
+        assert ids == sorted(ids, reverse=True)
+    due = run("compact", {**request, "strategy": "zorder", "order_by": ["id"]})
+    assert due["skipped"]
+
+
 def test_the_job_names_a_choice_without_files(orders, tmp_path):
     request = request_of("compact", tmp_path, where="p = 'none'", partitions=None, dry_run=False)
     result = run("compact", request)

@@ -7,7 +7,8 @@ import pytest
 from lakeformat.errors import InvalidRequestError, UnsupportedError
 from lakeformat.files.file_format import FileFormat
 from lakeformat.iceberg.compact.groups import file_groups
-from lakeformat.iceberg.compact.settings import CompactOptions, compact_settings, wanted_files
+from lakeformat.iceberg.compact.options import CompactOptions, wanted_files
+from lakeformat.iceberg.compact.settings import compact_settings
 from lakeformat.iceberg.read.data_file import DataFile, DeleteFile, FileSplit
 from lakeformat.iceberg.read.planned_files import PlannedFile
 from tests.unit.iceberg.path_table import empty_metadata
@@ -109,6 +110,6 @@ def test_unknown_options_and_those_of_paimon_are_refused_by_name():
         wanted_files(None, None, {"min_input_file": 2})
     with pytest.raises(UnsupportedError, match="does not take buckets: choose files with where"):
         wanted_files(None, None, {"buckets": [1]})
-    assert wanted_files(None, None, {"buckets": None}).options == CompactOptions()
-    with pytest.raises(UnsupportedError, match="strategies minor, binpack, full, got 'sort'"):
-        compact_settings(empty_metadata(), CompactOptions(strategy="sort"))
+    assert wanted_files(None, None, {"buckets": None}).options == CompactOptions(strategy="minor")
+    with pytest.raises(InvalidRequestError, match="minor, binpack, full, sort, zorder, got 'some'"):
+        wanted_files(None, None, {"strategy": "some"})

@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The options of a compaction as callers give them: checked, with a strategy."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+from lakeformat.errors import InvalidRequestError, UnsupportedError
+from lakeformat.rows.conditions.filter import Where
+from lakeformat.tables.arguments import Partitions
+from lakeformat.types.closest import closest
+from lakeformat.types.type_rules import require_list
+
+__all__ = ["STRATEGIES", "CompactOptions", "Wanted", "wanted_files"]
+
+STRATEGIES: Mapping[str, tuple[int, int | None]] = {
+    "minor": (5, None),
+    "binpack": (5, None),
+    "full": (2, 1),
+    "sort": (5, None),
+    "zorder": (5, None),
+}
+"""The least number of files that are joined, and the number of delete files that makes a data file
+due.
+"""
+_OF_PAIMON = {
+    "buckets": "choose files with where or partitions",
+    "idle": "choose partitions with where or partitions",
+}
+"""Options that only Paimon tables have, and the advice for each."""
+_ORDERS = {"order": "sort", "zorder": "zorder"}
+"""The strategy of each ``order_strategy``."""
+_OF_STRATEGIES: Mapping[str, tuple[str, ...]] = {
+    "compression_factor": ("sort", "zorder"),
+    "var_length_contribution": ("zorder",),
+    "max_output_size": ("zorder",),
+}
+"""The strategies that an option is for."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompactOptions:
+    """The options of a caller; None stands for the default."""
+
+    strategy: str | None = None
+    """By default ``minor``, or ``full`` with ``order_by``."""
+    order_by: Sequence[str] | None = None
+    order_strategy: str | None = None
+    target_file_bytes: int | None = None
+    min_file_bytes: int | None = None
+    max_file_bytes: int | None = None
+    max_group_bytes: int | None = None
+    min_input_files: int | None = None
+    delete_file_threshold: int | None = None
+    delete_ratio_threshold: float = 0.3
+    rewrite_all: bool = False
+    compression_factor: float | None = None
+    """The size of sorted rows, as a part of their size before; by default 1."""
+    var_length_contribution: int | None = None
+    """The bytes of a text on a curve; by default 8."""
+    max_output_size: int | None = None
+    """The bytes of a place on a curve; by default all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """The files that a caller wants to compact, and how."""
+
+    options: CompactOptions
+    where: Where | None = None
+    partitions: Partitions | None = None
+
+    @property
+    def strategy(self) -> str:
+        """The name of the strategy."""
+        assert self.options.strategy is not None
+        return self.options.strategy
+
+
+def wanted_files(
+    where: Where | None, partitions: Partitions | None, options: Mapping[str, Any]
+) -> Wanted:
+    """Return the wish of a caller; raise for an option that Iceberg tables do not have."""
+    known = [each.name for each in fields(CompactOptions)]
+    for name, value in options.items():
+        if name in _OF_PAIMON:
+            if value is not None:
+                raise UnsupportedError(
+                    f"the compaction of Iceberg tables does not take {name}: {_OF_PAIMON[name]}"
+                )
+        elif name not in known:
+            raise InvalidRequestError(
+                f"compact has no option {name!r}{closest(name, known)}: the options are "
+                f"{', '.join(known)}"
+            )
+    given = {name: value for name, value in options.items() if name not in _OF_PAIMON}
+    return Wanted(_with_strategy(CompactOptions(**given)), where, partitions)
+
+
+def _with_strategy(options: CompactOptions) -> CompactOptions:
+    """Return the options with a strategy; ``order_by`` with ``full`` sorts all rows."""
+    by, how, strategy = options.order_by, options.order_strategy, options.strategy
+    if strategy is None:
+        strategy = "minor" if by is None else "full"
+    if strategy not in STRATEGIES:
+        raise InvalidRequestError(
+            f"strategy must be one of {', '.join(STRATEGIES)}, got {strategy!r}"
+        )
+    if how is not None and how not in _ORDERS:
+        raise InvalidRequestError(
+            f"order_strategy of an Iceberg table must be one of {', '.join(_ORDERS)}, got {how!r}"
+        )
+    is_sorted = strategy in _ORDERS.values()
+    if is_sorted and how is not None and _ORDERS[how] != strategy:
+        raise InvalidRequestError(
+            f"strategy={strategy!r} contradicts order_strategy={how!r}: leave one of them out"
+        )
+    if by is None:
+        if how is not None and not is_sorted:
+            raise InvalidRequestError(
+                f"order_strategy={how!r} sorts by columns: name them in order_by"
+            )
+        if strategy == "zorder":
+            raise InvalidRequestError(
+                "strategy='zorder' orders rows along a curve through columns: name them in order_by"
+            )
+        return _checked_order(replace(options, strategy=strategy))
+    named = replace(options, order_by=_order_by(by))
+    if is_sorted:
+        return _checked_order(replace(named, strategy=strategy))
+    if strategy != "full":
+        raise InvalidRequestError(
+            "order_by sorts all rows of the partitions chosen: it cannot be combined with "
+            f"strategy={strategy!r}. With strategy='sort' only the files that are due are sorted"
+        )
+    return _checked_order(replace(named, strategy=_ORDERS[how or "order"], rewrite_all=True))
+
+
+def _order_by(given: Sequence[str]) -> tuple[str, ...]:
+    """Return the keys of an order; raise if there are none, or one twice."""
+    if not isinstance(given, str):
+        require_list("order_by", given, "['id', 'ts desc']")
+    keys = (given,) if isinstance(given, str) else tuple(given)
+    if not keys:
+        raise InvalidRequestError(
+            "order_by names no column: give the columns that queries filter by"
+        )
+    for key in keys:
+        if keys.count(key) > 1:
+            raise InvalidRequestError(f"order_by names {key!r} twice; name it once")
+    return keys
+
+
+def _checked_order(options: CompactOptions) -> CompactOptions:
+    """Return options that sort; raise for a value that does not fit."""
+    for name, strategies in _OF_STRATEGIES.items():
+        value = getattr(options, name)
+        if value is None:
+            continue
+        if options.strategy not in strategies:
+            raise InvalidRequestError(
+                f"{name} is for the strategies {', '.join(strategies)}, got it with "
+                f"{options.strategy!r}: leave it out"
+            )
+        if value <= 0:
+            raise InvalidRequestError(f"{name} must be more than 0, got {value}")
+    return options
