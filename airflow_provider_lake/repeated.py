@@ -24,9 +24,6 @@ if TYPE_CHECKING:
 
 __all__ = ["LakeRepeatedMixin", "OnClear"]
 
-_RUNS = "runs"
-"""The records of runs, which only some formats keep."""
-
 OnClear: TypeAlias = Literal["redo", "skip", "force"]
 """After a success, a cleared task does its work again: in place of its first rows (``redo``), in
 addition to them (``force``), or not at all (``skip``).
@@ -52,9 +49,7 @@ class LakeRepeatedMixin(LakeJobMixin):
     def _identity_of_try(self, context: Context) -> CommitId:
         first = self.lake_hook.commit_id(context, self.table)
         table = self._found_table() if self._is_repeated() else None
-        record = None
-        if table is not None and _RUNS not in table.instead:
-            record = table.find_run(first.user)
+        record = None if table is None else table.find_run(first.user)
         if table is None or record is None:
             return first
         if (why := self._reason_not_to(record, context)) is not None:
@@ -110,7 +105,7 @@ class LakeRepeatedMixin(LakeJobMixin):
         commit = self._own_commit or self._commit_id(context)
         try:
             table = self._found_table()
-            if table is None or _RUNS in table.instead:
+            if table is None:
                 return
             found = table.find_run(commit.user)
             if found is not None and found.identifier > commit.identifier:

@@ -76,8 +76,6 @@ class LakeTableJobMixin(LakeLineageMixin, LakeRepeatedMixin):
         is_staged = getattr(request, "stage", False)
         if not self.publishes_once or is_staged or not isinstance(request, CommitKeys):
             return False
-        if "runs" in table.instead:
-            return False
         identity = request.commit_id()
         return identity is not None and table.find_commit(identity) is not None
 

@@ -56,7 +56,6 @@ if TYPE_CHECKING:
     from lakeformat.paimon.health import HealthReport
     from lakeformat.paimon.maintain import MaintainProgress, MaintainReport
     from lakeformat.paimon.metadata.commit_message import CommitMessage
-    from lakeformat.paimon.metadata.run_record import RunRecord
     from lakeformat.paimon.metadata.snapshot import CommitKind, Snapshot
     from lakeformat.paimon.metadata.staged_result import StagedResult
     from lakeformat.paimon.options import TableOptions
@@ -107,6 +106,7 @@ if TYPE_CHECKING:
     from lakeformat.tables.removal import Removal
     from lakeformat.tables.row_change_report import RowChangeReport
     from lakeformat.tables.row_checks import CheckReport
+    from lakeformat.tables.run_record import RunRecord
 
 __all__ = [
     "AccessDeniedError",
@@ -246,7 +246,7 @@ _MODULE_OF = {
     "RescaleReport": "paimon.compact.rescaling.rescale_report",
     "RollbackReport": "tables.reference_reports",
     "RowChangeReport": "tables.row_change_report",
-    "RunRecord": "paimon.metadata.run_record",
+    "RunRecord": "tables.run_record",
     "Scan": "paimon.read.scan",
     "SchemaChange": "paimon.schema_changes.changes",
     "Snapshot": "paimon.metadata.snapshot",

@@ -279,10 +279,6 @@ class TableLayout:
         """Return the path of a stream's progress; other engines ignore it."""
         return f"{self.stream_directory}/stream-{plain_name(name)}"
 
-    def run(self, name: str) -> str:
-        """Return the path of the record of a run's success; other engines ignore it."""
-        return f"{self.run_directory}/run-{plain_name(name)}"
-
     def manifest(self, name: str) -> str:
         """Return the path of a manifest, manifest list or index manifest, in one directory."""
         return f"{self.root}/manifest/{plain_name(name)}"

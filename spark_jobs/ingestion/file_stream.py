@@ -49,6 +49,8 @@ def ingest_stream(wanted: IngestRequest, ingest: _Ingest) -> Outcome:
         report={**last, "files_taken": files, "batches": len(done)},
         skipped=not done,
         snapshot_ids=snapshots,
+        newest_before=done[0].newest_before if done else None,
+        numbered=all(each.numbered for each in done),
     )
 
 

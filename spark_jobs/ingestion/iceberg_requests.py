@@ -15,7 +15,6 @@ __all__ = ["is_iceberg", "refuse_for_iceberg"]
 
 _SPARK = "write 'python' for engine: one process reads and writes the rows"
 _REFUSED: Final[Mapping[str, str]] = {
-    "checkpoint": "ingest the files of one run by their names",
     "source_table": "read table.changes(…) in a function, and write the rows with table.write",
     "messages_of": "apply change messages with Flink or Spark",
     "stage": "publish the rows, and check them with the job 'check'",

@@ -27,7 +27,7 @@ from airflow_provider_lake.sensors.snapshot import LakeSnapshotSensor
 from airflow_provider_lake.sensors.watermark import LakeWatermarkSensor
 from airflow_provider_lake.triggers.snapshot_event import LakeSnapshotEventTrigger
 from spark_jobs.runtime.registry import find_job
-from tests.airflow.contexts import task_context
+from tests.airflow.contexts import cleared, task_context
 from tests.airflow.test_operators import OPERATORS, REQUIRED
 from tests.airflow.versions import AirflowFailException, TaskDeferred
 from tests.golden.iceberg_orders import IcebergOrders
@@ -83,6 +83,20 @@ def test_rows_are_ingested_once_and_announced(orders, tmp_path):
     assert (extra["commit_kind"], extra["rows"]) == ("APPEND", 2)
     assert extra["previous_position"] == f"main/5@{orders.snapshots[-1]}"
     assert extra["position"] == str(table.position())
+
+
+def test_a_cleared_task_replaces_the_rows_of_its_first_run(orders, tmp_path):
+    work = LakeIngestOperator(
+        task_id="load", table="shop.new", source=str(tmp_path / "rows.csv"), create=True
+    )
+    context = task_context("load")
+    (tmp_path / "rows.csv").write_text("id\n1\n2\n")
+    work.execute(context)
+    (tmp_path / "rows.csv").write_text("id\n1\n3\n")
+    done = work.execute(cleared(context))
+    table = LakeHook().table("shop.new")
+    assert sorted(table.scan().to_arrow()["id"].to_pylist()) == [1, 3]
+    assert (done["snapshot_id"], done["replayed"]) == (table.latest_snapshot().id, False)
 
 
 def test_an_ingestion_with_spark_is_refused_before_spark_is_started(orders):

@@ -49,7 +49,6 @@ from lakeformat.paimon.metadata.manifest import FileKind, ManifestEntry
 from lakeformat.paimon.metadata.manifest_columns import decode as decode_columns_module
 from lakeformat.paimon.metadata.manifest_columns import read as manifest_read
 from lakeformat.paimon.metadata.manifest_columns import shape
-from lakeformat.paimon.metadata.run_record import read_run
 from lakeformat.paimon.metadata.simple_stats import EMPTY_ROW
 from lakeformat.paimon.metadata.staged_result import (
     read_staged,
@@ -59,6 +58,7 @@ from lakeformat.paimon.metadata.staged_result import (
 from lakeformat.paimon.options import TableOptions, declared_options
 from lakeformat.paimon.schema import new_schema
 from lakeformat.storage.memory import MemoryStorage
+from lakeformat.tables.run_record import RunRecords
 from lakeformat.types import type_text
 from lakeformat.types.type_text import parse_type, type_to_json
 from tests.damage import MOST_BYTES, MOST_CPU_SECONDS, damaged, fuzzed, within_bounds
@@ -276,9 +276,12 @@ DECODERS: dict[str, Decoder] = {
         pieces=(b"[" * 5000, b"1e999", b"null", b'{"version":1}'),
     ),
     "record of a run": Decoder(
-        stored(LAYOUT.run("job"), lambda storage: read_run(storage, LAYOUT, "job")),
+        stored(
+            f"{LAYOUT.run_directory}/run-job",
+            lambda storage: RunRecords(storage, LAYOUT.run_directory).read("job"),
+        ),
         [b'{"user":"job","identifier":1,"snapshotId":3,"mark":0}'],
-        (read_run,),
+        (),
         errors=(CorruptTableError,),
         pieces=(b"[" * 5000, b"1e999", b"null"),
     ),

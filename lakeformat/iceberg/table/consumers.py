@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Consumers of a branch: ``_lake/consumer/consumer-<id>``, the position of a reader of changes.
 
-Java's orphan removal leaves names alone that begin with ``_``. An expiry by another program does
-not know consumers, so it may remove snapshots that a consumer has not read.
+An expiry by another program does not know consumers, so it may remove snapshots that a consumer has
+not read.
 """
 
 from __future__ import annotations
@@ -11,20 +11,19 @@ import json
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
-from urllib.parse import quote
 
 from lakeformat.errors import InvalidRequestError
 from lakeformat.iceberg.branch_history import BranchHistory, history_of
 from lakeformat.iceberg.commit.handle import TableHandle
 from lakeformat.iceberg.metadata.snapshot import BRANCH
+from lakeformat.iceberg.table.own_files import own_directory
 from lakeformat.tables.consumers.files import ConsumerFiles
 from lakeformat.tables.consumers.report import ConsumerState
 from lakeformat.tables.consumers.table_consumers import AnyTableConsumers
-from lakeformat.tables.position import MAIN_BRANCH, Position
+from lakeformat.tables.position import Position
 
 __all__ = ["TableConsumers", "unread_snapshots"]
 
-_DIRECTORY = "_lake"
 _REMEDY = "delete the file, or set the consumer to the position up to which it has read"
 
 
@@ -92,9 +91,7 @@ class TableConsumers(AnyTableConsumers[Position]):
         return history_of(metadata, self._handle.branch, self._handle.uri)
 
     def _files(self) -> ConsumerFiles:
-        places, branch = self._handle.load().places, self._handle.branch
-        inside = "" if branch == MAIN_BRANCH else f"/branch/branch-{quote(branch, safe='')}"
-        return ConsumerFiles(places.storage, f"{places.root}/{_DIRECTORY}{inside}/consumer")
+        return ConsumerFiles(*own_directory(self._handle, "consumer"))
 
     def _parsed(self, members: Mapping[str, Any]) -> Position:
         return replace(Position.parse(members["position"]), table=self._handle.uri)

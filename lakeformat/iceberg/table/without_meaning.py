@@ -12,7 +12,6 @@ WITHOUT_MEANING: Final[Mapping[str, str]] = {
     "changelog": "it has no changelog files; table.changes(position) reads its changes",
     "partition_marks": "leave out 'done' to wait for rows, or let the writer tag a snapshot",
     "rescale": "its buckets are partitions; run ALTER TABLE … REPLACE PARTITION FIELD in Spark",
-    "runs": "a cleared task keeps its identity, so its commit is published once",
     "snapshot_change": "the system table 'entries' has the files of a snapshot",
     "staged": "publish the rows, and check them with table.check()",
     "watermarks": "wait for a snapshot, or check the age of the newest time in a column",

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 from lakeformat.iceberg.table.history import TableHistory
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from lakeformat.iceberg.write.report import WriteReport
     from lakeformat.tables.arguments import Overwritten, PartitionSpec
     from lakeformat.tables.commit_id import CommitId
+    from lakeformat.tables.run_record import RunRecord, RunRecords
 
 __all__ = ["TableWrites"]
 
@@ -114,6 +116,34 @@ class TableWrites(TableHistory):
 
         found = earlier_commit(self._handle, self._handle.load(), commit)
         return None if found is None else write_report(self.location, found)
+
+    def stream_batch(self, commit: CommitId) -> AbstractContextManager[CommitId | None]:
+        """Commit one batch of a stream exactly once, however late it is repeated.
+
+        ``with table.stream_batch(CommitId("my-stream", 7)) as commit``: ``commit`` is None if the
+        batch is already published; otherwise commit with it. Leaving the block without an exception
+        marks the batch as published. Batches follow each other with ascending identifiers. While
+        the block runs, a consumer with the stream's name keeps the snapshots.
+        """
+        from lakeformat.iceberg.table.batches import stream_table
+        from lakeformat.tables.batch_log import stream_batch
+
+        return stream_batch(stream_table(self._handle, self.find_commit), commit)
+
+    def find_run(self, user: str) -> RunRecord | None:
+        """Return the record of the last success of a run, by its commit user; None without one."""
+        return self._runs.read(user)
+
+    def record_run(self, record: RunRecord) -> None:
+        """Record the success of a run in the table's directory; records are kept for 90 days."""
+        self._runs.write(record, self._handle.environment)
+
+    @property
+    def _runs(self) -> RunRecords:
+        from lakeformat.iceberg.table.own_files import own_directory
+        from lakeformat.tables.run_record import RunRecords
+
+        return RunRecords(*own_directory(self._handle, "run"))
 
     def truncate(self, *, commit: CommitId | None = None) -> WriteReport:
         """Delete all rows of the branch; earlier snapshots keep them until they expire."""

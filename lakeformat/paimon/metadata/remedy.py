@@ -24,7 +24,5 @@ class Remedy(StrEnum):
     )
     CHANGELOG = "restore the file from a backup, or delete it: its changes are then lost"
     CONSUMER = "delete the file, or set the consumer to the snapshot that it should read next"
-    STREAM = "delete the file: a batch is then searched among the snapshots alone"
-    RUN = "delete the file: a cleared task then counts as one that has not succeeded yet"
     STATISTICS = "restore the file from a backup, or run ANALYZE again"
     INTENT = "it is left from an interrupted expiry: delete it, and remove orphan files afterwards"

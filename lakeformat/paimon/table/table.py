@@ -39,7 +39,6 @@ from lakeformat.tables.table import Table as AnyTable
 if TYPE_CHECKING:
     from lakeformat.paimon.commit.commit_report import CommitReport
     from lakeformat.paimon.metadata.commit_message import CommitMessage
-    from lakeformat.paimon.metadata.run_record import RunRecord
     from lakeformat.paimon.read.scan import Scan
     from lakeformat.paimon.staged import TableStaged
     from lakeformat.paimon.system_tables import RowTable, SystemScan, SystemTableDeclaration
@@ -48,6 +47,7 @@ if TYPE_CHECKING:
     from lakeformat.tables.arguments import Overwritten, Partitions, PartitionSpec, WindowEnd
     from lakeformat.tables.moment import Moment
     from lakeformat.tables.results import Rows
+    from lakeformat.tables.run_record import RunRecord, RunRecords
 
 __all__ = ["ReadOnlyTable", "SystemTable", "Table", "load_table"]
 
@@ -199,9 +199,10 @@ class Table(
         marks the batch as published. Batches follow each other with ascending identifiers. While
         the block runs, a consumer with the stream's name keeps the snapshots.
         """
-        from lakeformat.paimon.table.batch_log import stream_batch
+        from lakeformat.paimon.table.batches import stream_table
+        from lakeformat.tables.batch_log import stream_batch
 
-        return stream_batch(self._handle, commit)
+        return stream_batch(stream_table(self._handle), commit)
 
     def remembered(self, commit: CommitId) -> AbstractContextManager[CommitId | None]:
         """Do the same as ``stream_batch``, its new name."""
@@ -217,15 +218,11 @@ class Table(
 
     def find_run(self, user: str) -> RunRecord | None:
         """Return the record of the last success of a run, by its commit user; None without one."""
-        from lakeformat.paimon.metadata.run_record import read_run
-
-        return read_run(self._handle.storage, self._handle.layout, user)
+        return self._runs.read(user)
 
     def record_run(self, record: RunRecord) -> None:
         """Record the success of a run in the table's directory; records are kept for 90 days."""
-        from lakeformat.paimon.metadata.run_record import write_run
-
-        write_run(self._handle.storage, self._handle.layout, record, self._handle.environment)
+        self._runs.write(record, self._handle.environment)
 
     def truncate(
         self, *, commit: CommitId | None = None, read_snapshot: AnyPosition | str | None = None
@@ -260,6 +257,12 @@ class Table(
         from lakeformat.paimon.system_tables import system_table_names
 
         return system_table_names()
+
+    @property
+    def _runs(self) -> RunRecords:
+        from lakeformat.tables.run_record import RunRecords
+
+        return RunRecords(self._handle.storage, self._handle.layout.run_directory)
 
     def _delete(
         self,

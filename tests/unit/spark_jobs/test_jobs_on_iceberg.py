@@ -108,7 +108,6 @@ def test_staged_rows_are_refused_by_name(warehouse):
         ({"stage": True}, "'stage': publish the rows"),
         ({"engine": "spark"}, "'engine': write 'python'"),
         ({"on_schema_change": "add"}, "'on_schema_change': add the columns"),
-        ({"checkpoint": "/tmp/checkpoint"}, "'checkpoint': ingest the files"),
         ({"format": "debezium-json"}, "'format': apply change messages"),
     ],
 )
@@ -205,6 +204,31 @@ def test_a_new_table_that_got_no_rows_is_dropped_but_no_file_of_another_program(
     with pytest.raises(lake.InvalidRequestError, match="column 'id' is required"):
         run("ingest", new_table)
     assert (root / "old/rows.csv").exists()
+
+
+def test_with_a_checkpoint_each_file_is_ingested_once(new_table, tmp_path):
+    request = {**new_table, "checkpoint": str(tmp_path / "checkpoint"), "files_per_batch": 1}
+    request["source"] = str(tmp_path / "*.csv")
+    first = run("ingest", request)
+    for name in "ba":
+        (tmp_path / f"{name}.csv").write_text(f"id,at\n{ord(name)},2024-01-31 10:00:00\n")
+    second, third = run("ingest", request), run("ingest", request)
+    table = lake.open_catalog(new_table["warehouse"], format="iceberg").table("shop.orders")
+    snapshots = [each.id for each in table.snapshots()]
+    assert ids_of(table) == [1, 2, 97, 98]
+    assert first["snapshot_id"] == second["previous_snapshot_id"] == snapshots[0]
+    assert second["snapshot_id"] == snapshots[2]
+    assert (second["report"]["batches"], third["skipped"]) == (2, True)
+
+
+def test_a_run_that_is_done_again_replaces_its_rows(new_table):
+    run_of = {**new_table, "commit_user": "dag-run", "commit_identifier": 1}
+    first = run("ingest", run_of)
+    Path(new_table["source"]).write_text("id,at\n3,2024-01-31 10:00:00\n")
+    again = {**run_of, "commit_identifier": 2, "commit_replaces": first["snapshot_id"]}
+    assert run("ingest", again)["report"]["deleted_files"] == 2
+    table = lake.open_catalog(new_table["warehouse"], format="iceberg").table("shop.orders")
+    assert ids_of(table) == [3]
 
 
 def test_a_row_that_does_not_fit_is_named_and_nothing_is_published(tmp_path):

@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run records: ``run/run-<user>``, the last success of a run, read if the run is repeated.
-
-No other engine uses the directory.
-"""
+"""Run records: ``run-<user>``, the last success of a run, read if the run is repeated."""
 
 from __future__ import annotations
 
@@ -12,12 +9,12 @@ from urllib.parse import quote
 
 from lakeformat.environment import Environment
 from lakeformat.errors import NotFoundError
-from lakeformat.paimon.layout import TableLayout
-from lakeformat.paimon.metadata.remedy import Remedy
 from lakeformat.storage import Storage
 from lakeformat.tables.json_file import Member, decode_json_file, read_members, write_members
 
-__all__ = ["KEPT_MILLIS", "RunRecord", "read_run", "write_run"]
+__all__ = ["KEPT_MILLIS", "RunRecord", "RunRecords"]
+
+_REMEDY = "delete the file: a cleared task then counts as one that has not succeeded yet"
 
 KEPT_MILLIS = 90 * 24 * 60 * 60 * 1000
 """Age in milliseconds after which a record is deleted."""
@@ -53,28 +50,35 @@ class RunRecord:
     """The identity of the newest snapshot when that attempt began."""
 
 
-def read_run(storage: Storage, layout: TableLayout, user: str) -> RunRecord | None:
-    """Return the record of a run; None if there is none, or a crash has left it empty."""
-    path = layout.run(quote(user, safe=""))
-    try:
-        content = storage.read(path)
-    except NotFoundError:
-        return None
-    if not content:
-        return None
-    uri = storage.uri(path)
-    return decode_json_file(
-        content, uri, lambda found: RunRecord(**read_members(_MEMBERS, found)), Remedy.RUN
-    )
+@dataclass(frozen=True, slots=True)
+class RunRecords:
+    """The records in one directory, which no other engine uses."""
 
+    storage: Storage
+    directory: str
 
-def write_run(
-    storage: Storage, layout: TableLayout, record: RunRecord, environment: Environment
-) -> None:
-    """Write the record of a run, and delete old records of other runs."""
-    path = layout.run(quote(record.user, safe=""))
-    storage.overwrite(path, json.dumps(write_members(_MEMBERS, record)).encode())
-    oldest = environment.now_millis() - KEPT_MILLIS
-    for info in storage.list(layout.run_directory):
-        if not info.is_directory and 0 < info.modified_millis < oldest:
-            storage.delete(info.path)
+    def read(self, user: str) -> RunRecord | None:
+        """Return the record of a run; None if there is none, or a crash has left it empty."""
+        path = self._path(user)
+        try:
+            content = self.storage.read(path)
+        except NotFoundError:
+            return None
+        if not content:
+            return None
+        uri = self.storage.uri(path)
+        return decode_json_file(
+            content, uri, lambda found: RunRecord(**read_members(_MEMBERS, found)), _REMEDY
+        )
+
+    def write(self, record: RunRecord, environment: Environment) -> None:
+        """Write the record of a run, and delete old records of other runs."""
+        content = json.dumps(write_members(_MEMBERS, record)).encode()
+        self.storage.overwrite(self._path(record.user), content)
+        oldest = environment.now_millis() - KEPT_MILLIS
+        for info in self.storage.list(self.directory):
+            if not info.is_directory and 0 < info.modified_millis < oldest:
+                self.storage.delete(info.path)
+
+    def _path(self, user: str) -> str:
+        return f"{self.directory}/run-{quote(user, safe='')}"

@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Batches of streams: recorded in ``_lake/stream/``, and kept by consumers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from lakeformat.iceberg.branch_history import history_of
+from lakeformat.iceberg.commit.handle import TableHandle
+from lakeformat.iceberg.table.consumers import TableConsumers
+from lakeformat.iceberg.table.own_files import own_directory
+from lakeformat.tables.batch_log import StreamTable
+from lakeformat.tables.commit_id import CommitId
+from lakeformat.tables.consumers.files import ConsumerFiles
+
+__all__ = ["stream_table"]
+
+
+def stream_table(
+    handle: TableHandle, find_commit: Callable[[CommitId], object | None]
+) -> StreamTable:
+    """Return the parts of a table that the log of batches uses."""
+    storage, directory = own_directory(handle, "stream")
+    return StreamTable(
+        handle.uri,
+        storage,
+        directory,
+        handle.environment,
+        find_commit,
+        partial(_keep, handle),
+        ConsumerFiles(*own_directory(handle, "consumer")).delete,
+    )
+
+
+def _keep(handle: TableHandle, name: str) -> str | None:
+    history = history_of(handle.load().metadata, handle.branch, handle.uri)
+    head = history.snapshots[-1] if history.snapshots else None
+    # Version 1 has no positions, so nothing is kept: a batch that has expired is refused then.
+    if head is None or head.snapshot.sequence_number:
+        TableConsumers(handle).move(name, history.head)
+    return None if head is None else head.identity
