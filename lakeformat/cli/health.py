@@ -11,7 +11,7 @@ import typer
 import lakeformat as lake
 from lakeformat.cli.copyable import copyable
 from lakeformat.cli.grid import GridColumn, print_grid
-from lakeformat.cli.health_ages import ages
+from lakeformat.cli.health_numbers import ages, held_bytes
 from lakeformat.cli.iceberg_health import PARTITIONS, iceberg_facts
 from lakeformat.cli.output import AsJson, Shown, print_json, print_rows
 from lakeformat.cli.warehouse import (
@@ -172,10 +172,7 @@ def _facts(report: HealthReport) -> list[tuple[str, str]]:
     deleted = f"{deletes.delete_rows + deletes.hidden_rows} of {files.rows} ({deletes.ratio:.1%})"
     found.append(("deleted rows", deleted))
     found += _history(report)
-    held = f"{size(storage.live_bytes)} now"
-    if storage.time_travel_bytes is not None:
-        in_files = counted(storage.time_travel_files or 0, "file")
-        held += f", {size(storage.time_travel_bytes)} in {in_files} only for time travel"
+    held = held_bytes(storage)
     if storage.overdue_bytes:
         held += f" (an expiry frees {size(storage.overdue_bytes)})"
     if storage.unknown is not None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from lakeformat.cli.health_ages import ages
+from lakeformat.cli.health_numbers import ages, held_bytes
 from lakeformat.cli.output import Shown
 from lakeformat.types.byte_size import size
 from lakeformat.types.count_text import counted
@@ -52,9 +52,5 @@ def iceberg_facts(report: IcebergHealthReport) -> Iterator[tuple[str, str]]:
     if snapshots.metadata_files is not None:
         logged = f"{snapshots.logged_metadata_files} of them in use or in the log"
         yield "metadata files", f"{snapshots.metadata_files}, {logged}"
-    held = f"{size(storage.live_bytes)} now"
-    if storage.time_travel_bytes is not None:
-        in_files = counted(storage.time_travel_files or 0, "file")
-        held += f", {size(storage.time_travel_bytes)} in {in_files} only for time travel"
-    yield "bytes", held
+    yield "bytes", held_bytes(storage)
     yield from (("note", note) for note in report.notes)

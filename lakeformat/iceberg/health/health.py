@@ -16,7 +16,6 @@ from lakeformat.iceberg.health.health_report import (
     IcebergHealthReport,
     ManifestFacts,
     PartitionFacts,
-    StorageFacts,
 )
 from lakeformat.iceberg.health.live_files import LiveFiles
 from lakeformat.iceberg.health.reasons import Cures, find_reasons, overdue_share
@@ -29,6 +28,7 @@ from lakeformat.iceberg.metadata.snapshot import Snapshot
 from lakeformat.iceberg.metadata.table_metadata import TableMetadata
 from lakeformat.iceberg.read.delete_index import FILE_PATH_ID
 from lakeformat.iceberg.retention import overdue_snapshots, retention_of
+from lakeformat.tables.health.numbers import StorageNumbers
 from lakeformat.tables.health.score import Score, score
 from lakeformat.tables.health.verdict import in_order, judge
 
@@ -56,11 +56,11 @@ def check_health(
     by_spec = _live(loaded, manifests)
     files, deletes = DataFileFacts(target_file_size=settings.target_file_size), DeleteFacts()
     worst: tuple[PartitionFacts, ...] = ()
-    storage, parts = StorageFacts(), Score()
+    storage, parts = StorageNumbers(), Score()
     if by_spec:
         live = LiveFiles(loaded.metadata, by_spec, settings.target_file_size)
         files, worst, deletes = live.facts(), live.worst(_WORST_PARTITIONS), live.deletes()
-        storage = StorageFacts(live_bytes=pc.sum(_files_of(by_spec).column("size")).as_py())
+        storage = StorageNumbers(live_bytes=pc.sum(_files_of(by_spec).column("size")).as_py())
         parts = score(live.pending())
     history = _history(loaded, snapshot, now_millis, time_travel=time_travel)
     if time_travel:
@@ -155,8 +155,8 @@ def _with_time_travel(
     loaded: LoadedMetadata,
     newest: pa.Table,
     live: Mapping[int, pa.Table],
-    storage: StorageFacts,
-) -> StorageFacts:
+    storage: StorageNumbers,
+) -> StorageNumbers:
     """Sum up the files that the newest snapshot does not need."""
     lists = [_manifests_of(loaded, each) for each in loaded.metadata.snapshots]
     every = pa.concat_tables([newest.slice(0, 0), *lists])
@@ -167,7 +167,7 @@ def _with_time_travel(
     files = _files_of(_live(loaded, once))
     needed = _files_of(live).column("file_path")
     past = files.filter(pc.invert(pc.is_in(files.column("file_path"), needed)))
-    return StorageFacts(
+    return StorageNumbers(
         live_bytes=storage.live_bytes,
         time_travel_files=past.num_rows,
         time_travel_bytes=pc.sum(past.column("size")).as_py() or 0,

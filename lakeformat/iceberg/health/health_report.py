@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from lakeformat.tables.health.health_summary import HealthSummary
+from lakeformat.tables.health.numbers import HistoryNumbers, StorageNumbers
 
 __all__ = [
     "DataFileFacts",
@@ -14,7 +15,6 @@ __all__ = [
     "IcebergHealthReport",
     "ManifestFacts",
     "PartitionFacts",
-    "StorageFacts",
 ]
 
 
@@ -85,36 +85,15 @@ class ManifestFacts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HistoryFacts:
-    """The snapshots, branches, tags and metadata files that the table keeps."""
+class HistoryFacts(HistoryNumbers):
+    """The snapshots of all branches and tags, and the metadata files that the table keeps."""
 
-    count: int = 0
-    """Snapshots of all branches and tags."""
-    oldest: int | None = None
-    """The id of the oldest snapshot."""
-    newest: int | None = None
-    """The id of the newest snapshot of the branch."""
-    oldest_age_seconds: float | None = None
-    newest_age_seconds: float | None = None
-    tags: int = 0
-    branches: int = 0
     overdue: int = 0
     """Snapshots that an expiry by the table's own properties would remove now."""
     metadata_files: int | None = None
     """Files of table metadata in the directory; None without ``time_travel``."""
     logged_metadata_files: int = 0
     """The newest metadata file, and earlier ones that its log names."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StorageFacts:
-    """Bytes of data and delete files, by their use."""
-
-    live_bytes: int = 0
-    """Read by the newest snapshot."""
-    time_travel_files: int | None = None
-    time_travel_bytes: int | None = None
-    """Only for older snapshots, tags and other branches; None without ``time_travel``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,6 +106,6 @@ class IcebergHealthReport(HealthSummary):
     deletes: DeleteFacts
     manifests: ManifestFacts
     snapshots: HistoryFacts
-    storage: StorageFacts
+    storage: StorageNumbers
     notes: tuple[str, ...] = ()
     """Properties that are ignored or forbid an operation; not in the verdict."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from lakeformat.paimon.consumers import StalledConsumer
 from lakeformat.tables.health.health_summary import HealthSummary
+from lakeformat.tables.health.numbers import HistoryNumbers, StorageNumbers
 from lakeformat.tables.moment import moment_text
 
 __all__ = [
@@ -103,16 +104,9 @@ class Holder:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SnapshotFacts:
+class SnapshotFacts(HistoryNumbers):
     """The snapshots of the branch that have not expired."""
 
-    count: int = 0
-    oldest: int | None = None
-    newest: int | None = None
-    oldest_age_seconds: float | None = None
-    newest_age_seconds: float | None = None
-    tags: int = 0
-    branches: int = 0
     stalled_consumers: tuple[StalledConsumer, ...] = ()
     """Consumers that keep due snapshots and have not moved for long."""
     overdue: int = 0
@@ -143,14 +137,9 @@ class UnknownFiles:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StorageFacts:
+class StorageFacts(StorageNumbers):
     """Bytes of data, changelog and index files, by their use."""
 
-    live_bytes: int = 0
-    """Read by the newest snapshot."""
-    time_travel_files: int | None = None
-    time_travel_bytes: int | None = None
-    """Only for older snapshots, changelogs, tags and branches; None without ``time_travel``."""
     overdue_bytes: int | None = None
     """The part that an expiry by the table's own options would free."""
     branch_bytes: int | None = None
