@@ -29,6 +29,12 @@ def test_the_site_has_the_tutorial_and_the_signature_of_an_operator(site):
     assert 'id="airflow_provider_lake.operators.compact.LakeCompactOperator"' in operators
 
 
+def test_the_reference_lists_the_methods_that_a_class_inherits(site):
+    page = (site / "reference" / "api.html").read_text()
+    for method in ("Table.compact", "Table.rollback", "IcebergTable.scan", "IcebergTable.compact"):
+        assert f'id="lakeformat.{method}"' in page
+
+
 def test_a_link_to_a_template_leads_to_a_page_with_its_code(site):
     assert "project/dags/ingest_orders.py.html" in (site / "templates.html").read_text()
     assert "LakeIngestOperator" in (site / "project/dags/ingest_orders.py.html").read_text()
