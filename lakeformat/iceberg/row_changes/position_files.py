@@ -31,6 +31,8 @@ from lakeformat.types.arrow_memory import array_of
 
 __all__ = ["is_by_file", "write_position_files"]
 
+_FORMAT = "write.format.default"
+"""Deletes are Parquet files, also of data files in other formats."""
 _GRANULARITY = "write.delete.granularity"
 _COLUMNS = (FILE_PATH, DELETED_POSITION)
 _EXACT = {each.id: StatisticsMode(Detail.BOUNDS) for each in _COLUMNS}
@@ -91,7 +93,10 @@ class _Writer:
     def __init__(self, loaded: LoadedMetadata, operation: str) -> None:
         metadata = loaded.metadata
         self._loaded, self._operation = loaded, operation
-        settings = write_settings(metadata, SortOrder(0), metadata.schema)
+        as_parquet = {**metadata.properties, _FORMAT: "parquet"}
+        settings = write_settings(
+            replace(metadata, properties=as_parquet), SortOrder(0), metadata.schema
+        )
         self._settings: WriteSettings = replace(settings, modes=_EXACT)
         self.uris: list[str] = []
 
