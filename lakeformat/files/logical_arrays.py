@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from lakeformat.errors import UnsupportedError
 from lakeformat.files.decimal_bytes import decimals_from_bytes
 from lakeformat.files.nested_arrays import (
+    as_list,
     list_around,
     map_around,
     map_entries,
@@ -41,6 +42,8 @@ _NUMBERS = (pa.types.is_integer, pa.types.is_floating)
 _BYTES = (
     pa.types.is_string,
     pa.types.is_large_string,
+    pa.types.is_string_view,
+    pa.types.is_binary_view,
     pa.types.is_binary,
     pa.types.is_large_binary,
     pa.types.is_fixed_size_binary,
@@ -76,6 +79,7 @@ def to_logical(array: pa.Array, data_type: DataType) -> pa.Array:
         return pa.nulls(len(array), wanted)
     match data_type:
         case ArrayType(element=element):
+            array = as_list(array)
             _require(array, data_type, pa.types.is_list)
             return list_around(array, to_logical(array.values, element), wanted)
         case MapType(key=key, value=value):

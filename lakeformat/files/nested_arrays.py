@@ -6,6 +6,8 @@ from __future__ import annotations
 import pyarrow as pa
 
 __all__ = [
+    "as_list",
+    "is_any_list",
     "list_around",
     "map_around",
     "map_entries",
@@ -13,6 +15,23 @@ __all__ = [
     "struct_around",
     "struct_children",
 ]
+
+_OTHER_LISTS = (pa.types.is_large_list, pa.types.is_fixed_size_list)
+
+
+def is_any_list(kind: pa.DataType) -> bool:
+    """Return True for every form of a list."""
+    return pa.types.is_list(kind) or any(is_form(kind) for is_form in _OTHER_LISTS)
+
+
+def as_list(array: pa.Array) -> pa.Array:
+    """Return a list column with offsets of 32 bits.
+
+    A program that writes through Arrow, such as PyIceberg, may have stored another form.
+    """
+    if pa.types.is_list(array.type) or not is_any_list(array.type):
+        return array
+    return array.cast(pa.list_(array.type.value_field))
 
 
 def list_around(array: pa.Array, elements: pa.Array, wanted: pa.DataType) -> pa.Array:

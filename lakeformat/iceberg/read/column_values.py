@@ -18,6 +18,7 @@ from lakeformat.errors import UnsupportedError
 from lakeformat.files.decimal_bytes import decimals_from_bytes
 from lakeformat.files.logical_arrays import PhysicalTypeError, rescale_timestamps
 from lakeformat.files.nested_arrays import (
+    as_list,
     list_around,
     map_around,
     map_entries,
@@ -33,6 +34,8 @@ __all__ = ["column_values", "default_value", "value_from_json"]
 _IS_BYTES = (
     pa.types.is_string,
     pa.types.is_large_string,
+    pa.types.is_string_view,
+    pa.types.is_binary_view,
     pa.types.is_binary,
     pa.types.is_large_binary,
     pa.types.is_fixed_size_binary,
@@ -44,7 +47,7 @@ _STORED_AS: dict[str, tuple[Callable[[pa.DataType], bool], ...]] = {
     "long": (pa.types.is_integer,),
     "float": (pa.types.is_float32,),
     "double": (pa.types.is_float32, pa.types.is_float64),
-    "decimal": (pa.types.is_decimal, *_IS_BYTES[2:]),
+    "decimal": (pa.types.is_decimal, *_IS_BYTES[3:]),
     "date": (pa.types.is_date, pa.types.is_int32),
     "time": (pa.types.is_time, pa.types.is_integer),
     **dict.fromkeys(
@@ -65,6 +68,7 @@ def column_values(array: pa.Array, stored: StoredField, wanted: Type) -> pa.Arra
             _require(array, wanted, pa.types.is_struct)
             return _struct(array, stored, wanted)
         case ListType(element=element):
+            array = as_list(array)
             _require(array, wanted, pa.types.is_list)
             elements = column_values(array.values, stored.inner[0], element)
             return list_around(array, elements, to_arrow_type(wanted))

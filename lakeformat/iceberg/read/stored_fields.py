@@ -16,6 +16,7 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 
 from lakeformat.errors import CorruptTableError
+from lakeformat.files.nested_arrays import is_any_list
 
 __all__ = ["MappedName", "NameMapping", "StoredField", "parse_name_mapping", "stored_fields"]
 
@@ -106,7 +107,7 @@ def _inner(kind: pa.DataType) -> Iterator[pa.Field]:
         yield from kind
     elif pa.types.is_map(kind):
         yield from (kind.key_field, kind.item_field)
-    elif pa.types.is_list(kind) or pa.types.is_large_list(kind):
+    elif is_any_list(kind):
         yield kind.value_field
 
 

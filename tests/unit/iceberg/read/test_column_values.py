@@ -95,6 +95,16 @@ def test_fields_of_a_struct_are_found_by_id_and_new_ones_have_their_default():
     ]
 
 
+@pytest.mark.parametrize("form", [pa.large_list, lambda item: pa.list_(item, 1)])
+def test_a_list_that_another_program_stored_in_another_form_of_arrow_is_a_list(form):
+    """PyIceberg stores large lists of large texts."""
+    for text in (pa.large_string(), pa.string_view()):
+        lists = pa.array([["a"], None, ["b"]], form(numbered("element", text, 2)))
+        for offset in (0, 1):
+            wanted = ListType(2, STRING, False)
+            assert evolved(lists.slice(offset), wanted) == [["a"], None, ["b"]][offset:]
+
+
 @pytest.mark.parametrize("offset", [0, 1])
 def test_elements_and_values_are_evolved_like_columns(offset):
     element = numbered("item", pa.struct([numbered("a", pa.int32(), 3)]), 2)
