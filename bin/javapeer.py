@@ -1,6 +1,7 @@
-"""Builds the Java program for tests/java, with the released Paimon from Maven.
+"""Builds the Java programs of tests/java, with the released jars from Maven.
 
-As a script it prints, as JSON, the Java and the class path with which to start the program.
+As a script it prints, as JSON, the Java and the class path with which to start one of them: the
+peer, or the metastore if that is its argument.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import java
@@ -18,26 +19,28 @@ import packages
 from trouble import SetupError, explain_os_error
 
 ROOT = Path(__file__).resolve().parent.parent
-SOURCES = "tests/java/peer"
+PEER = "peer"
 UNFIT = "bin/test java needs"
 
 
-def main() -> int:
-    """Build the program and print how to start it; return 2 with one line if that is not
+def main(arguments: Sequence[str]) -> int:
+    """Build a program and print how to start it; return 2 with one line if that is not
     possible.
     """
     try:
-        print(json.dumps(prepare(ROOT, os.environ)))
+        print(json.dumps(prepare(ROOT, os.environ, *arguments)))
     except SetupError as error:
         print(error)
         return 2
     return 0
 
 
-def prepare(root: Path, environ: Mapping[str, str]) -> dict[str, str]:
+def prepare(root: Path, environ: Mapping[str, str], program: str = PEER) -> dict[str, str]:
     """Bring jars and classes up to date; return at once if they are."""
     home = find_jdk(environ)
-    place = packages.Environment(root, ".venv-java", f"{SOURCES}/pom.xml", False, gigabytes=1)
+    folder = ".venv-java" if program == PEER else f".venv-java-{program}"
+    lock = f"tests/java/{program}/pom.xml"
+    place = packages.Environment(root, folder, lock, False, gigabytes=1)
     jars, classes = place.folder / "jars", place.folder / "classes"
     try:
         if read_stamp(place) != digest(place, home):
@@ -71,28 +74,30 @@ def build(place: packages.Environment, home: str, environ: Mapping[str, str], he
     maven = shutil.which("mvn", path=environ.get("PATH"))
     if maven is None:
         raise SetupError(
-            f"{UNFIT} Maven (mvn) to fetch the released Paimon, and the PATH holds none: install it"
+            f"{UNFIT} Maven (mvn) to fetch the jars, and the PATH holds none: install it"
         )
-    sources = place.root / SOURCES
+    sources = (place.root / place.lock).parent
     jars, classes = place.folder / "jars", place.folder / "classes"
     packages.require_space(place)
-    packages.say(f"fetching the released Paimon into {place.name}, a minute the first time")
+    packages.say(f"fetching jars into {place.name}, a minute the first time")
     shutil.rmtree(place.folder, ignore_errors=True)
     classes.mkdir(parents=True)
     environ = {**environ, "JAVA_HOME": home}
     fetch = [maven, "-B", "-q", "-f", str(sources / "pom.xml"), "dependency:copy-dependencies"]
     fetch += [f"-DoutputDirectory={jars}"]
-    packages.run_quietly(place, fetch, environ, held, doing="fetching the released Paimon")
+    packages.run_quietly(place, fetch, environ, held, doing="fetching jars")
     compiler = [f"{home}/bin/javac", "-nowarn", "-cp", f"{jars}/*", "-d", str(classes)]
     compiler += [str(path) for path in sorted(sources.glob("*.java"))]
-    packages.run_quietly(place, compiler, environ, held, doing=f"compiling {SOURCES}")
+    packages.run_quietly(
+        place, compiler, environ, held, doing=f"compiling {sources.relative_to(place.root)}"
+    )
     place.stamp.write_text(digest(place, home), encoding="utf-8")
 
 
 def digest(place: packages.Environment, home: str) -> str:
-    """Return a digest of the program, the Paimon releases, the compiler and the folder."""
+    """Return a digest of the program, its jars, the compiler and the folder."""
     content = hashlib.sha256(f"{home}\n{place.folder}\n".encode())
-    for path in sorted((place.root / SOURCES).iterdir()):
+    for path in sorted((place.root / place.lock).parent.iterdir()):
         content.update(path.read_bytes())
     return content.hexdigest()
 
@@ -103,4 +108,4 @@ def read_stamp(place: packages.Environment) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

@@ -21,8 +21,13 @@ UNFIT_MACHINE = 2
 @pytest.fixture(scope="session")
 def java_start() -> dict[str, str]:
     """The ``java`` and the ``classpath`` of the peer."""
+    return java_program("peer")
+
+
+def java_program(name: str) -> dict[str, str]:
+    """Build a program of this folder and return its ``java`` and its ``classpath``."""
     # A process of its own, because the scripts in bin/ import one another by bare names.
-    command = [sys.executable, "-B", str(MAKE_PEER)]
+    command = [sys.executable, "-B", str(MAKE_PEER), name]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
     if done.returncode == UNFIT_MACHINE:
         pytest.skip(done.stdout.strip())

@@ -15,19 +15,14 @@ from typing import Any, TypeVar
 from pyiceberg.exceptions import NamespaceAlreadyExistsError
 
 from lakeformat.catalog.iceberg.catalog_files import Answer, CatalogFiles
-from lakeformat.catalog.iceberg.catalog_pointer import CatalogPointer
 from lakeformat.catalog.iceberg.client_failure import Failures
-from lakeformat.catalog.iceberg.metastore import Describe, Metastore
+from lakeformat.catalog.iceberg.metastore import Metastore
 from lakeformat.catalog.iceberg.options import IcebergOptions
 from lakeformat.catalog.names import TableName
-from lakeformat.errors import InvalidRequestError, UnsupportedError
-from lakeformat.iceberg.loaded_metadata import LoadedMetadata
-from lakeformat.iceberg.metadata.table_metadata import TableMetadata
 
-__all__ = ["ClientMetastore", "metadata_file_in", "parts_of"]
+__all__ = ["ClientMetastore", "parts_of"]
 
 T = TypeVar("T")
-_TYPE, _ICEBERG, _FILE = "table_type", "iceberg", "metadata_location"
 
 
 class ClientMetastore(Metastore):
@@ -91,41 +86,10 @@ class ClientMetastore(Metastore):
         )
         return [each[-1] for each in found]
 
-    def pointer(self, name: TableName) -> CatalogPointer:
-        """Return the pointer that the service keeps."""
-        return CatalogPointer(self, name, self._files)
-
     def answer(self, name: TableName) -> Answer:
         """Return the metadata file of a table, and the options that read it."""
         doing = f"find table '{name}'"
         return self._ask(doing, lambda client: self._find(client, name, doing))
-
-    def make_table(self, name: TableName, describe: Describe) -> bool:
-        """Refuse, as ``require_writable`` does."""
-        self.require_writable()
-        return False
-
-    def remove_table(self, name: TableName, *, purge: bool) -> None:
-        """Refuse, as ``require_writable`` does."""
-        self.require_writable()
-
-    def rename_table(self, old: TableName, new: TableName) -> None:
-        """Refuse, as ``require_writable`` does."""
-        self.require_writable()
-
-    def require_writable(self) -> None:
-        """Refuse every change."""
-        raise UnsupportedError(
-            f"this version only reads the tables of the {self._options.metastore} metastore: write "
-            "them with Spark, Flink or PyIceberg"
-        )
-
-    def publish(
-        self, name: TableName, current: Answer, base: LoadedMetadata, metadata: TableMetadata
-    ) -> tuple[Answer, LoadedMetadata] | None:
-        """Refuse, as ``require_writable`` does."""
-        self.require_writable()
-        return None
 
     @cached_property
     def _client(self) -> Any:
@@ -139,15 +103,3 @@ class ClientMetastore(Metastore):
 def parts_of(database: str) -> tuple[str, ...]:
     """Return the names of a nested database, from the outermost one."""
     return tuple(database.split("."))
-
-
-def metadata_file_in(parameters: Mapping[str, str] | None, name: TableName) -> str:
-    """Return the metadata file in the parameters of a table of Hive or Glue."""
-    found = parameters or {}
-    if found.get(_TYPE, "").lower() != _ICEBERG or not found.get(_FILE):
-        raise InvalidRequestError(
-            f"table '{name}' is not an Iceberg table: its parameters have the {_TYPE} "
-            f"{found.get(_TYPE)!r} and the {_FILE} {found.get(_FILE)!r}. Read it with the program "
-            "that created it"
-        )
-    return found[_FILE]

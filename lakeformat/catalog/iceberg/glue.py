@@ -3,17 +3,51 @@
 
 from __future__ import annotations
 
-from pyiceberg.catalog.glue import GlueCatalog
+from typing import Any
 
-from lakeformat.catalog.iceberg.catalog_files import Answer
-from lakeformat.catalog.iceberg.client import ClientMetastore, metadata_file_in
+from pyiceberg.catalog.glue import (
+    GlueCatalog,
+    _construct_rename_table_input,
+    _IcebergSchemaToGlueType,
+)
+from pyiceberg.exceptions import CommitFailedException, TableAlreadyExistsError
+from pyiceberg.schema import visit
+
+from lakeformat.catalog.iceberg.catalog_files import Answer, CatalogFiles
+from lakeformat.catalog.iceberg.client import ClientMetastore
+from lakeformat.catalog.iceberg.client_schema import client_schema
+from lakeformat.catalog.iceberg.named_files import NamedFilesMetastore
+from lakeformat.catalog.iceberg.options import IcebergOptions
+from lakeformat.catalog.iceberg.table_parameters import (
+    first_parameters,
+    metadata_file_in,
+    parameters_after,
+)
 from lakeformat.catalog.names import TableName
+from lakeformat.environment import Environment
+from lakeformat.errors import UnavailableError, UnsupportedError
+from lakeformat.iceberg.metadata.table_metadata import TableMetadata
 
 __all__ = ["GlueMetastore"]
 
 
-class GlueMetastore(ClientMetastore):
+class GlueMetastore(ClientMetastore, NamedFilesMetastore):
     """Databases and Iceberg tables of AWS Glue."""
+
+    _ending = ".db"
+
+    def __init__(
+        self, options: IcebergOptions, files: CatalogFiles, environment: Environment
+    ) -> None:
+        super().__init__(options, files)
+        self._environment = environment
+
+    def rename_table(self, old: TableName, new: TableName) -> None:
+        """Refuse: Glue would list the table twice, or not at all, if the second step failed."""
+        raise UnsupportedError(
+            f"Glue cannot rename table '{old}' in one step: create '{new}' and copy the rows, or "
+            "rename it with Spark while no program writes"
+        )
 
     def _connect(self) -> GlueCatalog:
         return GlueCatalog("lake", **self._options.client)
@@ -21,3 +55,88 @@ class GlueMetastore(ClientMetastore):
     def _find(self, client: GlueCatalog, name: TableName, doing: str) -> Answer:
         table = client._get_glue_table(name.database, name.table)
         return Answer(metadata_file_in(table.get("Parameters"), name))
+
+    def _forget(self, name: TableName) -> None:
+        self._ask(
+            f"drop table '{name}'",
+            lambda client: client.drop_table((name.database, name.table)),
+        )
+
+    def _name_first(self, name: TableName, address: str, metadata: TableMetadata) -> bool:
+        is_sent = False
+        given = {
+            "Name": name.table,
+            "TableType": "EXTERNAL_TABLE",
+            "Parameters": first_parameters(address, metadata),
+            "StorageDescriptor": {
+                "Columns": _columns(name, metadata),
+                "Location": metadata.location,
+            },
+        }
+
+        def create(client: GlueCatalog) -> bool:
+            nonlocal is_sent
+            is_sent = True
+            try:
+                client._create_glue_table(name.database, name.table, given)
+            except TableAlreadyExistsError:
+                # The client repeats a request without an answer.
+                return self._was_named(name, address)
+            return True
+
+        try:
+            return self._ask(f"create table '{name}'", create)
+        except UnavailableError as lost:
+            if not is_sent:
+                raise
+            return self._is_named(name, address, lost)
+
+    def _name_next(
+        self, name: TableName, old: str, new: str, base: TableMetadata, metadata: TableMetadata
+    ) -> bool:
+        is_sent = False
+
+        def publish(client: GlueCatalog) -> bool:
+            nonlocal is_sent
+            table = client._get_glue_table(name.database, name.table)
+            version = table.get("VersionId")
+            if version is None:
+                raise UnsupportedError(
+                    f"Glue gives table '{name}' no version, so a commit of another program could "
+                    "be lost: allow the action glue:GetTableVersion, or write with Spark"
+                )
+            if metadata_file_in(table.get("Parameters"), name) != old:
+                return False
+            given = _construct_rename_table_input(name.table, table)
+            given["Parameters"] = parameters_after(table["Parameters"], new, base, metadata)
+            is_sent = True
+            try:
+                client._update_glue_table(name.database, name.table, given, version)
+            except CommitFailedException:
+                # The client repeats a request without an answer.
+                return self._was_named(name, new)
+            return True
+
+        try:
+            return self._ask(f"publish table '{name}'", publish)
+        except UnavailableError as lost:
+            if not is_sent:
+                raise
+            return self._is_named(name, new, lost)
+
+
+def _columns(name: TableName, metadata: TableMetadata) -> list[dict[str, Any]]:
+    """Return the columns as Glue lists them for Athena."""
+    schema = client_schema(metadata, f"Glue cannot list table '{name}'")
+    return [
+        {
+            "Name": field.name,
+            "Type": visit(field.field_type, _IcebergSchemaToGlueType()),
+            "Parameters": {
+                "iceberg.field.id": str(field.field_id),
+                "iceberg.field.optional": str(field.optional).lower(),
+                "iceberg.field.current": "true",
+            },
+        }
+        for field in schema.fields
+    ]

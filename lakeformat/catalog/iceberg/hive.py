@@ -3,22 +3,192 @@
 
 from __future__ import annotations
 
-from pyiceberg.catalog.hive import HiveCatalog
+from hive_metastore.ThriftHiveMetastore import Client
+from hive_metastore.ttypes import (
+    AlreadyExistsException,
+    CheckLockRequest,
+    EnvironmentContext,
+    InvalidOperationException,
+    LockState,
+    MetaException,
+    UnlockRequest,
+)
+from hive_metastore.ttypes import Table as HiveTable
+from pyiceberg.catalog.hive import HiveCatalog, _construct_hive_storage_descriptor
 
-from lakeformat.catalog.iceberg.catalog_files import Answer
-from lakeformat.catalog.iceberg.client import ClientMetastore, metadata_file_in
+from lakeformat.catalog.iceberg.catalog_files import Answer, CatalogFiles
+from lakeformat.catalog.iceberg.client import ClientMetastore
+from lakeformat.catalog.iceberg.client_schema import client_schema
+from lakeformat.catalog.iceberg.named_files import NamedFilesMetastore
+from lakeformat.catalog.iceberg.options import IcebergOptions
+from lakeformat.catalog.iceberg.table_parameters import (
+    first_parameters,
+    metadata_file_in,
+    parameters_after,
+)
 from lakeformat.catalog.names import TableName
+from lakeformat.environment import Environment
+from lakeformat.errors import UnavailableError
+from lakeformat.iceberg.metadata.table_metadata import TableMetadata
 
 __all__ = ["HiveMetastore"]
 
+_LOCKED_MILLIS = 60_000
+"""The longest time between the lock and the change; the metastore keeps a lock for 300 seconds."""
+_LOCK_WAIT = {"least_millis": 50, "longest_millis": 2000}
+_LOCK_ATTEMPTS = 40
+"""With the pauses between them, a writer waits for more than a minute."""
 
-class HiveMetastore(ClientMetastore):
+
+class HiveMetastore(ClientMetastore, NamedFilesMetastore):
     """Databases and Iceberg tables of a Hive metastore."""
+
+    _ending = ".db"
+
+    def __init__(
+        self, options: IcebergOptions, files: CatalogFiles, environment: Environment
+    ) -> None:
+        super().__init__(options, files)
+        self._environment = environment
+
+    def rename_table(self, old: TableName, new: TableName) -> None:
+        """Give a table another name; its files are not moved."""
+
+        def rename(client: HiveCatalog) -> None:
+            with _opened(client) as opened:
+                table = _table(client, opened, old)
+                table.dbName, table.tableName = new.database, new.table
+                _alter(opened, old, table, {})
+
+        self._ask(f"rename table '{old}'", rename)
 
     def _connect(self) -> HiveCatalog:
         return HiveCatalog("lake", **{**self._options.client, "uri": self._options.uri})
 
     def _find(self, client: HiveCatalog, name: TableName, doing: str) -> Answer:
-        with client._client as opened:
-            table = client._get_hive_table(opened, name.database, name.table)
-        return Answer(metadata_file_in(table.parameters, name))
+        with _opened(client) as opened:
+            return Answer(metadata_file_in(_table(client, opened, name).parameters, name))
+
+    def _forget(self, name: TableName) -> None:
+        def drop(client: HiveCatalog) -> None:
+            with _opened(client) as opened:
+                opened.drop_table(dbname=name.database, name=name.table, deleteData=False)
+
+        self._ask(f"drop table '{name}'", drop)
+
+    def _name_first(self, name: TableName, address: str, metadata: TableMetadata) -> bool:
+        is_sent = False
+        is_old = self._options.client.get("hive.hive2-compatible", "").lower() == "true"
+        schema = client_schema(metadata, f"a Hive metastore cannot list table '{name}'")
+
+        def create(client: HiveCatalog) -> bool:
+            nonlocal is_sent
+            now = self._environment.now_millis() // 1000
+            table = HiveTable(
+                dbName=name.database,
+                tableName=name.table,
+                createTime=now,
+                lastAccessTime=now,
+                sd=_construct_hive_storage_descriptor(schema, metadata.location, is_old),
+                tableType="EXTERNAL_TABLE",
+                parameters=first_parameters(address, metadata),
+            )
+            with _opened(client) as opened:
+                is_sent = True
+                try:
+                    opened.create_table(table)
+                except AlreadyExistsException:
+                    return False
+            return True
+
+        try:
+            return self._ask(f"create table '{name}'", create)
+        except UnavailableError as lost:
+            if not is_sent:
+                raise
+            return self._is_named(name, address, lost)
+
+    def _name_next(
+        self, name: TableName, old: str, new: str, base: TableMetadata, metadata: TableMetadata
+    ) -> bool:
+        is_sent = False
+
+        def publish(client: HiveCatalog) -> bool:
+            nonlocal is_sent
+            with (
+                _opened(client) as opened,
+                _Lock(client, opened, name, self._environment) as is_locked,
+            ):
+                began = self._environment.now_millis()
+                table = _table(client, opened, name)
+                if not is_locked or metadata_file_in(table.parameters, name) != old:
+                    return False
+                table.parameters = parameters_after(table.parameters, new, base, metadata)
+                if self._environment.now_millis() - began > _LOCKED_MILLIS:
+                    return False  # a process that slept: another one may have the lock by now
+                is_sent = True
+                try:
+                    # Newer metastores compare the file themselves.
+                    expected = {"expected_parameter_key": "metadata_location"}
+                    expected["expected_parameter_value"] = old
+                    _alter(opened, name, table, expected)
+                except (InvalidOperationException, MetaException):
+                    found = metadata_file_in(_table(client, opened, name).parameters, name)
+                    is_sent = found == new
+                    if found == old:
+                        raise
+                    return is_sent
+            return True
+
+        try:
+            return self._ask(f"publish table '{name}'", publish)
+        except UnavailableError as lost:
+            if not is_sent:
+                raise
+            return self._is_named(name, new, lost)
+
+
+def _opened(client: HiveCatalog) -> Client:
+    """Return a connection of its own: threads do not share one."""
+    return client._create_hive_client(client.properties)
+
+
+def _table(client: HiveCatalog, opened: Client, name: TableName) -> HiveTable:
+    return client._get_hive_table(opened, name.database, name.table)
+
+
+def _alter(opened: Client, name: TableName, table: HiveTable, more: dict[str, str]) -> None:
+    opened.alter_table_with_environment_context(
+        dbname=name.database,
+        tbl_name=name.table,
+        new_tbl=table,
+        environment_context=EnvironmentContext({"DO_NOT_UPDATE_STATS": "true", **more}),
+    )
+
+
+class _Lock:
+    """The lock that Java and PyIceberg take for a commit.
+
+    It is no generator, because an exception of Thrift cannot pass through one.
+    """
+
+    def __init__(
+        self, client: HiveCatalog, opened: Client, name: TableName, environment: Environment
+    ) -> None:
+        self._opened = opened
+        self._request = client._create_lock_request(name.database, name.table)
+        self._environment = environment
+
+    def __enter__(self) -> bool:
+        """Return False if another program keeps the lock."""
+        lock = self._opened.lock(self._request)
+        self._id = lock.lockid
+        for attempt in range(1, _LOCK_ATTEMPTS):
+            if lock.state != LockState.WAITING:
+                break
+            self._environment.back_off(attempt, **_LOCK_WAIT)
+            lock = self._opened.check_lock(CheckLockRequest(lockid=self._id))
+        return bool(lock.state == LockState.ACQUIRED)
+
+    def __exit__(self, *_: object) -> None:
+        self._opened.unlock(UnlockRequest(lockid=self._id))

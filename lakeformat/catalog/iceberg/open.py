@@ -69,11 +69,11 @@ def _load(
     if options.metastore == HIVE:
         from lakeformat.catalog.iceberg.hive import HiveMetastore
 
-        return HiveMetastore(options, files)
+        return HiveMetastore(options, files, environment)
     if options.metastore == GLUE:
         from lakeformat.catalog.iceberg.glue import GlueMetastore
 
-        return GlueMetastore(options, files)
+        return GlueMetastore(options, files, environment)
     from lakeformat.catalog.iceberg.rest import RestMetastore
 
     return RestMetastore(options, files, warehouse)

@@ -10,6 +10,7 @@ from pyiceberg.catalog.rest import RestCatalog
 from requests import Response, Session
 
 from lakeformat.catalog.iceberg.catalog_files import Answer, CatalogFiles
+from lakeformat.catalog.iceberg.catalog_pointer import CatalogPointer
 from lakeformat.catalog.iceberg.client import ClientMetastore, parts_of
 from lakeformat.catalog.iceberg.metastore import Describe
 from lakeformat.catalog.iceberg.options import WAREHOUSE, IcebergOptions
@@ -59,6 +60,10 @@ class RestMetastore(ClientMetastore):
         response = _send(client, "GET", _url(client, name), params={"snapshots": "refs"})
         self._failures.require_success(response, doing, f"table '{name}'")
         return read_answer(response, f"{self._failures.address}: the answer about table '{name}'")
+
+    def pointer(self, name: TableName) -> CatalogPointer:
+        """Return the pointer that the service keeps."""
+        return CatalogPointer(self, name, self._files)
 
     def make_table(self, name: TableName, describe: Describe) -> bool:
         """Ask the service to create a table, at a location that it chooses; return False if it

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from contextlib import suppress
 from typing import Any
 
 from sqlalchemy import (
@@ -28,29 +27,19 @@ from sqlalchemy import (
 from sqlalchemy.exc import IntegrityError
 
 from lakeformat.catalog.iceberg.catalog_files import Answer, CatalogFiles
-from lakeformat.catalog.iceberg.catalog_pointer import CatalogPointer
-from lakeformat.catalog.iceberg.metastore import Describe, Metastore
+from lakeformat.catalog.iceberg.named_files import NamedFilesMetastore
 from lakeformat.catalog.iceberg.options import CATALOG_NAME, IcebergOptions
 from lakeformat.catalog.names import TableName
 from lakeformat.environment import Environment
 from lakeformat.errors import (
-    CommitOutcomeUnknownError,
     CorruptTableError,
-    LakeError,
     NotFoundError,
     UnavailableError,
-    UnsupportedError,
 )
-from lakeformat.iceberg.commit.catalog_file import write_catalog_file
-from lakeformat.iceberg.commit.old_metadata import delete_old_metadata
-from lakeformat.iceberg.create.new_table import location_at
-from lakeformat.iceberg.loaded_metadata import LoadedMetadata
 from lakeformat.iceberg.metadata.table_metadata import TableMetadata
-from lakeformat.storage import Storage
 from lakeformat.storage.sql.address import parse_database_uri
 from lakeformat.storage.sql.database import SqlDatabase
 from lakeformat.storage.sql.failure import is_unique_violation
-from lakeformat.tables.kept_files import kept_if_published
 
 __all__ = ["SqlMetastore"]
 
@@ -81,7 +70,7 @@ _JDBC = "jdbc."
 _log = logging.getLogger(__name__)
 
 
-class SqlMetastore(Metastore):
+class SqlMetastore(NamedFilesMetastore):
     """The rows of one catalog in a SQL database."""
 
     def __init__(
@@ -139,10 +128,6 @@ class SqlMetastore(Metastore):
             question = select(_TABLES.c.table_name)
             return [*connection.scalars(question.where(self._is(_TABLES, database)))]
 
-    def pointer(self, name: TableName) -> CatalogPointer:
-        """Return the pointer in the row of a table."""
-        return CatalogPointer(self, name, self._files)
-
     def answer(self, name: TableName) -> Answer:
         """Return the metadata file in the row of a table."""
         with self._database.reading(f"find table '{name}'") as connection:
@@ -157,31 +142,6 @@ class SqlMetastore(Metastore):
             )
         return Answer(address)
 
-    def make_table(self, name: TableName, describe: Describe) -> bool:
-        """Write the first metadata file, and add the row that names it.
-
-        Return False, and delete the file, if the table exists.
-        """
-        location = f"{self._location_of(name.database)}/{name.table}"
-        places = self._files.new_places(str(name), location)
-        address, written = write_catalog_file(places, describe(location), None, self._environment)
-        with kept_if_published(lambda: _discard(places.storage, written.path)):
-            if self._insert(name, address):
-                return True
-        _discard(places.storage, written.path)
-        return False
-
-    def remove_table(self, name: TableName, *, purge: bool) -> None:
-        """Delete the row of a table; ``purge`` is refused."""
-        if purge:
-            raise UnsupportedError(
-                f"a SQL catalog does not delete the files of table '{name}': drop it without "
-                "purge, then delete the directory of table.location"
-            )
-        with self._database.writing(f"drop table '{name}'") as connection:
-            self._is_set_up(connection)
-            connection.execute(delete(_TABLES).where(self._place(name)))
-
     def rename_table(self, old: TableName, new: TableName) -> None:
         """Change the name in the row of a table."""
         row = {"table_namespace": new.database, "table_name": new.table}
@@ -189,7 +149,13 @@ class SqlMetastore(Metastore):
             self._is_set_up(connection)
             connection.execute(update(_TABLES).where(self._place(old)).values(**row))
 
-    def _insert(self, name: TableName, address: str) -> bool:
+    def _forget(self, name: TableName) -> None:
+        """Delete the row of a table."""
+        with self._database.writing(f"drop table '{name}'") as connection:
+            self._is_set_up(connection)
+            connection.execute(delete(_TABLES).where(self._place(name)))
+
+    def _name_first(self, name: TableName, address: str, metadata: TableMetadata) -> bool:
         """Add the row of a table; False if it exists."""
         row = {
             "catalog_name": self._catalog,
@@ -217,32 +183,9 @@ class SqlMetastore(Metastore):
             return self._is_named(name, address, lost)
         return True
 
-    def _location_of(self, database: str) -> str:
-        """Return the address of a database: its property, or a directory of the warehouse."""
-        given = self.database_properties(database).get("location")
-        if given:
-            return given.rstrip("/")
-        assert self._files.storage is not None
-        nested = database.replace(".", "/")
-        return f"{location_at(self._files.storage, self._files.root)}/{nested}"
-
-    def require_writable(self) -> None:
-        """Accept every write."""
-
-    def publish(
-        self, name: TableName, current: Answer, base: LoadedMetadata, metadata: TableMetadata
-    ) -> tuple[Answer, LoadedMetadata] | None:
-        """Write the metadata file, and name it in the row of the table."""
-        address, written = write_catalog_file(base.places, metadata, base.path, self._environment)
-        storage, path = base.places.place(address)
-        with kept_if_published(lambda: _discard(storage, path)):
-            if self._swap(name, current.metadata_file, address):
-                delete_old_metadata(base, written)
-                return Answer(address), written
-        _discard(storage, path)
-        return None
-
-    def _swap(self, name: TableName, old: str, new: str) -> bool:
+    def _name_next(
+        self, name: TableName, old: str, new: str, base: TableMetadata, metadata: TableMetadata
+    ) -> bool:
         """Replace the metadata file in the row of a table, if it is still the old one."""
         row = {"metadata_location": new, "previous_metadata_location": old}
         is_sent = False
@@ -257,17 +200,6 @@ class SqlMetastore(Metastore):
                 raise
             return self._is_named(name, new, error)
         return is_sent
-
-    def _is_named(self, name: TableName, new: str, lost: UnavailableError) -> bool:
-        """Return True if a change whose answer was lost is in the database."""
-        with suppress(LakeError):
-            if self.answer(name).metadata_file == new:
-                return True
-        raise CommitOutcomeUnknownError(
-            f"{new} may be the metadata file of table '{name}' by now, or not: {lost}. Look for "
-            "the change in the table before you retry; with a CommitId just retry: it publishes "
-            "once. No file was removed"
-        ) from None
 
     def more_about_missing(self) -> str:
         """Name the other catalogs of the SQL database."""
@@ -318,15 +250,3 @@ class SqlMetastore(Metastore):
             names = {column["name"] for column in found.get_columns(_TABLES.name)}
             self._has_types = _TYPE.name in names
         return True
-
-
-def _discard(storage: Storage, path: str) -> None:
-    """Delete a metadata file that no catalog names; a failure leaves an orphan file."""
-    try:
-        storage.delete(path)
-    except LakeError as error:
-        _log.warning(
-            "could not delete the unpublished metadata file %s: %s. No table needs it: you can "
-            "delete it",
-            *(storage.uri(path), error),
-        )

@@ -2,96 +2,63 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-from typing import Any
-
 import pytest
+from hive_metastore.ttypes import LockState, MetaException
 
 import lakeformat as lake
-from lakeformat.catalog.iceberg import IcebergCatalog
+from lakeformat.iceberg.commit.commit import commit_metadata
+from lakeformat.iceberg.commit.handle import TableHandle
+from lakeformat.iceberg.metadata.updates import remove_properties, set_properties
 from tests.unit.catalog.iceberg.small_table import ids_of, make_small_table
+from tests.unit.catalog.iceberg.stub_services import GlueStub, HiveStub
+from tests.unit.catalog.iceberg.test_catalog_commits import append
 
 
-class Missing(Exception):
-    pass
-
-
-class Glue:
-    """The part of boto3's client that reading uses."""
-
-    exceptions = SimpleNamespace(EntityNotFoundException=Missing)
-
-    def __init__(self, address: str) -> None:
-        orders = {"table_type": "ICEBERG", "metadata_location": address}
-        self.tables = {"orders": orders, "csv": {"table_type": "EXTERNAL"}, "plain": {}}
-
-    def get_databases(self) -> dict[str, Any]:
-        return {"DatabaseList": [{"Name": "shop"}]}
-
-    def get_database(self, Name: str) -> dict[str, Any]:
-        if Name != "shop":
-            raise Missing
-        return {"Database": {"Name": "shop", "LocationUri": "s3://b/shop"}}
-
-    def get_tables(self, DatabaseName: str) -> dict[str, Any]:
-        return {"TableList": [self._table(name) for name in self.tables]}
-
-    def get_table(self, DatabaseName: str, Name: str) -> dict[str, Any]:
-        if Name not in self.tables:
-            raise Missing
-        return {"Table": self._table(Name)}
-
-    def _table(self, name: str) -> dict[str, Any]:
-        return {"DatabaseName": "shop", "Name": name, "Parameters": self.tables[name]}
+@pytest.fixture(params=[HiveStub, GlueStub])
+def service(request, tmp_path, monkeypatch) -> HiveStub | GlueStub:
+    """A service with the table ``shop.orders``."""
+    found = request.param()
+    found.install(monkeypatch)
+    found.register("shop", "orders", make_small_table(tmp_path / "shop/orders"))
+    return found
 
 
 @pytest.fixture
-def glue(tmp_path, monkeypatch) -> tuple[IcebergCatalog, dict[str, Any]]:
-    """A catalog over a stub, and the arguments of its session and its client."""
-    import boto3
+def hive(tmp_path, monkeypatch) -> HiveStub:
+    found = HiveStub()
+    found.install(monkeypatch)
+    found.register("shop", "orders", make_small_table(tmp_path / "shop/orders"))
+    return found
 
-    given: dict[str, Any] = {}
-    stub = Glue(make_small_table(tmp_path / "shop/orders"))
 
-    class Session:
-        def __init__(self, **arguments: Any) -> None:
-            given.update({key: value for key, value in arguments.items() if value is not None})
-
-        def client(self, service: str, endpoint_url: str | None, **_: Any) -> Glue:
-            given.update(service=service, endpoint_url=endpoint_url)
-            return stub
-
-    monkeypatch.setattr(boto3, "Session", Session)
+def test_glue_is_opened_with_the_options_of_the_catalog(tmp_path, monkeypatch):
+    glue = GlueStub()
+    glue.install(monkeypatch)
+    glue.register("shop", "csv", None)
     options = {
         "glue.region": "eu-1",
         "glue.access-key-id": "key",
         "glue.secret-access-key": "secret",
         "glue.endpoint": "http://127.0.0.1:1",
     }
-    catalog = lake.open_catalog(str(tmp_path), format="iceberg", metastore="glue", options=options)
-    return catalog, given
-
-
-def test_glue_is_opened_with_the_options_of_the_catalog(glue):
-    catalog, given = glue
-    assert catalog.list_databases() == ["shop"]
-    assert given == {
+    assert glue.open(tmp_path, **options).list_databases() == ["shop"]
+    assert glue.given == {
         "region_name": "eu-1",
         "aws_access_key_id": "key",
         "aws_secret_access_key": "secret",
         "service": "glue",
         "endpoint_url": "http://127.0.0.1:1",
     }
+    with pytest.raises(lake.InvalidRequestError, match=r"'shop\.csv' is not an Iceberg table"):
+        glue.open(tmp_path).table("shop.csv")
 
 
-def test_glue_names_the_metadata_file_of_an_iceberg_table(glue):
-    catalog, _ = glue
+def test_the_service_names_the_metadata_file(service, tmp_path):
+    catalog = service.open(tmp_path)
     assert catalog.list_tables("shop") == ["orders"]
     assert ids_of(catalog.table("shop.orders")) == [1, 2]
     with pytest.raises(lake.NotFoundError, match=r"did you mean 'shop\.orders'"):
         catalog.table("shop.ordes")
-    with pytest.raises(lake.InvalidRequestError, match=r"'shop\.csv' is not an Iceberg table"):
-        catalog.table("shop.csv")
 
 
 def test_a_hive_metastore_that_does_not_answer_is_unavailable(tmp_path):
@@ -102,36 +69,123 @@ def test_a_hive_metastore_that_does_not_answer_is_unavailable(tmp_path):
         catalog.list_databases()
 
 
-def test_hive_names_the_metadata_file_of_an_iceberg_table(tmp_path, monkeypatch):
-    from pyiceberg.catalog import hive
+def test_a_commit_keeps_the_parameters_of_other_programs(service, tmp_path):
+    handle = service.open(tmp_path).table("shop.orders")._handle
+    service.parameters("shop", "orders").update({"numRows": "7", "snapshot-count": "1"})
+    first = service.parameters("shop", "orders")["metadata_location"]
+    commit_metadata(handle, lambda its: set_properties(its.metadata, {"a": "1", "b": "2"}))
+    commit_metadata(handle, lambda its: remove_properties(its.metadata, ["a"]))
+    commit_metadata(handle, append("x"))
+    found = service.parameters("shop", "orders")
+    assert found["by"] == "spark"
+    assert found["b"] == "2"
+    assert "a" not in found
+    assert found["snapshot-count"] == "2"
+    assert found["metadata_location"].rpartition("/")[2].startswith("00004-")
+    assert found["previous_metadata_location"] != first
+    assert "current-snapshot-id" not in found, "only known facts are renewed"
 
-    address = make_small_table(tmp_path / "shop/orders")
-    parameters = {"table_type": "ICEBERG", "metadata_location": address}
-    tables = {"orders": SimpleNamespace(tableName="orders", parameters=parameters)}
 
-    class Client:
-        def get_table(self, dbname: str, tbl_name: str) -> Any:
-            if tbl_name not in tables:
-                raise hive.NoSuchObjectException()
-            return tables[tbl_name]
+def test_a_change_between_the_reading_and_the_commit_is_another_attempt(service, tmp_path):
+    """The service itself compares, in the moment of the change."""
+    handle = service.open(tmp_path).table("shop.orders")._handle
+    elsewhere = service.open(tmp_path).table("shop.orders")._handle
 
-    class Opened:
-        def __enter__(self) -> Client:
-            return Client()
+    def other_commit() -> None:
+        service.before_a_change = lambda: None
+        service.is_locked = False  # another program ignores the lock
+        commit_metadata(elsewhere, append("other"))
+        service.is_locked = True
 
-        def __exit__(self, *_: object) -> None:
-            pass
+    service.before_a_change = other_commit
+    result = commit_metadata(handle, append("mine"))
+    assert result.attempts == 2
+    assert added(handle) == ["other", "mine"]
 
-    def connect(properties: dict[str, str]) -> Opened:
-        assert properties["ugi"] == "ada"
-        return Opened()
 
-    monkeypatch.setattr(hive.HiveCatalog, "_create_hive_client", staticmethod(connect))
-    catalog = lake.open_catalog(
-        str(tmp_path),
-        format="iceberg",
-        metastore="hive",
-        uri="thrift://127.0.0.1:1",
-        options={"ugi": "ada"},
-    )
-    assert ids_of(catalog.table("shop.orders")) == [1, 2]
+def test_a_lost_answer_is_found_in_the_table(service, tmp_path):
+    handle = service.open(tmp_path).table("shop.orders")._handle
+    service.lose_an_answer()
+    assert commit_metadata(handle, append("a")).attempts == 1
+    assert added(handle) == ["a"]
+
+
+def test_a_lost_answer_is_found_though_another_commit_followed(service, tmp_path):
+    handle = service.open(tmp_path).table("shop.orders")._handle
+    elsewhere = service.open(tmp_path).table("shop.orders")._handle
+    service.lose_an_answer()
+    lost = service.after_a_change
+
+    def followed() -> None:
+        service.after_a_change = lambda: None
+        service.is_locked = False
+        commit_metadata(elsewhere, append("other"))
+        service.after_a_change = lost
+        lost()
+
+    service.after_a_change = followed
+    commit_metadata(handle, append("mine"))
+    assert added(handle) == ["mine", "other"]
+
+
+def test_a_table_is_created_and_dropped(service, tmp_path):
+    catalog = service.open(tmp_path)
+    columns = [("id", "BIGINT NOT NULL"), ("tags", "ARRAY<STRING>"), ("at", "TIMESTAMP(6)")]
+    catalog.create_database("new", properties={"location": f"file://{tmp_path}/new.db"})
+    created = catalog.create_table("new.orders", columns, options={"owner": "ada"})
+    assert created.location == f"file://{tmp_path}/new.db/orders"
+    assert service.parameters("new", "orders")["owner"] == "ada"
+    with pytest.raises(lake.AlreadyExistsError):
+        catalog.create_table("new.orders", columns)
+    metadata = tmp_path / "new.db/orders/metadata"
+    assert len([*metadata.iterdir()]) == 1, "the file of the second attempt is deleted"
+    with pytest.raises(lake.UnsupportedError, match="without purge"):
+        catalog.drop_table("new.orders", purge=True)
+    catalog.drop_table("new.orders")
+    assert catalog.list_tables("new") == []
+    assert metadata.is_dir()
+
+
+def test_hive_lists_the_columns_for_other_programs(hive, tmp_path):
+    catalog = hive.open(tmp_path)
+    hive.databases["shop"].locationUri = f"file://{tmp_path}/shop.db"
+    catalog.create_table("shop.new", [("id", "BIGINT"), ("tags", "ARRAY<STRING>")])
+    columns = hive.tables["shop", "new"].sd.cols
+    assert [(each.name, each.type) for each in columns] == [
+        ("id", "bigint"),
+        ("tags", "array<string>"),
+    ]
+
+
+def test_hive_renames_a_table(hive, tmp_path):
+    catalog = hive.open(tmp_path)
+    assert ids_of(catalog.rename_table("shop.orders", "shop.old")) == [1, 2]
+    assert catalog.list_tables("shop") == ["old"]
+
+
+def test_a_writer_without_the_lock_changes_nothing(hive, tmp_path):
+    handle = hive.open(tmp_path).table("shop.orders")._handle
+    hive.lock_state = LockState.WAITING
+    before = dict(hive.parameters("shop", "orders"))
+    with pytest.raises(lake.CommitConflictError):
+        commit_metadata(handle, append("a"))
+    assert hive.parameters("shop", "orders") == before
+    assert len([*(tmp_path / "shop/orders/metadata").glob("*.json")]) == 1
+
+
+def test_a_change_that_hive_refuses_is_an_error_and_leaves_no_file(hive, tmp_path):
+    handle = hive.open(tmp_path).table("shop.orders")._handle
+
+    def refuse() -> None:
+        raise MetaException("permission denied")
+
+    hive.before_a_change = refuse
+    with pytest.raises(lake.UnavailableError, match="permission denied"):
+        commit_metadata(handle, append("a"))
+    assert len([*(tmp_path / "shop/orders/metadata").glob("*.json")]) == 1
+    assert not hive.is_locked
+
+
+def added(handle: TableHandle) -> list[str]:
+    """The names of the snapshots after the first one."""
+    return [each.summary["name"] for each in handle.load().metadata.snapshots[1:]]

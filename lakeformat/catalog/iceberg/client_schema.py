@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The columns of a table as PyIceberg has them, for catalogs that list columns."""
+
+from __future__ import annotations
+
+from pydantic import ValidationError
+from pyiceberg.schema import Schema
+
+from lakeformat.errors import UnsupportedError
+from lakeformat.iceberg.metadata.table_metadata import TableMetadata
+from lakeformat.iceberg.schema import schema_to_json
+
+__all__ = ["client_schema"]
+
+
+def client_schema(metadata: TableMetadata, failed: str) -> Schema:
+    """Return the current columns; ``failed`` begins the message for an unknown type."""
+    try:
+        return Schema.model_validate(schema_to_json(metadata.schema))
+    except ValidationError as error:
+        raise UnsupportedError(
+            f"{failed}: PyIceberg does not know one of its types: {error.errors()[0]['msg']}. "
+            "Create the table with Spark, or in another catalog"
+        ) from None

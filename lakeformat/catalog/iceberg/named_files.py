@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Metastores that only name the metadata file of a table: the library writes the files."""
+
+from __future__ import annotations
+
+import logging
+from abc import abstractmethod
+from collections.abc import Callable
+from contextlib import suppress
+from typing import ClassVar
+
+from lakeformat.catalog.iceberg.catalog_files import Answer, CatalogFiles
+from lakeformat.catalog.iceberg.catalog_pointer import CatalogPointer
+from lakeformat.catalog.iceberg.metastore import Describe, Metastore
+from lakeformat.catalog.names import TableName
+from lakeformat.environment import Environment
+from lakeformat.errors import (
+    CommitOutcomeUnknownError,
+    LakeError,
+    UnavailableError,
+    UnsupportedError,
+)
+from lakeformat.iceberg.commit.catalog_file import write_catalog_file
+from lakeformat.iceberg.commit.old_metadata import delete_old_metadata
+from lakeformat.iceberg.create.new_table import location_at
+from lakeformat.iceberg.file_places import FilePlaces
+from lakeformat.iceberg.loaded_metadata import LoadedMetadata
+from lakeformat.iceberg.metadata.table_metadata import TableMetadata
+from lakeformat.storage import Storage
+from lakeformat.tables.kept_files import kept_if_published
+
+__all__ = ["NamedFilesMetastore"]
+
+_log = logging.getLogger(__name__)
+
+
+class NamedFilesMetastore(Metastore):
+    """Replaces the name of a metadata file only if it is still the one that a commit read."""
+
+    _files: CatalogFiles
+    _environment: Environment
+    _ending: ClassVar[str] = ""
+    """The end of the name of a database's directory in the warehouse."""
+
+    @abstractmethod
+    def answer(self, name: TableName) -> Answer:
+        """Return the metadata file that the metastore names."""
+
+    @abstractmethod
+    def _name_first(self, name: TableName, address: str, metadata: TableMetadata) -> bool:
+        """Create a table with its first metadata file; return False if it exists."""
+
+    @abstractmethod
+    def _name_next(
+        self, name: TableName, old: str, new: str, base: TableMetadata, metadata: TableMetadata
+    ) -> bool:
+        """Name a new metadata file; return False if the old one is not named any more."""
+
+    @abstractmethod
+    def _forget(self, name: TableName) -> None:
+        """Remove a table from the metastore."""
+
+    def pointer(self, name: TableName) -> CatalogPointer:
+        """Return the pointer in the metastore."""
+        return CatalogPointer(self, name, self._files)
+
+    def require_writable(self) -> None:
+        """Accept every write."""
+
+    def make_table(self, name: TableName, describe: Describe) -> bool:
+        """Write the first metadata file, and create the table that it describes.
+
+        Return False, and delete the file, if the table exists.
+        """
+        location = f"{self._location_of(name.database)}/{name.table}"
+        places, metadata = self._files.new_places(str(name), location), describe(location)
+        address, written = write_catalog_file(places, metadata, None, self._environment)
+        return _keep_if(places, address, lambda: self._name_first(name, address, written.metadata))
+
+    def publish(
+        self, name: TableName, current: Answer, base: LoadedMetadata, metadata: TableMetadata
+    ) -> tuple[Answer, LoadedMetadata] | None:
+        """Write the metadata file, and let the metastore name it."""
+        places, old = base.places, current.metadata_file
+        address, written = write_catalog_file(places, metadata, base.path, self._environment)
+
+        def name_it() -> bool:
+            return self._name_next(name, old, address, base.metadata, metadata)
+
+        if not _keep_if(places, address, name_it):
+            return None
+        delete_old_metadata(base, written)
+        return Answer(address), written
+
+    def remove_table(self, name: TableName, *, purge: bool) -> None:
+        """Remove a table from the metastore; ``purge`` is refused."""
+        if purge:
+            raise UnsupportedError(
+                f"this catalog does not delete the files of table '{name}': drop it without "
+                "purge, then delete the directory of table.location"
+            )
+        self._forget(name)
+
+    def _is_named(self, name: TableName, new: str, lost: UnavailableError) -> bool:
+        """Return True if the metastore has a change whose answer was lost."""
+        with suppress(LakeError):
+            if self._was_named(name, new):
+                return True
+        raise CommitOutcomeUnknownError(
+            f"{new} may be the metadata file of table '{name}' by now, or not: {lost}. Look for "
+            "the change in the table before you retry; with a CommitId just retry: it publishes "
+            "once. No file was removed"
+        ) from None
+
+    def _was_named(self, name: TableName, file: str) -> bool:
+        """Return True if a metadata file is the current one, or one before it."""
+        answer = self.answer(name)
+        if answer.metadata_file == file:
+            return True
+        log = self._files.load(str(name), answer, None).metadata.metadata_log
+        return any(entry.metadata_file == file for entry in log)
+
+    def _location_of(self, database: str) -> str:
+        """Return the address of a database: its property, or a directory of the warehouse."""
+        given = self.database_properties(database).get("location")
+        if given:
+            return given.rstrip("/")
+        assert self._files.storage is not None
+        nested = database.replace(".", "/") + self._ending
+        return f"{location_at(self._files.storage, self._files.root)}/{nested}"
+
+
+def _keep_if(places: FilePlaces, address: str, name_it: Callable[[], bool]) -> bool:
+    """Delete a metadata file, unless the metastore names it or may name it."""
+    storage, path = places.place(address)
+    with kept_if_published(lambda: _discard(storage, path)):
+        if name_it():
+            return True
+    _discard(storage, path)
+    return False
+
+
+def _discard(storage: Storage, path: str) -> None:
+    """Delete a metadata file that no catalog names; a failure leaves an orphan file."""
+    try:
+        storage.delete(path)
+    except LakeError as error:
+        _log.warning(
+            "could not delete the unpublished metadata file %s: %s. No table needs it: you can "
+            "delete it",
+            *(storage.uri(path), error),
+        )

@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The parameters of a table in Hive and Glue, which name its metadata file."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+from lakeformat.catalog.names import TableName
+from lakeformat.errors import InvalidRequestError
+from lakeformat.iceberg.metadata.table_metadata import TableMetadata
+
+__all__ = ["first_parameters", "metadata_file_in", "parameters_after"]
+
+_TYPE, _ICEBERG, _FILE = "table_type", "iceberg", "metadata_location"
+_PREVIOUS = "previous_metadata_location"
+_COUNTS = {"numFiles": "data-files", "numRows": "records", "totalSize": "files-size"}
+
+
+def metadata_file_in(parameters: Mapping[str, str] | None, name: TableName) -> str:
+    """Return the metadata file in the parameters of a table of Hive or Glue."""
+    found = parameters or {}
+    if found.get(_TYPE, "").lower() != _ICEBERG or not found.get(_FILE):
+        raise InvalidRequestError(
+            f"table '{name}' is not an Iceberg table: its parameters have the {_TYPE} "
+            f"{found.get(_TYPE)!r} and the {_FILE} {found.get(_FILE)!r}. Read it with the program "
+            "that created it"
+        )
+    return found[_FILE]
+
+
+def parameters_after(
+    parameters: Mapping[str, str] | None, new: str, base: TableMetadata, metadata: TableMetadata
+) -> dict[str, str]:
+    """Return the parameters of a table of Hive or Glue after a commit.
+
+    Parameters of other programs are kept, but facts of Java about the newest snapshot are renewed.
+    """
+    found = {
+        key: value
+        for key, value in (parameters or {}).items()
+        if key not in base.properties or key in metadata.properties
+    }
+    changed = {k: v for k, v in metadata.properties.items() if base.properties.get(k) != v}
+    known = {key: value for key, value in _facts(metadata).items() if key in found}
+    return {**found, **changed, **known, _PREVIOUS: found[_FILE], _FILE: new}
+
+
+def first_parameters(address: str, metadata: TableMetadata) -> dict[str, str]:
+    """Return the parameters of a new table."""
+    kind = {_TYPE: _ICEBERG.upper(), _FILE: address}
+    return {**metadata.properties, "EXTERNAL": "TRUE", **kind}
+
+
+def _facts(metadata: TableMetadata) -> dict[str, str]:
+    """Return the parameters in which Java keeps facts about the newest snapshot."""
+    facts = {"snapshot-count": str(len(metadata.snapshots))}
+    if (snapshot := metadata.current_snapshot) is not None:
+        summary = snapshot.summary
+        facts |= {
+            "current-snapshot-id": str(snapshot.snapshot_id),
+            "current-snapshot-timestamp-ms": str(snapshot.timestamp_ms),
+            "current-snapshot-summary": json.dumps({**summary}),
+        }
+        facts |= {
+            key: summary[f"total-{count}"]
+            for key, count in _COUNTS.items()
+            if f"total-{count}" in summary
+        }
+    return facts
