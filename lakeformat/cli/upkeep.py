@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``lake analyze``, ``lake rewrite-manifests`` and ``lake rewrite-file-index``."""
+"""``lake analyze``, ``rewrite-manifests``, ``compact-deletes`` and ``rewrite-file-index``."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from lakeformat.cli.many_tables import NameArgument, for_each_table, is_database
 from lakeformat.cli.output import AsJson, Shown, print_json, print_report, print_rows
 from lakeformat.cli.progress import counting_rows, files_done, progress_line
 from lakeformat.cli.warehouse import WarehouseOption, named_table, named_table_of_any_format
-from lakeformat.errors import InvalidRequestError
+from lakeformat.errors import InvalidRequestError, UnsupportedError
 from lakeformat.types.byte_size import size
 
 __all__ = ["register"]
@@ -52,6 +52,7 @@ def register(app: typer.Typer) -> None:
     """Add the commands of this module."""
     app.command()(analyze)
     app.command("rewrite-manifests")(rewrite_manifests)
+    app.command("compact-deletes")(compact_deletes)
     app.command("rewrite-file-index")(rewrite_file_index)
 
 
@@ -112,6 +113,34 @@ def rewrite_manifests(
     found = named_table_of_any_format(context, table)
     with progress_line("merging manifests"):
         report = found.compact_manifests(dry_run=dry_run)
+    print_report(report, as_json=as_json)
+
+
+def compact_deletes(
+    context: typer.Context,
+    table: TableArgument,
+    convert_equality: Annotated[
+        bool,
+        typer.Option("--convert-equality", help="Also turn equality deletes into positions."),
+    ] = False,
+    dry_run: DryRun = False,
+    warehouse: WarehouseOption = None,
+    as_json: AsJson = False,
+) -> None:
+    """Merge the delete files of an Iceberg table, and remove those without a data file.
+
+    Data files do not change. In format version 3 position deletes become deletion vectors.
+
+    An example: lake compact-deletes shop.orders --convert-equality --dry-run
+    """
+    found = named_table_of_any_format(context, table)
+    if not hasattr(found, "compact_deletes"):
+        raise UnsupportedError(
+            f"{found.location} is not an Iceberg table, and only those have delete files: run "
+            f"lake compact {table}"
+        )
+    with progress_line("merging delete files"):
+        report = found.compact_deletes(convert_equality=convert_equality, dry_run=dry_run)
     print_report(report, as_json=as_json)
 
 

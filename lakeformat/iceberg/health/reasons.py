@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from lakeformat.iceberg.health.health_report import (
@@ -27,39 +27,18 @@ _MUCH_KEYS = 0.1
 """With a larger share of keys, equality deletes cost each read more than their removal."""
 _MANY_DELETE_FILES = 10
 _TOLERATED_SNAPSHOTS, _TOLERATED_PART = 10, 1.5
-_PROCEDURES = {
-    "compact": "rewrite_data_files",
-    "expire_snapshots": "expire_snapshots",
-    "compact_manifests": "rewrite_manifests",
-    "remove_orphans": "remove_orphan_files",
-}
-_COMMANDS = {
-    "compact": "compact",
-    "compact_manifests": "rewrite-manifests",
-    "expire_snapshots": "expire",
-    "remove_orphans": "orphans",
-}
 
 
 @dataclass(frozen=True, slots=True)
 class Cures:
-    """The advice for each operation: a command of this version, or else a procedure of Spark."""
+    """The advice against reasons: commands for one table."""
 
     table: str
     """The name or location of the table."""
-    operations: Collection[str]
-    """The operations that the table has."""
 
-    def advice(self, operation: str, options: str = "") -> str:
-        """Return the command; ``options`` are those of the procedure, as pairs of ``map``."""
-        if operation in self.operations and operation in _COMMANDS:
-            return f"lake {_COMMANDS[operation]} {shlex.quote(self.table)}"
-        return self.procedure(operation, options)
-
-    def procedure(self, operation: str, options: str = "") -> str:
-        """Return the call of the procedure of Spark."""
-        more = f", with options => map({options})" if options else ""
-        return f"run CALL system.{_PROCEDURES[operation]} in Spark{more}"
+    def advice(self, command: str) -> str:
+        """Return the call of a command."""
+        return f"lake {command} {shlex.quote(self.table)}"
 
 
 def find_reasons(
@@ -117,12 +96,12 @@ def _of_deletes(cures: Cures, files: DataFileFacts, deletes: DeleteFacts) -> Ite
         yield Reason(
             f"each read compares rows with {counted(deletes.equality_keys, 'key')} of "
             f"{counted(deletes.equality_delete_files, 'equality delete file')}",
-            cures.advice("compact", "'delete-file-threshold', '1'"),
+            cures.advice("compact"),
         )
     if deletes.dangling_files >= ENOUGH_INPUT_FILES:
         yield Reason(
             f"{counted(deletes.dangling_files, 'delete file')} apply to no data file any more",
-            cures.procedure("compact", "'remove-dangling-deletes', 'true'"),
+            cures.advice("compact-deletes"),
         )
 
 
@@ -134,7 +113,7 @@ def _of_manifests(
         yield Reason(
             f"{manifests.small_manifests:,} of {counted(every, 'manifest')} are smaller than half "
             f"of the target size, {size(settings.manifest_target_size)}; each plan reads them",
-            cures.advice("compact_manifests"),
+            cures.advice("rewrite-manifests"),
         )
 
 
@@ -145,12 +124,12 @@ def _of_history(
         yield Reason(
             f"{snapshots.overdue:,} of {counted(snapshots.count, 'snapshot')} are beyond their "
             "retention, and keep their files",
-            cures.advice("expire_snapshots"),
+            cures.advice("expire"),
         )
     strange = (snapshots.metadata_files or 0) - snapshots.logged_metadata_files
     if strange > settings.previous_metadata_files and settings.may_expire:
         yield Reason(
             f"{strange:,} of {counted(snapshots.metadata_files or 0, 'metadata file')} are in no "
             "log of metadata: set write.metadata.delete-after-commit.enabled = true against more",
-            cures.advice("remove_orphans"),
+            cures.advice("orphans"),
         )

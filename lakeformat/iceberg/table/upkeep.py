@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from lakeformat.executor import Executor
     from lakeformat.iceberg.compact.plan import CompactPlan
     from lakeformat.iceberg.compact.report import CompactReport
+    from lakeformat.iceberg.deletes.report import CompactDeletesReport
     from lakeformat.iceberg.health import IcebergHealthReport
     from lakeformat.rows.conditions.filter import Where
     from lakeformat.tables.arguments import Partitions
@@ -43,7 +44,7 @@ class TableUpkeep(TableHistory):
         return check_health(
             self._loaded(),
             None if newest is None else newest.snapshot,
-            Cures(self.location, self.operations),
+            Cures(self.location),
             self._handle.environment.now_millis(),
             time_travel=time_travel,
         )
@@ -112,6 +113,35 @@ class TableUpkeep(TableHistory):
         from lakeformat.iceberg.manifests.compact_manifests import compact_manifests
 
         return compact_manifests(self._handle, dry_run=dry_run)
+
+    def compact_deletes(
+        self,
+        *,
+        convert_equality: bool = False,
+        rewrite_all: bool = False,
+        commit: CommitId | None = None,
+        dry_run: bool = False,
+    ) -> CompactDeletesReport:
+        """Replace delete files by fewer ones that delete the same rows; data files do not change.
+
+        Delete files that apply to no data file are removed. The position deletes of a partition are
+        merged, by the property ``write.delete.granularity``; in version 3 they become deletion
+        vectors. ``convert_equality`` also turns equality deletes into positions: the keys are
+        compared once, and no longer by each read. ``rewrite_all`` rewrites position deletes that
+        are merged already, as the option of Java does.
+
+        Writers are not blocked; after a conflict everything is planned again. The same ``commit``
+        publishes once.
+        """
+        from lakeformat.iceberg.deletes.compact_deletes import compact_deletes
+
+        return compact_deletes(
+            self._handle,
+            convert_equality=convert_equality,
+            rewrite_all=rewrite_all,
+            commit=commit,
+            dry_run=dry_run,
+        )
 
     def other_compactor(self) -> None:
         """Return None: two compactions of a table may meet, because the second plans again."""

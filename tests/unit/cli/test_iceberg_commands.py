@@ -14,6 +14,7 @@ from lakeformat.iceberg.create.new_table import create_at_path, location_at, new
 from lakeformat.storage import LocalStorage
 from tests.golden.iceberg import iceberg_table
 from tests.golden.iceberg_orders import IcebergOrders
+from tests.golden.referee import referee_run
 from tests.unit.catalog.iceberg.small_table import make_small_table
 from tests.unit.iceberg.growing_table import GrowingTable
 from tests.unit.iceberg.path_table import appended
@@ -107,6 +108,24 @@ def test_manifests_are_merged(tmp_path):
     assert "would merge manifests: " in show("rewrite-manifests", orders, "--dry-run")
     assert "published as snapshot" in show("rewrite-manifests", orders)
     assert "no manifest needs merging" in show("rewrite-manifests", orders)
+
+
+def test_delete_files_are_merged(tmp_path):
+    referee_run("rewrite_position_deletes_dangling", tmp_path / "t")
+    table = str(tmp_path / "t")
+    planned = show("compact-deletes", table, "--dry-run")
+    assert planned == ("would replace 1 delete file, of which 1 applied to no data file\n")
+    assert "published as snapshot" in show("compact-deletes", table, "--convert-equality")
+    assert show("compact-deletes", table) == "no delete file needs merging\n"
+
+
+def test_delete_files_of_other_formats_are_refused(tmp_path):
+    catalog = lake.open_catalog(str(tmp_path))
+    catalog.create_database("shop")
+    catalog.create_table("shop.orders", pa.schema([("id", pa.int64())]))
+    message = refusal("compact-deletes", "shop.orders", "--warehouse", str(tmp_path))
+    assert "is not an Iceberg table" in message
+    assert message.endswith("run lake compact shop.orders")
 
 
 def test_consumers_are_set_listed_and_deleted(tmp_path):

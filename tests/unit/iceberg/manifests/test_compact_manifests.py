@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -21,6 +20,7 @@ from lakeformat.testing import CrashableStorage
 from tests.crash.simulated import simulated
 from tests.sampling import SEED, sampled_states
 from tests.unit.iceberg.compact.made_deletes import delete_by_key
+from tests.unit.iceberg.meanwhile import meanwhile
 from tests.unit.iceberg.path_table import handle_on
 from tests.unit.iceberg.write.made_tables import (
     entries_of,
@@ -67,19 +67,6 @@ def partitions_of(handle: TableHandle) -> list[list[tuple[bytes, bytes]]]:
     """The bounds of the partitions of each manifest."""
     summaries = manifests_of(handle)["partitions"].to_pylist()
     return [[(each["lower_bound"], each["upper_bound"]) for each in one] for one in summaries]
-
-
-def meanwhile(handle: TableHandle, act: Callable[[TableHandle], object]) -> None:
-    """Let another process act before the next publication of this handle."""
-    waiting = [act]
-
-    class Slow(type(handle.pointer)):
-        def publish(self, base, metadata):
-            while waiting:
-                waiting.pop()(handle_on(handle.pointer._storage, simulated(7)))
-            return super().publish(base, metadata)
-
-    handle.pointer.__class__ = Slow
 
 
 @VERSIONS

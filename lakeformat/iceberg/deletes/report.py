@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The report of a compaction of delete files, for people and programs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lakeformat.iceberg.deletes.delete_plan import DeletePlan
+from lakeformat.iceberg.write.publish import PublishedChange
+from lakeformat.tables.report import Report
+from lakeformat.types.count_text import counted
+
+__all__ = ["CompactDeletesReport", "deletes_report"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompactDeletesReport(Report):
+    """The outcome of a compaction of delete files, or of its dry run."""
+
+    table: str
+    dry_run: bool
+    snapshot_id: int | None
+    """The published snapshot; None when nothing was published."""
+    dangling: int
+    """Delete files that applied to no data file."""
+    replaced: int
+    """Delete files whose rows new ones delete."""
+    added: int | None
+    """New delete files, deletion vectors among them; None if it is only known afterwards."""
+    positions: int | None
+    """The rows that the new delete files remove; None if it is only known afterwards."""
+    replayed: bool = False
+    """True if an earlier attempt with the same identity had published it."""
+    reason: str
+    """The outcome in one sentence, for the log."""
+
+
+def deletes_report(
+    table: str,
+    plan: DeletePlan | None,
+    published: PublishedChange | None,
+    *,
+    dry_run: bool = False,
+) -> CompactDeletesReport:
+    """Report a compaction by its last plan, and by the summary of its snapshot."""
+    dangling, replaced = (0, 0) if plan is None else (len(plan.dangling), len(plan.replaced))
+    snapshot = None if published is None else published.snapshot
+    is_replayed = published is not None and published.is_replayed
+    added, positions = 0, 0
+    if snapshot is not None and not is_replayed:
+        added = int(snapshot.summary.get("added-delete-files", "0"))
+        positions = int(snapshot.summary.get("added-position-deletes", "0"))
+    is_due = bool(dangling or replaced)
+    steps = _steps(dangling, replaced)
+    reason = "no delete file needs merging"
+    if is_replayed:
+        assert snapshot is not None
+        reason = f"already published as snapshot {snapshot.snapshot_id}; no action needed"
+    elif dry_run and is_due:
+        reason = f"would replace {steps}"
+    elif snapshot is not None:
+        new = counted(added, "delete file")
+        reason = f"{new} replaced {steps}, published as snapshot {snapshot.snapshot_id}"
+    return CompactDeletesReport(
+        table=table,
+        dry_run=dry_run,
+        snapshot_id=None if snapshot is None else snapshot.snapshot_id,
+        dangling=dangling,
+        replaced=replaced,
+        added=None if dry_run and is_due else added,
+        positions=None if dry_run and is_due else positions,
+        replayed=is_replayed,
+        reason=reason,
+    )
+
+
+def _steps(dangling: int, replaced: int) -> str:
+    of_them = f", of which {dangling:,} applied to no data file" if dangling else ""
+    return f"{counted(dangling + replaced, 'delete file')}{of_them}"
