@@ -12,7 +12,7 @@ import typer
 from lakeformat.cli.arguments import TableArgument
 from lakeformat.cli.compact import progressing
 from lakeformat.cli.output import AsJson, print_json
-from lakeformat.cli.warehouse import WarehouseOption, named_table
+from lakeformat.cli.warehouse import WarehouseOption, named_table_of_any_format
 from lakeformat.errors import InvalidRequestError
 from lakeformat.types.byte_size import size
 from lakeformat.types.count_text import counted
@@ -49,7 +49,7 @@ def delete(
 
     An example: lake delete shop.orders --where "id = 7" --dry-run
     """
-    found = named_table(context, table)
+    found = named_table_of_any_format(context, table)
     with progressing() as on_progress:
         report = found.delete(where, dry_run=dry_run, on_progress=on_progress)
     _show(report, as_json=as_json)
@@ -76,7 +76,7 @@ def update(
     An example: lake update shop.orders --where "id = 7" --set note=paid --set-null price
     """
     values = _values(set_ or [], set_null or [])
-    found = named_table(context, table)
+    found = named_table_of_any_format(context, table)
     with progressing() as on_progress:
         report = found.update(where, values, dry_run=dry_run, on_progress=on_progress)
     _show(report, as_json=as_json)

@@ -16,6 +16,7 @@ class RowOperation(StrEnum):
 
     DELETE = "DELETE"
     UPDATE = "UPDATE"
+    UPSERT = "UPSERT"
 
 
 class Method(StrEnum):
@@ -23,6 +24,8 @@ class Method(StrEnum):
 
     VECTORS = "deletion vectors"
     """The positions of the rows are marked; the files are kept."""
+    POSITIONS = "position deletes"
+    """Files list the positions of the rows; the files of the rows are kept."""
     REWRITE = "copy on write"
     """The files are rewritten without the rows."""
     KEYS = "rows by key"
@@ -36,14 +39,16 @@ class RowChangeReport(Report):
     table: str
     operation: str
     method: str
-    """``deletion vectors``, ``copy on write`` or ``rows by key``."""
+    """``deletion vectors``, ``position deletes``, ``copy on write`` or ``rows by key``."""
     dry_run: bool
     read_snapshot_id: int | None
     """The searched snapshot; None if the table has none, or if ``replayed``."""
     snapshot_id: int | None = None
     """The published snapshot; None if no row met the condition, and in a dry run."""
     rows: int | None = 0
-    """The number of rows that met the condition; None if ``replayed``."""
+    """The number of rows that met the condition; None if ``replayed``, or if whole files were
+    removed of which equality deletes had deleted some rows.
+    """
     files_read: int = 0
     """The number of searched files; by their metadata, no other file has rows to change."""
     files_marked: int = 0

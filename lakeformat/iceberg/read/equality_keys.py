@@ -36,7 +36,7 @@ class EqualityKeys:
     """
 
     def __init__(self, columns: Sequence[pa.Array], sequence_numbers: _Positions) -> None:
-        """Keep the columns of all keys, with the sequence number of each."""
+        """Keep the columns of all keys, with the number of each, which is not negative."""
         keys = [_comparable(column) for column in columns]
         hashes = _hashes(keys)
         # The newest delete of a key comes first.
@@ -50,22 +50,27 @@ class EqualityKeys:
 
     def deleted(self, columns: Sequence[pa.Array], sequence_number: int) -> Mask:
         """Mask the rows, all of one sequence number, whose columns equal a newer key."""
+        found: Mask = self.numbers(columns) > sequence_number
+        return found
+
+    def numbers(self, columns: Sequence[pa.Array]) -> _Positions:
+        """Return the highest number of the key of each row; -1 for rows with other keys."""
         rows = [_comparable(column) for column in columns]
         hashes = _hashes(rows)
-        mask = np.zeros(len(hashes), np.bool_)
+        found = np.full(len(hashes), -1, np.int64)
         # In the order of their hashes, rows find neighbouring keys, which share the cache.
         left: _Positions = np.argsort(hashes)
         places = np.searchsorted(self._hashes, hashes[left])
         while len(left):
             there = places < len(self._hashes)
             left, places = left[there], places[there]
-            found = self._hashes[places] == hashes[left]
-            left, places = left[found], places[found]
+            same_hash = self._hashes[places] == hashes[left]
+            left, places = left[same_hash], places[same_hash]
             # Numbers only fall behind the first key of a hash.
             is_same = self._equal(rows, left, places)
-            mask[left[is_same]] = self._numbers[places[is_same]] > sequence_number
+            found[left[is_same]] = self._numbers[places[is_same]]
             left, places = left[~is_same], places[~is_same] + 1
-        return mask
+        return found
 
     def _equal(self, rows: Sequence[pa.Array], left: _Positions, places: _Positions) -> Mask:
         mask = np.ones(len(left), np.bool_)

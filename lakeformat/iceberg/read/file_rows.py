@@ -44,8 +44,10 @@ from lakeformat.types.arrow_memory import array_of
 from lakeformat.types.types import DataField
 
 __all__ = [
+    "LAST_UPDATED",
     "LINEAGE",
     "POSITION",
+    "ROW_ID",
     "FileRows",
     "Lineage",
     "RowGroupPruning",

@@ -119,6 +119,10 @@ class Scan(Results):
         """Prepare to read these splits in any order: then their equality deletes are read once."""
         self._deleted.expect(splits)
 
+    def read_fields(self, split: FileSplit, fields: Sequence[Field]) -> Iterator[pa.RecordBatch]:
+        """Stream other columns of the scanned rows of a split, such as their positions."""
+        return self._read(split, fields)
+
     def positions(self, split: FileSplit) -> Iterator[Positions]:
         """Yield the positions in the file of the scanned rows of a split, ascending."""
         for batch in self._read(split, (POSITION,)):

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lakeformat.errors import InvalidRequestError
@@ -34,7 +34,7 @@ from lakeformat.tables.arguments import Partitions
 from lakeformat.types.closest import closest
 from lakeformat.types.types import DataField
 
-__all__ = ["row_filter"]
+__all__ = ["row_filter", "uuid_bytes"]
 
 _UUID = PrimitiveType("uuid")
 
@@ -108,30 +108,26 @@ def _with_uuids(part: Predicate, schema: Schema) -> Predicate:
             return And(tuple(_with_uuids(each, schema) for each in parts))
         case Or(parts):
             return Or(tuple(_with_uuids(each, schema) for each in parts))
-        case Compare(column, op, value) if _is_uuid(column, schema):
-            return Compare(column, op, _uuid_bytes(column)(value))
-        case IsIn(column, values) if _is_uuid(column, schema):
-            return IsIn(column, tuple(map(_uuid_bytes(column), values)))
+        case Compare(column, op, value):
+            return Compare(column, op, uuid_bytes(schema, column, value))
+        case IsIn(column, values):
+            return IsIn(column, tuple(uuid_bytes(schema, column, each) for each in values))
     return part
 
 
-def _is_uuid(column: str, schema: Schema) -> bool:
+def uuid_bytes(schema: Schema, column: str, value: Any) -> Any:
+    """Return the bytes that a column of UUIDs holds for a text; any other value as it is."""
     field = schema.named(column)
-    return field is not None and field.type == _UUID
-
-
-def _uuid_bytes(column: str) -> Callable[[Any], Any]:
-    def convert(value: Any) -> Any:
-        if isinstance(value, uuid.UUID):
-            return value.bytes
-        if not isinstance(value, str):
-            return value
-        try:
-            return uuid.UUID(value).bytes
-        except ValueError:
-            raise InvalidRequestError(
-                f"column {column!r} is a uuid, which cannot be compared with {value!r}: write it "
-                "as 'f79c3e09-677c-4bbd-a479-3f349cb785e7'"
-            ) from None
-
-    return convert
+    if field is None or field.type != _UUID:
+        return value
+    if isinstance(value, uuid.UUID):
+        return value.bytes
+    if not isinstance(value, str):
+        return value
+    try:
+        return uuid.UUID(value).bytes
+    except ValueError:
+        raise InvalidRequestError(
+            f"column {column!r} is a uuid, which cannot be compared with {value!r}: write it as "
+            "'f79c3e09-677c-4bbd-a479-3f349cb785e7'"
+        ) from None

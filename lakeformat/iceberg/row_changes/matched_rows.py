@@ -7,18 +7,17 @@ files only the columns of the condition are read.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
 from lakeformat.files.deletion_vector import DeletionVector
-from lakeformat.iceberg.commit.handle import TableHandle
 from lakeformat.iceberg.loaded_metadata import LoadedMetadata
 from lakeformat.iceberg.metadata.snapshot import Snapshot
 from lakeformat.iceberg.read.data_file import DeleteFile, FileSplit
 from lakeformat.iceberg.read.entry_columns import scopes, spec_of
 from lakeformat.iceberg.read.file_splits import plan_splits
-from lakeformat.iceberg.read.plan import TableState, plan_files
+from lakeformat.iceberg.read.plan import TableState, plan_deletes, plan_files
 from lakeformat.iceberg.read.scan import Scan
 from lakeformat.iceberg.write.file_choice import files_where
 from lakeformat.rows.conditions.filter import PredicateFilter, Where
@@ -84,16 +83,22 @@ class MatchedFile:
         return self.all_deleted.cardinality == self.file.split.file.record_count
 
 
-def plan_matches(handle: TableHandle, where: Where) -> MatchPlan:
-    """Plan which files of the newest snapshot hold rows that meet a condition; reads no rows."""
-    loaded = handle.load()
+def plan_matches(
+    loaded: LoadedMetadata, branch: str, where: Where, *, with_all_deletes: bool
+) -> MatchPlan:
+    """Plan which files of the newest snapshot hold rows that meet a condition; reads no rows.
+
+    Equality deletes of other rows are left out, except ``with_all_deletes``.
+    """
     metadata = loaded.metadata
-    head = metadata.references.get(handle.branch)
+    head = metadata.references.get(branch)
     snapshot = None if head is None else metadata.snapshot(head.snapshot_id)
     state = TableState(loaded.places, metadata, snapshot, metadata.schema)
     choice = files_where(metadata, where)
     tests = [test for each in choice.condition.conjuncts() for test in each.conditions()]
     plan = plan_files(state, tests)
+    if with_all_deletes:
+        plan = replace(plan, deletes=plan_deletes(state))
     splits = {each.file.path: each for each in plan_splits(state, plan)}
     whole: list[FileToChange] = []
     open_files: list[FileToChange] = []

@@ -3,14 +3,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from lakeformat.iceberg.table.history import TableHistory
 
 if TYPE_CHECKING:
-    from lakeformat.iceberg.write.report import WriteReport
+    from lakeformat.iceberg.write.report import UpsertReport
+    from lakeformat.rows.assignments import NewValues
     from lakeformat.rows.conditions.filter import Where
     from lakeformat.tables.commit_id import CommitId
+    from lakeformat.tables.compact_progress import OnUnit
+    from lakeformat.tables.row_change_report import RowChangeReport
 
 __all__ = ["TableRowChanges"]
 
@@ -18,15 +22,73 @@ __all__ = ["TableRowChanges"]
 class TableRowChanges(TableHistory):
     """The part of a table that deletes and updates rows by condition."""
 
-    def delete(self, where: Where, *, commit: CommitId | None = None) -> WriteReport:
+    def delete(
+        self,
+        where: Where,
+        *,
+        commit: CommitId | None = None,
+        dry_run: bool = False,
+        on_progress: OnUnit | None = None,
+    ) -> RowChangeReport:
         """Delete the rows that meet a condition, in one commit; the same ``commit`` publishes once.
 
-        Files of which all rows meet it are removed. The condition's columns are read from other
-        files, and the positions of the rows are written: as deletion vectors in version 3, as files
-        of position deletes in version 2. If other commits change these files meanwhile, the rows
-        are searched again. Rows that other commits add meanwhile are deleted, too, unless the
-        property ``write.delete.isolation-level`` is ``snapshot``.
-        """
-        from lakeformat.iceberg.row_changes.delete import delete_rows
+        Files of which all rows meet it are removed. In other files the condition's columns are
+        read, and the positions of the rows are written: as deletion vectors in version 3, as files
+        of position deletes in version 2. In version 1, and with the property ``write.delete.mode``
+        set to ``copy-on-write``, the files are rewritten without the rows.
 
-        return delete_rows(self._handle, where, commit=commit)
+        If other commits change these files meanwhile, the rows are searched again. Rows that other
+        commits add meanwhile are deleted, too, unless the property
+        ``write.delete.isolation-level`` is ``snapshot``. ``dry_run`` only counts the rows.
+        """
+        from lakeformat.iceberg.row_changes.change import delete_rows
+
+        return delete_rows(
+            self._handle, where, commit=commit, dry_run=dry_run, on_progress=on_progress
+        )
+
+    def update(
+        self,
+        where: Where | None,
+        set: NewValues,
+        *,
+        commit: CommitId | None = None,
+        dry_run: bool = False,
+        on_progress: OnUnit | None = None,
+    ) -> RowChangeReport:
+        """Set columns of the rows that meet a condition; ``where=None`` means all rows.
+
+        ``set={"price": 1}`` stores one value in each row. A function is called with the old rows,
+        ``{"price": lambda rows: pc.add(rows["price"], 1)}``, and again after a conflict. No value
+        is rounded or truncated. The rows are deleted as by ``delete``, with the properties
+        ``write.update.*``, and added with their new values in the same commit. In version 3 they
+        keep their row ids.
+        """
+        from lakeformat.iceberg.row_changes.change import update_rows
+
+        return update_rows(
+            self._handle, where, set, commit=commit, dry_run=dry_run, on_progress=on_progress
+        )
+
+    def upsert(
+        self,
+        data: Any,
+        by: Sequence[str] | None = None,
+        *,
+        commit: CommitId | None = None,
+        properties: Mapping[str, str] | None = None,
+    ) -> UpsertReport:
+        """Add rows, and replace the stored rows that have the same key, in one commit.
+
+        ``by`` names the columns of the key, by default the identifier fields of the schema. A key
+        with a null, and two rows with the same key, are refused. A stored row is replaced as a
+        whole: a column that ``data`` lacks gets its default, or nulls. ``data``, ``commit`` and
+        ``properties`` are those of ``write``; the given rows are in memory.
+
+        The stored rows are deleted as by ``delete``, with the property ``write.merge.mode``. In
+        version 3 a new row keeps the row id of the row that it replaces. If another commit may have
+        added one of the keys meanwhile, the stored rows are searched again.
+        """
+        from lakeformat.iceberg.row_changes.upsert import upsert
+
+        return upsert(self._handle, data, by, commit=commit, properties=properties)

@@ -35,12 +35,10 @@ def _call(procedure: str) -> str:
     return f"this version does not maintain Iceberg tables; run CALL system.{procedure} in Spark"
 
 
-_ROWS = "this version changes no single rows of Iceberg tables; use Spark, Flink or PyIceberg"
 _INSTEAD = {
     "analyze": _call("compute_table_stats"),
     "expire_partitions": "drop_partitions([...]) deletes the partitions that you name",
     "maintain": "call compact(), and then expire_snapshots() and remove_orphans()",
-    "update": _ROWS,
 }
 
 

@@ -22,7 +22,7 @@ from lakeformat.iceberg.write.file_choice import (
     FilesOfPartitions,
     FilesWhere,
 )
-from lakeformat.iceberg.write.publish import publish_change
+from lakeformat.iceberg.write.publish import PublishedChange, publish_change
 from lakeformat.iceberg.write.report import WriteReport, write_report
 from lakeformat.tables.arguments import Overwritten, Partitions
 from lakeformat.tables.commit_id import CommitId
@@ -62,7 +62,8 @@ def delete_partitions(
     handle: TableHandle, partitions: Partitions | None, *, commit: CommitId | None = None
 ) -> WriteReport:
     """Delete the rows of partitions in one commit; None deletes all rows."""
-    return delete_chosen(handle, lambda metadata: _chosen(metadata, partitions), commit=commit)
+    found = delete_chosen(handle, lambda metadata: _chosen(metadata, partitions), commit=commit)
+    return write_report(handle.uri, found)
 
 
 def delete_chosen(
@@ -70,14 +71,14 @@ def delete_chosen(
     choose: Callable[[TableMetadata], FileChoice],
     *,
     commit: CommitId | None = None,
-) -> WriteReport:
+) -> PublishedChange:
     """Delete whole files in one commit: those that are chosen when it is published."""
     handle.pointer.require_writable()
     loaded = handle.load()
     if (earlier := earlier_commit(handle, loaded, commit)) is not None:
-        return write_report(handle.uri, earlier)
+        return earlier
     change = ChangedFiles(choice=choose(loaded.metadata))
-    return write_report(handle.uri, publish_change(handle, change, commit=commit))
+    return publish_change(handle, change, commit=commit)
 
 
 def replacement(

@@ -3,10 +3,20 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from lakeformat.iceberg.write.publish import PublishedChange
 from lakeformat.tables.write_report import WriteReport
 
-__all__ = ["WriteReport", "write_report"]
+__all__ = ["UpsertReport", "WriteReport", "write_report"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UpsertReport(WriteReport):
+    """The outcome of an upsert."""
+
+    replaced_rows: int = 0
+    """Stored rows that the given rows replace."""
 
 
 def write_report(table: str, published: PublishedChange) -> WriteReport:

@@ -208,7 +208,6 @@ def test_a_command_with_nothing_to_show_is_refused_by_name(command):
     ("command", "more", "advice"),
     [
         ("tag create-due", [], "`lake scan`, `lake snapshots` and `lake files` read it"),
-        ("delete", ["--where", "id = 1"], "use Spark, Flink or PyIceberg"),
         ("rescale", ["--bucket", "4"], "REPLACE PARTITION FIELD in Spark"),
     ],
 )
@@ -320,3 +319,21 @@ def test_a_directory_has_no_format(warehouse):
 def test_a_warehouse_that_does_not_exist_is_named(warehouse):
     shown = runner.invoke(app, ["-w", f"{warehouse}/none", "--format", "iceberg", "tables"])
     assert isinstance(shown.exception, lake.NotFoundError)
+
+
+def test_rows_are_deleted_and_get_new_values(tmp_path):
+    root, storage = str(tmp_path / "t"), LocalStorage()
+    columns = pa.schema([("id", pa.int64()), ("note", pa.string())])
+    create_at_path(storage, root, new_table_metadata(location_at(storage, root), columns))
+    table = lake.open_table(root)
+    table.write(pa.table({"id": [1, 2, 3], "note": ["a", "b", "c"]}))
+    dry = show("delete", table.location, "--where", "id = 2", "--dry-run")
+    assert dry.splitlines()[0] == "1 row would be deleted; nothing was changed"
+    first, second = show("delete", table.location, "--where", "id = 2").splitlines()
+    assert first.startswith("1 row deleted, published as snapshot ")
+    assert second == "1 file with rows marked as deleted; 1 file read"
+    show("update", table.location, "--where", "id = 3", "--set", "note=paid")
+    assert table.scan().to_arrow().sort_by("id").to_pydict() == {
+        "id": [1, 3],
+        "note": ["a", "paid"],
+    }

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The rows of an upsert, found by their keys: each key once, without nulls."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakeformat.errors import InvalidRequestError
+from lakeformat.iceberg.read.equality_keys import EqualityKeys
+from lakeformat.iceberg.schema import Schema
+from lakeformat.iceberg.types import Field, PrimitiveType
+from lakeformat.rows.conditions.predicate import And, Compare, IsIn, Predicate
+from lakeformat.rows.groups import Positions
+from lakeformat.rows.prune import Op
+from lakeformat.types.arrow_memory import array_of
+from lakeformat.types.closest import closest
+
+__all__ = ["GivenKeys", "given_keys", "key_fields"]
+
+_FLOATING = ("float", "double")
+_MOST_LISTED = 100
+"""The most values of a key column that are compared with the bounds of files one by one."""
+_EXAMPLES = 3
+
+
+@dataclass(frozen=True)
+class GivenKeys:
+    """The keys of given rows; each has the number of its row."""
+
+    fields: tuple[Field, ...]
+    keys: EqualityKeys
+    condition: Predicate
+    """A condition that every row with one of the keys meets, to skip files and row groups."""
+
+    def rows_of(self, stored: pa.RecordBatch) -> Positions:
+        """Return the given row with the key of each stored row; -1 without one.
+
+        The columns of the key come first.
+        """
+        return self.keys.numbers(stored.columns[: len(self.fields)])
+
+
+def key_fields(schema: Schema, names: Sequence[str] | None) -> tuple[Field, ...]:
+    """Return the columns of a key: the named ones, or by default the identifier fields."""
+    if names is None:
+        names = [schema.name_of(each) or "" for each in schema.identifier_field_ids]
+        if not names:
+            raise InvalidRequestError(
+                "the table has no identifier fields, so the key of its rows is not known: name its "
+                "columns, as in by=['id']"
+            )
+    if isinstance(names, str) or not names:
+        raise InvalidRequestError(f"by must be a list of columns, as in by=['id'], got {names!r}")
+    by_name = {each.name: each for each in schema.fields}
+    for name in names:
+        if name not in by_name:
+            raise InvalidRequestError(
+                f"{name!r} cannot be a key: the columns are {', '.join(by_name)}"
+                f"{closest(name, by_name)}"
+            )
+        kind = by_name[name].type
+        if not isinstance(kind, PrimitiveType) or kind.name in _FLOATING:
+            raise InvalidRequestError(
+                f"column {name!r} is {kind}, which cannot be a key: use columns of whole numbers, "
+                "decimals, texts, dates, times or bytes"
+            )
+    return tuple(by_name[name] for name in dict.fromkeys(names))
+
+
+def given_keys(rows: pa.Table, fields: Sequence[Field]) -> GivenKeys:
+    """Return the keys of rows; raise if one is null, or if two rows have the same."""
+    columns = [rows.column(each.name).combine_chunks() for each in fields]
+    for each, column in zip(fields, columns, strict=True):
+        if column.null_count:
+            first = pc.index(column.is_null(), True).as_py()
+            raise InvalidRequestError(
+                f"column {each.name!r} is a key, but {column.null_count} of {len(rows)} rows have "
+                f"a null there; the first is row {first}. Fill in a value or drop them"
+            )
+    own = np.arange(len(rows), dtype=np.int64)
+    keys = EqualityKeys(columns, own)
+    repeated = np.flatnonzero(keys.numbers(columns) != own)
+    if len(repeated):
+        names = [each.name for each in fields]
+        some = rows.select(names).take(array_of(repeated[:_EXAMPLES])).to_pylist()
+        raise InvalidRequestError(
+            f"{len(repeated)} of {len(rows)} rows have a key that a later row has, too, such as "
+            f"{', '.join(map(str, some))}: keep one row of each key"
+        )
+    conditions = tuple(
+        _holds(each.name, column) for each, column in zip(fields, columns, strict=True)
+    )
+    return GivenKeys(tuple(fields), keys, And(conditions))
+
+
+def _holds(name: str, column: pa.Array) -> Predicate:
+    """Return the condition of the values of a column: listed, or within their bounds."""
+    values = column.unique()
+    if len(values) <= _MOST_LISTED:
+        return IsIn(name, tuple(values))
+    ordered = pc.min_max(values)
+    return And(
+        (
+            Compare(name, Op.GREATER_EQUAL, ordered["min"]),
+            Compare(name, Op.LESS_EQUAL, ordered["max"]),
+        )
+    )

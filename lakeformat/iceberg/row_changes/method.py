@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The way in which rows of a table are changed, by its version and its properties."""
+
+from __future__ import annotations
+
+from lakeformat.errors import InvalidRequestError
+from lakeformat.iceberg.metadata.table_metadata import TableMetadata
+from lakeformat.tables.row_change_report import Method
+
+__all__ = ["method_of"]
+
+_COPY, _MERGE = "copy-on-write", "merge-on-read"
+_WITH_DELETES, _WITH_VECTORS = 2, 3
+"""The first format versions with deletes by position, and with deletion vectors."""
+
+
+def method_of(metadata: TableMetadata, operation: str) -> Method:
+    """Return the method of an operation: ``delete``, ``update`` or ``merge``.
+
+    Deletes by position need version 2. There ``write.<operation>.mode`` may ask to rewrite files.
+    """
+    key = f"write.{operation}.mode"
+    mode = metadata.properties.get(key, _MERGE).lower()
+    if mode not in (_COPY, _MERGE):
+        raise InvalidRequestError(
+            f"the property {key!r} of {metadata.location} is {mode!r}, not {_MERGE!r} or "
+            f"{_COPY!r}: correct it, or remove it to use {_MERGE!r}"
+        )
+    if mode == _COPY or metadata.format_version < _WITH_DELETES:
+        return Method.REWRITE
+    return Method.VECTORS if metadata.format_version >= _WITH_VECTORS else Method.POSITIONS

@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The new values of an UPDATE, in the columns and types of a table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pyarrow as pa
+
+from lakeformat.iceberg.read.condition_fields import condition_fields
+from lakeformat.iceberg.read.file_rows import LAST_UPDATED
+from lakeformat.iceberg.read.where import uuid_bytes
+from lakeformat.iceberg.schema import Schema
+from lakeformat.iceberg.write.given_rows import GivenRows
+from lakeformat.rows.assignments import Assignments, Conform, NewValues, bind_assignments
+
+__all__ = ["Update", "bind_update"]
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """Changes rows that may also have columns of row lineage."""
+
+    columns: int
+    """The number of the columns of the table, which come first."""
+    assignments: Assignments
+
+    def __call__(self, rows: pa.RecordBatch) -> pa.RecordBatch:
+        """Return rows with new values; a row keeps its id, and this commit is its last update."""
+        own = rows.select(range(self.columns))
+        found = self.assignments(own)
+        for place in range(self.columns, rows.num_columns):
+            field, column = rows.schema.field(place), rows.column(place)
+            if field.name == LAST_UPDATED.name:
+                column = pa.nulls(len(column), field.type)
+            found = found.append_column(field, column)
+        return found
+
+
+def bind_update(schema: Schema, given: NewValues | None) -> Update:
+    """Check new values against the columns of a table, before anything is read."""
+
+    def conform(names: Sequence[str]) -> Conform:
+        chosen = tuple(each for name in names for each in schema.fields if each.name == name)
+        check = GivenRows(replace(schema, fields=chosen, identifier_field_ids=()))
+        return lambda batch: check(batch, 0)
+
+    values: Any = given
+    if isinstance(values, Mapping):
+        values = {name: uuid_bytes(schema, name, value) for name, value in values.items()}
+    return Update(len(schema.fields), bind_assignments(condition_fields(schema), values, conform))

@@ -1,0 +1,299 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs a change of rows: search the files, write what replaces the rows, publish in one commit.
+
+After a conflict everything is planned again, and the files of the earlier attempt are deleted.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import pyarrow as pa
+
+from lakeformat.errors import CommitConflictError, InvalidRequestError
+from lakeformat.iceberg.commit.handle import TableHandle
+from lakeformat.iceberg.properties import int_property
+from lakeformat.iceberg.row_changes.changed_files import (
+    ChangedUnit,
+    ChangeUnit,
+    UnitWork,
+    units_of,
+)
+from lakeformat.iceberg.row_changes.matched_rows import FileToChange
+from lakeformat.iceberg.row_changes.new_deletes import NewDeletes, new_deletes
+from lakeformat.iceberg.row_changes.row_delta import RowDelta
+from lakeformat.iceberg.write.append import earlier_commit
+from lakeformat.iceberg.write.file_changes import ChangedFiles
+from lakeformat.iceberg.write.new_entries import delete_files
+from lakeformat.iceberg.write.publish import (
+    Base,
+    FileChange,
+    Produce,
+    PublishedChange,
+    publish_change,
+)
+from lakeformat.rows.conditions.filter import PredicateFilter
+from lakeformat.tables.commit_id import CommitId
+from lakeformat.tables.compact_progress import CompactProgress, OnUnit
+from lakeformat.tables.driver import Round, Steps, carry_out
+from lakeformat.tables.kept_files import kept_if_published
+from lakeformat.tables.row_change_report import RowChangeReport, RowOperation
+from lakeformat.types.count_text import counted
+
+__all__ = ["ChangeRequest", "PreparedChange", "change_reason", "replayed_report", "run_change"]
+
+_log = logging.getLogger(__name__)
+_TARGET, _TARGET_BYTES = "write.target-file-size-bytes", 512 << 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangeRequest:
+    """The wish of a caller, without the rows."""
+
+    operation: RowOperation
+    commit: CommitId | None = None
+    properties: Mapping[str, str] = field(default_factory=dict)
+    dry_run: bool = False
+    on_progress: OnUnit | None = None
+
+    def __post_init__(self) -> None:
+        if self.on_progress is not None and not callable(self.on_progress):
+            raise InvalidRequestError(
+                f"on_progress must be a function of one argument, got {self.on_progress!r}"
+            )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PreparedChange:
+    """A change of the rows of one snapshot; no row was read."""
+
+    work: UnitWork
+    searched: Sequence[FileToChange]
+    """The files that may hold rows to change."""
+    whole: Sequence[FileToChange] = ()
+    """The files that are removed without being read."""
+    unseen: PredicateFilter | None = None
+    """The condition of rows that no other commit may add meanwhile; None allows any."""
+    add: Callable[[], pa.Table | None] = lambda: None
+    """Writes further rows when all rows are found; returns the entries of their files."""
+
+
+def run_change(
+    handle: TableHandle, request: ChangeRequest, prepare: Callable[[], PreparedChange]
+) -> RowChangeReport:
+    """Change rows in one commit; ``prepare`` is called again after each conflict."""
+    handle.pointer.require_writable()
+    began = handle.environment.now_millis()
+    if (earlier := earlier_commit(handle, handle.load(), request.commit)) is not None:
+        return replayed_report(handle, request, earlier)
+    attempts: list[_Attempt] = []
+
+    def plan() -> Round[ChangeUnit, ChangedUnit] | None:
+        attempts.append(_Attempt(handle, request, prepare()))
+        return attempts[-1].plan()
+
+    carry_out(
+        Steps(
+            name=f"{request.operation} of rows of {handle.uri}",
+            head=lambda: handle.load().metadata_file,
+            plan=plan,
+            take=lambda changed: attempts[-1].take(changed),
+            finish=lambda: attempts[-1].publish(),
+            give_up=lambda: attempts[-1].give_up(),
+            discard=lambda changed: attempts[-1].discard(changed),
+            environment=handle.environment,
+        )
+    )
+    millis = handle.environment.now_millis() - began
+    report = replace(attempts[-1].report(), attempts=len(attempts), millis=millis)
+    _log.info("%s table=%s %s", request.operation, handle.uri, report.reason)
+    return report
+
+
+def change_reason(request: ChangeRequest, rows: int | None, snapshot_id: int | None) -> str:
+    """Return the outcome of a change in one sentence; ``rows`` is None if not known."""
+    done = f"{request.operation.lower().removesuffix('e')}ed"
+    some = "the rows of whole files" if rows is None else counted(rows, "row")
+    if request.dry_run:
+        return f"{some} would be {done}; nothing was changed"
+    if snapshot_id is None:
+        return "no row meets the condition, so no snapshot was made"
+    return f"{some} {done}, published as snapshot {snapshot_id}"
+
+
+def replayed_report(
+    handle: TableHandle, request: ChangeRequest, earlier: PublishedChange
+) -> RowChangeReport:
+    """Return the report of a change that an earlier attempt has published."""
+    assert earlier.snapshot is not None
+    found = earlier.snapshot.snapshot_id
+    return RowChangeReport(
+        table=handle.uri,
+        operation=request.operation,
+        method="",
+        dry_run=request.dry_run,
+        read_snapshot_id=None,
+        snapshot_id=found,
+        rows=None,
+        attempts=0,
+        replayed=True,
+        reason=f"already published as snapshot {found}; no action needed",
+    )
+
+
+@dataclass(slots=True)
+class _Attempt:
+    """One attempt on one snapshot."""
+
+    handle: TableHandle
+    request: ChangeRequest
+    prepared: PreparedChange
+    _units: Sequence[ChangeUnit] = ()
+    _changed: list[ChangedUnit] = field(default_factory=list)
+    _added: list[pa.Table] = field(default_factory=list)
+    _deletes: NewDeletes = field(default_factory=NewDeletes)
+    _is_committing: bool = False
+    _published: PublishedChange | None = None
+    _bytes_done: int = 0
+
+    def plan(self) -> Round[ChangeUnit, ChangedUnit]:
+        properties = self.prepared.work.plan.loaded.metadata.properties
+        most = int_property(properties, _TARGET, _TARGET_BYTES)
+        self._units = units_of(self.prepared.searched, most)
+        self._report_progress()
+        return Round(units=self._units, work=self.prepared.work)
+
+    def take(self, changed: ChangedUnit) -> None:
+        self._changed.append(changed)
+        self._bytes_done += changed.unit.bytes
+        self._report_progress()
+
+    def publish(self) -> None:
+        """Publish the change; if that fails, delete every file of this attempt."""
+        if self.request.dry_run:
+            return
+        if (more := self.prepared.add()) is not None:
+            self._added.append(more)
+        marked = [each for unit in self._changed for each in unit.marked]
+        removed = [each.file for unit in self._changed for each in unit.removed]
+        removed += self.prepared.whole
+        if not (marked or removed or self._entries):
+            return
+        plan = self.prepared.work.plan
+        self._deletes = new_deletes(plan, marked, self.handle.environment)
+        self._is_committing = True
+        with kept_if_published(self._delete_files):
+            self._published = self._commit(removed, [each.file for each in marked])
+        if self._published.is_replayed:  # by another process, while this one wrote
+            self._delete_files()
+
+    def _commit(
+        self,
+        removed: Sequence[FileToChange],
+        marked: Sequence[FileToChange],
+    ) -> PublishedChange:
+        request = self.request
+        change = self._row_delta(removed, marked)
+        return publish_change(
+            self.handle, change, commit=request.commit, properties=request.properties
+        )
+
+    def _row_delta(
+        self, removed: Sequence[FileToChange], marked: Sequence[FileToChange]
+    ) -> Produce:
+        plan, entries = self.prepared.work.plan, self._entries
+        added = pa.concat_tables(entries) if entries else None
+        if plan.snapshot is None:
+            assert added is not None
+            return _FirstRows(self.handle.uri, added)
+        return RowDelta(
+            table=self.handle.uri,
+            planned=plan.snapshot,
+            version=plan.loaded.metadata.format_version,
+            removed=removed,
+            changed=marked,
+            deletes=self._deletes.entries,
+            replaced=self._deletes.replaced,
+            added=added,
+            unseen=self.prepared.unseen,
+        )
+
+    def give_up(self) -> None:
+        """Delete the files of the attempt, unless they may be published."""
+        if not self._is_committing:
+            self._delete_files()
+
+    def discard(self, changed: ChangedUnit) -> None:
+        """Delete the files of a unit."""
+        delete_files(self.prepared.work.plan.loaded.places, changed.paths)
+
+    @property
+    def _entries(self) -> list[pa.Table]:
+        """The entries of all new data files."""
+        moved = (each.entries for each in self._changed)
+        return [*(each for each in moved if each is not None), *self._added]
+
+    def _delete_files(self) -> None:
+        added = (path for each in self._entries for path in each.column("file_path").to_pylist())
+        places = self.prepared.work.plan.loaded.places
+        delete_files(places, [*added, *self._deletes.paths])
+
+    def report(self) -> RowChangeReport:
+        """Return the report of the finished attempt."""
+        published, work = self._published, self.prepared.work
+        if published is not None and published.is_replayed:
+            return replayed_report(self.handle, self.request, published)
+        snapshot = None if published is None else published.snapshot
+        snapshot_id = None if snapshot is None else snapshot.snapshot_id
+        rows = sum(each.rows for each in self._changed) + work.count(self.prepared.whole)
+        rewritten = sum(each.rewritten for each in self._changed)
+        removed = sum(len(each.removed) for each in self._changed) - rewritten
+        new = self._entries
+        planned = work.plan.snapshot
+        return RowChangeReport(
+            table=self.handle.uri,
+            operation=self.request.operation,
+            method=work.method,
+            dry_run=self.request.dry_run,
+            read_snapshot_id=None if planned is None else planned.snapshot_id,
+            snapshot_id=snapshot_id,
+            rows=rows,
+            files_read=len(self.prepared.searched),
+            files_marked=sum(len(each.marked) for each in self._changed),
+            files_rewritten=rewritten,
+            files_removed=removed + len(self.prepared.whole),
+            files_added=sum(map(len, new)),
+            bytes_added=sum(sum(each.column("file_size_in_bytes").to_pylist()) for each in new),
+            reason=change_reason(self.request, rows, snapshot_id),
+        )
+
+    def _report_progress(self) -> None:
+        if self.request.on_progress is None:
+            return
+        self.request.on_progress(
+            CompactProgress(
+                table=self.handle.uri,
+                units=len(self._units),
+                done=len(self._changed),
+                bytes=sum(unit.bytes for unit in self._units),
+                bytes_done=self._bytes_done,
+            )
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _FirstRows:
+    """Adds rows to a table that had none when they were planned."""
+
+    table: str
+    entries: pa.Table
+
+    def __call__(self, base: Base) -> FileChange | None:
+        if base.parent is not None:
+            raise CommitConflictError(
+                f"the change of rows of {self.table} was planned without any rows, but another "
+                "commit has added some meanwhile. Plan again"
+            )
+        return ChangedFiles([self.entries])(base)

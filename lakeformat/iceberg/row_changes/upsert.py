@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: Apache-2.0
+"""UPSERT: rows of existing keys replace the stored ones, the other rows are added, in one commit.
+
+The given rows are in memory. The stored rows of their keys are deleted as by ``delete``. A commit
+of another writer that may have added one of the keys meanwhile is a conflict: then the stored rows
+are searched again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakeformat.environment import Environment
+from lakeformat.files.deletion_vector import DeletionVector
+from lakeformat.iceberg.commit.handle import TableHandle
+from lakeformat.iceberg.read.file_rows import POSITION, ROW_ID, lineage_of
+from lakeformat.iceberg.row_changes.changed_files import UnitWork
+from lakeformat.iceberg.row_changes.given_keys import GivenKeys, given_keys, key_fields
+from lakeformat.iceberg.row_changes.matched_rows import (
+    FileToChange,
+    MatchedFile,
+    MatchPlan,
+    plan_matches,
+)
+from lakeformat.iceberg.row_changes.method import method_of
+from lakeformat.iceberg.row_changes.run import ChangeRequest, PreparedChange, run_change
+from lakeformat.iceberg.schema import Schema
+from lakeformat.iceberg.types import Field
+from lakeformat.iceberg.write.append import checked_properties, earlier_commit
+from lakeformat.iceberg.write.given_rows import GivenRows
+from lakeformat.iceberg.write.publish import PublishedChange
+from lakeformat.iceberg.write.report import UpsertReport, write_report
+from lakeformat.iceberg.write.table_writer import TableWriter
+from lakeformat.rows.batches import to_batches
+from lakeformat.rows.groups import Positions
+from lakeformat.tables.commit_id import CommitId
+from lakeformat.tables.row_change_report import RowOperation
+from lakeformat.types.arrow_memory import array_of
+
+__all__ = ["upsert"]
+
+_MODE = "merge"
+"""The operation whose properties apply, ``write.merge.*``, as in Spark."""
+_NO_ROW = -1
+
+
+def upsert(
+    handle: TableHandle,
+    data: Any,
+    by: Sequence[str] | None,
+    *,
+    commit: CommitId | None = None,
+    properties: Mapping[str, str] | None = None,
+) -> UpsertReport:
+    """Add rows in place of the stored rows with the same keys; ``commit`` publishes once."""
+    request = ChangeRequest(
+        operation=RowOperation.UPSERT, commit=commit, properties=checked_properties(properties)
+    )
+    loaded = handle.load()
+    method_of(loaded.metadata, _MODE)
+    if (earlier := earlier_commit(handle, loaded, commit)) is not None:
+        return UpsertReport(**asdict(write_report(handle.uri, earlier)))
+    names = [each.name for each in key_fields(loaded.metadata.schema, by)]
+    given = [*to_batches(data)]
+    report = run_change(handle, request, lambda: _prepared(handle, given, names))
+    snapshot_id = report.snapshot_id
+    snapshot = None if snapshot_id is None else handle.load().metadata.snapshot(snapshot_id)
+    published = PublishedChange(snapshot, report.attempts, report.replayed)
+    found = UpsertReport(**asdict(write_report(handle.uri, published)))
+    if snapshot is None or report.replayed:
+        return found
+    return replace(found, rows=sum(map(len, given)), replaced_rows=report.rows or 0)
+
+
+def _prepared(
+    handle: TableHandle, given: Sequence[pa.RecordBatch], names: Sequence[str]
+) -> PreparedChange:
+    """Plan the newest snapshot: its columns may differ from those of an earlier attempt."""
+    loaded = handle.load()
+    schema = loaded.metadata.schema
+    rows = _conformed(schema, given)
+    keys = given_keys(rows, key_fields(schema, names))
+    plan = plan_matches(loaded, handle.branch, keys.condition, with_all_deletes=True)
+    files = (*plan.whole, *plan.open)
+    plan.scan.expect([each.split for each in files])
+    upserted = _Upsert(plan, keys, rows, np.full(len(rows), _NO_ROW, np.int64))
+    work = UnitWork(
+        plan=plan,
+        method=method_of(loaded.metadata, _MODE),
+        find=upserted.find,
+        update=None,
+        environment=handle.environment,
+        is_dry_run=False,
+    )
+    return PreparedChange(
+        work=work,
+        searched=files,
+        unseen=plan.condition,
+        add=lambda: upserted.write(handle.environment),
+    )
+
+
+def _conformed(schema: Schema, given: Sequence[pa.RecordBatch]) -> pa.Table:
+    conform, first, found = GivenRows(schema), 0, []
+    for batch in given:
+        found.append(conform(batch, first))
+        first += batch.num_rows
+    return pa.Table.from_batches(found, conform.schema)
+
+
+@dataclass(frozen=True, slots=True)
+class _Upsert:
+    """One attempt: the given rows, and the ids of the stored rows that they replace."""
+
+    plan: MatchPlan
+    keys: GivenKeys
+    rows: pa.Table
+    row_ids: Positions
+    """The row id for each given row in version 3, as soon as its stored row is found."""
+
+    def find(self, file: FileToChange) -> MatchedFile:
+        """Return the rows of a file with a given key."""
+        return MatchedFile(
+            file,
+            DeletionVector.of_parts(self._positions(file)),
+            self.plan.scan.deleted_positions(file.split),
+        )
+
+    def write(self, environment: Environment) -> pa.Table | None:
+        """Write the given rows, with the row ids of the rows that they replace."""
+        if not len(self.rows):
+            return None
+        rows, lineage = self.rows, self._lineage
+        replaces = self.row_ids != _NO_ROW
+        if not replaces.any():  # rows without an id get one in the commit
+            lineage = ()
+        for each in lineage:
+            ids = pc.if_else(array_of(replaces), array_of(self.row_ids), None)
+            column = ids if each == ROW_ID else pa.nulls(len(rows), pa.int64())
+            rows = rows.append_column(each.name, column)
+        writer = TableWriter(self.plan.loaded, environment, lineage)
+        try:
+            for batch in rows.to_batches():
+                writer.write(batch)
+            return writer.finish()
+        except BaseException:
+            writer.discard()
+            raise
+
+    def _positions(self, file: FileToChange) -> Iterator[Positions]:
+        ids = (ROW_ID,) if self._lineage else ()
+        wanted = (*self.keys.fields, POSITION, *ids)
+        for batch in self.plan.scan.read_fields(file.split, wanted):
+            numbers = self.keys.rows_of(batch)
+            found = np.flatnonzero(numbers != _NO_ROW)
+            if ids:
+                stored = batch.column(len(wanted) - 1).take(array_of(found))
+                self.row_ids[numbers[found]] = pc.fill_null(stored, _NO_ROW).to_numpy()
+            yield batch.column(len(self.keys.fields)).to_numpy()[found]
+
+    @property
+    def _lineage(self) -> tuple[Field, ...]:
+        return lineage_of(self.plan.loaded.metadata)
