@@ -10,7 +10,7 @@ from pathlib import Path
 DESCRIPTION = """\
 Runs the gate and the tests, and ends with one summary.
 
-Without a group it runs all of these, in this order:
+Without a group it runs all of these, in this order, but spark and airflow in parallel:
 
 {groups}
 
@@ -37,7 +37,11 @@ class Group:
     """True if its tests are independent, and slow enough to gain from several processes."""
     waits: bool = False
     """True if its tests wait so often that one process more than there are CPUs ends them
-    sooner.
+    sooner. Groups that run in parallel have no such process, because they share the CPUs.
+    """
+    is_aside: bool = False
+    """True if it runs in parallel to the remaining groups: its tests wait for programs that
+    they start.
     """
     opt_in: str = ""
     """Requirements beyond the project's own; such a group runs only when named."""
@@ -95,9 +99,19 @@ GROUPS = (
     ),
     Group("crash", "Power cuts and faults at each storage call.", is_parallel=True, waits=True),
     INTEROP,
-    Group("spark", "Jobs on a local Spark (about 10 s to start).", is_parallel=True, waits=True),
     Group(
-        "airflow", "Operators, triggers and DAGs on a local Airflow.", is_parallel=True, waits=True
+        "spark",
+        "Jobs on a local Spark (about 10 s to start).",
+        is_parallel=True,
+        waits=True,
+        is_aside=True,
+    ),
+    Group(
+        "airflow",
+        "Operators, triggers and DAGs on a local Airflow.",
+        is_parallel=True,
+        waits=True,
+        is_aside=True,
     ),
     SITE,
     COMPAT,

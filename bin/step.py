@@ -39,7 +39,7 @@ def run_step(command: Sequence[str], *, folder: Path, environ: Mapping[str, str]
             code = step.wait()
             break
         except KeyboardInterrupt as interrupt:
-            if ending or isinstance(interrupt, Terminated) or not _shares_terminal():
+            if ending or not reaches_steps(interrupt):
                 step.send_signal(signal.SIGINT)
             if not ending:
                 print("\nending: the tests clean up first", file=sys.stderr, flush=True)
@@ -47,6 +47,11 @@ def run_step(command: Sequence[str], *, folder: Path, environ: Mapping[str, str]
     if ending:
         raise ending
     return code
+
+
+def reaches_steps(interrupt: KeyboardInterrupt) -> bool:
+    """Return True if the steps of this run got the interrupt, too."""
+    return not isinstance(interrupt, Terminated) and _shares_terminal()
 
 
 def _shares_terminal() -> bool:

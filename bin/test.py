@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 import sys
 import tempfile
-import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,6 +15,7 @@ import compat
 import javapeer
 import packages
 import step
+from beside import beside
 from environment import work_environ
 from groups import COMPAT, GATE, JAVA, UNIT, Group, Request, has_tests, parse_request
 from summary import Sample, StepResult, format_summary, read_junit
@@ -86,19 +84,34 @@ def run(request: Request, results: list[StepResult]) -> None:
             run_groups(request, Path(folder), results)
             return
         # One processor checks the types while the other begins with the tests.
-        with beside("types", types()) as checked_types:
+        with beside({"types": types()}, folder=ROOT, environ=os.environ) as checked:
             results += run_gate(has_unit=UNIT in request.groups and not request.options)
             run_groups(request, Path(folder), results)
-            results.append(checked_types())
+            results.append(check_result("types", *checked()[0]))
 
 
 def run_groups(request: Request, folder: Path, results: list[StepResult]) -> None:
-    """Run the groups of tests in order."""
-    for group in request.groups:
-        if group is COMPAT:
-            run_compat(request, folder, results)
-        elif group is not GATE and has_tests(ROOT, group):
-            results.append(run_tests(group, request, folder / f"{group.name}.xml"))
+    """Run the groups of tests in order, but those with Java and Airflow in parallel.
+
+    Their tests wait for programs that they start, while the remaining groups use the processors.
+    """
+    groups = [group for group in request.groups if group is not GATE and has_tests(ROOT, group)]
+    aside = [group for group in groups if group.is_aside]
+    shares = len(aside) < len(groups) and uses_processes(request)
+    if not shares:
+        aside = []
+    reports = {group: folder / f"{group.name}.xml" for group in groups}
+    commands = {g.name: group_command(g, request, reports[g], shares=True) for g in aside}
+    with beside(commands, folder=ROOT, environ=step_environ()) as finished:
+        for group in groups:
+            if group is COMPAT:
+                run_compat(request, folder, results)
+            elif group not in aside:
+                results.append(run_tests(group, request, reports[group], shares=bool(aside)))
+        for group, (code, seconds) in zip(aside, finished(), strict=True):
+            name = group.name
+            read = read_junit(reports[group], name=name, seconds=seconds, exit_code=code)
+            results.append(read)
 
 
 def memory_for_files() -> str | None:
@@ -158,49 +171,43 @@ def check_result(name: str, code: int, seconds: float, *, mend: str = "") -> Ste
     return StepResult(name, seconds, passed=0, failed=1, rerun=again, mend=mend, is_test=False)
 
 
-@contextmanager
-def beside(name: str, command: list[str]) -> Iterator[Callable[[], StepResult]]:
-    """Start a step in parallel; return a function that waits for it and prints its output."""
-    began = time.monotonic()
-    with tempfile.TemporaryFile("w+") as printed:
-        process = subprocess.Popen(command, cwd=ROOT, stdout=printed, stderr=subprocess.STDOUT)
-        ended: list[float] = []
-
-        def wait() -> None:
-            process.wait()
-            ended.append(time.monotonic())
-
-        waiter = threading.Thread(target=wait, daemon=True)
-        waiter.start()
-
-        def finished() -> StepResult:
-            waiter.join()
-            printed.seek(0)
-            print(f"\n== {name} ==\n{printed.read()}", end="", flush=True)
-            return check_result(name, process.returncode, ended[0] - began)
-
-        try:
-            yield finished
-        finally:
-            process.kill()
-            process.wait()
-
-
 def run_tests(
-    group: Group, request: Request, report: Path, other: packages.Environment | None = None
+    group: Group,
+    request: Request,
+    report: Path,
+    other: packages.Environment | None = None,
+    *,
+    shares: bool = False,
 ) -> StepResult:
     """Run one group, or only the named tests in it, with pytest, in this or another environment."""
+    command = group_command(group, request, report, other, shares=shares)
+    code, seconds = stream(group.name, command, environ_of(other))
+    return read_junit(report, name=group.name, seconds=seconds, exit_code=code)
+
+
+def group_command(
+    group: Group,
+    request: Request,
+    report: Path,
+    other: packages.Environment | None = None,
+    *,
+    shares: bool = False,
+) -> list[str]:
+    """Return the pytest command for a group, which ``shares`` the processors with another one."""
     command = [*pytest(str(other.python) if other else sys.executable), f"--junitxml={report}"]
     # Other versions of Airflow warn of packages that are newer or older than theirs.
     command += ["-W", "ignore"] if other else []
-    if group.is_parallel and not any(word.startswith(ONE_PROCESS) for word in request.options):
+    if group.is_parallel and uses_processes(request):
         # A module's tests run in one process, so that its fixtures are made once, and no process
         # idles.
-        processes = min(4, (os.cpu_count() or 1) + group.waits)
+        processes = min(4, (os.cpu_count() or 1) + (group.waits and not shares))
         command += ["-n", str(processes), "--dist", "worksteal"]
-    command += [*request.options, *request.targets(group)]
-    code, seconds = stream(group.name, command, environ_of(other))
-    return read_junit(report, name=group.name, seconds=seconds, exit_code=code)
+    return [*command, *request.options, *request.targets(group)]
+
+
+def uses_processes(request: Request) -> bool:
+    """Return False if the tests run in pytest's own process, one at a time."""
+    return not any(word.startswith(ONE_PROCESS) for word in request.options)
 
 
 def run_compat(request: Request, folder: Path, results: list[StepResult]) -> None:
@@ -242,11 +249,16 @@ def stream(
     """Run a step whose output appears directly."""
     print(f"\n== {name} ==", flush=True)
     began = time.monotonic()
-    environ = dict(os.environ if environ is None else environ)
-    if not is_writable():
-        environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", tempfile.gettempdir())
-    code = step.run_step(command, folder=ROOT, environ=environ)
+    code = step.run_step(command, folder=ROOT, environ=step_environ(environ))
     return code, time.monotonic() - began
+
+
+def step_environ(environ: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Return the variables for a step: these, or those of this process."""
+    own = dict(os.environ if environ is None else environ)
+    if not is_writable():
+        own.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", tempfile.gettempdir())
+    return own
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ import pytest
 from tests.unit.bootstrap.machine import FAKE_DEMO, FAKE_UV, ROOT, SYSTEM_PYTHON, Machine
 
 BIN_MODULES = (
+    "beside",
     "compat",
     "demo",
     "demo_arguments",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import time
 from contextlib import contextmanager
 
 import pytest
@@ -57,9 +56,10 @@ def test_types_are_checked_beside_all_other_steps(bin_modules, monkeypatch, word
     test, order = bin_modules["test"], []
 
     @contextmanager
-    def beside(name, command):
+    def beside(steps, **_):
+        [name] = steps
         order.append(f"start {name}")
-        yield lambda: order.append(f"end {name}")
+        yield lambda: order.append(f"end {name}") or [(0, 0.0)]
 
     monkeypatch.setattr(test, "beside", beside)
     monkeypatch.setattr(test, "run_gate", lambda **_: order.append("gate") or [])
@@ -69,22 +69,54 @@ def test_types_are_checked_beside_all_other_steps(bin_modules, monkeypatch, word
     assert order == (whole if expected else ["tests"])
 
 
-@pytest.mark.parametrize(("code", "failed"), [(0, 0), (3, 1)])
-def test_a_step_beside_others_is_printed_once_it_has_ended(bin_modules, capsys, code, failed):
-    command = [sys.executable, "-c", f"print('all types'); raise SystemExit({code})"]
-    with bin_modules["test"].beside("types", command) as finished:
-        assert capsys.readouterr().out == ""
-        result = finished()
-    assert (result.name, result.failed, bool(result.rerun)) == ("types", failed, bool(failed))
-    assert capsys.readouterr().out == "\n== types ==\nall types\n"
+@pytest.fixture
+def run_groups(bin_modules, monkeypatch, tmp_path):
+    """Return a function that runs groups with commands that only record their processes."""
+    test = bin_modules["test"]
+
+    def run(*words):
+        alone, aside = {}, {}
+
+        def stream(name, command, environ=None):
+            alone[name] = processes_of(command)
+            return 0, 1.0
+
+        @contextmanager
+        def beside(steps, **_):
+            aside.update({name: processes_of(command) for name, command in steps.items()})
+            yield lambda: [(3, 2.0) for _ in steps]
+
+        monkeypatch.setattr(test, "stream", stream)
+        monkeypatch.setattr(test, "beside", beside)
+        monkeypatch.setattr(test.os, "cpu_count", lambda: 2)
+        results = []
+        test.run_groups(bin_modules["groups"].parse_request(words), tmp_path, results)
+        return alone, aside, results
+
+    return run
 
 
-def test_a_step_beside_others_ends_with_an_interrupted_run(bin_modules):
-    command = [sys.executable, "-c", "import time; time.sleep(600)"]
-    began = time.monotonic()
-    with pytest.raises(KeyboardInterrupt), bin_modules["test"].beside("types", command):
-        raise KeyboardInterrupt
-    assert time.monotonic() - began < 60
+def processes_of(command):
+    return command[command.index("-n") + 1] if "-n" in command else "1"
+
+
+def test_spark_and_airflow_are_tested_beside_the_other_groups(run_groups):
+    alone, aside, results = run_groups()
+
+    assert aside == {"spark": "2", "airflow": "2"}
+    assert alone == {"unit": "2", "conformance": "2", "crash": "2", "interop": "2"}
+    assert [result.name for result in results] == [*alone, *aside]
+    assert [result.seconds for result in results] == [1.0] * 4 + [2.0] * 2
+    assert [bool(result.failed) for result in results] == [False] * 4 + [True] * 2
+
+
+def test_a_group_that_runs_alone_has_the_processors_and_one_process_more(run_groups):
+    assert run_groups("unit")[:2] == ({"unit": "3"}, {})
+    assert run_groups("spark", "airflow")[:2] == ({"spark": "3", "airflow": "3"}, {})
+
+
+def test_tests_that_must_run_in_one_process_run_one_group_at_a_time(run_groups):
+    assert run_groups("unit", "spark", "--", "-s")[:2] == ({"unit": "1", "spark": "1"}, {})
 
 
 def test_every_folder_of_tests_is_a_group_of_the_command(bin_modules):
