@@ -33,7 +33,11 @@ def spark(quick_java):
         pytest.skip("needs pyspark: pip install 'airflow-provider-lake[spark]'")
     if not (os.environ.get("JAVA_HOME") or shutil.which("java")):
         pytest.skip("needs Java 17 or 21 in JAVA_HOME or on the PATH; bin/test installs one")
-    conf = {"spark.python.daemon.module": "tests.spark.loaded_workers"}
+    conf = {
+        "spark.python.daemon.module": "tests.spark.loaded_workers",
+        "spark.sql.shuffle.partitions": 4,  # each has a task, which costs more than few rows
+        "spark.sql.streaming.pollingDelay": "200ms",  # a stream asks its source so often
+    }
     session = start_session("tests", master="local[2,2]", conf=conf)  # two tries for each task
     yield session
     session.stop()

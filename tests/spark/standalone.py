@@ -20,6 +20,7 @@ __all__ = ["Cluster", "standalone_cluster"]
 _ROOT = Path(__file__).resolve().parents[2]
 _READY_SECONDS = 120
 _WORKERS = 2
+LOADED = "--conf spark.python.daemon.module=tests.spark.loaded_workers"
 _DEPLOY = "org.apache.spark.deploy"
 
 
@@ -84,8 +85,8 @@ def environment() -> dict[str, str]:
         "SPARK_LOCAL_IP": "127.0.0.1",
         "SPARK_DAEMON_MEMORY": "256m",
         "PYSPARK_PYTHON": sys.executable,
-        "PYSPARK_SUBMIT_ARGS": "--conf spark.executor.memory=512m --conf spark.executor.cores=1 "
-        "--conf spark.cores.max=2 pyspark-shell",
+        "PYSPARK_SUBMIT_ARGS": f"{LOADED} --conf spark.executor.memory=512m "
+        "--conf spark.executor.cores=1 --conf spark.cores.max=2 pyspark-shell",
     }
 
 

@@ -5,7 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.spark.standalone import environment
+from tests.spark.standalone import LOADED, environment
 
 _PATIENCE_SECONDS = 500
 DRIVER = Path(__file__).parent / "drivers" / "connect.py"
@@ -18,7 +18,7 @@ def test_a_connect_session_writes_compacts_reads_and_streams(catalog, warehouse,
         catalog.create_table(name, columns, primary_key=["id"], options={"bucket": "2"})
     done = subprocess.run(
         [sys.executable, str(DRIVER), warehouse, str(tmp_path / "checkpoint")],
-        env={**environment(), "PYSPARK_SUBMIT_ARGS": "pyspark-shell"},
+        env={**environment(), "PYSPARK_SUBMIT_ARGS": f"{LOADED} pyspark-shell"},
         capture_output=True,
         text=True,
         timeout=_PATIENCE_SECONDS,
