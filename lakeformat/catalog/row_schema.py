@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from lakeformat.paimon.schema import TableSchema
@@ -15,8 +16,10 @@ __all__ = ["row_schema"]
 
 
 def row_schema(table: Table | IcebergTable) -> TableSchema:
-    """Return the columns of a table; those of an Iceberg table take nulls, which its writer
-    checks.
+    """Return the columns of a table.
+
+    Those of an Iceberg table take nulls, which its writer checks; its partition columns are those
+    without a transform.
     """
     schema = table.schema
     if isinstance(schema, TableSchema):
@@ -25,4 +28,15 @@ def row_schema(table: Table | IcebergTable) -> TableSchema:
     from lakeformat.iceberg.read.condition_fields import condition_fields
 
     fields = condition_fields(schema)
-    return TableSchema(id=schema.schema_id, fields=fields, highest_field_id=len(fields))
+    names = {field.name for field in fields}
+    return TableSchema(
+        id=schema.schema_id,
+        fields=fields,
+        highest_field_id=max((field.id for field in fields), default=0),
+        partition_keys=tuple(term for term in _partitions(table) if term in names),
+    )
+
+
+def _partitions(table: Table | IcebergTable) -> Sequence[str]:
+    found: Sequence[str] = getattr(table, "partition_by", ())
+    return found

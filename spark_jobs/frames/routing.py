@@ -14,6 +14,7 @@ from pyspark.sql import types as spark_types
 
 import lakeformat as lake
 from lakeformat import TableSchema
+from lakeformat.catalog.row_schema import row_schema
 from lakeformat.paimon.options.kinds import POSTPONE_BUCKET, UNAWARE_BUCKET
 from lakeformat.types.types import DataField
 from spark_jobs.frames.bucket_column import bucket_key, with_bucket
@@ -58,7 +59,7 @@ def by_bucket(
     ``write_table`` does this by itself. Rows are shuffled, not sorted.
     """
     found = find_table(frame.sparkSession, table, warehouse, catalog_options)
-    return routed(frame, found.schema)
+    return routed(frame, row_schema(found))
 
 
 def has_ordered_rows(schema: TableSchema) -> bool:

@@ -15,6 +15,7 @@ import pyarrow as pa
 from pyspark.accumulators import Accumulator, AccumulatorParam
 
 import lakeformat as lake
+from lakeformat.catalog.row_schema import row_schema
 from lakeformat.paimon.options.kinds import POSTPONE_BUCKET
 from lakeformat.paimon.write.passthrough_columns import decimals_as_numbers
 from lakeformat.tables.arguments import Overwritten
@@ -63,14 +64,14 @@ def write_rows(
     On one machine tasks pass rows to each other in files, which saves the JVM a shuffle of rows.
     Between machines Spark shuffles the rows, because a shuffle of bytes would not be cheaper.
     """
-    session, read_rows = frame.sparkSession, None
-    if is_one_machine(session) and table.schema.table_options.bucket > 0:
-        frame, read_rows = typed_for_routing(frame, table.schema), _as_they_come
+    session, read_rows, schema = frame.sparkSession, None, row_schema(table)
+    if is_one_machine(session) and schema.table_options.bucket > 0:
+        frame, read_rows = typed_for_routing(frame, schema), _as_they_come
     else:
-        frame = routed(frame, table.schema)
-    require_fitting(frame.schema, table.schema, kinds)
+        frame = routed(frame, schema)
+    require_fitting(frame.schema, schema, kinds)
     write = partial(write_in_tasks, read_rows=read_rows, kinds=kinds, overwrite=overwrite)
-    if (narrow := counted_by_rows(frame, decimals_as_numbers(table.schema))) is not None:
+    if (narrow := counted_by_rows(frame, decimals_as_numbers(schema))) is not None:
         try:
             return write(narrow, table)
         except Exception as reason:
@@ -105,8 +106,8 @@ def write_in_tasks(
     attempt deletes its files; a killed one leaves them as orphans.
     """
     with ExitStack() as until_written:
-        if read_rows is not None and has_ordered_rows(table.schema):
-            tasks = writers_of(table.schema, tasks_at_once(frame.sparkSession))
+        if read_rows is not None and has_ordered_rows(row_schema(table)):
+            tasks = writers_of(row_schema(table), tasks_at_once(frame.sparkSession))
             directory = until_written.enter_context(shared_directory(frame.sparkSession))
             frame = split_rows(frame, table, read_rows, tasks, directory, kinds)
             read_rows = read_pieces
@@ -126,10 +127,10 @@ def _messages_of(
         answers = in_tasks(frame, partial(work, written), _ANSWER_DDL).collect()
     except Exception:
         if written is not None:  # the files of tasks that have finished
-            _abort(table, [lake.CommitMessage.from_bytes(each) for each in written.value])
+            _abort(table, [table.read_message(each) for each in written.value])
         raise
     messages = [
-        lake.CommitMessage.from_bytes(bytes(answer.message))
+        table.read_message(bytes(answer.message))
         for answer in answers
         if answer.message is not None
     ]
@@ -143,7 +144,7 @@ def _messages_of(
 
 def require_one_writer(table: lake.Table, messages: Sequence[lake.CommitMessage]) -> None:
     """Refuse, and delete, files of several tasks in one bucket: their row numbers would collide."""
-    if not has_ordered_rows(table.schema):
+    if not has_ordered_rows(row_schema(table)):
         return
     seen: set[tuple[bytes, int]] = set()
     for message in messages:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 from weakref import WeakKeyDictionary
 
 import lakeformat as lake
@@ -42,11 +42,12 @@ class Warehouse:
     """Options of the catalog and its storage; some are secret, so the repr shows none."""
 
     def table(self, name: str) -> lake.Table:
-        """Open a Paimon table; a name with a slash is its directory."""
-        return require_paimon(self.table_of_any_format(name))
+        """Open a table, to write it; tables of other formats have the same methods."""
+        found: Any = self.table_of_any_format(name)
+        return found  # type: ignore[no-any-return]
 
     def table_of_any_format(self, name: str) -> AnyTable:
-        """Open a table, to read it; a name with a slash is its directory."""
+        """Open a table; a name with a slash is its directory."""
         options = self.catalog_options
         if "/" in name:
             of_storage = {key: options[key] for key in options if is_storage_option(key)}
@@ -96,8 +97,11 @@ def find_table(
     warehouse: str | None = None,
     catalog_options: Mapping[str, str] | None = None,
 ) -> lake.Table:
-    """Return the Paimon table of a name, or the open table itself."""
-    return require_paimon(find_readable_table(spark, table, warehouse, catalog_options))
+    """Return the table of a name, or the open table itself, to write it; tables of other formats
+    have the same methods.
+    """
+    found: Any = find_readable_table(spark, table, warehouse, catalog_options)
+    return found  # type: ignore[no-any-return]
 
 
 def find_readable_table(
@@ -121,7 +125,6 @@ def require_paimon(table: AnyTable) -> lake.Table:
     if isinstance(table, lake.Table):
         return table
     raise lake.UnsupportedError(
-        f"{table.location} is an Iceberg table, which Spark only reads here, as a batch: "
-        "format('lake'), read_table, read_changes or count_table. Write and stream it with "
-        "Iceberg's own Spark runtime"
+        f"{table.location} is an Iceberg table, from which Spark does not stream here: read "
+        "batches with read_changes, or stream with Iceberg's own Spark runtime"
     )

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 
 __all__ = ["is_iceberg", "refuse_for_iceberg"]
 
-_SPARK = "write 'python' for engine: one process reads and writes the rows"
 _REFUSED: Final[Mapping[str, str]] = {
     "source_table": "read table.changes(…) in a function, and write the rows with table.write",
     "messages_of": "apply change messages with Flink or Spark",
@@ -35,8 +34,6 @@ def refuse_for_iceberg(wanted: IngestRequest) -> None:
         advice = f"'format': {_REFUSED['messages_of']}"
     elif wanted.on_schema_change != "fail":
         advice = "'on_schema_change': add the columns with ALTER TABLE in Spark"
-    elif wanted.engine == "spark":
-        advice = f"'engine': {_SPARK}"
     if advice is not None:
         raise UnsupportedError(
             f"{wanted.table} is an Iceberg table, for which the job does not take {advice}"

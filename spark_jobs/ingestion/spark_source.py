@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 import pyarrow as pa
 
 import lakeformat as lake
+from lakeformat.catalog.row_schema import row_schema
 from lakeformat.paimon.write.passthrough_columns import texts_as_numbers
 from spark_jobs.frames.parts import tasks_at_once, to_send
 from spark_jobs.frames.spark_write import RowReader
@@ -65,7 +66,8 @@ def _read_parts(
 def _read_named_files(
     source: SourceFiles, table: lake.Table, batches: Iterator[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    encoded = texts_as_numbers(table.schema)
+    schema = row_schema(table)
+    encoded = texts_as_numbers(schema)
     for batch in batches:
         paths = [source.paths[number] for number in batch.column(0).to_pylist()]
-        yield from source.rows(table.schema, paths, encoded)
+        yield from source.rows(schema, paths, encoded)

@@ -21,6 +21,7 @@ from pyspark.sql.datasource import (
 from pyspark.sql.types import StructType
 
 import lakeformat as lake
+from lakeformat.catalog.row_schema import row_schema
 from spark_jobs.frames.fitting import require_fitting
 from spark_jobs.frames.tables import Warehouse
 from spark_jobs.source.batch_reader import LakeReader
@@ -95,7 +96,7 @@ class LakeDataSource(DataSource):
     def _fitting(self, schema: StructType) -> lake.Table:
         """Return the table, checked for writing rows with these columns."""
         table = self._table()
-        require_fitting(schema, table.schema, self._options.get("kinds"))
+        require_fitting(schema, row_schema(table), self._options.get("kinds"))
         return table
 
     def _table(self) -> lake.Table:

@@ -100,7 +100,7 @@ class _TaskWriter:
         return TaskAnswer([message.to_bytes() for message in answer], None, query)
 
     def _commit(self, answers: Sequence[WriterCommitMessage | None], commit: lake.CommitId) -> None:
-        messages = _messages(answers)
+        messages = self._messages(answers)
         refused = [
             a.refused for a in answers if isinstance(a, TaskAnswer) and a.refused is not None
         ]
@@ -118,13 +118,21 @@ class _TaskWriter:
                 return
 
     def _abort(self, answers: Sequence[WriterCommitMessage | None], commit: lake.CommitId) -> None:
-        messages = _messages(answers)
+        messages = self._messages(answers)
         if not messages or is_unknown(commit):
             return
         try:
             self._table.abort(messages)
         except lake.InvalidRequestError:
             return  # the table uses the files, or they are already deleted
+
+    def _messages(self, answers: Sequence[WriterCommitMessage | None]) -> list[lake.CommitMessage]:
+        return [
+            self._table.read_message(message)
+            for answer in answers
+            if isinstance(answer, TaskAnswer)
+            for message in answer.messages
+        ]
 
 
 class LakeWriter(_TaskWriter, DataSourceArrowWriter):
@@ -190,15 +198,6 @@ class LakeStreamWriter(_TaskWriter, DataSourceStreamArrowWriter):
                 "every run of this stream and that no other stream uses"
             )
         return lake.CommitId(f"spark-{user}", batch)
-
-
-def _messages(answers: Sequence[WriterCommitMessage | None]) -> list[lake.CommitMessage]:
-    return [
-        lake.CommitMessage.from_bytes(message)
-        for answer in answers
-        if isinstance(answer, TaskAnswer)
-        for message in answer.messages
-    ]
 
 
 def _overwritten(options: Mapping[str, str]) -> Overwritten:

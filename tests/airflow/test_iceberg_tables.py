@@ -99,11 +99,15 @@ def test_a_cleared_task_replaces_the_rows_of_its_first_run(orders, tmp_path):
     assert (done["snapshot_id"], done["replayed"]) == (table.latest_snapshot().id, False)
 
 
-def test_an_ingestion_with_spark_is_refused_before_spark_is_started(orders):
+def test_an_ingestion_of_messages_is_refused_before_spark_is_started(orders):
     work = LakeIngestOperator(
-        task_id="load", table="shop.orders", source="rows.csv", engine="spark"
+        task_id="load",
+        table="shop.orders",
+        source="rows.json",
+        format="debezium-json",
+        engine="spark",
     )
-    with pytest.raises(AirflowFailException, match="does not take 'engine': write 'python'"):
+    with pytest.raises(AirflowFailException, match="does not take 'format': apply change"):
         work.execute(task_context())
 
 

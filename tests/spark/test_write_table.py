@@ -209,3 +209,78 @@ def test_the_jvm_computes_buckets_of_numbers(spark, orders):
     plan = with_bucket(frame_of(spark, range(9)), orders.schema, "bucket")._jdf.queryExecution()
 
     assert not re.search("Python|Arrow", plan.toString())
+
+
+@pytest.fixture
+def iceberg_orders(tmp_path):
+    """An Iceberg table in a catalog, whose connection tasks do not get."""
+    uri = f"sqlite:///{tmp_path}/catalog.db"
+    catalog = lake.open_catalog(
+        str(tmp_path / "iceberg"), format="iceberg", metastore="sql", uri=uri
+    )
+    catalog.create_database("shop")
+    return catalog.create_table("shop.orders", COLUMNS, partition_by=["dt", "bucket(2, id)"])
+
+
+def test_iceberg_tables_are_written_in_tasks_and_committed_once(spark, iceberg_orders):
+    commit = lake.CommitId("run", 1)
+    first = write_table(frame_of(spark, range(20)), iceberg_orders, commit=commit)
+    assert write_table(frame_of(spark, range(20)), iceberg_orders, commit=commit).replayed
+    assert (first.rows, len(iceberg_orders.snapshots())) == (20, 1)
+    odd = (
+        frame_of(spark, range(1, 21, 2))
+        .where("id % 2 = 1")
+        .limit(3)
+        .selectExpr("id", "dt", "'b' note")
+    )
+    assert write_table(odd, iceberg_orders, mode="partitions").rows == 3
+    with pytest.raises(lake.InvalidRequestError, match="nme"):
+        write_table(odd.withColumnRenamed("note", "nme"), iceberg_orders)
+    assert sorted(notes(iceberg_orders).values()).count("b") == 3
+    assert {number for number, note in notes(iceberg_orders).items() if note == "a"} >= {0, 2, 18}
+
+
+def test_format_lake_appends_streams_and_overwrites_iceberg_tables(lake_spark, tmp_path):
+    catalog = lake.open_catalog(str(tmp_path / "iceberg"), format="iceberg")
+    catalog.create_database("shop")
+    orders = catalog.create_table("shop.orders", COLUMNS, partition_by=["dt"])
+    place = orders.location.removeprefix("file://")
+
+    frame_of(lake_spark, range(4)).write.format("lake").mode("append").save(place)
+    for number in (1, 2):
+        frame_of(lake_spark, range(number * 10, number * 10 + 3)).write.json(
+            str(tmp_path / f"in/{number}")
+        )
+        rows = lake_spark.readStream.schema("id LONG, dt STRING, note STRING")
+        writer = rows.json(str(tmp_path / "in/*")).writeStream.format("lake")
+        writer = writer.option("checkpointLocation", str(tmp_path / "checkpoint"))
+        writer.trigger(availableNow=True).start(place).awaitTermination()
+    users = [each.commit_user for each in orders.snapshots()]
+    assert sorted(notes(orders)) == [0, 1, 2, 3, 10, 11, 12, 20, 21, 22]
+    assert (len(users), users[1]) == (3, users[2])  # one commit of the stream for each batch
+
+    frame_of(lake_spark, range(7, 8)).write.format("lake").mode("overwrite").option(
+        "overwrite-mode", "dynamic"
+    ).save(place)
+    assert sorted(notes(orders)) == [0, 2, 7, 10, 12, 20, 22]
+
+
+def test_the_job_ingests_files_into_an_iceberg_table_in_tasks(spark, tmp_path):
+    from spark_jobs import ingest
+
+    for name in "ab":
+        (tmp_path / f"{name}.csv").write_text(f"id,day\n{ord(name)},2024-01-31\n")
+    request = {
+        "warehouse": str(tmp_path / "iceberg"),
+        "catalog_options": {"format": "iceberg"},
+        "table": "shop.new",
+        "source": str(tmp_path / "*.csv"),
+        "engine": "spark",
+        "create": True,
+        "partition_by": ["month(day)"],
+        "checkpoint": str(tmp_path / "checkpoint"),
+    }
+    first, again = ingest.run(request, spark), ingest.run(request, spark)
+    table = lake.open_catalog(request["warehouse"], format="iceberg").table("shop.new")
+    assert sorted(table.scan().to_arrow()["id"].to_pylist()) == [97, 98]
+    assert (first["snapshot_id"], again["skipped"]) == (table.latest_snapshot().id, True)

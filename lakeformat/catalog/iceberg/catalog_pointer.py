@@ -8,6 +8,7 @@ from typing import Protocol
 
 from lakeformat.catalog.iceberg.catalog_files import Answer, CatalogFiles
 from lakeformat.catalog.names import TableName
+from lakeformat.iceberg.commit.pointer import SentPointer
 from lakeformat.iceberg.loaded_metadata import LoadedMetadata
 from lakeformat.iceberg.metadata.table_metadata import TableMetadata
 
@@ -43,6 +44,10 @@ class CatalogPointer:
         self._name = name
         self._files = files
         self._known: tuple[Answer, LoadedMetadata] | None = None
+
+    def __reduce__(self) -> tuple[type[SentPointer], tuple[LoadedMetadata]]:
+        """Pickle the metadata without the catalog, so that tasks do not get its login."""
+        return SentPointer, (self.load(),)
 
     @property
     def uri(self) -> str:

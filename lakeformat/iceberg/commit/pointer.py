@@ -14,7 +14,7 @@ from lakeformat.iceberg.loaded_metadata import LoadedMetadata, load_metadata
 from lakeformat.iceberg.metadata.table_metadata import TableMetadata
 from lakeformat.storage import ExternalRoots, Storage
 
-__all__ = ["FixedPointer", "MetadataPointer"]
+__all__ = ["FixedPointer", "MetadataPointer", "SentPointer"]
 
 
 class MetadataPointer(Protocol):
@@ -44,6 +44,39 @@ class MetadataPointer(Protocol):
         except ``CommitOutcomeUnknownError``: the storage or the catalog gave no answer.
         """
         ...
+
+
+class SentPointer:
+    """The metadata of a table as it was sent to another process, which may write files for it.
+
+    Nothing is published there: the process that has the table commits the files.
+    """
+
+    def __init__(self, loaded: LoadedMetadata) -> None:
+        self._loaded = loaded
+
+    @property
+    def uri(self) -> str:
+        """The address of the table."""
+        return self._loaded.places.uri
+
+    def load(self) -> LoadedMetadata:
+        """Return the metadata, which never changes."""
+        return self._loaded
+
+    def require_writable(self) -> None:
+        """Allow files; the commit in the other process is checked there."""
+
+    def turn(self) -> AbstractContextManager[None]:
+        """Wait for nothing."""
+        return nullcontext()
+
+    def publish(self, base: LoadedMetadata, metadata: TableMetadata) -> NoReturn:
+        """Refuse: another process has the table."""
+        raise UnsupportedError(
+            f"{self.uri} was sent to this process without its catalog: return the messages of "
+            "writer.prepare(), and commit them where the table was opened"
+        )
 
 
 class FixedPointer:

@@ -185,6 +185,12 @@ class Table(
 
         return abort_messages(self._handle, check_messages(messages))
 
+    def read_message(self, content: bytes) -> CommitMessage:
+        """Read a message that ``to_bytes`` has written."""
+        from lakeformat.paimon.metadata.commit_message import CommitMessage
+
+        return CommitMessage.from_bytes(content)
+
     def find_commit(self, commit: CommitId) -> CommitReport | None:
         """Return the result of an earlier commit of any kind; None if there is none."""
         from lakeformat.paimon.commit.earlier_result import find_commit

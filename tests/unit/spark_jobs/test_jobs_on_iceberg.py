@@ -106,7 +106,6 @@ def test_staged_rows_are_refused_by_name(warehouse):
     ("asked", "advice"),
     [
         ({"stage": True}, "'stage': publish the rows"),
-        ({"engine": "spark"}, "'engine': write 'python'"),
         ({"on_schema_change": "add"}, "'on_schema_change': add the columns"),
         ({"format": "debezium-json"}, "'format': apply change messages"),
     ],

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import pickle
 import shutil
 import sqlite3
 from contextlib import closing
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 import lakeformat as lake
@@ -147,3 +149,19 @@ def test_pyiceberg_and_this_library_list_the_same(warehouse):
     theirs.close()
     assert opened(warehouse).list_databases() == ["news", "shop"]
     assert opened(warehouse).database_properties("news") == {"owner": "grace"}
+
+
+def test_a_table_that_is_sent_to_a_task_writes_files_for_a_commit_here(tmp_path):
+    catalog = opened(tmp_path)
+    catalog.create_database("shop")
+    orders = catalog.create_table("shop.orders", [("id", "BIGINT")])
+    sent = pickle.dumps(orders)
+    assert b"catalog.db" not in sent
+    there = pickle.loads(sent)
+    with there.new_writer() as writer:
+        writer.write(pa.table({"id": [1]}))
+        messages = writer.prepare()
+    with pytest.raises(lake.UnsupportedError, match="commit them where the table was opened"):
+        there.commit(messages)
+    orders.commit(messages)
+    assert ids_of(orders) == [1]
