@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The snapshots between two, and the rows that those among them added that only append."""
+"""The snapshots between two, and the rows that the appends among them added."""
 
 from __future__ import annotations
 
