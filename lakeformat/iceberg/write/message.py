@@ -7,15 +7,15 @@ As bytes a message is an Arrow stream of the entries that its files get in a man
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakeformat.errors import InvalidRequestError
 from lakeformat.tables.json_file import NO_JSON, Member, read_members, write_members
+from lakeformat.tables.messages import require_bytes, require_messages, unreadable_message
 
 __all__ = ["IcebergCommitMessage", "check_messages"]
 
@@ -24,6 +24,10 @@ _Bytes: TypeAlias = bytes
 
 _VERSION = 1
 _HEADER = b"lake.message"
+_ADVICE = (
+    "pass a list of the messages that writers of an Iceberg table prepared, as in "
+    "commit(writer.prepare()); convert bytes with table.read_message"
+)
 _MEMBERS = (
     Member("version", "version", int, required=True),
     Member("table", "table", str, required=True),
@@ -82,18 +86,11 @@ class IcebergCommitMessage:
 
         Raise InvalidRequestError for anything else, damaged bytes included.
         """
-        if not isinstance(content, _Bytes | bytearray | memoryview):
-            raise InvalidRequestError(
-                f"a commit message must be bytes, got {type(content).__name__}: pass the result of "
-                "to_bytes()"
-            )
+        require_bytes(content, "to_bytes()")
         try:
             return cls._read(content)
         except (*NO_JSON, pa.ArrowException, KeyError, TypeError, OSError) as reason:
-            raise InvalidRequestError(
-                f"these {len(content)} bytes are not a commit message of this version: {reason}; "
-                "prepare and commit with the same version of the library"
-            ) from None
+            raise unreadable_message(content, reason) from None
 
     @classmethod
     def _read(cls, content: _Bytes) -> IcebergCommitMessage:
@@ -109,23 +106,7 @@ class IcebergCommitMessage:
 
 def check_messages(messages: object) -> list[IcebergCommitMessage]:
     """Return the messages as a list; raise if they are of another kind."""
-    if isinstance(messages, IcebergCommitMessage | _Bytes | str | Mapping):
-        raise _no_messages(messages)
-    if not isinstance(messages, Iterable):
-        raise _no_messages(messages)
-    found = [*messages]
-    for each in found:
-        if not isinstance(each, IcebergCommitMessage):
-            raise _no_messages(each)
-    return found
-
-
-def _no_messages(given: object) -> InvalidRequestError:
-    return InvalidRequestError(
-        "pass a list of the messages that writers of an Iceberg table prepared, as in "
-        "commit(writer.prepare()); convert bytes with table.read_message. Got "
-        f"{type(given).__name__}"
-    )
+    return require_messages(messages, IcebergCommitMessage, _ADVICE)
 
 
 def _sum(entries: pa.Table, name: str) -> int:

@@ -6,7 +6,7 @@ Messages travel between processes as bytes: an Avro file with one record.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
@@ -14,7 +14,7 @@ from typing import Any
 from fastavro import parse_schema
 from fastavro.validation import validate
 
-from lakeformat.errors import InvalidRequestError, LakeError
+from lakeformat.errors import LakeError
 from lakeformat.files.avro.avro_container import SYNC_SIZE
 from lakeformat.paimon.layout import MAIN_BRANCH
 from lakeformat.paimon.metadata.data_file_meta import DATA_FILE_FIELDS, DataFileMeta
@@ -26,10 +26,15 @@ from lakeformat.paimon.metadata.index_manifest import (
 )
 from lakeformat.paimon.metadata.record_file import decode_avro_file, encode_avro_file
 from lakeformat.paimon.metadata.simple_stats import EMPTY_ROW
+from lakeformat.tables.messages import require_bytes, require_messages, unreadable_message
 
 __all__ = ["CommitMessage", "check_messages"]
 
 MESSAGE_VERSION = 4
+_ADVICE = (
+    "pass a list of the CommitMessages that writers prepared, as in commit(writer.prepare()); "
+    "convert bytes with CommitMessage.from_bytes"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,19 +126,12 @@ class CommitMessage:
 
         Raise InvalidRequestError for anything else, damaged bytes included.
         """
-        if not isinstance(content, bytes | bytearray | memoryview):
-            raise InvalidRequestError(
-                f"a commit message must be bytes, got {type(content).__name__}: "
-                "pass the result of CommitMessage.to_bytes()"
-            )
+        require_bytes(content, "CommitMessage.to_bytes()")
         try:
             return cls._from_record(_record_of(bytes(content)))
         except Exception as reason:  # noqa: BLE001 - broken bytes lead to any of them
             said = reason if isinstance(reason, LakeError | ValueError) else repr(reason)
-            raise InvalidRequestError(
-                f"these {len(content)} bytes are not a commit message of this version: {said}; "
-                "prepare and commit with the same version of the library"
-            ) from None
+            raise unreadable_message(content, said) from None
 
     @classmethod
     def _from_record(cls, record: dict[str, Any]) -> CommitMessage:
@@ -159,27 +157,8 @@ class CommitMessage:
 
 
 def check_messages(messages: Iterable[CommitMessage]) -> list[CommitMessage]:
-    """Return the messages as a list; raise if they are not CommitMessages.
-
-    The iterable is read once: a second pass over a generator would yield an empty commit.
-    """
-    if isinstance(messages, CommitMessage | bytes | str | Mapping) or not isinstance(
-        messages, Iterable
-    ):
-        raise _no_messages(messages)
-    found = list(messages)
-    for each in found:
-        if not isinstance(each, CommitMessage):
-            raise _no_messages(each)
-    return found
-
-
-def _no_messages(given: object) -> InvalidRequestError:
-    shown = f"{len(given)} bytes" if isinstance(given, bytes) else f"a {type(given).__name__}"
-    return InvalidRequestError(
-        "pass a list of the CommitMessages that writers prepared, as in commit(writer.prepare()); "
-        f"convert bytes with CommitMessage.from_bytes. Got {shown}"
-    )
+    """Return the messages as a list; raise if they are not CommitMessages."""
+    return require_messages(messages, CommitMessage, _ADVICE)
 
 
 def _record_of(content: bytes) -> dict[str, Any]:

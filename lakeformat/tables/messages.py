@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Checks of commit messages of any format, and of their bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TypeVar
+
+from lakeformat.errors import InvalidRequestError
+
+__all__ = ["require_bytes", "require_messages", "unreadable_message"]
+
+_M = TypeVar("_M")
+
+
+def require_messages(given: object, kind: type[_M], advice: str) -> list[_M]:
+    """Return messages as a list; raise if they are of another kind.
+
+    The iterable is read once: a second pass over a generator would yield an empty commit.
+    """
+    if isinstance(given, kind | bytes | str | Mapping) or not isinstance(given, Iterable):
+        raise _no_messages(given, advice)
+    found = [*given]
+    for each in found:
+        if not isinstance(each, kind):
+            raise _no_messages(each, advice)
+    return found
+
+
+def require_bytes(content: object, made_by: str) -> None:
+    """Raise unless a message was given as bytes."""
+    if not isinstance(content, bytes | bytearray | memoryview):
+        raise InvalidRequestError(
+            f"a commit message must be bytes, got {type(content).__name__}: pass the result of "
+            f"{made_by}"
+        )
+
+
+def unreadable_message(content: bytes, reason: object) -> InvalidRequestError:
+    """Return the error for bytes that this version cannot read as a message."""
+    return InvalidRequestError(
+        f"these {len(content)} bytes are not a commit message of this version: {reason}; "
+        "prepare and commit with the same version of the library"
+    )
+
+
+def _no_messages(given: object, advice: str) -> InvalidRequestError:
+    shown = f"{len(given)} bytes" if isinstance(given, bytes) else f"a {type(given).__name__}"
+    return InvalidRequestError(f"{advice}. Got {shown}")
