@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from lakeformat.errors import InvalidRequestError
 
-__all__ = ["bool_property", "int_property"]
+__all__ = ["bool_property", "int_property", "word_property"]
 
 
 def int_property(properties: Mapping[str, str], key: str, default: int) -> int:
@@ -34,6 +34,20 @@ def bool_property(properties: Mapping[str, str], key: str, *, default: bool) -> 
     if text.lower() not in ("true", "false"):
         raise _wrong(key, text, "true or false")
     return text.lower() == "true"
+
+
+def word_property(properties: Mapping[str, str], key: str, default: str, other: str) -> str:
+    """Return the word of the property ``key``: ``default``, also if it is not set, or ``other``.
+
+    ``InvalidRequestError`` for any other text.
+    """
+    text = properties.get(key, default)
+    if text.lower() not in (default, other):
+        raise InvalidRequestError(
+            f"the table property {key!r} is {text!r}, not {default!r} or {other!r}: correct it, or "
+            f"remove it to use {default!r}"
+        )
+    return text.lower()
 
 
 def _wrong(key: str, text: str, wanted: str) -> InvalidRequestError:

@@ -18,6 +18,7 @@ from lakeformat.iceberg.read.data_file import DeleteFile, FileSplit
 from lakeformat.iceberg.read.entry_columns import scopes, spec_of
 from lakeformat.iceberg.read.file_splits import plan_splits
 from lakeformat.iceberg.read.plan import TableState, plan_deletes, plan_files
+from lakeformat.iceberg.read.planned_files import PlannedFile
 from lakeformat.iceberg.read.scan import Scan
 from lakeformat.iceberg.write.file_choice import files_where
 from lakeformat.rows.conditions.filter import PredicateFilter, Where
@@ -26,20 +27,11 @@ __all__ = ["FileToChange", "MatchPlan", "MatchedFile", "matched_rows", "plan_mat
 
 
 @dataclass(frozen=True, slots=True)
-class FileToChange:
+class FileToChange(PlannedFile):
     """A live data file with its deletes, and its partition."""
 
-    split: FileSplit
-    spec_id: int
     partition: pa.StructArray
     """The values of the partition: one row."""
-    scope: str
-    """A text that equals that of files of the same spec and partition."""
-
-    @property
-    def path(self) -> str:
-        """The address of the file."""
-        return self.split.file.path
 
     @property
     def own_deletes(self) -> list[DeleteFile]:
@@ -127,6 +119,6 @@ def _files(entries: pa.Table, splits: dict[str, FileSplit]) -> list[FileToChange
     partitions = entries.column("partition").combine_chunks()
     paths = entries.column("file_path").to_pylist()
     return [
-        FileToChange(splits[path], spec_id, partitions.slice(place, 1), scope)
+        FileToChange(splits[path], spec_id, scope, partitions.slice(place, 1))
         for place, (path, scope) in enumerate(zip(paths, scopes(entries), strict=True))
     ]

@@ -13,12 +13,12 @@ from dataclasses import replace
 import pyarrow as pa
 
 from lakeformat.environment import Environment
-from lakeformat.errors import InvalidRequestError
 from lakeformat.files.column_statistics import Detail, StatisticsMode
 from lakeformat.files.deletion_vector import DeletionVector
 from lakeformat.iceberg.loaded_metadata import LoadedMetadata
 from lakeformat.iceberg.metadata.partition_type import partition_type
 from lakeformat.iceberg.metadata.table_metadata import TableMetadata
+from lakeformat.iceberg.properties import word_property
 from lakeformat.iceberg.read.deleted_rows import DELETED_POSITION, FILE_PATH
 from lakeformat.iceberg.row_changes.delete_entries import delete_entries
 from lakeformat.iceberg.row_changes.matched_rows import FileToChange
@@ -42,13 +42,7 @@ _GROUP_ROWS = 1 << 20
 
 def is_by_file(properties: Mapping[str, str]) -> bool:
     """Return True if each file of deletes is about one data file, as in Spark by default."""
-    chosen = properties.get(_GRANULARITY, "file").lower()
-    if chosen not in ("file", "partition"):
-        raise InvalidRequestError(
-            f"the table property {_GRANULARITY!r} is {chosen!r}, not 'file' or 'partition': "
-            "correct it, or remove it to use 'file'"
-        )
-    return chosen == "file"
+    return word_property(properties, _GRANULARITY, "file", "partition") == "file"
 
 
 def write_position_files(

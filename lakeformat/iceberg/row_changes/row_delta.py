@@ -15,20 +15,18 @@ from functools import partial
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakeformat.errors import CommitConflictError, InvalidRequestError
 from lakeformat.iceberg.metadata.manifest_writer import ManifestWriter
 from lakeformat.iceberg.metadata.snapshot import Snapshot
 from lakeformat.iceberg.metadata.table_metadata import TableMetadata
 from lakeformat.iceberg.partition_spec import PartitionSpec
-from lakeformat.iceberg.read.delete_index import DeleteIndex
-from lakeformat.iceberg.read.key_ranges import KeyRanges
-from lakeformat.iceberg.read.plan import all_fields
+from lakeformat.iceberg.properties import word_property
 from lakeformat.iceberg.row_changes.matched_rows import FileToChange
 from lakeformat.iceberg.write.counts import FileCounts, partition_count
 from lakeformat.iceberg.write.file_changes import added_manifest
 from lakeformat.iceberg.write.file_choice import may_meet
 from lakeformat.iceberg.write.manifest_merge import merge_manifests
 from lakeformat.iceberg.write.new_entries import with_snapshot
+from lakeformat.iceberg.write.planned_state import PlannedState, deletes_of
 from lakeformat.iceberg.write.publish import Base, FileChange
 from lakeformat.iceberg.write.remove_files import without_files
 from lakeformat.iceberg.write.state_difference import (
@@ -47,13 +45,7 @@ def is_serializable(properties: Mapping[str, str], operation: str) -> bool:
     True if rows that other commits add meanwhile belong to the operation, too.
     """
     key = f"write.{operation}.isolation-level"
-    chosen = properties.get(key, "serializable").lower()
-    if chosen not in ("serializable", "snapshot"):
-        raise InvalidRequestError(
-            f"the table property {key!r} is {chosen!r}, not 'serializable' or 'snapshot': correct "
-            "it, or remove it to use 'serializable'"
-        )
-    return chosen == "serializable"
+    return word_property(properties, key, "serializable", "snapshot") == "serializable"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,13 +72,13 @@ class RowDelta:
 
     def __call__(self, base: Base) -> FileChange:
         """Return the change; raise ``CommitConflictError`` if the plan does not fit any more."""
-        self._require_history(base)
+        self._plan.require_history(base)
         self._require_no_conflict(base, state_difference(self.planned, base))
         gone = pa.array([*self._gone()], pa.string())
         left = without_files(base, _FilesWithIds(gone))
         found = {each for entries in left.removed for each in entry_ids(entries).to_pylist()}
         if missing := sorted({*gone.to_pylist()} - found):
-            raise self._conflict(f"{missing[0].rpartition('@')[0]} was removed")
+            raise self._plan.conflict(f"{missing[0].rpartition('@')[0]} was removed")
         new = [] if self.added is None or not len(self.added) else [self.added]
         manifests = [
             *(added_manifest(base, each) for each in new),
@@ -101,6 +93,10 @@ class RowDelta:
             partition_count([*new, *self.deletes, *left.removed]),
         )
 
+    @property
+    def _plan(self) -> PlannedState:
+        return PlannedState(f"change of rows of {self.table}", self.planned, self.version)
+
     def _gone(self) -> set[str]:
         """Return the ids of all files that leave."""
         found = {f"{each.path}@0" for each in self.removed}
@@ -113,20 +109,10 @@ class RowDelta:
             return "delete"
         return "overwrite" if self.deletes or self.removed else "append"
 
-    def _require_history(self, base: Base) -> None:
-        """Raise unless the planned snapshot is in the history that the commit continues."""
-        metadata = base.loaded.metadata
-        head = None if base.parent is None else base.parent.snapshot_id
-        ids = (each.snapshot_id for each in metadata.ancestry(head))
-        if self.planned.snapshot_id not in ids:
-            raise self._conflict("the branch was moved to another history, or its snapshot expired")
-        if metadata.format_version != self.version:
-            raise self._conflict(f"the table was upgraded to version {metadata.format_version}")
-
     def _require_no_conflict(self, base: Base, difference: StateDifference) -> None:
         for file in (*self.removed, *self.changed):
             if f"{file.path}@0" in difference.removed:
-                raise self._conflict(f"{file.path} was removed")
+                raise self._plan.conflict(f"{file.path} was removed")
         self._require_same_deletes(base, difference.added_deletes)
         if self.unseen is None:
             return
@@ -134,7 +120,7 @@ class RowDelta:
         for entries in difference.added:
             spec = metadata.spec_of(entries.column("spec_id")[0].as_py())
             if pc.any(may_meet(self.unseen, metadata, spec, entries)).as_py():
-                raise self._conflict(
+                raise self._plan.conflict(
                     f"rows were added that may meet the condition {self.unseen.to_text()}"
                 )
 
@@ -145,23 +131,11 @@ class RowDelta:
         replaces: then it would lose their rows. Rows that were moved must not be deleted at all.
         """
         metadata = base.loaded.metadata
-        index = DeleteIndex(all_fields(metadata))
-        for entries in added:
-            index.add(entries, metadata.spec_of(entries.column("spec_id")[0].as_py()))
-        index.sort()
-        if not index.files:
-            return
+        by_spec = ((metadata.spec_of(each.column("spec_id")[0].as_py()), each) for each in added)
         files = (*self.changed, *self.removed) if self.added is not None else self.changed
-        for file in files:
-            for delete in index.find(file.split.file, file.scope, KeyRanges({})):
-                if self.added is not None or delete.data_file is not None:
-                    raise self._conflict(f"rows of {file.path} were deleted by {delete.path}")
-
-    def _conflict(self, reason: str) -> CommitConflictError:
-        return CommitConflictError(
-            f"the change of rows of {self.table}, planned at snapshot {self.planned.snapshot_id}, "
-            f"was not published: {reason} meanwhile. Plan again"
-        )
+        for file, delete in deletes_of(files, by_spec, metadata):
+            if self.added is not None or delete.data_file is not None:
+                raise self._plan.conflict(f"rows of {file.path} were deleted by {delete.path}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,19 +15,17 @@ from functools import cached_property
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakeformat.errors import CommitConflictError
 from lakeformat.iceberg.metadata.manifest import live_entries, read_entries
 from lakeformat.iceberg.metadata.snapshot import Snapshot
 from lakeformat.iceberg.metadata.table_metadata import TableMetadata
 from lakeformat.iceberg.partition_spec import PartitionSpec
-from lakeformat.iceberg.read.delete_index import EVERYWHERE, DeleteIndex
-from lakeformat.iceberg.read.key_ranges import KeyRanges
-from lakeformat.iceberg.read.plan import all_fields
+from lakeformat.iceberg.read.delete_index import EVERYWHERE
 from lakeformat.iceberg.read.planned_files import PlannedFile
 from lakeformat.iceberg.write.counts import FileCounts, partition_count
 from lakeformat.iceberg.write.file_changes import added_manifest
 from lakeformat.iceberg.write.file_choice import FilesNamed
 from lakeformat.iceberg.write.manifest_merge import merge_manifests
+from lakeformat.iceberg.write.planned_state import PlannedState, deletes_of
 from lakeformat.iceberg.write.publish import Base, FileChange
 from lakeformat.iceberg.write.remove_files import without_files
 
@@ -57,7 +55,7 @@ class ReplaceFiles:
 
     def __call__(self, base: Base) -> FileChange:
         """Replace the files; ``CommitConflictError`` if that would change rows."""
-        self._require_history(base)
+        self._plan.require_history(base)
         of_deletes = pc.equal(base.manifests.column("content"), _DELETES)
         deletes = base.manifests.filter(of_deletes)
         self._require_no_new_deletes(base, deletes)
@@ -65,7 +63,7 @@ class ReplaceFiles:
         left = without_files(data, FilesNamed(self._paths))
         removed = sum(map(len, left.removed))
         if removed != len(self.files):
-            raise self._conflict(f"{len(self.files) - removed} of its files were removed")
+            raise self._plan.conflict(f"{len(self.files) - removed} of its files were removed")
         unneeded = _UnneededDeletes(self._paths, self._oldest(base, left.manifests))
         kept = without_files(
             replace(base, manifests=deletes), unneeded, variant=unneeded.least_number
@@ -82,6 +80,10 @@ class ReplaceFiles:
         )
 
     @cached_property
+    def _plan(self) -> PlannedState:
+        return PlannedState(self.name, self.snapshot, self.planned.format_version)
+
+    @cached_property
     def _paths(self) -> pa.Array:
         return pa.array([each.path for each in self.files], pa.string())
 
@@ -91,28 +93,12 @@ class ReplaceFiles:
             return self.added
         return _with_number(self.added, self.snapshot.sequence_number)
 
-    def _require_history(self, base: Base) -> None:
-        """Raise unless the planned snapshot is in the history that the commit continues."""
-        metadata = base.loaded.metadata
-        head = None if base.parent is None else base.parent.snapshot_id
-        ids = (each.snapshot_id for each in metadata.ancestry(head))
-        if self.snapshot.snapshot_id not in ids:
-            raise self._conflict("the branch was moved to another history, or its snapshot expired")
-        if metadata.format_version != self.planned.format_version:
-            raise self._conflict(f"the table was upgraded to version {metadata.format_version}")
-
     def _require_no_new_deletes(self, base: Base, deletes: pa.Table) -> None:
         """Raise if a newer delete applies to an old file, but would not apply to the new one."""
-        index = DeleteIndex(all_fields(base.loaded.metadata))
-        for spec, entries in _newer(base, deletes, self.snapshot.sequence_number):
-            index.add(entries, spec)
-        index.sort()
-        if not index.files:
-            return
-        for file in self.files:
-            for delete in index.find(file.split.file, file.scope, KeyRanges({})):
-                if not (delete.equality_ids and self._follows(file, delete.scope)):
-                    raise self._conflict(f"rows of {file.path} were deleted by {delete.path}")
+        newer = _newer(base, deletes, self.snapshot.sequence_number)
+        for file, delete in deletes_of(self.files, newer, base.loaded.metadata):
+            if not (delete.equality_ids and self._follows(file, delete.scope)):
+                raise self._plan.conflict(f"rows of {file.path} were deleted by {delete.path}")
 
     def _follows(self, file: PlannedFile, scope: str) -> bool:
         """Return True if an equality delete of a file also applies to its rows in new files."""
@@ -128,12 +114,6 @@ class ReplaceFiles:
         for number in numbers:
             least = min(least, number or 0)
         return least
-
-    def _conflict(self, reason: str) -> CommitConflictError:
-        return CommitConflictError(
-            f"the {self.name}, planned at snapshot {self.snapshot.snapshot_id}, was not "
-            f"published: {reason} meanwhile. Plan again"
-        )
 
 
 @dataclass(frozen=True, slots=True)
