@@ -13,7 +13,7 @@ import typer
 import lakeformat as lake
 from lakeformat.cli.output import AsJson, listed, print_json
 from lakeformat.cli.warehouse import WarehouseOption, named_table_of_any_format
-from lakeformat.errors import InvalidRequestError, NotFoundError
+from lakeformat.errors import InvalidRequestError, NotFoundError, UnsupportedError
 from lakeformat.types.count_text import counted
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from lakeformat.cli.write_row_files import Form
     from lakeformat.files.foreign.column_mapping import ColumnMapping
+    from lakeformat.tables.write_report import WriteReport
 
 __all__ = ["register"]
 
@@ -191,6 +192,13 @@ def write(
             "get rows) or a partition such as dt=2024-01-31.",
         ),
     ] = None,
+    upsert_by: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="Iceberg tables: replace the stored rows with the same key; repeat it.",
+        ),
+    ] = None,
     columns: Annotated[
         list[str] | None,
         typer.Option(
@@ -244,7 +252,7 @@ def write(
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Add the rows of files to a table, all in one commit.
+    """Add the rows of files to a table, or replace rows, all in one commit.
 
     An example: lake write shop.orders new.csv more.parquet --delimiter ";"
     """
@@ -259,15 +267,37 @@ def write(
     except NotFoundError as reason:
         raise NotFoundError(f"{reason}; {_made_first(context, table)}") from None
     rows = read_rows(inputs, row_schema(found), kinds, form, dialect, _mapping(columns, casts))
-    report = found.write(
-        progressing(rows, "writing"),
-        kinds,
-        overwrite=None if overwrite is None else _what(overwrite),
-    )
+    given = progressing(rows, "writing")
+    report: lake.CommitReport | WriteReport
+    if upsert_by:
+        report = _upsert(found, given, upsert_by, kinds=kinds, overwrite=overwrite)
+    else:
+        what = None if overwrite is None else _what(overwrite)
+        report = found.write(given, kinds, overwrite=what)
     if as_json:
         print_json([report.to_dict()])
     else:
         typer.echo(f"{counted(report.rows, 'row')}: {report.reason}")
+
+
+def _upsert(
+    table: lake.Table | lake.IcebergTable,
+    rows: Iterator[pa.RecordBatch],
+    by: list[str],
+    **others: str | None,
+) -> WriteReport:
+    """Replace the stored rows with the keys of the given ones; refuse other ways to write."""
+    for name, value in others.items():
+        if value is not None:
+            raise InvalidRequestError(
+                f"--upsert-by and --{name} exclude each other: leave one of them out"
+            )
+    if isinstance(table, lake.Table):
+        raise UnsupportedError(
+            f"{table.location} is a Paimon table, and --upsert-by is for Iceberg tables: leave it "
+            "out; rows of a table with a primary key replace those with the same key"
+        )
+    return table.upsert(rows, by)
 
 
 def _made_first(context: typer.Context, missing: str) -> str:

@@ -42,6 +42,7 @@ from lakeformat.rows.groups import Positions
 from lakeformat.tables.commit_id import CommitId
 from lakeformat.tables.row_change_report import RowOperation
 from lakeformat.types.arrow_memory import array_of
+from lakeformat.types.count_text import counted
 
 __all__ = ["upsert"]
 
@@ -75,7 +76,9 @@ def upsert(
     found = UpsertReport(**asdict(write_report(handle.uri, published)))
     if snapshot is None or report.replayed:
         return found
-    return replace(found, rows=sum(map(len, given)), replaced_rows=report.rows or 0)
+    replaced = report.rows or 0
+    reason = f"{counted(replaced, 'stored row')} replaced, {found.reason}"
+    return replace(found, rows=sum(map(len, given)), replaced_rows=replaced, reason=reason)
 
 
 def _prepared(

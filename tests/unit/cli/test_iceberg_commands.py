@@ -337,3 +337,24 @@ def test_rows_are_deleted_and_get_new_values(tmp_path):
         "id": [1, 3],
         "note": ["a", "paid"],
     }
+
+
+def test_rows_of_files_replace_those_with_the_same_key(tmp_path):
+    make_small_table(tmp_path / "orders")
+    orders, rows = str(tmp_path / "orders"), tmp_path / "rows.csv"
+    rows.write_text("id\n2\n3\n")
+    said = show("write", orders, str(rows), "--upsert-by", "id")
+    assert said.startswith("2 rows: 1 stored row replaced, published as snapshot ")
+    assert sorted(lake.open_table(orders).scan().to_arrow()["id"].to_pylist()) == [1, 2, 3]
+    both = ["--upsert-by", "id", "--overwrite", "table"]
+    shown = runner.invoke(app, ["write", orders, str(rows), *both])
+    assert "--upsert-by and --overwrite exclude each other" in str(shown.exception)
+
+
+def test_a_key_is_refused_for_rows_of_a_paimon_table(tmp_path):
+    catalog = lake.open_catalog(str(tmp_path))
+    catalog.create_database("shop")
+    table = catalog.create_table("shop.orders", [("id", "BIGINT")])
+    (tmp_path / "rows.csv").write_text("id\n2\n")
+    rows = str(tmp_path / "rows.csv")
+    assert "is for Iceberg tables" in refusal("write", table.location, rows, "--upsert-by", "id")
