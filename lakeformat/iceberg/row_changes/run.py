@@ -7,7 +7,7 @@ After a conflict everything is planned again, and the files of the earlier attem
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
@@ -24,6 +24,7 @@ from lakeformat.iceberg.row_changes.changed_files import (
 from lakeformat.iceberg.row_changes.matched_rows import FileToChange
 from lakeformat.iceberg.row_changes.new_deletes import NewDeletes, new_deletes
 from lakeformat.iceberg.row_changes.row_delta import RowDelta
+from lakeformat.iceberg.schema import Schema
 from lakeformat.iceberg.write.append import earlier_commit
 from lakeformat.iceberg.write.file_changes import ChangedFiles
 from lakeformat.iceberg.write.new_entries import delete_files
@@ -208,7 +209,7 @@ class _Attempt:
         if plan.snapshot is None:
             assert added is not None
             return _FirstRows(self.handle.uri, added)
-        return RowDelta(
+        delta = RowDelta(
             table=self.handle.uri,
             planned=plan.snapshot,
             version=plan.loaded.metadata.format_version,
@@ -219,6 +220,7 @@ class _Attempt:
             added=added,
             unseen=self.prepared.unseen,
         )
+        return _SameColumns(delta, plan.loaded.metadata.schema, plan.condition.columns)
 
     def give_up(self) -> None:
         """Delete the files of the attempt, unless they may be published."""
@@ -297,3 +299,23 @@ class _FirstRows:
                 "commit has added some meanwhile. Plan again"
             )
         return ChangedFiles([self.entries])(base)
+
+
+@dataclass(frozen=True, slots=True)
+class _SameColumns:
+    """Makes a change unless a name of its condition belongs to another column by now."""
+
+    delta: RowDelta
+    schema: Schema
+    names: Collection[str]
+
+    def __call__(self, base: Base) -> FileChange:
+        newest = base.loaded.metadata.schema
+        for name in self.names:
+            before, after = self.schema.named(name), newest.named(name)
+            if before is not None and after is not None and before.id != after.id:
+                raise CommitConflictError(
+                    f"the change of rows of {self.delta.table} was not published: the name "
+                    f"{name!r} was given to another column meanwhile. Plan again"
+                )
+        return self.delta(base)
