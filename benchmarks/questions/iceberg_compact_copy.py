@@ -1,0 +1,13 @@
+"""Compaction of 200 files of 4 MB of an Iceberg table: row groups are copied."""
+
+from __future__ import annotations
+
+from benchmarks.small_files import FILE_ROWS, compaction_question
+
+__all__ = ["QUESTION"]
+
+QUESTION = compaction_question(
+    "What does compacting small files of an Iceberg table cost if no row changes?",
+    rows=200 * FILE_ROWS,
+    target=5.0,
+)
