@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Joins the row groups of Parquet files into one file: bytes are copied, not decoded.
 
-Only the positions in the footer change. So a damaged page is copied unchanged, and its checksum
-still reveals the damage.
+Only positions change, in the footer and in indexes of pages. So a damaged page is copied unchanged,
+and its checksum still reveals the damage.
 """
 
 from __future__ import annotations
@@ -10,9 +10,17 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import IO, cast
 
 from lakeformat.files.parquet.end import END_BYTES, MAGIC, footer_length, with_end
+from lakeformat.files.parquet.page_index import (
+    PageIndex,
+    bloom_filter,
+    index_extents,
+    page_index,
+    set_bloom_filter,
+)
 from lakeformat.files.parquet.pages import CODECS
 from lakeformat.files.parquet.thrift_compact import (
     Struct,
@@ -36,11 +44,10 @@ _ENCRYPTION = (8, 9)
 _COLUMNS, _GROUP_ROWS, _GROUP_OFFSET, _ORDINAL = 1, 3, 5, 7
 # of a column chunk,
 _FILE_PATH, _FILE_OFFSET, _META_DATA = 1, 2, 3
-_PAGE_INDEX = (4, 5, 6, 7)
 _CHUNK_ENCRYPTION = (8, 9)
 # and of its description.
 _PATH, _CODEC, _SIZE, _DATA, _INDEX, _DICTIONARY = 3, 4, 7, 9, 10, 11
-_STATISTICS, _BLOOM_FILTER = 12, 14
+_STATISTICS = 12
 _NULLS = 3
 
 _UNUSUAL = (ValueError, LookupError, TypeError, AttributeError, RecursionError)
@@ -132,6 +139,7 @@ class JoinedParquet:
         self._stream = stream
         self._frame: Struct | None = None
         self._groups: list[Value] = []
+        self._indexes: list[PageIndex] = []
         self._rows = 0
         stream.write(MAGIC)
 
@@ -151,13 +159,28 @@ class JoinedParquet:
             start, length = _extent(group)
             moved_by = self.size - start
             _copy(source, start, length, self._stream)
+            self._add_indexes(source, group, moved_by)
             _move(group, moved_by, ordinal=len(self._groups))
             self._groups.append(group)
             self._rows += number_in(group, _GROUP_ROWS)
 
+    def _add_indexes(self, source: IO[bytes], group: Struct, moved_by: int) -> None:
+        """Copy Bloom filters behind the pages of a row group; keep indexes for the end."""
+        extent, read = _extent(group), partial(_bytes_at, source)
+        for chunk in structs_in(group, _COLUMNS):
+            if index := page_index(chunk, read, extent, moved_by):
+                self._indexes.append(index)
+            if content := bloom_filter(_described(chunk), read):
+                set_bloom_filter(_described(chunk), self.size, len(content))
+                self._stream.write(content)
+
     def close(self) -> bytes:
         """Write the footer, and return it with the bytes after it; the stream is left open."""
         assert self._frame is not None
+        for index in self._indexes:
+            self._stream.write(index.place_bounds(self.size))
+        for index in self._indexes:
+            self._stream.write(index.place_pages(self.size))
         end = with_end(_footer(self._frame, self._groups, self._rows))
         self._stream.write(end)
         return end
@@ -173,11 +196,13 @@ def _footer(frame: Struct, groups: list[Value], rows: int) -> bytes:
 
 
 def _require_sound(found: RowGroups, end: int) -> None:
-    """Raise unless the row groups are apart from each other, before ``end``, and have all rows."""
+    """Raise unless row groups and indexes are apart, before ``end``, and have all rows."""
     groups = structs_in(found.footer, _ROW_GROUPS)
+    chunks = [chunk for group in groups for chunk in structs_in(group, _COLUMNS)]
+    indexes = (extent for each in chunks for extent in index_extents(each, _described(each)))
     free = len(MAGIC)
-    for start, length in sorted(map(_extent, groups)):
-        if start < free:
+    for start, length in sorted([*map(_extent, groups), *indexes]):
+        if start < free or length < 0:
             raise CannotJoinError
         free = start + length
     counts = [number_in(group, _GROUP_ROWS) for group in groups]
@@ -198,15 +223,14 @@ def _extent(group: Struct) -> tuple[int, int]:
 
 def _piece(chunk: Struct) -> tuple[int, int]:
     described = _described(chunk)
-    is_special = _FILE_PATH in chunk or _BLOOM_FILTER in described
-    if is_special or any(each in chunk for each in _CHUNK_ENCRYPTION):
+    if any(each in chunk for each in (_FILE_PATH, *_CHUNK_ENCRYPTION)):
         raise CannotJoinError
     places = [number_in(described, each) for each in (_DATA, _DICTIONARY) if each in described]
     return min(place for place in places if place > 0), number_in(described, _SIZE)
 
 
 def _move(group: Struct, distance: int, *, ordinal: int) -> None:
-    """Update the position of a row group's pages; an index of pages is dropped."""
+    """Update the position of a row group's pages."""
     _shift(group, _GROUP_OFFSET, distance)
     if _ORDINAL in group:
         group[_ORDINAL] = ThriftKind.I16, ordinal
@@ -214,8 +238,6 @@ def _move(group: Struct, distance: int, *, ordinal: int) -> None:
         _shift(chunk, _FILE_OFFSET, distance)
         for member in (_DATA, _INDEX, _DICTIONARY):
             _shift(_described(chunk), member, distance)
-        for member in _PAGE_INDEX:
-            chunk.pop(member, None)
 
 
 def _shift(members: Struct, number: int, distance: int) -> None:

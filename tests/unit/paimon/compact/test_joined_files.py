@@ -62,7 +62,10 @@ def rows(keys, text="v", **columns) -> pa.Table:
 
 def some_parquet(codec: str) -> bytes:
     sink = io.BytesIO()
-    pq.write_table(rows(range(20)), sink, row_group_size=7, compression=codec)
+    has_index = codec == "none"
+    pq.write_table(
+        rows(range(20)), sink, row_group_size=7, compression=codec, write_page_index=has_index
+    )
     return sink.getvalue()
 
 

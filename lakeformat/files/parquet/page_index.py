@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The optional parts of a Parquet file beside its pages: indexes of pages, and Bloom filters.
+
+The footer names their positions. A reader that does not find them reads more pages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import cast
+
+from lakeformat.files.parquet.thrift_compact import (
+    Struct,
+    ThriftKind,
+    Values,
+    number_in,
+    parse_struct,
+    serialize_struct,
+    structs_in,
+)
+
+__all__ = ["PageIndex", "bloom_filter", "index_extents", "page_index", "set_bloom_filter"]
+
+ReadBytes = Callable[[int, int], bytes]
+"""Returns the bytes at a position, so many."""
+
+# Member numbers of positions, each followed by its length: in a column chunk,
+_PAGES, _BOUNDS = 4, 6
+# and in its description.
+_BLOOM_FILTER = 14
+# Members of the index of positions and of one page in it,
+_LOCATIONS, _PLACE, _SIZE = 1, 1, 2
+# and the members of the index of bounds with one value for each page.
+_OF_EACH_PAGE = (1, 2, 3)
+
+
+@dataclass(frozen=True, slots=True)
+class PageIndex:
+    """The index of one column chunk, which stands behind all pages of a file."""
+
+    chunk: Struct
+    bounds: bytes
+    pages: bytes
+
+    def place_bounds(self, place: int) -> bytes:
+        """Set the position of the bounds in the chunk; return their bytes."""
+        _set(self.chunk, _BOUNDS, place, len(self.bounds))
+        return self.bounds
+
+    def place_pages(self, place: int) -> bytes:
+        """Set the position of the list of pages in the chunk; return its bytes."""
+        _set(self.chunk, _PAGES, place, len(self.pages))
+        return self.pages
+
+
+def index_extents(chunk: Struct, described: Struct) -> Iterator[tuple[int, int]]:
+    """Yield start and length of each part that a column chunk has beside its pages."""
+    for members, first in ((chunk, _PAGES), (chunk, _BOUNDS), (described, _BLOOM_FILTER)):
+        if first in members and first + 1 in members:
+            yield number_in(members, first), number_in(members, first + 1)
+
+
+def page_index(
+    chunk: Struct, read: ReadBytes, extent: tuple[int, int], distance: int
+) -> PageIndex | None:
+    """Take the index from a chunk whose pages move by ``distance``; None if it has no valid one.
+
+    ``extent`` are start and length of the pages of its row group.
+    """
+    places = [chunk.pop(each, None) for each in range(_PAGES, _BOUNDS + 2)]
+    if None in places:
+        return None
+    pages_at, pages_size, bounds_at, bounds_size = (cast(int, each[1]) for each in places if each)
+    try:
+        bounds = read(bounds_at, bounds_size)
+        pages = parse_struct(read(pages_at, pages_size))
+        locations = structs_in(pages, _LOCATIONS)
+        _require_bounds(parse_struct(bounds), len(locations))
+        for location in locations:
+            _move(location, extent, distance)
+        return PageIndex(chunk, bounds, serialize_struct(pages))
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        return None
+
+
+def bloom_filter(described: Struct, read: ReadBytes) -> bytes | None:
+    """Take the Bloom filter from the description of a chunk; None if it has none of known size."""
+    place, size = described.pop(_BLOOM_FILTER, None), described.pop(_BLOOM_FILTER + 1, None)
+    return None if place is None or size is None else read(cast(int, place[1]), cast(int, size[1]))
+
+
+def set_bloom_filter(described: Struct, place: int, size: int) -> None:
+    """Set the position of a Bloom filter in the description of its chunk."""
+    _set(described, _BLOOM_FILTER, place, size)
+
+
+def _require_bounds(bounds: Struct, pages: int) -> None:
+    counts = {len(cast(Values, bounds[each][1]).items) for each in _OF_EACH_PAGE}
+    if counts != {pages}:
+        raise ValueError(f"an index of {pages} pages has bounds of {counts}")
+
+
+def _move(location: Struct, extent: tuple[int, int], distance: int) -> None:
+    start, length = extent
+    place, size = number_in(location, _PLACE), number_in(location, _SIZE)
+    if not 0 <= place - start <= place - start + size <= length:
+        raise ValueError(f"an index names a page of {size} bytes at {place}, outside of its pages")
+    location[_PLACE] = ThriftKind.I64, place + distance
+
+
+def _set(members: Struct, number: int, place: int, size: int) -> None:
+    members[number] = ThriftKind.I64, place
+    members[number + 1] = ThriftKind.I32, size
