@@ -72,10 +72,14 @@ class CopyChoice:
 
 
 def copy_choice(plan: CompactPlan) -> CopyChoice:
-    """Choose the files of a plan, and read their statistics; no data file is read."""
+    """Choose the files of a plan, and read their statistics; no data file is read.
+
+    Rows that are sorted are always decoded.
+    """
     units = () if plan.order is not None else plan.units  # sorted rows change their places
     chosen = [file.path for unit in units for file in unit.files if _may_copy(file, plan)]
-    if not chosen or plan.settings.rewrite_all or plan.snapshot is None:
+    is_decoded = plan.settings.rewrite_all or plan.order is not None
+    if not chosen or is_decoded or plan.snapshot is None:
         return CopyChoice(plan.settings, None)
     places, metadata = plan.loaded.places, plan.loaded.metadata
     manifests = read_manifest_list(places, plan.snapshot)
