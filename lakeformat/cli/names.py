@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -20,9 +21,11 @@ from lakeformat.cli.warehouse import (
     existing_catalog_of_any_format,
 )
 from lakeformat.errors import InvalidRequestError
+from lakeformat.tables.report import Report
 
 if TYPE_CHECKING:
     from lakeformat.catalog import DropPlan
+    from lakeformat.catalog.iceberg.drop_plan import IcebergDropPlan
 
 __all__ = ["register"]
 
@@ -157,6 +160,14 @@ def drop_database(
 def drop_table(
     context: typer.Context,
     table: TableArgument,
+    purge: Annotated[
+        bool,
+        typer.Option(
+            "--purge",
+            help="Of an Iceberg table, delete the files as well. A Paimon table is always deleted "
+            "with its files.",
+        ),
+    ] = False,
     dry_run: DryRun = False,
     yes: Yes = False,
     warehouse: WarehouseOption = None,
@@ -164,9 +175,21 @@ def drop_table(
 ) -> None:
     """Delete a table with all its data; asks first.
 
+    An Iceberg table only leaves its catalog, unless --purge is given.
+
     An example: lake drop-table shop.orders --dry-run
     """
-    catalog = existing_catalog(context)
+    catalog = existing_catalog_of_any_format(context)
+    if not isinstance(catalog, lake.Catalog):
+        _drop(
+            f"table {table}",
+            [catalog.plan_drop_table(table, purge=purge)],
+            partial(catalog.drop_table, table, purge=purge),
+            dry_run=dry_run,
+            yes=yes,
+            as_json=as_json,
+        )
+        return
     _drop(
         f"table {table}",
         [catalog.plan_drop_table(table)],
@@ -247,7 +270,7 @@ def _listed(names: str | None) -> list[str]:
 
 def _drop(
     what: str,
-    plans: Sequence[DropPlan],
+    plans: Sequence[DropPlan | IcebergDropPlan],
     drop: Callable[[], object],
     *,
     dry_run: bool,
@@ -256,12 +279,7 @@ def _drop(
 ) -> None:
     """Show what would be deleted, ask, and delete it."""
     if not as_json:
-        values = {
-            "table": [plan.table for plan in plans],
-            "directory": [plan.directory for plan in plans],
-            "external_paths": ["\n".join(plan.external_paths) for plan in plans],
-        }
-        print_rows(_PLANNED, values, empty=f"{what} has no table")
+        _print(what, plans)
     if not dry_run:
         if not is_wanted(what, yes=yes):
             return
@@ -270,3 +288,18 @@ def _drop(
         print_json({**plan.to_dict(), "dry_run": dry_run} for plan in plans)
     else:
         typer.echo("nothing was deleted" if dry_run else f"dropped {what.partition(' ')[2]}")
+
+
+def _print(what: str, plans: Sequence[DropPlan | IcebergDropPlan]) -> None:
+    directories = []
+    for plan in plans:
+        if isinstance(plan, Report):
+            typer.echo(plan.sentence)
+            return
+        directories.append(plan)
+    values = {
+        "table": [plan.table for plan in directories],
+        "directory": [plan.directory for plan in directories],
+        "external_paths": ["\n".join(plan.external_paths) for plan in directories],
+    }
+    print_rows(_PLANNED, values, empty=f"{what} has no table")

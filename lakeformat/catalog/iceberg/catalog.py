@@ -17,6 +17,7 @@ from lakeformat.types.closest import closest
 
 if TYPE_CHECKING:
     from lakeformat.catalog.iceberg.columns import Columns
+    from lakeformat.catalog.iceberg.drop_plan import IcebergDropPlan
     from lakeformat.iceberg.metadata.table_metadata import TableMetadata
     from lakeformat.iceberg.table.system_table import IcebergSystemTable
 
@@ -158,8 +159,9 @@ class IcebergCatalog:
     def drop_table(self, name: str, *, purge: bool = False, missing_ok: bool = False) -> None:
         """Remove a table from the catalog; its files are kept.
 
-        ``purge`` deletes the files as well: in a catalog of directories, where the directory is the
-        table, and in a REST catalog, whose service deletes them.
+        ``purge`` deletes the files as well: in a catalog of directories the directory; in a
+        REST catalog the service deletes them; elsewhere those that the metadata names, below the
+        table or in an allowed directory. Stop all writers first.
         """
         parsed = self._plain_name(name)
         try:
@@ -168,7 +170,35 @@ class IcebergCatalog:
             if missing_ok:
                 return
             raise
-        self._metastore.remove_table(parsed, purge=purge)
+        if not purge or self._metastore.deletes_files:
+            self._metastore.remove_table(parsed, purge=purge)
+            return
+        from lakeformat.iceberg.purge import files_to_purge
+        from lakeformat.iceberg.purge import purge as delete_files
+
+        files = files_to_purge(self._handle(parsed).load())
+        self._metastore.remove_table(parsed, purge=False)
+        delete_files(files)
+
+    def plan_drop_table(self, name: str, *, purge: bool = False) -> IcebergDropPlan:
+        """Return what ``drop_table`` would do, and refuse what it would refuse."""
+        from lakeformat.catalog.iceberg.drop_plan import IcebergDropPlan
+        from lakeformat.iceberg.purge import files_to_purge
+
+        parsed = self._plain_name(name)
+        self._require_table(parsed)
+        self._metastore.require_removable(parsed, purge=purge)
+        loaded = self._handle(parsed).load()
+        found = files_to_purge(loaded) if purge else None
+        removals = [] if found is None else [each for step in found.steps for each in step]
+        return IcebergDropPlan(
+            table=name,
+            location=loaded.places.uri,
+            purge=purge,
+            files=len(removals),
+            bytes=sum(each.size or 0 for each in removals),
+            outside=0 if found is None else found.outside,
+        )
 
     def drop_new_table(self, name: str) -> bool:
         """Remove a table that has no snapshot and no file but its metadata; return False to keep

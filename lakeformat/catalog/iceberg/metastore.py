@@ -24,6 +24,8 @@ class Metastore(ABC):
     """
 
     is_directory: ClassVar[bool] = False
+    deletes_files: ClassVar[bool] = True
+    """True if ``remove_table`` takes ``purge``; False if the caller deletes the files."""
 
     @abstractmethod
     def databases(self) -> list[str]:
@@ -56,6 +58,11 @@ class Metastore(ABC):
     @abstractmethod
     def make_table(self, name: TableName, describe: Describe) -> bool:
         """Create a table; return False if it exists."""
+
+    def require_removable(  # noqa: B027 - most metastores remove any table
+        self, name: TableName, *, purge: bool
+    ) -> None:
+        """Raise if ``remove_table`` would refuse the table for its kind or its properties."""
 
     @abstractmethod
     def remove_table(self, name: TableName, *, purge: bool) -> None:

@@ -18,7 +18,6 @@ from lakeformat.errors import (
     CommitOutcomeUnknownError,
     LakeError,
     UnavailableError,
-    UnsupportedError,
 )
 from lakeformat.iceberg.commit.catalog_file import write_catalog_file
 from lakeformat.iceberg.commit.old_metadata import delete_old_metadata
@@ -36,6 +35,8 @@ _log = logging.getLogger(__name__)
 
 class NamedFilesMetastore(Metastore):
     """Replaces the name of a metadata file only if it is still the one that a commit read."""
+
+    deletes_files = False
 
     _files: CatalogFiles
     _environment: Environment
@@ -93,12 +94,7 @@ class NamedFilesMetastore(Metastore):
         return Answer(address), written
 
     def remove_table(self, name: TableName, *, purge: bool) -> None:
-        """Remove a table from the metastore; ``purge`` is refused."""
-        if purge:
-            raise UnsupportedError(
-                f"this catalog does not delete the files of table '{name}': drop it without "
-                "purge, then delete the directory of table.location"
-            )
+        """Remove a table from the metastore; the caller deletes its files."""
         self._forget(name)
 
     def _is_named(self, name: TableName, new: str, lost: UnavailableError) -> bool:

@@ -110,12 +110,7 @@ class PathMetastore(Metastore):
         ``purge``.
         """
         storage, root = self._storage, self._root_of(name)
-        if not purge:
-            raise UnsupportedError(
-                f"table '{name}' is its directory {storage.uri(root)}, which the catalog lists. "
-                "Pass purge=True to delete the directory with all its files, or move it away"
-            )
-        self._require_deletable(name)
+        self.require_removable(name, purge=purge)
         at_once = mover(storage)
         if at_once is not None:
             hidden = dropped_sibling(root, self._environment.new_id)
@@ -150,7 +145,14 @@ class PathMetastore(Metastore):
             within(self._storage, root), root, self._external_roots, self._environment
         )
 
-    def _require_deletable(self, name: TableName) -> None:
+    def require_removable(self, name: TableName, *, purge: bool) -> None:
+        """Refuse to keep the files, and to delete those that another table may use."""
+        if not purge:
+            raise UnsupportedError(
+                f"table '{name}' is its directory {self._storage.uri(self._root_of(name))}, which "
+                "the catalog lists. Pass purge=True to delete the directory with all its files, or "
+                "move it away"
+            )
         properties = self.pointer(name).load().metadata.properties
         if not bool_property(properties, _COLLECTED, default=True):
             raise InvalidRequestError(

@@ -306,6 +306,19 @@ def test_a_table_is_created_and_renamed_in_a_catalog(tmp_path):
     ]
 
 
+def test_a_table_is_dropped_after_a_dry_run(tmp_path):
+    make_small_table(tmp_path / "shop/orders")
+    named = ["-w", str(tmp_path), "--format", "iceberg"]
+    assert "purge=True to delete the directory" in refusal(*named, "drop-table", "shop.orders")
+    drop = [*named, "drop-table", "shop.orders", "--purge"]
+    planned = show(*drop, "--dry-run").splitlines()
+    assert planned[0].startswith(f"table shop.orders at file://{tmp_path}/shop/orders leaves the")
+    assert planned[1] == "nothing was deleted"
+    [plan] = json.loads(show(*drop, "--yes", "--json"))
+    assert (plan["purge"], plan["dry_run"]) == (True, False)
+    assert not (tmp_path / "shop/orders").exists()
+
+
 def test_a_command_for_catalogs_of_paimon_tables_is_refused(warehouse):
     message = refusal("-w", warehouse, "--format", "iceberg", "repair")
     assert "is a catalog of Iceberg tables, on which `lake repair` does not work" in message

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -126,12 +127,43 @@ def test_a_path_table_in_memory_is_dropped_file_by_file():
     assert catalog.list_tables("shop") == []
 
 
-def test_a_sql_catalog_keeps_the_files(tmp_path):
+def files_below(root: Path) -> list[str]:
+    return sorted(each.name for each in root.rglob("*") if each.is_file())
+
+
+def test_a_purge_deletes_only_the_files_that_the_metadata_names(tmp_path):
     catalog = opened(tmp_path)
     catalog.create_database("shop")
-    catalog.create_table("shop.orders", COLUMNS)
-    with pytest.raises(lake.UnsupportedError, match="does not delete the files"):
-        catalog.drop_table("shop.orders", purge=True)
+    orders = catalog.create_table("shop.orders", COLUMNS)
+    for number in (1, 2):
+        orders.write(pa.table({"id": [number]}), overwrite="table")
+    orders.tags.create("first", snapshot=orders.snapshots()[0].id)
+    root = tmp_path / "shop/orders"
+    (root / "data/notes.txt").write_text("of another program")
+    there = files_below(root)
+    plan = catalog.plan_drop_table("shop.orders", purge=True)
+    assert (plan.files, plan.outside) == (len(there) - 1, 0)
+    assert plan.sentence.startswith(f"table shop.orders at file://{root} leaves the catalog; ")
+    assert files_below(root) == there
+    catalog.drop_table("shop.orders", purge=True)
+    assert catalog.list_tables("shop") == []
+    assert files_below(root) == ["notes.txt"]
+
+
+def test_files_elsewhere_are_kept_by_a_purge_and_gc_false_refuses_it(tmp_path):
+    catalog = opened(tmp_path)
+    catalog.create_database("shop")
+    place = {"write.data.path": f"file://{tmp_path}/elsewhere"}
+    catalog.create_table("shop.kept", COLUMNS, options={"gc.enabled": "false"})
+    allowed = opened(tmp_path, external_roots=f"{tmp_path}/elsewhere")
+    allowed.create_table("shop.orders", COLUMNS, options=place).write(pa.table({"id": [1]}))
+    with pytest.raises(lake.UnsupportedError, match=r"'gc\.enabled'"):
+        catalog.drop_table("shop.kept", purge=True)
+    assert catalog.plan_drop_table("shop.orders", purge=True).outside == 1
+    assert allowed.plan_drop_table("shop.orders", purge=True).outside == 0
+    catalog.drop_table("shop.orders", purge=True)
+    assert len(files_below(tmp_path / "elsewhere")) == 1
+    assert catalog.list_tables("shop") == ["kept"]
 
 
 def test_a_database_can_have_a_location_of_its_own_below_the_warehouse(tmp_path):

@@ -139,11 +139,13 @@ def test_a_table_is_created_and_dropped(service, tmp_path):
         catalog.create_table("new.orders", columns)
     metadata = tmp_path / "new.db/orders/metadata"
     assert len([*metadata.iterdir()]) == 1, "the file of the second attempt is deleted"
-    with pytest.raises(lake.UnsupportedError, match="without purge"):
-        catalog.drop_table("new.orders", purge=True)
     catalog.drop_table("new.orders")
     assert catalog.list_tables("new") == []
-    assert metadata.is_dir()
+    assert len([*metadata.iterdir()]) == 1, "the file is kept"
+    catalog.create_table("new.orders", columns)
+    catalog.drop_table("new.orders", purge=True)
+    assert catalog.list_tables("new") == []
+    assert len([*metadata.iterdir()]) == 1, "only the file of the second table is deleted"
 
 
 def test_hive_lists_the_columns_for_other_programs(hive, tmp_path):
