@@ -111,7 +111,7 @@ class _Writer:
         made = file.close()
         if len(group) == 1:
             made.members["referenced_data_file"] = first.path
-        else:  # as in Java: bounds of several paths tell readers little
+        else:  # as in Java: bounds of several paths exclude few files
             made.members.update(lower_bounds=None, upper_bounds=None)
         return first, made
 
