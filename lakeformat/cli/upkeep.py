@@ -84,7 +84,7 @@ def analyze(
             context, name, outcomes, (), lambda each: {"said": each.reason}, as_json=as_json
         )
         return
-    table = named_table(context, name)
+    table = named_table_of_any_format(context, name)
     with counting_rows("reading") as on_progress:
         report = table.analyze(columns, dry_run=dry_run, on_progress=on_progress)
     if as_json:

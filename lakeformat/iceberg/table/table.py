@@ -31,12 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["IcebergTable", "load_iceberg_table"]
 
 
-def _call(procedure: str) -> str:
-    return f"this version does not maintain Iceberg tables; run CALL system.{procedure} in Spark"
-
-
 _INSTEAD = {
-    "analyze": _call("compute_table_stats"),
     "expire_partitions": "drop_partitions([...]) deletes the partitions that you name",
     "maintain": "call compact(), and then expire_snapshots() and remove_orphans()",
 }

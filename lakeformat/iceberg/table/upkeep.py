@@ -9,7 +9,11 @@ from lakeformat.errors import UnsupportedError
 from lakeformat.iceberg.table.history import TableHistory
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from lakeformat.executor import Executor
+    from lakeformat.iceberg.analyze.analyze import OnRows
+    from lakeformat.iceberg.analyze.report import IcebergAnalyzeReport
     from lakeformat.iceberg.compact.plan import CompactPlan
     from lakeformat.iceberg.compact.report import CompactReport
     from lakeformat.iceberg.deletes.report import CompactDeletesReport
@@ -48,6 +52,26 @@ class TableUpkeep(TableHistory):
             self._handle.environment.now_millis(),
             time_travel=time_travel,
         )
+
+    def analyze(
+        self,
+        columns: Sequence[str] | None = None,
+        *,
+        commit: CommitId | None = None,
+        dry_run: bool = False,
+        on_progress: OnRows | None = None,
+    ) -> IcebergAnalyzeReport:
+        """Count the distinct values of ``columns``, by default of all, for query planners.
+
+        The rows of the newest snapshot are read once. The table's metadata names the file of the
+        result for this snapshot, as after Java's ``compute_table_stats``; no snapshot is made.
+        Spark and Trino read it. Numbers above 4096 are estimates. ``commit`` changes nothing: a
+        snapshot with the same statistics is not read again. ``on_progress`` is called with the
+        number of rows read so far.
+        """
+        from lakeformat.iceberg.analyze.analyze import analyze
+
+        return analyze(self._handle, columns, dry_run=dry_run, on_progress=on_progress)
 
     def plan_compaction(
         self,

@@ -13,10 +13,9 @@ from lakeformat.iceberg.loaded_metadata import LoadedMetadata
 from lakeformat.iceberg.metadata.manifest_writer import ManifestWriter, encode_manifest_list
 from lakeformat.iceberg.metadata.snapshot import Snapshot
 from lakeformat.iceberg.write.new_entries import delete_files
+from lakeformat.iceberg.write.settings import metadata_location
 
 __all__ = ["ManifestFiles"]
-
-_PLACE = "write.metadata.path"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,10 +30,8 @@ class ManifestFiles:
     """Writes the files of a commit under unique names, and deletes those that are not needed."""
 
     def __init__(self, loaded: LoadedMetadata, environment: Environment) -> None:
-        metadata = loaded.metadata
-        place = metadata.properties.get(_PLACE, f"{metadata.location.rstrip('/')}/metadata")
         self._places = loaded.places
-        self._directory = place.rstrip("/")
+        self._directory = metadata_location(loaded.metadata)
         self._unique = environment.new_id()
         self._manifests: dict[tuple[int, Hashable], _Manifest] = {}
         self._lists: list[str] = []

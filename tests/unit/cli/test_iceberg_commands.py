@@ -110,6 +110,13 @@ def test_manifests_are_merged(tmp_path):
     assert "no manifest needs merging" in show("rewrite-manifests", orders)
 
 
+def test_distinct_values_are_counted(tmp_path):
+    make_small_table(tmp_path / "orders")
+    lines = show("analyze", str(tmp_path / "orders"), "--column", "id").splitlines()
+    assert lines[0].split()[:2] == ["column", "different"]
+    assert lines[-1].startswith("statistics published: 1 column of 2 rows of snapshot ")
+
+
 def test_delete_files_are_merged(tmp_path):
     referee_run("rewrite_position_deletes_dangling", tmp_path / "t")
     table = str(tmp_path / "t")

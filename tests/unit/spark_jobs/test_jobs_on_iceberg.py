@@ -84,6 +84,15 @@ def test_a_job_that_the_format_has_works(job, warehouse):
     assert result["report"]["snapshot_id"] == 7
 
 
+def test_the_analyze_job_counts_a_snapshot_once(orders, tmp_path):
+    request = request_of("analyze", tmp_path)
+    first, again = run("analyze", request), run("analyze", request)
+    assert (first["replayed"], again["replayed"]) == (False, True)
+    assert first["snapshot_id"] is None
+    assert first["report"]["analyzed_snapshot_id"] == orders.snapshots[-1]
+    assert again["report"]["columns"] == first["report"]["columns"] != {}
+
+
 def test_the_health_job_gives_the_reasons(warehouse):
     result = run("health", request_of("health", warehouse))
     assert result["reason"] == "healthy, score 100: no problems found"

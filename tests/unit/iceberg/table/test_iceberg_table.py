@@ -27,6 +27,7 @@ def numbers(positions) -> list[int]:
 
 
 HAS = {
+    "analyze",
     "branches",
     "changes",
     "check",
