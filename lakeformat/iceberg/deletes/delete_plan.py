@@ -124,7 +124,10 @@ class _Choice:
     rewrite_all: bool
 
     def due(self, files: Iterable[FileToChange]) -> Iterator[FileToChange]:
-        """Yield the data files whose deletes are replaced: all of a partition, or none."""
+        """Yield the data files whose deletes are replaced.
+
+        In version 2 these are all of a partition, or none, because they may share deletes.
+        """
         by_scope: dict[str, list[FileToChange]] = {}
         for file in files:
             by_scope.setdefault(file.scope, []).append(file)
@@ -143,6 +146,7 @@ class _Choice:
         return len(by_position) > (0 if self.rewrite_all else new)
 
     def _has_some(self, file: FileToChange) -> bool:
-        """Return True if a delete of a data file is replaced."""
+        """Return True if a delete of a data file is replaced; its vector alone is not."""
         kept = not self.convert_equality
-        return any(not (kept and each.equality_ids) for each in file.split.deletes)
+        replaced = [each for each in file.split.deletes if not (kept and each.equality_ids)]
+        return any(not (self.has_vectors and each.is_vector) for each in replaced)

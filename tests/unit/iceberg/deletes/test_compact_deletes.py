@@ -143,6 +143,18 @@ def test_converted_keys_and_merged_positions_share_a_vector(storage):
     assert ids_of(handle) == [3, 10, 12]
 
 
+def test_a_vector_is_rewritten_only_if_more_rows_of_its_file_are_deleted(storage):
+    handle = filled(storage, 3)
+    first, second = data_files(handle)
+    delete_by_vector(handle, first, 0)
+    delete_by_vector(handle, second, 0)
+    delete_by_key(handle, 13)
+    report = compacted(handle, convert_equality=True)
+    assert (report.replaced, report.added) == (2, 1)
+    assert deletes_of(handle) == [("PUFFIN", 1, 3), ("PUFFIN", 2, 5)]
+    assert ids_of(handle) == [1, 2, 3, 11, 12]
+
+
 def test_deletes_without_a_data_file_are_removed(storage):
     handle = with_positions(storage)
     IcebergTable(handle).write(rows(7), overwrite="table")
