@@ -56,7 +56,9 @@ class LakeFunctionCommit(CommitRequest):
     primary_key: KeyColumns | None = None
     """With ``create``: the primary key of the table."""
     partition_by: KeyColumns | None = None
-    """With ``create``: the partition columns of the table."""
+    """With ``create``: the partition columns of the table; of an Iceberg table also transforms,
+    such as ``day(ts)``.
+    """
     table_options: TableOptionTexts | None = None
     """With ``create``: the options of the table."""
 
@@ -83,7 +85,8 @@ class LakeCommitDecoratedOperator(LakeLineageMixin, LakeFunctionOperator):
     :param create: create the table, and its database, from the columns of the rows if it does not
         exist
     :param primary_key: with ``create``: the primary key of the table
-    :param partition_by: with ``create``: the partition columns of the table
+    :param partition_by: with ``create``: the partition columns of the table; of an Iceberg table
+        also transforms, such as ``day(ts)``
     :param table_options: with ``create``: the options of the table, such as ``{"bucket": "4"}``
     :param on_clear: for a task that is cleared after a success: ``redo`` does its work again, and
         its first rows are replaced in the same commit; ``force`` does it again and keeps them;

@@ -95,7 +95,8 @@ class LakeIngestOperator(LakeJobOperator):
     :param create: create the table, and its database, from the columns of the source if it does not
         exist
     :param primary_key: with ``create``: the primary key of the table
-    :param partition_by: with ``create``: the partition columns of the table
+    :param partition_by: with ``create``: the partition columns of the table; of an Iceberg table
+        also transforms, such as ``day(ts)``
     :param table_options: with ``create``: the options of the table, such as ``{"bucket": "4"}``
     :param dry_run: only show the files, the columns of a new table, and the changes of an existing
         one that ``on_schema_change`` allows. Values are not checked

@@ -178,7 +178,9 @@ class IngestRequest(CommitRequest):
     primary_key: KeyColumns | None = None
     """With ``create``: the primary key of the table."""
     partition_by: KeyColumns | None = None
-    """With ``create``: the partition columns of the table."""
+    """With ``create``: the partition columns of the table; of an Iceberg table also transforms,
+    such as ``day(ts)``.
+    """
     table_options: TableOptionTexts | None = None
     """With ``create``: the options of the table, such as ``{"bucket": "4"}``."""
     dry_run: bool = False

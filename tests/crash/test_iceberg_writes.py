@@ -7,6 +7,7 @@ import pytest
 
 import lakeformat as lake
 from lakeformat.iceberg.commit.handle import TableHandle
+from lakeformat.iceberg.table.table import IcebergTable
 from lakeformat.iceberg.write.append import append
 from lakeformat.iceberg.write.overwrite import overwrite
 from lakeformat.testing import CrashableStorage
@@ -94,3 +95,38 @@ def test_an_overwrite_is_done_whole_or_not_at_all_and_once(seed):
         assert referenced_files(handle) <= set(storage.files()), f"a file is lost after {trial}"
         overwrite_twice(storage, [])
         assert ids_of(table_in(storage)) == [4], f"a retry differs after {trial}"
+
+
+def prepare_and_redo(storage: CrashableStorage, acknowledged: list[list[int]]) -> None:
+    """Files of two writers in one commit of a stream, and then the run that is done again."""
+    table = IcebergTable(table_in(storage))
+    with table.stream_batch(lake.CommitId("stream", 0)) as commit:
+        if commit is not None:
+            messages = []
+            for ids in ([1], [2]):
+                with table.new_writer() as writer:
+                    writer.write(pa.table({"id": ids, "k": ["a"]}))
+                    messages += writer.prepare()
+            if (report := table.commit(messages, commit=commit)).unpublished_files:
+                table.abort(messages)
+            acknowledged.append([1, 2])
+    first = table.find_commit(lake.CommitId("stream", 0))
+    replaced = None if first is None else first.snapshot_id
+    again = lake.CommitId("stream", 1, replaces=replaced)
+    report = table.write(pa.table({"id": [3], "k": ["b"]}), commit=again)
+    assert report.kind == "overwrite"
+    acknowledged.append([3])
+
+
+@SEEDS
+def test_prepared_files_and_their_redo_are_published_whole_and_once(seed):
+    states = [[], [1, 2], [3]]
+    for trial in sampled_states(prepare_and_redo, start=new_table(3), seed=seed):
+        storage = trial.reopened()
+        ids = ids_of(table_in(storage))
+        assert ids in states, f"half a commit is visible after {trial}"
+        if trial.acknowledged:
+            assert states.index(ids) >= states.index(trial.acknowledged[-1]), str(trial)
+        assert referenced_files(table_in(storage)) <= set(storage.files()), str(trial)
+        prepare_and_redo(storage, [])
+        assert ids_of(table_in(storage)) == [3], f"a retry differs after {trial}"
