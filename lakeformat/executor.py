@@ -76,14 +76,16 @@ def outcomes_of(
     *,
     stop: Event | None = None,
     lost: Callable[[R], object] | None = None,
+    at_a_time: int | None = None,
 ) -> Iterator[R]:
     """Yield the result of each unit as soon as it is ready, with one thread more than cores.
 
-    The extra thread keeps the cores busy while another one waits for storage. If the caller stops
+    The extra thread keeps the cores busy while another one waits for storage. ``at_a_time`` is
+    another number of threads. If the caller stops
     early, for example on Ctrl-C, ``stop`` is set for the running units, and ``lost`` is called with
     each result that was not yielded.
     """
-    threads = min(len(units), _cores() + 1)
+    threads = min(len(units), at_a_time or _cores() + 1)
     if executor == "serial" or threads < 2:
         yield from map(work, units)
         return

@@ -34,6 +34,9 @@ class LakeCompactOperator(LakeJobOperator):
         table's order
     :param order_strategy: ``order`` sorts by the first column of ``order_by``, then the next;
         ``zorder`` and ``hilbert`` sort along a curve through all of them
+    :param max_commits: publish the groups of files of an Iceberg table as they are done, in up to
+        this many commits. A group that conflicts is dropped, and a retry does what is left.
+        Default: all groups in one commit
     :param bucket_executor: with engine ``python``: ``threads`` compacts one bucket per CPU at a
         time, ``serial`` one. Default: ``threads``
     :param dry_run: only report what would be done
@@ -53,6 +56,7 @@ class LakeCompactOperator(LakeJobOperator):
         buckets: Sequence[int] | None = None,
         order_by: Sequence[str] | None = None,
         order_strategy: Literal["order", "zorder", "hilbert"] | None = None,
+        max_commits: int | None = None,
         bucket_executor: Literal["threads", "serial"] | None = None,
         dry_run: bool = False,
         **kwargs: Unpack[TableJobArguments],
@@ -65,6 +69,7 @@ class LakeCompactOperator(LakeJobOperator):
         self.buckets = buckets
         self.order_by = order_by
         self.order_strategy: Literal["order", "zorder", "hilbert"] | None = order_strategy
+        self.max_commits = max_commits
         self.bucket_executor: Literal["threads", "serial"] | None = bucket_executor
         self.is_dry_run = dry_run
         self._check_arguments()

@@ -19,6 +19,7 @@ from lakeformat.cli.progress import progress_line
 from lakeformat.cli.warehouse import WarehouseOption, existing_catalog, named_table_of_any_format
 from lakeformat.errors import CommitConflictError, InvalidRequestError, LakeError, NotFoundError
 from lakeformat.executor import require_executor
+from lakeformat.tables.arguments import only_for
 
 if TYPE_CHECKING:
     import lakeformat as lake
@@ -76,6 +77,14 @@ OrderStrategyOption = Annotated[
         "a curve."
     ),
 ]
+MaxCommitsOption = Annotated[
+    int | None,
+    typer.Option(
+        metavar="N",
+        help="Of an Iceberg table: publish groups of files as they are done, in up to N commits. "
+        "One that conflicts is dropped. Default: all groups in one commit.",
+    ),
+]
 ExecutorOption = Annotated[
     str,
     typer.Option(help="threads: buckets in parallel, about one per CPU; serial: one at a time."),
@@ -107,6 +116,7 @@ def compact(
     buckets: BucketsOption = None,
     order_by: OrderByOption = None,
     order_strategy: OrderStrategyOption = None,
+    max_commits: MaxCommitsOption = None,
     executor: ExecutorOption = "threads",
     plan: PlanOption = False,
     yes: YesOption = False,
@@ -125,6 +135,7 @@ def compact(
         "buckets": _numbers(buckets) if buckets else None,
         "order_by": _keys(order_by) if order_by else None,
         "order_strategy": order_strategy,
+        **only_for("iceberg", found, max_commits=max_commits),
     }
     require_executor(executor)
     if plan:

@@ -73,6 +73,8 @@ class Steps(Generic[U, R]):
     """Deletes the files of one result that was never passed to ``take``."""
     environment: Environment
     executor: str | Executor = "serial"
+    at_a_time: int | None = None
+    """The units that threads work on at a time; by default one more than there are cores."""
     attempts: int = ATTEMPTS
     """The number of successive rounds that may end in a conflict."""
     rounds: int | None = None
@@ -188,7 +190,14 @@ def _outcomes(steps: Steps[U, R], planned: Round[U, R]) -> Iterator[R | None]:
         if outcome is not None:
             steps.discard(outcome)
 
-    return outcomes_of(steps.executor, work, planned.units, stop=planned.stop, lost=lost)
+    return outcomes_of(
+        steps.executor,
+        work,
+        planned.units,
+        stop=planned.stop,
+        lost=lost,
+        at_a_time=steps.at_a_time,
+    )
 
 
 def _too_many_conflicts(steps: Steps[U, R], last: LakeError) -> CommitConflictError:

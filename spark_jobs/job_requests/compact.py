@@ -8,7 +8,13 @@ from typing import Literal, TypeAlias
 
 from spark_jobs.job_requests.common import CommitKeys, CommitRequest, JobRequest, PartitionsRequest
 from spark_jobs.job_requests.request import refusal
-from spark_jobs.job_requests.values import BucketNumbers, ColumnNames, Duration, RegularExpression
+from spark_jobs.job_requests.values import (
+    BucketNumbers,
+    ColumnNames,
+    Duration,
+    Numbered,
+    RegularExpression,
+)
 
 __all__ = [
     "ChangelogRequest",
@@ -42,6 +48,11 @@ class CompactRequest(CommitRequest, PartitionsRequest):
     order_strategy: OrderStrategy | None = None
     """``order`` sorts by the first column of ``order_by``, then the next; ``zorder`` and
     ``hilbert`` sort along a curve through all of them.
+    """
+    max_commits: Numbered | None = None
+    """Publish the groups of files of an Iceberg table as they are done, in up to this many commits.
+    A group that conflicts is dropped, and a retry does what is left. By default all groups are
+    published in one commit.
     """
     executor: Executor | None = None
     """With engine ``python``: ``threads`` compacts as many buckets at a time as there are CPUs,

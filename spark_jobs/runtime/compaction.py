@@ -49,6 +49,7 @@ def compact_table(
     buckets: Sequence[int] | None = None,
     order_by: Sequence[str] | None = None,
     order_strategy: str | None = None,
+    **more: Any,
 ) -> Outcome:
     """Compact a table, or return the plan in a dry run."""
     before = newest_snapshot(table)
@@ -61,6 +62,7 @@ def compact_table(
             buckets=buckets,
             order_by=order_by,
             order_strategy=order_strategy,
+            **more,
         )
         if plan.other_compactor is not None:
             _log.warning("%s", plan.other_compactor.warning)
@@ -80,6 +82,7 @@ def compact_table(
             buckets=buckets,
             order_by=order_by,
             order_strategy=order_strategy,
+            **more,
             commit=wanted.commit_id(),
             executor=executor,
             on_progress=report_compaction,

@@ -7,11 +7,12 @@ import logging
 from dataclasses import dataclass, field, replace
 from threading import Event
 
+from lakeformat.errors import InvalidRequestError, LakeError
 from lakeformat.executor import Executor, has_idle_cores, where_to_work
 from lakeformat.iceberg.commit.handle import TableHandle
-from lakeformat.iceberg.compact.commit import replace_units
+from lakeformat.iceberg.compact.group_commits import GroupCommits, earlier_parts
 from lakeformat.iceberg.compact.options import Wanted
-from lakeformat.iceberg.compact.plan import CompactPlan, CompactUnit, plan_compaction
+from lakeformat.iceberg.compact.plan import CompactUnit, plan_compaction
 from lakeformat.iceberg.compact.report import (
     CompactReport,
     GroupOutcomes,
@@ -20,12 +21,10 @@ from lakeformat.iceberg.compact.report import (
 )
 from lakeformat.iceberg.compact.run import RewrittenUnit, unit_work
 from lakeformat.iceberg.write.append import earlier_commit
-from lakeformat.iceberg.write.new_entries import delete_files
-from lakeformat.iceberg.write.publish import PublishedChange, publish_change
+from lakeformat.iceberg.write.publish import PublishedChange
 from lakeformat.tables.commit_id import CommitId
 from lakeformat.tables.compact_progress import CompactProgress, OnUnit
 from lakeformat.tables.driver import Round, Steps, carry_out
-from lakeformat.tables.kept_files import kept_if_published
 
 __all__ = ["compact"]
 
@@ -42,9 +41,15 @@ def compact(
 ) -> CompactReport:
     """Replace files by fewer and larger ones with the same rows; writers are not blocked.
 
-    The same ``commit`` publishes once. After a conflict everything is planned again.
+    The same ``commit`` publishes once. After a conflict everything is planned again; with partial
+    progress the groups that conflict are dropped.
     """
     chosen = where_to_work(executor)
+    if wanted.options.max_concurrent_rewrites is not None and not isinstance(chosen, str):
+        raise InvalidRequestError(
+            "max_concurrent_rewrites limits threads, and this executor is none of them: leave it "
+            "out, the executor works on as many groups as it has room for"
+        )
     handle.pointer.require_writable()
     if (earlier := earlier_commit(handle, handle.load(), commit)) is not None:
         return _replayed(handle.uri, wanted, earlier)
@@ -63,102 +68,100 @@ class _Compaction:
     commit: CommitId | None
     executor: str | Executor
     on_progress: OnUnit | None
-    _plan: CompactPlan | None = None
-    _made: list[RewrittenUnit] = field(default_factory=list)
-    """The rewritten groups that are not published yet."""
-    _published: PublishedChange | None = None
-    _done: list[RewrittenUnit] = field(default_factory=list)
+    _groups: GroupCommits | None = None
+    """The groups of the last plan."""
+    _earlier: list[int] = field(default_factory=list)
+    """The snapshots in which an earlier attempt has published parts."""
     _times: Times = field(default_factory=Times)
 
     def until_done(self) -> CompactReport:
-        """Compact until a plan is published, or has nothing to do."""
+        """Compact until a plan is published, or has nothing to do.
+
+        An error after some commits has their report.
+        """
         began = self._now()
-        carry_out(
-            Steps(
-                name=f"compaction of {self.handle.uri}",
-                head=lambda: self.handle.load().metadata_file,
-                plan=self._plan_round,
-                take=self._take,
-                finish=self._finish,
-                give_up=self._give_up,
-                discard=self._delete,
-                environment=self.handle.environment,
-                executor=self.executor,
-            )
+        most = self.wanted.options.most_commits
+        steps = Steps(
+            name=f"compaction of {self.handle.uri}",
+            head=lambda: self.handle.load().metadata_file,
+            plan=self._plan_round,
+            take=self._take,
+            finish=lambda: self._planned.finish(),
+            give_up=lambda: self._planned.give_up(),
+            discard=lambda made: self._planned.delete(made),
+            environment=self.handle.environment,
+            executor=self.executor,
+            rounds=None if most is None else 1,
+            at_a_time=self.wanted.options.max_concurrent_rewrites,
         )
-        self._times.millis = self._now() - began
-        published, not_chosen = self._published, () if self._plan is None else self._plan.not_chosen
-        if published is not None and published.is_replayed:
-            return _replayed(self.handle.uri, self.wanted, published)
-        snapshot = None if published is None else published.snapshot
-        removed = "0" if snapshot is None else snapshot.summary.get("removed-delete-files", "0")
+        try:
+            carry_out(steps)
+        except LakeError as error:
+            if self._groups is not None and self._groups.done:
+                error.report = self._report(self._now() - began)
+            raise
+        return self._report(self._now() - began)
+
+    @property
+    def _planned(self) -> GroupCommits:
+        assert self._groups is not None
+        return self._groups
+
+    def _report(self, millis: int) -> CompactReport:
+        self._times.millis = millis
+        groups = self._planned
+        published = groups.published
+        if len(published) == 1 and published[0].is_replayed:
+            return _replayed(self.handle.uri, self.wanted, published[0])
+        self._times.commit_millis += groups.millis
         return compact_report(
             self.handle.uri,
             self.wanted.strategy,
-            None if snapshot is None else snapshot.snapshot_id,
-            int(removed),
-            GroupOutcomes(self._done, not_chosen),
+            [each.snapshot for each in published if each.snapshot is not None],
+            self._earlier,
+            GroupOutcomes(groups.plan, groups.done, groups.dropped),
             self._times,
         )
 
     def _plan_round(self) -> Round[CompactUnit, RewrittenUnit] | None:
         began = self._now()
-        self._plan = plan = plan_compaction(self.handle, self.wanted)
+        handle, options = self.handle, self.wanted.options
+        self._earlier = earlier_parts(handle.load().metadata, handle.branch, self.commit)
+        plan = plan_compaction(handle, self.wanted, without=self._earlier)
+        if self._groups is not None:
+            self._times.commit_millis += self._groups.millis
+        self._groups = GroupCommits(handle, plan, self.commit, options.most_commits)
         self._times.rounds += 1
         self._times.plan_millis += self._now() - began
         if not plan.units:
             return None
         self._report_progress()
         stop = Event()
+        at_a_time = min(len(plan.units), options.max_concurrent_rewrites or len(plan.units))
         environment = replace(
-            self.handle.environment,
-            has_idle_cores=has_idle_cores(self.executor, len(plan.units)),
+            handle.environment,
+            has_idle_cores=has_idle_cores(self.executor, at_a_time),
             is_given_up=stop.is_set,
         )
         return Round(units=plan.units, work=unit_work(plan, environment), stop=stop)
 
     def _take(self, made: RewrittenUnit) -> None:
-        self._made.append(made)
+        self._planned.add(made)
         self._report_progress()
 
     def _report_progress(self) -> None:
         if self.on_progress is None:
             return
-        assert self._plan is not None
+        groups = self._planned
         self.on_progress(
             CompactProgress(
                 table=self.handle.uri,
-                units=len(self._plan.units),
-                done=len(self._made),
-                bytes=self._plan.bytes,
-                bytes_done=sum(each.unit.group.bytes for each in self._made),
+                units=len(groups.plan.units),
+                done=len(groups.taken),
+                bytes=groups.plan.bytes,
+                bytes_done=sum(each.unit.group.bytes for each in groups.taken),
             )
         )
-
-    def _finish(self) -> None:
-        """Publish all groups; after a commit without an outcome their files are kept."""
-        made = [*self._made]
-        self._made.clear()
-        if not made:
-            return
-        assert self._plan is not None
-        began = self._now()
-        change = replace_units(self._plan, made)
-        with kept_if_published(lambda: self._delete(*made)):
-            published = publish_change(self.handle, change, commit=self.commit)
-        if published.is_replayed:  # by another process, while this one wrote
-            self._delete(*made)
-        self._times.commit_millis += self._now() - began
-        self._published, self._done = published, made
-
-    def _give_up(self) -> None:
-        self._delete(*self._made)
-        self._made.clear()
-
-    def _delete(self, *made: RewrittenUnit) -> None:
-        assert self._plan is not None
-        for each in made:
-            delete_files(self._plan.loaded.places, each.paths)
 
     def _now(self) -> int:
         return self.handle.environment.now_millis()

@@ -32,6 +32,7 @@ _OF_PAIMON = {
 """Options that only Paimon tables have, and the advice for each."""
 _ORDERS = {"order": "sort", "zorder": "zorder"}
 """The strategy of each ``order_strategy``."""
+_MOST_COMMITS = 10
 _OF_STRATEGIES: Mapping[str, tuple[str, ...]] = {
     "compression_factor": ("sort", "zorder"),
     "var_length_contribution": ("zorder",),
@@ -62,6 +63,19 @@ class CompactOptions:
     """The bytes of a text on a curve; by default 8."""
     max_output_size: int | None = None
     """The bytes of a place on a curve; by default all."""
+    partial_progress: bool = False
+    max_commits: int | None = None
+    """The most commits with partial progress; by default 10. A number turns it on."""
+    max_concurrent_rewrites: int | None = None
+    """The groups that are rewritten at a time; by default one for each processor."""
+    rewrite_job_order: str = "none"
+
+    @property
+    def most_commits(self) -> int | None:
+        """The most commits; None for one commit of all groups or none."""
+        if self.max_commits is None:
+            return _MOST_COMMITS if self.partial_progress else None
+        return self.max_commits
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,16 +140,16 @@ def _with_strategy(options: CompactOptions) -> CompactOptions:
             raise InvalidRequestError(
                 "strategy='zorder' orders rows along a curve through columns: name them in order_by"
             )
-        return _checked_order(replace(options, strategy=strategy))
+        return _checked(replace(options, strategy=strategy))
     named = replace(options, order_by=_order_by(by))
     if is_sorted:
-        return _checked_order(replace(named, strategy=strategy))
+        return _checked(replace(named, strategy=strategy))
     if strategy != "full":
         raise InvalidRequestError(
             "order_by sorts all rows of the partitions chosen: it cannot be combined with "
             f"strategy={strategy!r}. With strategy='sort' only the files that are due are sorted"
         )
-    return _checked_order(replace(named, strategy=_ORDERS[how or "order"], rewrite_all=True))
+    return _checked(replace(named, strategy=_ORDERS[how or "order"], rewrite_all=True))
 
 
 def _order_by(given: Sequence[str]) -> tuple[str, ...]:
@@ -153,8 +167,12 @@ def _order_by(given: Sequence[str]) -> tuple[str, ...]:
     return keys
 
 
-def _checked_order(options: CompactOptions) -> CompactOptions:
-    """Return options that sort; raise for a value that does not fit."""
+def _checked(options: CompactOptions) -> CompactOptions:
+    """Return the options; raise for a value that does not fit."""
+    for name in ("max_commits", "max_concurrent_rewrites"):
+        value = getattr(options, name)
+        if value is not None and value < 1:
+            raise InvalidRequestError(f"{name} must be at least 1, got {value}")
     for name, strategies in _OF_STRATEGIES.items():
         value = getattr(options, name)
         if value is None:

@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 
+from lakeformat.errors import InvalidRequestError
 from lakeformat.iceberg.commit.handle import TableHandle
 from lakeformat.iceberg.compact.file_order import FileOrder, file_order
 from lakeformat.iceberg.compact.groups import FileGroup, expected_files, file_groups
@@ -31,6 +32,13 @@ from lakeformat.types.count_text import counted
 
 __all__ = ["CompactPlan", "CompactUnit", "explain_empty_choice", "plan_compaction"]
 
+_JOB_ORDERS: Mapping[str, Callable[[CompactUnit], int]] = {
+    "none": lambda _: 0,
+    "bytes-asc": lambda unit: unit.group.bytes,
+    "bytes-desc": lambda unit: -unit.group.bytes,
+    "files-asc": lambda unit: len(unit.files),
+    "files-desc": lambda unit: -len(unit.files),
+}
 _OTHER_SPECS = "(files of other partition specs)"
 
 
@@ -131,8 +139,13 @@ class CompactPlan:
             yield f"  {_place(other)}not chosen: {other.group.reason}"
 
 
-def plan_compaction(handle: TableHandle, wanted: Wanted) -> CompactPlan:
-    """Plan the newest snapshot of the branch; no data file is read."""
+def plan_compaction(
+    handle: TableHandle, wanted: Wanted, *, without: Collection[int] = ()
+) -> CompactPlan:
+    """Plan the newest snapshot of the branch; no data file is read.
+
+    Files that the snapshots ``without`` have added are left alone.
+    """
     loaded = handle.load()
     metadata = loaded.metadata
     settings = compact_settings(metadata, wanted.options)
@@ -140,7 +153,7 @@ def plan_compaction(handle: TableHandle, wanted: Wanted) -> CompactPlan:
     asked = row_filter(metadata, metadata.schema, wanted.where, wanted.partitions)
     state = _newest_state(handle, loaded)
     found: list[CompactUnit] = []
-    for partition, files in _by_partition(state, asked).items():
+    for partition, files in _by_partition(state, asked, without).items():
         for group in file_groups(files, settings):
             found.append(CompactUnit(partition, group, expected_files(group.bytes, settings)))
     return CompactPlan(
@@ -150,9 +163,18 @@ def plan_compaction(handle: TableHandle, wanted: Wanted) -> CompactPlan:
         snapshot=state.snapshot,
         settings=settings,
         order=order,
-        units=tuple(each for each in found if each.group.is_chosen),
+        units=_in_order(found, wanted.options.rewrite_job_order),
         not_chosen=tuple(each for each in found if not each.group.is_chosen),
     )
+
+
+def _in_order(found: Sequence[CompactUnit], order: str) -> tuple[CompactUnit, ...]:
+    """Return the chosen groups in the order in which they are rewritten."""
+    if order not in _JOB_ORDERS:
+        raise InvalidRequestError(
+            f"rewrite_job_order must be one of {', '.join(_JOB_ORDERS)}, got {order!r}"
+        )
+    return tuple(sorted((each for each in found if each.group.is_chosen), key=_JOB_ORDERS[order]))
 
 
 def explain_empty_choice(
@@ -178,14 +200,18 @@ def _tests(asked: PredicateFilter) -> Conjunction:
     return [test for each in asked.conjuncts() for test in each.conditions()]
 
 
-def _by_partition(state: TableState, asked: PredicateFilter | None) -> dict[str, list[PlannedFile]]:
+def _by_partition(
+    state: TableState, asked: PredicateFilter | None, without: Collection[int]
+) -> dict[str, list[PlannedFile]]:
     """Return the files that may hold asked rows, by partition; those of other specs together."""
     chosen = plan_files(state, () if asked is None else _tests(asked))
     found: dict[str, list[PlannedFile]] = {}
     for entries, files in planned_files(state, chosen):
         names = _names(state.metadata, files[0].spec_id, entries)
-        for file, name in zip(files, names, strict=True):
-            found.setdefault(name, []).append(file)
+        snapshots = entries.column("snapshot_id").to_pylist()
+        for file, name, snapshot in zip(files, names, snapshots, strict=True):
+            if snapshot not in without:
+                found.setdefault(name, []).append(file)
     return found
 
 

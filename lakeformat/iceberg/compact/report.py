@@ -6,8 +6,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from lakeformat.iceberg.compact.plan import CompactUnit
+from lakeformat.iceberg.compact.plan import CompactPlan, CompactUnit
 from lakeformat.iceberg.compact.run import RewrittenUnit
+from lakeformat.iceberg.metadata.snapshot import Snapshot
 from lakeformat.tables.compact_summary import CompactSummary
 from lakeformat.types.byte_size import size
 from lakeformat.types.count_text import counted
@@ -21,7 +22,7 @@ class GroupOutcome:
 
     partition: str
     outcome: str
-    """``compacted`` or ``not chosen``."""
+    """``compacted``, ``not chosen``, or ``dropped`` after a conflict."""
     reason: str
     rows_in: int = 0
     """Rows of the old files, with those that deletes removed."""
@@ -40,7 +41,7 @@ class CompactReport(CompactSummary):
     delete_files_removed: int = 0
     """Delete files that apply to no data file any more."""
     unfinished: str | None = None
-    """Always None: a compaction publishes all of its groups, or none."""
+    """The reason that groups kept their old files, only with partial progress; else None."""
     rounds: int = 0
     """The number of plans; a plan is made again after a conflict."""
     plan_millis: int = 0
@@ -73,50 +74,72 @@ class Times:
 class GroupOutcomes:
     """The groups of the last plan."""
 
-    made: Sequence[RewrittenUnit] = ()
-    not_chosen: Sequence[CompactUnit] = ()
+    plan: CompactPlan
+    done: Sequence[RewrittenUnit] = ()
+    dropped: Sequence[tuple[RewrittenUnit, str]] = ()
+
+    @property
+    def left(self) -> int:
+        """The number of chosen groups whose files were not replaced."""
+        return len(self.plan.units) - len(self.done)
 
 
 def compact_report(
     table: str,
     strategy: str,
-    snapshot_id: int | None,
-    delete_files_removed: int,
+    snapshots: Sequence[Snapshot],
+    earlier: Sequence[int],
     groups: GroupOutcomes,
     times: Times,
 ) -> CompactReport:
-    """Report a compaction by its groups."""
-    done = [_compacted(each) for each in groups.made]
+    """Report a compaction by its groups; ``earlier`` are snapshots with parts of it."""
+    done = [_compacted(each) for each in groups.done]
 
     def total(name: str) -> int:
         return sum(getattr(each, name) for each in done)
 
+    unfinished = None
+    if groups.left:
+        unfinished = (
+            f"{groups.left} of {counted(len(groups.plan.units), 'group')} kept the old files, "
+            "because other commits changed these meanwhile: run the compaction again"
+        )
+    ids = tuple(each.snapshot_id for each in snapshots)
     files_in, files_out = total("files_in"), total("files_out")
-    reason = "no action needed: no group of files is due"
-    if snapshot_id is not None:
+    reason = None if groups.left else "no action needed: no group of files is due"
+    if ids:
+        names = ", ".join(map(str, ids))
         reason = (
             f"{counted(files_in, 'file')} of {size(total('bytes_in'))} became "
-            f"{counted(files_out, 'file')} of {size(total('bytes_out'))}, published as snapshot "
-            f"{snapshot_id}"
+            f"{counted(files_out, 'file')} of {size(total('bytes_out'))}, published as "
+            f"{'snapshot' if len(ids) == 1 else 'snapshots'} {names}"
         )
     return CompactReport(
         table=table,
         strategy=strategy,
-        snapshot_ids=() if snapshot_id is None else (snapshot_id,),
+        snapshot_ids=ids,
+        earlier_snapshot_ids=tuple(earlier),
         rows_in=total("rows_in"),
         rows_out=total("rows_out"),
         bytes_in=total("bytes_in"),
         bytes_out=total("bytes_out"),
         files_in=files_in,
         files_out=files_out,
-        delete_files_removed=delete_files_removed,
+        delete_files_removed=sum(
+            int(each.summary.get("removed-delete-files", "0")) for each in snapshots
+        ),
+        unfinished=unfinished,
         rounds=times.rounds,
         plan_millis=times.plan_millis,
         run_millis=total("millis"),
         commit_millis=times.commit_millis,
         millis=times.millis,
-        groups=(*done, *map(_not_chosen, groups.not_chosen)),
-        reason=reason,
+        groups=(
+            *done,
+            *(_dropped(made, why) for made, why in groups.dropped),
+            *map(_not_chosen, groups.plan.not_chosen),
+        ),
+        reason="; ".join(filter(None, [reason, unfinished])),
     )
 
 
@@ -133,6 +156,12 @@ def _compacted(made: RewrittenUnit) -> GroupOutcome:
         files_in=len(group.files),
         files_out=len(made.entries),
         millis=made.millis,
+    )
+
+
+def _dropped(made: RewrittenUnit, reason: str) -> GroupOutcome:
+    return GroupOutcome(
+        partition=made.unit.partition, outcome="dropped", reason=reason, millis=made.millis
     )
 
 

@@ -114,10 +114,14 @@ class TableUpkeep(TableHistory):
         (no limit), ``delete_ratio_threshold`` (0.3) and ``rewrite_all`` (False); of sorted files
         also ``compression_factor`` (1), ``var_length_contribution`` (8) and ``max_output_size``.
 
+        ``max_commits``, or ``partial_progress`` with 10, publishes groups as they are done; one
+        that conflicts is dropped, and ``unfinished`` of the report is set. Groups are rewritten in
+        ``rewrite_job_order``, such as ``"bytes-desc"``, ``max_concurrent_rewrites`` at a time.
+
         Writers are not blocked, and appends are no conflict. If rows of rewritten files are deleted
-        meanwhile, everything is planned again. The same ``commit`` publishes once. ``executor`` is
-        ``"threads"``, ``"serial"``, or an object such as ``spark_jobs.SparkExecutor``;
-        ``on_progress`` is called after each group.
+        meanwhile, everything is planned again, without partial progress. The same ``commit``
+        publishes once. ``executor`` is ``"threads"``, ``"serial"``, or an object such as
+        ``spark_jobs.SparkExecutor``; ``on_progress`` is called after each group.
         """
         from lakeformat.iceberg.compact.compact import compact
         from lakeformat.iceberg.compact.options import wanted_files

@@ -100,6 +100,12 @@ def test_rows_are_sorted_from_the_command_line(catalog):
     assert catalog.table("shop.orders").scan().to_arrow()["id"].to_pylist() == [1, 2, 3, 4, 5]
 
 
+def test_an_option_of_another_format_is_refused_by_name(catalog):
+    for more in ((), ("--plan",)):
+        shown = runner.invoke(app, ["compact", "shop.orders", "--max-commits", "3", *more])
+        assert "max_commits is for tables of the format 'iceberg'" in str(shown.exception)
+
+
 def test_columns_to_sort_by_may_have_commas_between(catalog):
     catalog.create_table("shop.pairs", [("a", "INT"), ("b", "INT")])
     catalog.table("shop.pairs").write(pa.table({"a": pa.array([1], pa.int32())}))

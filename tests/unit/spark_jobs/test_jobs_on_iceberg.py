@@ -305,6 +305,12 @@ def test_the_compact_job_sorts_all_files_or_those_that_are_due(orders, tmp_path)
     assert due["skipped"]
 
 
+def test_the_compact_job_publishes_groups_as_they_are_done(orders, tmp_path):
+    request = request_of("compact", tmp_path, where=None, partitions=None, dry_run=False)
+    report = run("compact", {**request, "order_by": ["id"], "max_commits": 10})["report"]
+    assert len(report["snapshot_ids"]) == len(report["groups"]) > 1
+
+
 def test_the_job_names_a_choice_without_files(orders, tmp_path):
     request = request_of("compact", tmp_path, where="p = 'none'", partitions=None, dry_run=False)
     result = run("compact", request)
