@@ -66,7 +66,7 @@ class _Sorter:
         self._read_columns = read_columns
         self._row_count = row_count
         self._order = order
-        # Rows are held twice while they are sorted.
+        # The other half is for the keys, the column that is moved, and what the writer holds.
         self._limit = max(options.write_buffer_size_bytes // 2, 1)
         self._spill = spill
         self._bounds: pa.Table | None = None
@@ -78,27 +78,27 @@ class _Sorter:
             held.append(batch)
             size += batch.nbytes
             if size >= self._limit:
-                yield from self._put_away(pa.Table.from_batches(held))
-                held, size = [], 0
-        last = [pa.Table.from_batches(held)] if held else []
-        held.clear()
-        if len(self._spill):
-            for table in last:
-                self._add(table)
-            yield from self._ranges()
-        else:
-            for table in last:
-                yield from self._in_order(table)
+                yield from self._put_away(held)
+                size = 0
+        if not len(self._spill):
+            yield from self._in_order(held)
+            return
+        if held:
+            self._add(held)
+        yield from self._ranges()
 
-    def _put_away(self, table: pa.Table) -> Iterator[pa.RecordBatch]:
+    def _put_away(self, held: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         if not self._spill.has_room:
             yield from self._ranges()
-        if not self._spill.has_room:  # no temporary file is allowed at all
-            yield from self._in_order(table)
-            return
-        self._add(table)
+        if self._spill.has_room:
+            self._add(held)
+        else:  # no temporary file is allowed at all
+            yield from self._in_order(held)
 
-    def _add(self, table: pa.Table) -> None:
+    def _add(self, held: list[pa.RecordBatch]) -> None:
+        """Write rows to a temporary file, and empty the list."""
+        table = pa.Table.from_batches(held)
+        held.clear()
         if self._bounds is None:
             row_bytes = max(table.nbytes / table.num_rows, 1)
             self._bounds = self._sampled(int(row_bytes * self._row_count // self._limit) * 2 + 1)
@@ -143,12 +143,21 @@ class _Sorter:
                         held.append(batch)
                         size += batch.nbytes
                         if size >= self._limit:
-                            yield from self._in_order(pa.Table.from_batches(held))
-                            held, size = [], 0
-                if held:
-                    yield from self._in_order(pa.Table.from_batches(held))
+                            yield from self._in_order(held)
+                            size = 0
+                yield from self._in_order(held)
         self._spill.clear()
 
-    def _in_order(self, table: pa.Table) -> Iterator[pa.RecordBatch]:
-        ordered = take_rows(table, self._order.positions(table))
+    def _in_order(self, held: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Yield rows in order, and empty the list; only one column at a time is held twice."""
+        if not held:
+            return
+        table = pa.Table.from_batches(held)
+        held.clear()
+        schema, positions = table.schema, self._order.positions(table)
+        columns = []
+        while table.num_columns:
+            columns += take_rows(table.select([0]), positions).columns
+            table = table.remove_column(0)
+        ordered = pa.Table.from_arrays(columns, schema=schema)
         yield from ordered.to_batches(max_chunksize=_OUTPUT_ROWS)

@@ -16,7 +16,7 @@ from lakeformat.rows.spill import SpillSettings
 
 __all__ = ["write_sorted"]
 
-_SPILL = SpillSettings(write_buffer_size_bytes=512 << 20)
+_SPILL = SpillSettings(write_buffer_size_bytes=1 << 30)
 
 
 def write_sorted(
