@@ -624,7 +624,7 @@ MISTAKES = [
         "expand over a wrong value",
         "parse",
         'LakeCompactOperator.partial(task_id="t", table="shop.orders").expand(strategy=["full", "most"])',
-        "task 't': argument 'strategy' must be 'full' or 'minor', got 'most'",
+        "task 't': argument 'strategy' must be 'full' or 'minor' or 'sort' or 'zorder', got 'most'",
     ),
     Mistake(
         "expand over a table without its database",
@@ -1019,7 +1019,7 @@ MISTAKES = [
         "a policy with a value of an argument that does not exist",
         "parse",
         'lake_dags({"databases": {"shop": {"tables": {"orders": {"schedule": "@daily", "compact": {"strategy": "most"}}}}}})',
-        "task 'shop_orders.compact': argument 'strategy' must be 'full' or 'minor', got 'most'",
+        "task 'shop_orders.compact': argument 'strategy' must be 'full' or 'minor' or 'sort' or 'zorder', got 'most'",
     ),
     Mistake(
         "a policy with a number as text",

@@ -40,7 +40,10 @@ def compact(**arguments):
         ({"table": "shop."}, "the table name '' of 'shop.' is not allowed"),
         ({"table": "shop.orders$snapshots"}, "the branch name"),
         ({"engine": "flink"}, "'engine' must be 'auto' or 'python' or 'spark', got 'flink'"),
-        ({"strategy": "most"}, "'strategy' must be 'full' or 'minor', got 'most'"),
+        (
+            {"strategy": "most"},
+            "'strategy' must be 'full' or 'minor' or 'sort' or 'zorder', got 'most'",
+        ),
         ({"buckets": "1"}, "'buckets' must be a list, each item a whole number, got '1'"),
         ({"buckets": [1, "x"]}, "'buckets' must be a list"),
         ({"partitions": [1]}, "'partitions' must be a dict or a list, each item a dict"),
@@ -248,7 +251,10 @@ def test_a_literal_is_checked_once_its_value_is_there(warehouse):
     task.render_template_fields({})
 
     assert task.table == "shop.{{ orders }}"
-    with pytest.raises(LakeArgumentError, match="'strategy' must be 'full' or 'minor', got 'most'"):
+    with pytest.raises(
+        LakeArgumentError,
+        match="'strategy' must be 'full' or 'minor' or 'sort' or 'zorder', got 'most'",
+    ):
         task.execute(task_context())
 
 
@@ -498,7 +504,10 @@ def test_a_mapped_task_gets_its_values_one_by_one():
 @pytest.mark.parametrize(
     ("shared", "words"),
     [
-        ({"strategy": "most"}, "task 'tidy': argument 'strategy' must be 'full' or 'minor'"),
+        (
+            {"strategy": "most"},
+            "task 'tidy': argument 'strategy' must be 'full' or 'minor' or 'sort' or 'zorder'",
+        ),
         ({"table": 7}, "task 'tidy': argument 'table' must be a non-empty str"),
         ({"conn_id": "spark_default"}, "task 'tidy': write lake_conn_id for the lake"),
         ({"engine": "python", "conf": {}}, "engine 'python' starts no Spark: leave out conf"),
