@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import TypeAlias
+from types import MappingProxyType
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -66,11 +67,12 @@ def compaction_question(
     target: float,
     change: Callable[[IcebergTable], object] = lambda table: None,
     floor_change: Change = lambda rows: rows,
+    how: Mapping[str, Any] = MappingProxyType({"strategy": "full"}),
 ) -> Question[Path, Made]:
     """Return the question that compares a compaction on one core with the floor.
 
     ``change`` changes the table after it is written, for example by deletes, and ``floor_change``
-    has the same effect on stored rows.
+    has the same effect on stored rows. ``how`` are the arguments of the compaction.
     """
 
     def make(folder: Path, count: int) -> None:
@@ -84,7 +86,7 @@ def compaction_question(
         open_data=lambda folder: folder,
         candidates={
             BASELINE: lambda folder, work: _floor(folder, work, floor_change),
-            CANDIDATE: lambda folder, work: _compact(folder),
+            CANDIDATE: lambda folder, work: _compact(folder, how),
         },
         baseline=BASELINE,
         answer=lambda made: sums(made()),
@@ -92,13 +94,13 @@ def compaction_question(
     )
 
 
-def _compact(folder: Path) -> Callable[[], Made]:
+def _compact(folder: Path, how: Mapping[str, Any]) -> Callable[[], Made]:
     """Compact the table as it was made, from the plan to the published snapshot."""
     _restore(folder)
 
     def work() -> Made:
         table = opened(folder)
-        table.compact(strategy="full", executor="serial")
+        table.compact(**how, executor="serial")
         return lambda: table.scan().to_batches()
 
     return work
