@@ -7,13 +7,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from types import MappingProxyType
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from lakeformat.errors import InvalidRequestError
 from lakeformat.types.amounts import parse_asked_duration
 from lakeformat.types.closest import closest
 
-__all__ = ["Checks", "Columns", "age_millis", "columns_of"]
+if TYPE_CHECKING:
+    from lakeformat.executor import Executor
+    from lakeformat.rows.conditions.filter import Where
+
+__all__ = ["CheckRequest", "Checks", "Columns", "age_millis", "columns_of"]
 
 Columns: TypeAlias = str | Sequence[str]
 """One column, or several columns together."""
@@ -85,6 +89,17 @@ class Checks:
     def only_warns(self, name: str) -> bool:
         """Return True if a check of this name does not fail the table."""
         return name in self.warn_only or _kind(name) in self.warn_only
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckRequest:
+    """The checks and the rows that they are about; see ``Table.check``."""
+
+    checks: Checks
+    where: Where | None
+    executor: Executor | None
+    staged: Sequence[str] | None
+    replaces: int | None
 
 
 def columns_of(columns: Columns) -> tuple[str, ...]:

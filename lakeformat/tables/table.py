@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from lakeformat.executor import Executor
     from lakeformat.rows.conditions.filter import Where
-    from lakeformat.tables.checks import Checks, Columns
+    from lakeformat.tables.checks import CheckRequest, Columns
     from lakeformat.tables.commit_id import CommitId
     from lakeformat.tables.moment import Moment
     from lakeformat.tables.reference_reports import RollbackReport
@@ -153,7 +153,7 @@ class Table(ABC):
         ``executor`` is an object such as ``spark_jobs.SparkExecutor``, which reads the rows in
         parallel, except for ``unique``.
         """
-        from lakeformat.tables.checks import Checks
+        from lakeformat.tables.checks import CheckRequest, Checks
 
         checks = Checks(
             min_rows=min_rows,
@@ -165,7 +165,11 @@ class Table(ABC):
             conditions=conditions,
             warn_only=warn_only,
         )
-        return self._check(checks, where, executor, staged=staged, replaces=replaces)
+        return self._check(
+            CheckRequest(
+                checks=checks, where=where, executor=executor, staged=staged, replaces=replaces
+            )
+        )
 
     def rollback(
         self,
@@ -210,15 +214,7 @@ class Table(ABC):
             )
         )
 
-    def _check(
-        self,
-        checks: Checks,
-        where: Where | None,
-        executor: Executor | None,
-        *,
-        staged: Sequence[str] | None,
-        replaces: int | None,
-    ) -> CheckReport:
+    def _check(self, request: CheckRequest) -> CheckReport:
         raise refuse_operation(self, "check")
 
     def _rollback(self, request: RollbackRequest) -> RollbackReport:
