@@ -13,34 +13,23 @@ from pyiceberg.catalog.glue import (
 from pyiceberg.exceptions import CommitFailedException, TableAlreadyExistsError
 from pyiceberg.schema import visit
 
-from lakeformat.catalog.iceberg.catalog_files import Answer, CatalogFiles
-from lakeformat.catalog.iceberg.client import ClientMetastore
+from lakeformat.catalog.iceberg.catalog_files import Answer
+from lakeformat.catalog.iceberg.client_named_files import ClientNamedFilesMetastore, Sent
 from lakeformat.catalog.iceberg.client_schema import client_schema
-from lakeformat.catalog.iceberg.named_files import NamedFilesMetastore
-from lakeformat.catalog.iceberg.options import IcebergOptions
 from lakeformat.catalog.iceberg.table_parameters import (
     first_parameters,
     metadata_file_in,
     parameters_after,
 )
 from lakeformat.catalog.names import TableName
-from lakeformat.environment import Environment
-from lakeformat.errors import UnavailableError, UnsupportedError
+from lakeformat.errors import UnsupportedError
 from lakeformat.iceberg.metadata.table_metadata import TableMetadata
 
 __all__ = ["GlueMetastore"]
 
 
-class GlueMetastore(ClientMetastore, NamedFilesMetastore):
+class GlueMetastore(ClientNamedFilesMetastore):
     """Databases and Iceberg tables of AWS Glue."""
-
-    _ending = ".db"
-
-    def __init__(
-        self, options: IcebergOptions, files: CatalogFiles, environment: Environment
-    ) -> None:
-        super().__init__(options, files)
-        self._environment = environment
 
     def rename_table(self, old: TableName, new: TableName) -> None:
         """Refuse: Glue would list the table twice, or not at all, if the second step failed."""
@@ -63,7 +52,6 @@ class GlueMetastore(ClientMetastore, NamedFilesMetastore):
         )
 
     def _name_first(self, name: TableName, address: str, metadata: TableMetadata) -> bool:
-        is_sent = False
         given = {
             "Name": name.table,
             "TableType": "EXTERNAL_TABLE",
@@ -74,9 +62,8 @@ class GlueMetastore(ClientMetastore, NamedFilesMetastore):
             },
         }
 
-        def create(client: GlueCatalog) -> bool:
-            nonlocal is_sent
-            is_sent = True
+        def create(client: GlueCatalog, sent: Sent) -> bool:
+            sent.is_sent = True
             try:
                 client._create_glue_table(name.database, name.table, given)
             except TableAlreadyExistsError:
@@ -84,20 +71,12 @@ class GlueMetastore(ClientMetastore, NamedFilesMetastore):
                 return self._was_named(name, address)
             return True
 
-        try:
-            return self._ask(f"create table '{name}'", create)
-        except UnavailableError as lost:
-            if not is_sent:
-                raise
-            return self._is_named(name, address, lost)
+        return self._send(f"create table '{name}'", name, address, create)
 
     def _name_next(
         self, name: TableName, old: str, new: str, base: TableMetadata, metadata: TableMetadata
     ) -> bool:
-        is_sent = False
-
-        def publish(client: GlueCatalog) -> bool:
-            nonlocal is_sent
+        def publish(client: GlueCatalog, sent: Sent) -> bool:
             table = client._get_glue_table(name.database, name.table)
             version = table.get("VersionId")
             if version is None:
@@ -109,7 +88,7 @@ class GlueMetastore(ClientMetastore, NamedFilesMetastore):
                 return False
             given = _construct_rename_table_input(name.table, table)
             given["Parameters"] = parameters_after(table["Parameters"], new, base, metadata)
-            is_sent = True
+            sent.is_sent = True
             try:
                 client._update_glue_table(name.database, name.table, given, version)
             except CommitFailedException:
@@ -117,12 +96,7 @@ class GlueMetastore(ClientMetastore, NamedFilesMetastore):
                 return self._was_named(name, new)
             return True
 
-        try:
-            return self._ask(f"publish table '{name}'", publish)
-        except UnavailableError as lost:
-            if not is_sent:
-                raise
-            return self._is_named(name, new, lost)
+        return self._send(f"publish table '{name}'", name, new, publish)
 
 
 def _columns(name: TableName, metadata: TableMetadata) -> list[dict[str, Any]]:

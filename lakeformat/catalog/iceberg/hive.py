@@ -16,11 +16,9 @@ from hive_metastore.ttypes import (
 from hive_metastore.ttypes import Table as HiveTable
 from pyiceberg.catalog.hive import HiveCatalog, _construct_hive_storage_descriptor
 
-from lakeformat.catalog.iceberg.catalog_files import Answer, CatalogFiles
-from lakeformat.catalog.iceberg.client import ClientMetastore
+from lakeformat.catalog.iceberg.catalog_files import Answer
+from lakeformat.catalog.iceberg.client_named_files import ClientNamedFilesMetastore, Sent
 from lakeformat.catalog.iceberg.client_schema import client_schema
-from lakeformat.catalog.iceberg.named_files import NamedFilesMetastore
-from lakeformat.catalog.iceberg.options import IcebergOptions
 from lakeformat.catalog.iceberg.table_parameters import (
     first_parameters,
     metadata_file_in,
@@ -28,7 +26,6 @@ from lakeformat.catalog.iceberg.table_parameters import (
 )
 from lakeformat.catalog.names import TableName
 from lakeformat.environment import Environment
-from lakeformat.errors import UnavailableError
 from lakeformat.iceberg.metadata.table_metadata import TableMetadata
 
 __all__ = ["HiveMetastore"]
@@ -40,16 +37,8 @@ _LOCK_ATTEMPTS = 40
 """With the pauses between them, a writer waits for more than a minute."""
 
 
-class HiveMetastore(ClientMetastore, NamedFilesMetastore):
+class HiveMetastore(ClientNamedFilesMetastore):
     """Databases and Iceberg tables of a Hive metastore."""
-
-    _ending = ".db"
-
-    def __init__(
-        self, options: IcebergOptions, files: CatalogFiles, environment: Environment
-    ) -> None:
-        super().__init__(options, files)
-        self._environment = environment
 
     def rename_table(self, old: TableName, new: TableName) -> None:
         """Give a table another name; its files are not moved."""
@@ -77,12 +66,10 @@ class HiveMetastore(ClientMetastore, NamedFilesMetastore):
         self._ask(f"drop table '{name}'", drop)
 
     def _name_first(self, name: TableName, address: str, metadata: TableMetadata) -> bool:
-        is_sent = False
         is_old = self._options.client.get("hive.hive2-compatible", "").lower() == "true"
         schema = client_schema(metadata, f"a Hive metastore cannot list table '{name}'")
 
-        def create(client: HiveCatalog) -> bool:
-            nonlocal is_sent
+        def create(client: HiveCatalog, sent: Sent) -> bool:
             now = self._environment.now_millis() // 1000
             table = HiveTable(
                 dbName=name.database,
@@ -94,27 +81,19 @@ class HiveMetastore(ClientMetastore, NamedFilesMetastore):
                 parameters=first_parameters(address, metadata),
             )
             with _opened(client) as opened:
-                is_sent = True
+                sent.is_sent = True
                 try:
                     opened.create_table(table)
                 except AlreadyExistsException:
                     return False
             return True
 
-        try:
-            return self._ask(f"create table '{name}'", create)
-        except UnavailableError as lost:
-            if not is_sent:
-                raise
-            return self._is_named(name, address, lost)
+        return self._send(f"create table '{name}'", name, address, create)
 
     def _name_next(
         self, name: TableName, old: str, new: str, base: TableMetadata, metadata: TableMetadata
     ) -> bool:
-        is_sent = False
-
-        def publish(client: HiveCatalog) -> bool:
-            nonlocal is_sent
+        def publish(client: HiveCatalog, sent: Sent) -> bool:
             with (
                 _opened(client) as opened,
                 _Lock(client, opened, name, self._environment) as is_locked,
@@ -126,7 +105,7 @@ class HiveMetastore(ClientMetastore, NamedFilesMetastore):
                 table.parameters = parameters_after(table.parameters, new, base, metadata)
                 if self._environment.now_millis() - began > _LOCKED_MILLIS:
                     return False  # a process that slept: another one may have the lock by now
-                is_sent = True
+                sent.is_sent = True
                 try:
                     # Newer metastores compare the file themselves.
                     expected = {"expected_parameter_key": "metadata_location"}
@@ -134,18 +113,13 @@ class HiveMetastore(ClientMetastore, NamedFilesMetastore):
                     _alter(opened, name, table, expected)
                 except (InvalidOperationException, MetaException):
                     found = metadata_file_in(_table(client, opened, name).parameters, name)
-                    is_sent = found == new
+                    sent.is_sent = found == new
                     if found == old:
                         raise
-                    return is_sent
+                    return sent.is_sent
             return True
 
-        try:
-            return self._ask(f"publish table '{name}'", publish)
-        except UnavailableError as lost:
-            if not is_sent:
-                raise
-            return self._is_named(name, new, lost)
+        return self._send(f"publish table '{name}'", name, new, publish)
 
 
 def _opened(client: HiveCatalog) -> Client:
