@@ -9,7 +9,7 @@ isolation is serializable. A conflict changes nothing: plan again.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import pyarrow as pa
@@ -28,7 +28,7 @@ from lakeformat.iceberg.write.manifest_merge import merge_manifests
 from lakeformat.iceberg.write.new_entries import with_snapshot
 from lakeformat.iceberg.write.planned_state import PlannedState, deletes_of
 from lakeformat.iceberg.write.publish import Base, FileChange
-from lakeformat.iceberg.write.remove_files import without_files
+from lakeformat.iceberg.write.remove_files import WithoutFiles, without_files
 from lakeformat.iceberg.write.state_difference import (
     StateDifference,
     entry_ids,
@@ -37,6 +37,9 @@ from lakeformat.iceberg.write.state_difference import (
 from lakeformat.rows.conditions.filter import PredicateFilter
 
 __all__ = ["RowDelta", "is_serializable"]
+
+_DELETES = 1
+"""The value of ``content`` in a manifest list for manifests of deletes."""
 
 
 def is_serializable(properties: Mapping[str, str], operation: str) -> bool:
@@ -74,11 +77,7 @@ class RowDelta:
         """Return the change; raise ``CommitConflictError`` if the plan does not fit any more."""
         self._plan.require_history(base)
         self._require_no_conflict(base, state_difference(self.planned, base))
-        gone = pa.array([*self._gone()], pa.string())
-        left = without_files(base, _FilesWithIds(gone))
-        found = {each for entries in left.removed for each in entry_ids(entries).to_pylist()}
-        if missing := sorted({*gone.to_pylist()} - found):
-            raise self._plan.conflict(f"{missing[0].rpartition('@')[0]} was removed")
+        left = self._without_gone(base)
         new = [] if self.added is None or not len(self.added) else [self.added]
         manifests = [
             *(added_manifest(base, each) for each in new),
@@ -96,6 +95,26 @@ class RowDelta:
     @property
     def _plan(self) -> PlannedState:
         return PlannedState(f"change of rows of {self.table}", self.planned, self.version)
+
+    def _without_gone(self, base: Base) -> WithoutFiles:
+        """Return the manifests without the files that leave; no other one is read."""
+        gone = self._gone()
+        searched = base.manifests
+        if not self.removed:  # then no data file leaves
+            searched = searched.filter(pc.equal(searched.column("content"), _DELETES))
+        if not gone:
+            searched = searched.slice(0, 0)
+        left = without_files(
+            replace(base, manifests=searched), _FilesWithIds(pa.array([*gone], pa.string()))
+        )
+        found = {each for entries in left.removed for each in entry_ids(entries).to_pylist()}
+        if missing := sorted(gone - found):
+            raise self._plan.conflict(f"{missing[0].rpartition('@')[0]} was removed")
+        is_searched = pc.is_in(
+            base.manifests.column("manifest_path"), searched.column("manifest_path")
+        )
+        kept = base.manifests.filter(pc.invert(is_searched))
+        return replace(left, manifests=pa.concat_tables([kept, left.manifests]))
 
     def _gone(self) -> set[str]:
         """Return the ids of all files that leave."""

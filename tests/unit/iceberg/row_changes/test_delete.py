@@ -212,6 +212,23 @@ def test_nulls_and_unknown_answers_keep_their_rows(storage):
     assert left == [{"id": None, "k": "b"}]
 
 
+@VERSIONS
+def test_manifests_of_data_files_are_read_once_to_plan(version):
+    storage = CrashableStorage()
+    handle = filled(storage, version)
+    delete(handle, "id = 1")
+    manifests = manifests_of(handle).to_pylist()
+    [first, _] = [
+        handle.load().places.place(each["manifest_path"])[1]
+        for each in manifests
+        if not each["content"]
+    ]
+    storage.log.clear()
+    delete(handle, "id IN (2, 7)")
+    reads = [each.operation for each in storage.log if each.path == first]
+    assert reads in (["read"], ["open_input"])
+
+
 # What other writers do meanwhile
 
 
@@ -348,6 +365,7 @@ def test_files_are_kept_while_the_outcome_is_unknown(storage):
     assert any(each.endswith(".puffin") for each in stored_files(storage) - before)
 
 
+@pytest.mark.sampled(1)
 @VERSIONS
 def test_a_fault_at_any_storage_call_deletes_the_rows_once_or_not_at_all(version):
     def start() -> CrashableStorage:

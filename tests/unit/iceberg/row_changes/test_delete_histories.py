@@ -106,7 +106,7 @@ ACTS = st.one_of(
 )
 
 
-@settings(max_examples=12)
+@settings(max_examples=8)
 @given(st.sampled_from([2, 3]), st.booleans(), st.lists(st.tuples(ACTS, ACTS), max_size=3))
 def test_what_two_writers_do_at_once_is_done_one_after_the_other(version, is_split, history):
     storage = MemoryStorage("t")
@@ -240,7 +240,7 @@ GOLDEN = [
 ]
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", GOLDEN)
 def test_any_table_of_java_loses_exactly_the_rows_of_a_condition(name, tmp_path):
     golden = iceberg_table(name)
