@@ -111,7 +111,7 @@ def _files_with_deletes(state: TableState, deletes: tuple[pa.Table, ...]) -> Ite
         for place, (path, scope) in enumerate(zip(paths, scopes(entries), strict=True)):
             if path in splits:
                 partition = partitions.slice(place, 1)
-                yield FileToChange(splits[path], spec_id, partition, scope)
+                yield FileToChange(splits[path], spec_id, scope, partition)
 
 
 @dataclass(frozen=True, slots=True)
