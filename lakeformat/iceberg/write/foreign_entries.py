@@ -34,6 +34,7 @@ _OF_NEW_FILES = (
 )
 """The columns that are null until a snapshot has the file, or always for data files."""
 _DATA_MANIFESTS = 0
+_SPEC_ID = "spec_id"
 
 
 def checked_entries(
@@ -52,8 +53,12 @@ def checked_entries(
                 "may have been created anew since. Nothing was published: commit them there, or "
                 "write the rows again"
             )
-        for spec_id in message.entries["spec_id"].unique().to_pylist():
-            of_spec = message.entries.filter(pc.equal(message.entries["spec_id"], spec_id))
+        schema = message.entries.schema
+        if schema.names.count(_SPEC_ID) != 1 or schema.field(_SPEC_ID).type != pa.int32():
+            raise _damaged(uri, f"its files have no {_SPEC_ID}")
+        spec_ids = message.entries[_SPEC_ID]
+        for spec_id in spec_ids.unique().to_pylist():
+            of_spec = message.entries.filter(pc.equal(spec_ids, spec_id))
             by_spec.setdefault(spec_id, []).append(_checked(loaded, uri, spec_id, of_spec))
     found = [pa.concat_tables(tables) for _, tables in sorted(by_spec.items())]
     paths = [one_spelling(each) for some in found for each in some["file_path"].to_pylist()]

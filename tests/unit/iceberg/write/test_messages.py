@@ -196,6 +196,20 @@ def test_a_hostile_message_is_neither_committed_nor_does_it_delete_a_file(
     assert ids(orders) == [2]
 
 
+@pytest.mark.parametrize("name", ["spec_id", "file_path", "partition", "record_count"])
+def test_a_message_whose_files_lack_a_member_is_refused(orders, name):
+    [message] = prepared(orders, 1)
+    lacking = replace(message, entries=message.entries.drop_columns([name]))
+    twice = replace(message, entries=message.entries.append_column(name, message.entries[name]))
+    for each in (lacking, twice):
+        with pytest.raises(InvalidRequestError, match="these messages cannot be used with"):
+            orders.commit([table_message(orders, each)])
+
+
+def table_message(table: IcebergTable, message: IcebergCommitMessage) -> IcebergCommitMessage:
+    return table.read_message(message.to_bytes())
+
+
 def test_what_is_no_message_is_refused(orders):
     for given_ in (b"x", [b"x"], 7, prepared(orders, 1)[0]):
         with pytest.raises(InvalidRequestError, match="pass a list of the messages"):
