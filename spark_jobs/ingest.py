@@ -149,6 +149,9 @@ def _ingest_rows(
             rows = rows_of(wanted, table, paths)
             table = target_table(catalog, table, wanted, rows)
             before = newest_snapshot(table)
+            if wanted.upsert_by is not None:
+                upserted = table.upsert(rows.batches(table), wanted.upsert_by, commit=commit)
+                return Outcome.of_commit(table, upserted, before)
             if not wanted.stage:
                 report = table.write(
                     rows.batches(table), rows.kinds, overwrite=wanted.overwrite, commit=commit

@@ -89,6 +89,9 @@ class LakeIngestOperator(LakeJobOperator):
     :param overwrite: replace rows in the same commit: ``partitions`` replaces all rows of the
         partitions that get rows, ``table`` all rows of the table, also by a source without rows.
         Default: add the rows
+    :param upsert_by: for Iceberg tables, with engine ``python``: the key of a row. Rows replace the
+        stored rows with the same key, in the same commit. Two rows of the source with one key are
+        refused
     :param on_schema_change: for files and SQL tables whose columns differ from the table's:
         ``fail`` refuses new columns and values that do not fit, ``add`` adds the new columns,
         ``widen`` also widens types. Change messages and ``source_table`` always add and widen
@@ -140,6 +143,7 @@ class LakeIngestOperator(LakeJobOperator):
         columns: Mapping[str, str] | None = None,
         casts: Mapping[str, str] | None = None,
         overwrite: Replaced | None = None,
+        upsert_by: Sequence[str] | None = None,
         on_schema_change: OnSchemaChange = "fail",
         create: bool = False,
         primary_key: Sequence[str] | None = None,
@@ -173,6 +177,7 @@ class LakeIngestOperator(LakeJobOperator):
         self.columns = columns
         self.casts = casts
         self.overwrite = overwrite
+        self.upsert_by = upsert_by
         self.on_schema_change = on_schema_change
         self.create = create
         self.primary_key = primary_key
@@ -219,7 +224,8 @@ class LakeIngestOperator(LakeJobOperator):
         return request
 
     def _adds_rows(self) -> bool:
-        return self.overwrite is None and self.source_table is None and not self.stage
+        replaces = self.overwrite is not None or self.upsert_by is not None
+        return not replaces and self.source_table is None and not self.stage
 
     def _is_repeated(self) -> bool:
         """Return False with a checkpoint, which decides by itself which files are new, and for a

@@ -13,7 +13,7 @@ import typer
 import lakeformat as lake
 from lakeformat.cli.output import AsJson, listed, print_json
 from lakeformat.cli.warehouse import WarehouseOption, named_table_of_any_format
-from lakeformat.errors import InvalidRequestError, NotFoundError, UnsupportedError
+from lakeformat.errors import InvalidRequestError, NotFoundError
 from lakeformat.types.count_text import counted
 
 if TYPE_CHECKING:
@@ -292,12 +292,8 @@ def _upsert(
             raise InvalidRequestError(
                 f"--upsert-by and --{name} exclude each other: leave one of them out"
             )
-    if isinstance(table, lake.Table):
-        raise UnsupportedError(
-            f"{table.location} is a Paimon table, and --upsert-by is for Iceberg tables: leave it "
-            "out; rows of a table with a primary key replace those with the same key"
-        )
-    return table.upsert(rows, by)
+    report: WriteReport = table.upsert(rows, by)
+    return report
 
 
 def _made_first(context: typer.Context, missing: str) -> str:

@@ -54,6 +54,7 @@ OPERATIONS = frozenset(
         "system_table",
         "tags",
         "truncate",
+        "upsert",
         "write",
     }
 )
@@ -219,6 +220,17 @@ class Table(ABC):
 
     def _rollback(self, request: RollbackRequest) -> RollbackReport:
         raise refuse_operation(self, "rollback")
+
+    if TYPE_CHECKING:  # at run time a property refuses it
+
+        def upsert(
+            self,
+            data: Any,
+            by: Sequence[str] | None = None,
+            *,
+            commit: CommitId | None = None,
+            properties: Mapping[str, str] | None = None,
+        ) -> Any: ...
 
 
 def refuse_operation(table: Table, operation: str) -> UnsupportedError:

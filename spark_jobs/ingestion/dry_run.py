@@ -22,6 +22,7 @@ _EFFECTS = {
     "partitions": "would replace the partitions that get rows of",
     "table": "would replace all rows of",
 }
+_UPSERT = "would replace rows with the same keys in"
 
 
 def planned(table: lake.Table | None, wanted: IngestRequest, rows: Columns) -> Outcome:
@@ -32,8 +33,9 @@ def planned(table: lake.Table | None, wanted: IngestRequest, rows: Columns) -> O
     changes = [] if table is None else [str(each) for each in rows.changes_for(table)]
     how = f", which would be created with the columns {', '.join(columns)}" if columns else ""
     how = f"; it would {', '.join(changes)}" if changes else how
+    effect = _EFFECTS[wanted.overwrite] if wanted.upsert_by is None else _UPSERT
     return Outcome(
-        reason=f"dry run: {what} {_EFFECTS[wanted.overwrite]} {wanted.table}{how}",
+        reason=f"dry run: {what} {effect} {wanted.table}{how}",
         report={
             "dry_run": True,
             "files": files,

@@ -62,6 +62,7 @@ _ONLY_WITH = {
     "messages_of": ("source",),
     "stage": ("source", "jdbc_url"),
     "overwrite": ("source", "jdbc_url"),
+    "upsert_by": ("source", "jdbc_url"),
     "on_schema_change": ("source", "jdbc_url"),
     "columns": ("source", "jdbc_url"),
     "casts": ("source", "jdbc_url"),
@@ -168,6 +169,10 @@ class IngestRequest(CommitRequest):
     """Replace rows in the same commit: ``partitions`` replaces all rows of the partitions that get
     rows, ``table`` all rows of the table, even if the source has no rows. Default: add the rows.
     """
+    upsert_by: KeyColumns | None = None
+    """For Iceberg tables, with engine ``python``: the key of a row. Rows replace the stored rows
+    with the same key, in the same commit. Two rows of the source with one key are refused.
+    """
     on_schema_change: OnSchemaChange = "fail"
     """For files and SQL tables whose columns differ from the table's: ``fail`` refuses new columns
     and values that do not fit, ``add`` adds the new columns, ``widen`` also widens types. Change
@@ -256,6 +261,8 @@ class IngestRequest(CommitRequest):
             )
         if self.overwrite is not None:
             self._require_all_rows()
+        if self.upsert_by is not None:
+            self._require_upserts()
         self._require_plain_rows()
 
     def _require_plain_rows(self) -> None:
@@ -293,6 +300,19 @@ class IngestRequest(CommitRequest):
             raise refusal(
                 "keys 'overwrite' and 'stage' exclude each other: the job 'commit' adds the rows "
                 "of staged results"
+            )
+
+    def _require_upserts(self) -> None:
+        """Refuse keys of rows where rows cannot be replaced by them."""
+        for name in ("overwrite", "stage"):
+            if getattr(self, name):
+                raise refusal(
+                    f"keys 'upsert_by' and {name!r} exclude each other: leave one of them out"
+                )
+        if self.engine == "spark":
+            raise refusal(
+                "key 'upsert_by' cannot be used with engine 'spark': use engine 'python', or "
+                "MERGE INTO in Spark"
             )
 
     @property

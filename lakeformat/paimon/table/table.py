@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 from warnings import warn
 
@@ -90,6 +91,9 @@ class Table(
     """One table: its schema is fixed when it is opened, its snapshots are always current."""
 
     format = "paimon"
+    instead = MappingProxyType(
+        {"upsert": "write(rows) replaces rows by the primary key of the table"}
+    )
 
     def __repr__(self) -> str:
         return f"<Table {self.location}>"

@@ -377,4 +377,5 @@ def test_a_key_is_refused_for_rows_of_a_paimon_table(tmp_path):
     table = catalog.create_table("shop.orders", [("id", "BIGINT")])
     (tmp_path / "rows.csv").write_text("id\n2\n")
     rows = str(tmp_path / "rows.csv")
-    assert "is for Iceberg tables" in refusal("write", table.location, rows, "--upsert-by", "id")
+    message = refusal("write", table.location, rows, "--upsert-by", "id")
+    assert "has no operation 'upsert': write(rows) replaces rows by the primary key" in message

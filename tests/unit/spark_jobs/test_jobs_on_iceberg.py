@@ -159,6 +159,33 @@ def test_the_ingest_job_replaces_the_rows_of_a_table(tmp_path):
     assert result["report"]["deleted_files"] == 1
 
 
+def test_the_ingest_job_replaces_rows_by_their_keys_once(tmp_path):
+    make_small_table(tmp_path / "shop/orders")
+    (tmp_path / "rows.csv").write_text("id\n2\n3\n")
+    commit = {"commit_user": "dag-run", "commit_identifier": 1}
+    request = {**request_of("ingest", tmp_path), **commit, "upsert_by": ["id"]}
+    request["source"] = str(tmp_path / "rows.csv")
+    planned = run("ingest", {**request, "dry_run": True})
+    assert "1 file would replace rows with the same keys in shop.orders" in planned["reason"]
+    first, again = run("ingest", request), run("ingest", request)
+    table = lake.open_catalog(str(tmp_path), format="iceberg").table("shop.orders")
+    assert ids_of(table) == [1, 2, 3]
+    assert (first["report"]["replaced_rows"], again["replayed"]) == (1, True)
+
+
+@pytest.mark.parametrize(
+    ("more", "error"),
+    [
+        ({"overwrite": "table"}, "'upsert_by' and 'overwrite' exclude each other"),
+        ({"engine": "spark"}, "cannot be used with engine 'spark'"),
+    ],
+)
+def test_keys_are_refused_where_rows_cannot_be_replaced_by_them(tmp_path, more, error):
+    request = {**request_of("ingest", tmp_path), "source": "rows.csv", "upsert_by": ["id"]}
+    with pytest.raises(lake.LakeError, match=error):
+        run("ingest", request | more)
+
+
 @pytest.fixture
 def new_table(tmp_path) -> dict[str, Any]:
     """A request whose table does not exist yet."""

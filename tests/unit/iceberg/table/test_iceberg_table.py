@@ -45,6 +45,7 @@ HAS = {
     "system_table",
     "tags",
     "truncate",
+    "upsert",
     "write",
 }
 
