@@ -55,7 +55,7 @@ def place(request, tmp_path):
         )
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.sampled(1, among="eight processes commit to a bucket")
 def test_no_row_is_lost_and_no_number_is_left_out(place):
     warehouse, options = place
     catalog = lake.open_catalog(warehouse, options=options)

@@ -435,6 +435,7 @@ def start(uri: str, lease: float, counter: str = "", times: int = 0) -> subproce
     )
 
 
+@pytest.mark.sampled(1)
 def test_eight_processes_never_hold_it_at_once(database, uri, tmp_path):
     counter = tmp_path / "counter"
     counter.write_text("0")

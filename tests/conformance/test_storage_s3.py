@@ -98,6 +98,7 @@ print(json.dumps([]))
 """
 
 
+@pytest.mark.sampled(1, among="eight processes commit to a bucket")
 def test_eight_processes_append_to_one_table(s3_bucket, s3_options):
     storage, root = open_storage(f"s3://{s3_bucket}/wh", s3_options)
     catalog = FileSystemCatalog(storage, root)
