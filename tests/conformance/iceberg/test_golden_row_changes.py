@@ -106,9 +106,7 @@ def test_an_upsert_has_the_rows_of_a_merge_of_java(mode, tmp_path):
     assert table.latest_snapshot().operation == of_java["operation"]
 
 
-@pytest.mark.parametrize(
-    "name", ["equality_deletes", "schema_evolution", "spec_evolution", "v1_append", "sort_orders"]
-)
+@pytest.mark.parametrize("name", ["equality_deletes", "schema_evolution", "spec_evolution"])
 def test_a_delete_that_rewrites_files_of_java_keeps_the_other_rows(name, tmp_path):
     """Also with older deletes by key, renamed columns, and files of older partition specs."""
     golden = iceberg_table(name)
