@@ -19,10 +19,8 @@ def replace_units(plan: CompactPlan, made: Sequence[RewrittenUnit]) -> ReplaceFi
     assert plan.snapshot is not None
     return ReplaceFiles(
         name=f"compaction of {plan.table}",
-        operation="replace",
         planned=plan.loaded.metadata,
         snapshot=plan.snapshot,
         files=[file for each in made for file in each.unit.files],
         added=pa.concat_tables([each.entries for each in made]),
-        is_same_rows=True,
     )

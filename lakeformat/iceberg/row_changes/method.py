@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from lakeformat.errors import InvalidRequestError
 from lakeformat.iceberg.metadata.table_metadata import TableMetadata
+from lakeformat.iceberg.properties import word_property
 from lakeformat.tables.row_change_report import Method
 
 __all__ = ["method_of"]
@@ -19,13 +19,7 @@ def method_of(metadata: TableMetadata, operation: str) -> Method:
 
     Deletes by position need version 2. There ``write.<operation>.mode`` may ask to rewrite files.
     """
-    key = f"write.{operation}.mode"
-    mode = metadata.properties.get(key, _MERGE).lower()
-    if mode not in (_COPY, _MERGE):
-        raise InvalidRequestError(
-            f"the property {key!r} of {metadata.location} is {mode!r}, not {_MERGE!r} or "
-            f"{_COPY!r}: correct it, or remove it to use {_MERGE!r}"
-        )
+    mode = word_property(metadata.properties, f"write.{operation}.mode", _MERGE, _COPY)
     if mode == _COPY or metadata.format_version < _WITH_DELETES:
         return Method.REWRITE
     return Method.VECTORS if metadata.format_version >= _WITH_VECTORS else Method.POSITIONS

@@ -158,6 +158,7 @@ class _Attempt:
     _is_committing: bool = False
     _published: PublishedChange | None = None
     _bytes_done: int = 0
+    _rows: int = 0
 
     def plan(self) -> Round[ChangeUnit, ChangedUnit]:
         properties = self.prepared.work.plan.loaded.metadata.properties
@@ -173,6 +174,8 @@ class _Attempt:
 
     def publish(self) -> None:
         """Publish the change; if that fails, delete every file of this attempt."""
+        self._rows = sum(each.rows for each in self._changed)
+        self._rows += self.prepared.work.count(self.prepared.whole)
         if self.request.dry_run:
             return
         if (more := self.prepared.add()) is not None:
@@ -249,7 +252,6 @@ class _Attempt:
             return replayed_report(self.handle, self.request, published)
         snapshot = None if published is None else published.snapshot
         snapshot_id = None if snapshot is None else snapshot.snapshot_id
-        rows = sum(each.rows for each in self._changed) + work.count(self.prepared.whole)
         rewritten = sum(each.rewritten for each in self._changed)
         removed = sum(len(each.removed) for each in self._changed) - rewritten
         new = self._entries
@@ -261,14 +263,14 @@ class _Attempt:
             dry_run=self.request.dry_run,
             read_snapshot_id=None if planned is None else planned.snapshot_id,
             snapshot_id=snapshot_id,
-            rows=rows,
+            rows=self._rows,
             files_read=len(self.prepared.searched),
             files_marked=sum(len(each.marked) for each in self._changed),
             files_rewritten=rewritten,
             files_removed=removed + len(self.prepared.whole),
             files_added=sum(map(len, new)),
             bytes_added=sum(sum(each.column("file_size_in_bytes").to_pylist()) for each in new),
-            reason=change_reason(self.request, rows, snapshot_id),
+            reason=change_reason(self.request, self._rows, snapshot_id),
         )
 
     def _report_progress(self) -> None:

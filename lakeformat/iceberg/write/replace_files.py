@@ -38,20 +38,16 @@ _PUFFIN = "PUFFIN"
 
 @dataclass(frozen=True, kw_only=True)
 class ReplaceFiles:
-    """Makes the snapshot in which files are replaced."""
+    """Makes the snapshot in which files are replaced by files with the same rows."""
 
     name: str
     """The name of the work and its table, for errors."""
-    operation: str
-    """The operation of the snapshot."""
     planned: TableMetadata
     snapshot: Snapshot
     """The snapshot that the files were read in."""
     files: Sequence[PlannedFile]
     added: pa.Table
-    """The entries of the new files."""
-    is_same_rows: bool
-    """True if the new files have the same rows: then they keep the number of the snapshot."""
+    """The entries of the new files, which have the same rows."""
 
     def __call__(self, base: Base) -> FileChange:
         """Replace the files; ``CommitConflictError`` if that would change rows."""
@@ -64,7 +60,7 @@ class ReplaceFiles:
         removed = sum(map(len, left.removed))
         if removed != len(self.files):
             raise self._plan.conflict(f"{len(self.files) - removed} of its files were removed")
-        unneeded = _UnneededDeletes(self._paths, self._oldest(base, left.manifests))
+        unneeded = _UnneededDeletes(self._paths, self._oldest(left.manifests))
         kept = without_files(
             replace(base, manifests=deletes), unneeded, variant=unneeded.least_number
         )
@@ -72,7 +68,7 @@ class ReplaceFiles:
         manifests = pa.concat_tables([*added, left.manifests, kept.manifests])
         gone = [*left.removed, *kept.removed]
         return FileChange(
-            self.operation,
+            "replace",
             merge_manifests(base.loaded, manifests, base.files, base.snapshot),
             FileCounts.of([self.added]),
             FileCounts.of(gone),
@@ -89,8 +85,6 @@ class ReplaceFiles:
 
     @cached_property
     def _numbered(self) -> pa.Table:
-        if not self.is_same_rows:
-            return self.added
         return _with_number(self.added, self.snapshot.sequence_number)
 
     def _require_no_new_deletes(self, base: Base, deletes: pa.Table) -> None:
@@ -102,18 +96,12 @@ class ReplaceFiles:
 
     def _follows(self, file: PlannedFile, scope: str) -> bool:
         """Return True if an equality delete of a file also applies to its rows in new files."""
-        if not self.is_same_rows:
-            return False
         return scope == EVERYWHERE or file.spec_id == self.planned.default_spec_id
 
-    def _oldest(self, base: Base, manifests: pa.Table) -> int:
+    def _oldest(self, manifests: pa.Table) -> int:
         """Return the least sequence number of live data files."""
-        own = self.snapshot if self.is_same_rows else base.snapshot
         numbers = manifests.column("min_sequence_number").to_pylist()
-        least = own.sequence_number
-        for number in numbers:
-            least = min(least, number or 0)
-        return least
+        return min([self.snapshot.sequence_number, *(number or 0 for number in numbers)])
 
 
 @dataclass(frozen=True, slots=True)
