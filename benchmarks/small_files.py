@@ -18,7 +18,17 @@ from benchmarks.sample_rows import SCHEMA, sample_batches
 from lakeformat.files.data_file import BATCH_ROWS
 from lakeformat.iceberg.table import IcebergTable
 
-__all__ = ["FILE_ROWS", "Made", "compaction_question", "opened", "sums", "write_small_files"]
+__all__ = [
+    "FILE_ROWS",
+    "LARGER_FILE_ROWS",
+    "Made",
+    "compaction_question",
+    "keep",
+    "opened",
+    "restore",
+    "sums",
+    "write_small_files",
+]
 
 Made: TypeAlias = Callable[[], Iterator[pa.RecordBatch]]
 """Reads the rows of the result."""
@@ -29,25 +39,29 @@ BASELINE, CANDIDATE = "read all + write all", "table.compact()"
 NAME = "bench.orders"
 REPEATING = ["status"]
 FILE_ROWS = 70_000
+"""About 2.3 MB."""
+LARGER_FILE_ROWS = 120_000
 """About 4 MB."""
 FILES_PER_COMMIT = 10
 """As if ten tasks of a job wrote at the same time."""
 GROUP_BYTES = 128 << 20
 
 
-def write_small_files(folder: Path, rows: int, name: str = NAME) -> IcebergTable:
-    """Write a table of files of about 4 MB, at least two of them."""
+def write_small_files(
+    folder: Path, rows: int, name: str = NAME, file_rows: int = FILE_ROWS
+) -> IcebergTable:
+    """Write a table of small files, at least two of them."""
     catalog = lake.open_catalog(str(folder), format="iceberg")
     catalog.create_database("bench", exist_ok=True)
     found = catalog.create_table(name, SCHEMA)
     assert isinstance(found, IcebergTable)
-    made = pa.Table.from_batches(sample_batches(max(rows, 2 * FILE_ROWS)))
-    starts = range(0, len(made) - FILE_ROWS + 1, FILE_ROWS)
+    made = pa.Table.from_batches(sample_batches(max(rows, 2 * file_rows)))
+    starts = range(0, len(made) - file_rows + 1, file_rows)
     for first in range(0, len(starts), FILES_PER_COMMIT):
         messages = []
         for start in starts[first : first + FILES_PER_COMMIT]:
             with found.new_writer() as writer:
-                writer.write(made.slice(start, FILE_ROWS))
+                writer.write(made.slice(start, file_rows))
                 messages += writer.prepare()
         found.commit(messages)
     return found
@@ -68,6 +82,7 @@ def compaction_question(
     change: Callable[[IcebergTable], object] = lambda table: None,
     floor_change: Change = lambda rows: rows,
     how: Mapping[str, Any] = MappingProxyType({"strategy": "full"}),
+    file_rows: int = FILE_ROWS,
 ) -> Question[Path, Made]:
     """Return the question that compares a compaction on one core with the floor.
 
@@ -76,8 +91,8 @@ def compaction_question(
     """
 
     def make(folder: Path, count: int) -> None:
-        change(write_small_files(folder, count))
-        (folder / "kept").write_text("\n".join(str(path) for path in _files(folder)))
+        change(write_small_files(folder, count, file_rows=file_rows))
+        keep(folder)
 
     return Question(
         sentence=sentence,
@@ -96,7 +111,7 @@ def compaction_question(
 
 def _compact(folder: Path, how: Mapping[str, Any]) -> Callable[[], Made]:
     """Compact the table as it was made, from the plan to the published snapshot."""
-    _restore(folder)
+    restore(folder)
 
     def work() -> Made:
         table = opened(folder)
@@ -106,7 +121,12 @@ def _compact(folder: Path, how: Mapping[str, Any]) -> Callable[[], Made]:
     return work
 
 
-def _restore(folder: Path) -> None:
+def keep(folder: Path) -> None:
+    """Note the files of a table, to which ``restore`` returns."""
+    (folder / "kept").write_text("\n".join(str(path) for path in _files(folder)))
+
+
+def restore(folder: Path) -> None:
     """Delete the files of earlier compactions: the highest number of a metadata file counts."""
     kept = {Path(line) for line in (folder / "kept").read_text().splitlines()}
     for path in {*_files(folder)} - kept:

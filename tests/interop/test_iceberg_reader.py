@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyiceberg.table import StaticTable
 
 import lakeformat as lake
 from lakeformat.environment import SYSTEM
+from lakeformat.iceberg.compact import copies
 from lakeformat.iceberg.create.new_table import new_table_metadata
 from lakeformat.iceberg.metadata.metadata_json import encode_metadata
 
@@ -106,11 +108,8 @@ def make_table(place: Path, version: int, partition: list[str]) -> None:
     assert table.system_table("manifests").scan().count() == 1
 
 
-@pytest.mark.parametrize("name", PARTITIONS)
-@pytest.mark.parametrize("version", [2, 3])
-def test_all_rows_are_read_and_filters_find_theirs(tmp_path, version, name):
-    make_table(tmp_path, version, PARTITIONS[name])
-    newest = tmp_path / "metadata" / "v5.metadata.json"
+def check_rows(newest: Path) -> None:
+    """Read the rows with PyIceberg, all of them and those of some conditions."""
     table = StaticTable.from_metadata(str(newest))
     found = table.scan().to_arrow().sort_by("id")
     expected = pa.Table.from_pylist([row(number) for number in range(20)], GIVEN)
@@ -120,3 +119,20 @@ def test_all_rows_are_read_and_filters_find_theirs(tmp_path, version, name):
     for condition, ids in FILTERS.items():
         rows = table.scan(row_filter=condition).to_arrow()
         assert sorted(rows["id"].to_pylist()) == ids
+
+
+@pytest.mark.parametrize("name", PARTITIONS)
+@pytest.mark.parametrize("version", [2, 3])
+def test_all_rows_are_read_and_filters_find_theirs(tmp_path, version, name):
+    make_table(tmp_path, version, PARTITIONS[name])
+    check_rows(tmp_path / "metadata" / "v5.metadata.json")
+
+
+def test_row_groups_that_a_compaction_copied_are_read(tmp_path, monkeypatch):
+    monkeypatch.setattr(copies, "_LEAST_GROUP_BYTES", 1)
+    make_table(tmp_path, 2, [])
+    written = {*tmp_path.glob("data/*.parquet")}
+    lake.open_table(str(tmp_path)).compact(strategy="full")
+    [copied] = {*tmp_path.glob("data/*.parquet")} - written
+    assert pq.read_metadata(copied).num_row_groups == len(written) == 4
+    check_rows(tmp_path / "metadata" / "v6.metadata.json")
