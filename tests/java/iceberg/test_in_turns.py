@@ -122,9 +122,21 @@ def we_compact_deletes(both: BothSides) -> None:
     both.java.ours().compact_deletes()
 
 
+def we_convert_equality_deletes(both: BothSides) -> None:
+    both.java.ours().compact_deletes(convert_equality=True)
+
+
+def we_analyze(both: BothSides) -> None:
+    both.java.ours().analyze()
+
+
 def java_compacts(both: BothSides) -> None:
     rewrite_all = both.random.choice(["true", "false"])
     both.java.call("rewrite_data_files", f"options => map('rewrite-all', '{rewrite_all}')")
+
+
+def java_analyzes(both: BothSides) -> None:
+    both.java.call("compute_table_stats")
 
 
 def java_rewrites_manifests(both: BothSides) -> None:
@@ -158,7 +170,10 @@ CHANGES: list[Callable[[BothSides], None]] = [
     we_sort,
     we_compact_manifests,
     we_compact_deletes,
+    we_convert_equality_deletes,
+    we_analyze,
     java_compacts,
+    java_analyzes,
     java_rewrites_manifests,
     java_rewrites_position_deletes,
     we_expire,
