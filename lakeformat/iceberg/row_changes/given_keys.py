@@ -14,7 +14,7 @@ from lakeformat.errors import InvalidRequestError
 from lakeformat.iceberg.read.equality_keys import EqualityKeys
 from lakeformat.iceberg.schema import Schema
 from lakeformat.iceberg.types import Field, PrimitiveType
-from lakeformat.rows.conditions.predicate import And, Compare, IsIn, Predicate
+from lakeformat.rows.conditions.predicate import And, Compare, IsIn, IsNull, Not, Predicate
 from lakeformat.rows.groups import Positions
 from lakeformat.rows.prune import Op
 from lakeformat.types.arrow_memory import array_of
@@ -23,6 +23,8 @@ from lakeformat.types.closest import closest
 __all__ = ["GivenKeys", "given_keys", "key_fields"]
 
 _FLOATING = ("float", "double")
+_TIME = PrimitiveType("time")
+"""Conditions compare times by milliseconds only."""
 _MOST_LISTED = 100
 """The most values of a key column that are compared with the bounds of files one by one."""
 _EXAMPLES = 3
@@ -92,15 +94,15 @@ def given_keys(rows: pa.Table, fields: Sequence[Field]) -> GivenKeys:
             f"{len(repeated)} of {len(rows)} rows have a key that a later row has, too, such as "
             f"{', '.join(map(str, some))}: keep one row of each key"
         )
-    conditions = tuple(
-        _holds(each.name, column) for each, column in zip(fields, columns, strict=True)
-    )
+    conditions = tuple(_holds(each, column) for each, column in zip(fields, columns, strict=True))
     return GivenKeys(tuple(fields), keys, And(conditions))
 
 
-def _holds(name: str, column: pa.Array) -> Predicate:
+def _holds(field: Field, column: pa.Array) -> Predicate:
     """Return the condition of the values of a column: listed, or within their bounds."""
-    values = column.unique()
+    name, values = field.name, column.unique()
+    if field.type == _TIME:
+        return Not(IsNull(name))
     if len(values) <= _MOST_LISTED:
         return IsIn(name, tuple(values))
     ordered = pc.min_max(values)

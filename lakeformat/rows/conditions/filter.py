@@ -343,7 +343,10 @@ def _compare(column: pa.Array, op: Op, value: pa.Scalar) -> pa.BooleanArray:
 
 def _is_in(column: pa.Array, values: Sequence[pa.Scalar]) -> pa.BooleanArray:
     there = [value for value in values if value.is_valid]
-    wanted, had = pa.array(there, column.type), column
+    kind = column.type
+    if pa.types.is_fixed_size_binary(kind):  # a value of another size equals no row
+        kind = pa.binary()
+    wanted, had = pa.array(there, there[0].type if there else kind).cast(kind), column.cast(kind)
     if pa.types.is_floating(column.type):  # -0.0 equals 0.0, and every NaN equals every NaN
         zero, nan = pa.scalar(0, column.type), pa.scalar(math.nan, column.type)
         wanted, had = (

@@ -247,3 +247,27 @@ def test_a_fault_at_any_storage_call_upserts_once_or_not_at_all():
         act(storage, [])
         assert pairs_of(handle) == with_new(3, 20), trial
         assert referenced_files(handle) <= set(storage.files()), trial
+
+
+@pytest.mark.parametrize("count", [2, 200])
+@pytest.mark.parametrize(
+    ("kind", "key"),
+    [
+        ("uuid", lambda n: n.to_bytes(16, "big")),
+        ("fixed[3]", lambda n: n.to_bytes(3, "big")),
+        ("time", lambda n: 3_600_000_000 + n),
+        ("timestamp", lambda n: 1_700_000_000_000_000 + n),
+    ],
+)
+def test_keys_of_bytes_and_times_are_found_as_they_are_stored(storage, kind, key, count):
+    handle = made_table(storage, columns={"id": "long", "key": kind})
+    table = IcebergTable(handle)
+    stored = table.scan(["key"]).schema.field("key").type
+
+    def keyed(first: int) -> pa.Table:
+        keys = pa.array([key(n) for n in range(count)], stored)
+        return pa.table({"id": pa.array(range(first, first + count), pa.int64()), "key": keys})
+
+    table.write(keyed(0))
+    table.upsert(keyed(1000).slice(1), by=["key"])
+    assert ids_of(handle) == [0, *range(1001, 1000 + count)]
