@@ -91,7 +91,9 @@ def _delete_partitions(
     deleted = [
         int(summary.get(key, "0")) for key in ("deleted-records", "removed-position-deletes")
     ]
-    rows = None if "removed-equality-deletes" in summary else deleted[0] - deleted[1]
+    # Files of deletes may also name rows that are gone, and vectors only those that are there.
+    is_open = {"removed-equality-deletes", "removed-position-delete-files"} & summary.keys()
+    rows = None if is_open else deleted[0] - deleted[1]
     snapshot_id = None if snapshot is None else snapshot.snapshot_id
     return RowChangeReport(
         table=handle.uri,

@@ -118,6 +118,16 @@ def test_version_2_has_a_file_of_positions_for_each_data_file(storage):
     assert ids == [b"2147483546", b"2147483545"]
 
 
+def test_rows_of_partitions_are_not_counted_if_files_of_deletes_may_name_others(storage):
+    handle = filled(storage, 2, partition={"k": "identity"}, write_delete_granularity="partition")
+    table = IcebergTable(handle)
+    table.delete("id = 1")
+    table.compact(partitions={"k": "k1"}, rewrite_all=True)
+    assert deletes_of(handle), "the file of deletes is kept, though its data file has left"
+    report = table.delete("k = 'k1'")
+    assert (report.rows, report.files_removed) == (None, 1)
+
+
 def test_a_file_of_positions_for_each_partition_is_sorted_by_path_and_position(storage):
     handle = filled(storage, 2, partition={"k": "identity"}, write_delete_granularity="partition")
     delete(handle, "id IN (0, 2, 5, 7, 8)")
