@@ -49,14 +49,19 @@ class _Retries:
     total_millis: int
 
 
-def commit_metadata(handle: TableHandle, change: Change) -> CommitResult:
+def commit_metadata(
+    handle: TableHandle, change: Change, *, planned: LoadedMetadata | None = None
+) -> CommitResult:
     """Apply a change to the newest metadata and publish the result.
+
+    ``planned`` is the metadata that the change was made for, if that was earlier: another table
+    may have the name by now.
 
     ``CommitConflictError`` means that other writers were first in each attempt, or that the change
     itself found a conflict. After ``CommitOutcomeUnknownError`` the change may be published.
     """
     handle.pointer.require_writable()
-    first = handle.load()
+    first = planned or handle.load()
     retries, started = _retries(first.metadata), handle.environment.now_millis()
     for attempt in range(1, retries.number + 2):
         with handle.pointer.turn():

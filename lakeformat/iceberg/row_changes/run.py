@@ -201,7 +201,11 @@ class _Attempt:
         request = self.request
         change = self._row_delta(removed, marked)
         return publish_change(
-            self.handle, change, commit=request.commit, properties=request.properties
+            self.handle,
+            change,
+            commit=request.commit,
+            properties=request.properties,
+            planned=self.prepared.work.plan.loaded,
         )
 
     def _row_delta(

@@ -84,7 +84,9 @@ def publish_rows(
     entries = write_rows(handle, loaded, data)
     paths = entries.column("file_path").to_pylist()
     with kept_if_published(lambda: delete_files(loaded.places, paths)):
-        published = publish_change(handle, change(entries), commit=commit, properties=given)
+        published = publish_change(
+            handle, change(entries), commit=commit, properties=given, planned=loaded
+        )
     if published.is_replayed:  # by another process, while this one wrote
         delete_files(loaded.places, paths)
     return write_report(handle.uri, published)

@@ -32,6 +32,8 @@ from lakeformat.tables.commit_id import CommitId
 
 __all__ = ["abort_messages", "commit_messages"]
 
+_ADDS_NO_ROWS = ("replace", "delete")
+
 
 def commit_messages(
     handle: TableHandle,
@@ -55,7 +57,7 @@ def commit_messages(
     change = _change(handle, loaded, entries, overwritten, commit)
     require_present(loaded, handle.uri, entries)
     once = _Once(handle.uri, change, {each.base_snapshot for each in messages}, entries)
-    published = publish_change(handle, once, commit=commit, properties=given)
+    published = publish_change(handle, once, commit=commit, properties=given, planned=loaded)
     report = write_report(handle.uri, published)
     if not published.is_replayed:
         return report
@@ -91,25 +93,29 @@ class _Once:
     entries: Sequence[pa.Table]
 
     def __call__(self, base: Base) -> FileChange | None:
-        manifests = [base.manifests.slice(place, 1) for place in range(len(base.manifests))]
-        newer = self._newer(base)
-        if newer is not None:
-            manifests = [
-                each for each in manifests if each["added_snapshot_id"][0].as_py() in newer
-            ]
+        newer, is_known = self._newer(base)
+        ids = {each.snapshot_id for each in newer}
+        # Their own lists, because a later commit may have rewritten the files.
+        adding = (each for each in newer if each.operation not in _ADDS_NO_ROWS)
+        listed = manifests_of(base.loaded, adding)
+        manifests = [
+            each for each in listed.values() if each["added_snapshot_id"][0].as_py() in ids
+        ]
+        if not is_known:
+            manifests += [base.manifests.slice(place, 1) for place in range(len(base.manifests))]
         refuse_published(base.loaded, self.uri, self.entries, manifests)
         return self.produce(base)
 
-    def _newer(self, base: Base) -> set[int] | None:
-        """Return the snapshots after all writers began; None if they are not known."""
-        found, waiting = set[int](), {*self.bases}
+    def _newer(self, base: Base) -> tuple[list[Snapshot], bool]:
+        """Return the snapshots after all writers began; False if older ones may be among them."""
+        found, waiting = list[Snapshot](), {*self.bases}
         head = None if base.parent is None else base.parent.snapshot_id
         for snapshot in base.loaded.metadata.ancestry(head):
             waiting.discard(snapshot.snapshot_id)
             if not waiting:
-                return found
-            found.add(snapshot.snapshot_id)
-        return None
+                return found, True
+            found.append(snapshot)
+        return found, False
 
 
 def _change(

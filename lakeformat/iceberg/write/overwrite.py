@@ -78,7 +78,7 @@ def delete_chosen(
     if (earlier := earlier_commit(handle, loaded, commit)) is not None:
         return earlier
     change = ChangedFiles(choice=choose(loaded.metadata))
-    return publish_change(handle, change, commit=commit)
+    return publish_change(handle, change, commit=commit, planned=loaded)
 
 
 def replacement(

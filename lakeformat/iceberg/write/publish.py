@@ -93,15 +93,18 @@ def publish_change(
     *,
     commit: CommitId | None,
     properties: Mapping[str, str] | None = None,
+    planned: LoadedMetadata | None = None,
 ) -> PublishedChange:
     """Publish what ``produce`` makes of the newest state; the same ``commit`` publishes once.
 
     If the commit fails for sure, the manifests of all attempts are deleted, and after a success
     those that the snapshot does not use. After ``CommitOutcomeUnknownError`` all are kept.
+    ``planned`` is the metadata that the files were written for: they do not fit a table that was
+    created anew since.
     """
     attempts = _Attempts(handle, produce, commit, dict(properties or {}))
     with kept_if_published(attempts.delete_all):
-        result = commit_metadata(handle, attempts.change)
+        result = commit_metadata(handle, attempts.change, planned=planned)
     if attempts.own is not None:
         return PublishedChange(attempts.own, result.attempts, is_replayed=False)
     if not result.is_published:

@@ -29,7 +29,7 @@ from lakeformat.iceberg.table.table import IcebergTable
 from lakeformat.iceberg.write.append import append
 from lakeformat.storage import MemoryStorage
 from tests.crash.simulated import simulated
-from tests.unit.iceberg.path_table import handle_on
+from tests.unit.iceberg.path_table import ROOT, handle_on, path_table
 from tests.unit.iceberg.write.made_tables import (
     entries_of,
     head_of,
@@ -305,6 +305,20 @@ def test_threads_that_append_at_the_same_time_lose_nothing(storage):
     assert head_of(handle).summary["total-records"] == "9"
     assert handle.load().metadata.next_row_id == 9
     assert stored_files(storage) == referenced_files(handle)
+
+
+def test_rows_of_a_dropped_table_are_not_appended_to_one_that_was_created_anew(storage):
+    handle = made_table(storage)
+
+    def batches():
+        yield pa.table({"id": [1], "k": ["a"]})
+        storage.delete_directory(ROOT)
+        path_table(storage, **{"table-uuid": "other"})
+        append(handle_on(storage, simulated(7)), pa.table({"id": pa.array([2], pa.int32())}))
+
+    with pytest.raises(CommitConflictError, match="was dropped and created again meanwhile"):
+        append(handle, batches())
+    assert rows_of(handle_on(storage)) == [{"id": 2}]
 
 
 def test_rows_are_appended_to_a_branch(storage):

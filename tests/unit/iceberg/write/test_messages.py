@@ -125,6 +125,16 @@ def test_a_message_is_committed_only_once(orders):
     assert ids(orders) == [1, 2]
 
 
+def test_a_message_is_committed_only_once_although_its_files_were_rewritten(orders):
+    messages = prepared(orders, 1)
+    orders.commit(messages)
+    orders.write(rows(4))
+    orders.compact(rewrite_all=True)
+    with pytest.raises(InvalidRequestError, match="is published already"):
+        orders.commit(messages)
+    assert ids(orders) == [1, 4]
+
+
 def test_files_that_only_an_older_snapshot_has_are_not_aborted(orders):
     messages = prepared(orders, 1)
     first = orders.commit(messages)
