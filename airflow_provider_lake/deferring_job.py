@@ -138,7 +138,7 @@ class DeferringJob(LakeJobMixin, LakeSparkArguments):
             ends_at=time_limit(self),
             poll_interval=poll_seconds,
         )
-        _log.info("the task waits for driver %s without a worker", driver)
+        _log.info("the task gives its worker slot back and waits for driver %s", driver)
         self.defer(trigger=trigger, method_name=COMPLETE)
 
     @contextmanager

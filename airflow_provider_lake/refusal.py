@@ -48,7 +48,7 @@ def refusal_of(name: str, hint: Any, value: Any, *, before: object = None) -> st
 
 
 def in_words_of_a_dag(reason: object) -> str:
-    """Return the reason why a job refuses a request, in the words of an operator's arguments."""
+    """Return the reason of a refused request with the names of an operator's arguments."""
     text = _KEY.sub(lambda found: f"argument{found[1] or found[2] or ''}", str(reason))
     for word, meant in _JSON_WORDS.items():
         text = text.replace(word, meant)

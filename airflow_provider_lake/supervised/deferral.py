@@ -80,5 +80,5 @@ class Deferral:
             host=host,
             ends_at=time_limit(self._task),
         )
-        _log.info("the task waits for process %s without a worker", process.pid)
+        _log.info("the task gives its worker slot back and waits for process %s", process.pid)
         self._task.defer(trigger=trigger, method_name=COMPLETE)

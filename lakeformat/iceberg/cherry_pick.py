@@ -162,7 +162,7 @@ def _published(summary: Mapping[str, str]) -> str | None:
 
 
 def _appended(handle: TableHandle, loaded: LoadedMetadata, source: Snapshot) -> dict[int, pa.Table]:
-    """Return the entries of the files that a snapshot added, by spec, as new ones.
+    """Return new entries for the files that a snapshot added, by spec id.
 
     Raise ``UnsupportedError`` if it did more than that.
     """

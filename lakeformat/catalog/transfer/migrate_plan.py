@@ -84,7 +84,8 @@ def _partition_type(key: str, text: str) -> pa.DataType:
     if from_arrow_type(found) != wanted:
         raise InvalidRequestError(
             f"partition column {key!r} cannot have the type {text}, because Arrow cannot hold it "
-            "unchanged: use STRING for texts, TIMESTAMP(3), (6) or (9) for times, without NOT NULL"
+            "unchanged: use STRING for text, or TIMESTAMP(3), TIMESTAMP(6) or TIMESTAMP(9) for "
+            "times, and leave out NOT NULL"
         )
     return found
 

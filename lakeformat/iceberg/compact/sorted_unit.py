@@ -24,7 +24,7 @@ def write_sorted(
 ) -> None:
     """Write the rows of a group in order; ``keys`` reads the columns that are compared.
 
-    No file has rows before those of an earlier file of its partition.
+    In each partition a new file continues where the file before it ends.
     """
 
     def read(scan: Scan) -> Iterator[pa.RecordBatch]:

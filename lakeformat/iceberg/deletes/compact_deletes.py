@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Replaces the delete files of a table by fewer ones that delete the same rows.
 
-Java's ``rewrite_position_delete_files`` and its option ``remove-dangling-deletes`` do parts of it.
-Data files do not change.
+Java's ``rewrite_position_delete_files``, and the option ``remove-dangling-deletes`` of its
+``rewrite_data_files``, do parts of this. Data files do not change.
 """
 
 from __future__ import annotations

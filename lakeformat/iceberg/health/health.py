@@ -95,7 +95,7 @@ def _manifests_of(loaded: LoadedMetadata, snapshot: Snapshot | None) -> pa.Table
 
 
 def _live(loaded: LoadedMetadata, manifests: pa.Table) -> dict[int, pa.Table]:
-    """Return the live entries of some manifests by spec; without specs that have none."""
+    """Return the live entries of manifests by spec id, without specs that have no live entry."""
     # The bounds of paths name the only data file of a delete file.
     found = read_entries(loaded.places, loaded.metadata, manifests, (FILE_PATH_ID,))
     live = {spec_id: live_entries(table).combine_chunks() for spec_id, table in found.items()}

@@ -49,7 +49,7 @@ def compact_manifests(handle: TableHandle, *, dry_run: bool = False) -> CompactM
 
 @dataclass(slots=True)
 class _Merge:
-    """Makes the snapshot with merged manifests; its attempts share them."""
+    """Makes the snapshot with merged manifests; all attempts of the commit use the same ones."""
 
     groups: list[ManifestGroup] | None = None
     before: pa.Table = field(default_factory=MANIFEST_SCHEMA.empty_table)

@@ -154,7 +154,7 @@ class _Planner:
     conditions: Conjunction
 
     def deletes(self, manifests: pa.Table) -> list[pa.Table]:
-        """Return the live entries of manifests of deletes that may matter, by spec."""
+        """Return the live entries of the chosen manifests of deletes, one table for each spec."""
         picked = manifests.filter(array_of(self._picked(manifests)))
         found = read_entries(self.state.places, self.state.metadata, picked)
         # One chunk, because thousands of small manifests are thousands of chunks.

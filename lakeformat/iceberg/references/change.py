@@ -93,7 +93,7 @@ def create_reference(
     *,
     exist_ok: bool,
 ) -> Plan:
-    """Return the creation of a branch or tag; with ``exist_ok`` an existing one is kept."""
+    """Return the plan that creates a branch or tag; with ``exist_ok`` an existing one is kept."""
     _check_name(kind, name)
 
     def plan(loaded: LoadedMetadata) -> ReferenceChange:
@@ -112,7 +112,7 @@ def create_reference(
 def replace_reference(
     handle: TableHandle, kind: str, name: str, origin: Origin, retention: Retention
 ) -> Plan:
-    """Return the move of an existing branch or tag to another snapshot, with a new retention."""
+    """Return the plan that moves a branch or tag to another snapshot, with a new retention."""
 
     def plan(loaded: LoadedMetadata) -> ReferenceChange:
         old = find_reference(loaded.metadata, name, kind, loaded.places.uri)
@@ -126,7 +126,7 @@ def replace_reference(
 
 
 def rename_reference(handle: TableHandle, kind: str, name: str, new_name: str) -> Plan:
-    """Return the renaming of a branch or tag, in one commit."""
+    """Return the plan that renames a branch or tag in one commit."""
     _check_name(kind, new_name)
 
     def plan(loaded: LoadedMetadata) -> ReferenceChange:

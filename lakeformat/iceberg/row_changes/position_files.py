@@ -50,7 +50,7 @@ def write_position_files(
     files: Iterable[tuple[FileToChange, DeletionVector]],
     environment: Environment,
 ) -> list[pa.Table]:
-    """Write deleted positions to durable files; return their entries, by spec.
+    """Write deleted positions to durable files; return their entries by spec.
 
     If this raises, no file is left.
     """

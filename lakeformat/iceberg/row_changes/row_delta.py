@@ -53,7 +53,7 @@ def is_serializable(properties: Mapping[str, str], operation: str) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowDelta:
-    """Makes the snapshot of a change of rows that was planned in an earlier one."""
+    """Publishes a change of rows, which was planned on an earlier snapshot, in a new snapshot."""
 
     table: str
     """The address of the table, for messages."""

@@ -309,7 +309,7 @@ class _FirstRows:
 
 @dataclass(frozen=True, slots=True)
 class _SameColumns:
-    """Makes a change unless a name of its condition belongs to another column by now."""
+    """Makes a change, unless a column name of its condition now belongs to another column."""
 
     delta: RowDelta
     schema: Schema

@@ -29,7 +29,7 @@ def write_vectors(
     files: Iterable[tuple[FileToChange, DeletionVector]],
     environment: Environment,
 ) -> list[pa.Table]:
-    """Write the vectors of data files to a durable file; return their entries, by spec.
+    """Write the vectors of data files to a durable file; return their entries by spec.
 
     If this raises, no file is left.
     """

@@ -41,9 +41,9 @@ class TableExpiry(TableHistory):
         ids that expire as well. ``clean_metadata`` also removes schemas and partition specs that no
         kept snapshot uses. Without ``delete_files`` no file is deleted.
 
-        Nothing outside of the table is deleted but what an allowed directory has. A ``dry_run``
-        deletes nothing, and its report has each file with the reason, unless ``on_progress`` is
-        called with each. ``retain_max`` and ``limit`` are refused.
+        Files outside of the table are deleted only in directories that the caller allows. A
+        ``dry_run`` deletes nothing. Its report lists each file with the reason, unless
+        ``on_progress`` gets them. ``retain_max`` and ``limit`` are refused.
         """
         from lakeformat.iceberg.expire.expire import ExpiryRequest, expire_snapshots
         from lakeformat.iceberg.table.consumers import unread_snapshots

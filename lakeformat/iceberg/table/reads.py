@@ -83,7 +83,8 @@ class TableReads(TableHistory):
         columns that identify a row, by default the identifier fields of the schema; without any, an
         update is ``-D`` and ``+I``. ``mode="changelog"`` returns the changes commit by commit,
         ``"diff"`` the difference of both states, ``"appends"`` only the rows of commits that do not
-        delete or overwrite rows. ``"auto"`` compares two tags and otherwise reads the changelog.
+        delete or overwrite rows. ``"auto"`` is ``"diff"`` if both ends are names of tags or
+        branches, else ``"changelog"``.
         Rows are read with the current columns of the table.
         """
         from lakeformat.iceberg.table.window_changes import window_changes

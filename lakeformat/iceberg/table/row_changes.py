@@ -39,7 +39,8 @@ class TableRowChanges(TableHistory):
 
         If other commits change these files meanwhile, the rows are searched again. Rows that other
         commits add meanwhile are deleted, too, unless the property
-        ``write.delete.isolation-level`` is ``snapshot``. ``dry_run`` only counts the rows.
+        ``write.delete.isolation-level`` is ``snapshot`` and ``where`` names a column without an
+        identity partition. ``dry_run`` only counts the rows.
         """
         from lakeformat.iceberg.row_changes.change import delete_rows
 

@@ -30,8 +30,9 @@ from lakeformat.tables.results import Rows
 __all__ = ["MODES", "window_changes"]
 
 _AUTO, _CHANGELOG, _DIFF, _APPENDS = MODES = ("auto", "changelog", "diff", "appends")
-"""``changelog`` is commit by commit, ``diff`` one comparison of both states; ``auto`` is ``diff``
-between two tags, else ``changelog``. ``appends`` leaves out commits that delete or overwrite rows.
+"""``changelog`` is commit by commit, ``diff`` one comparison of both states. ``auto`` is ``diff``
+between two tags or branches, else ``changelog``. ``appends`` leaves out commits that delete or
+overwrite rows.
 """
 _INSERTED = pa.scalar("+I", pa.string())
 

@@ -85,7 +85,7 @@ def abort_messages(handle: TableHandle, messages: Sequence[IcebergCommitMessage]
 
 @dataclass(frozen=True, slots=True)
 class _Once:
-    """Makes a change unless a snapshot since the writers began has one of the files already."""
+    """Makes a change, unless a snapshot made after the writers began already has a file of it."""
 
     uri: str
     produce: Produce

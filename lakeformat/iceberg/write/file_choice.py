@@ -29,6 +29,7 @@ from lakeformat.rows.conditions.predicate import (
     Predicate,
 )
 from lakeformat.types.arrow_memory import array_of
+from lakeformat.types.count_text import counted
 
 __all__ = [
     "AllFiles",
@@ -83,7 +84,7 @@ class FilesNamed:
 
 @dataclass(frozen=True, slots=True)
 class FilesWhere:
-    """Chooses the files of which all rows meet a condition; raises if some rows of a file may."""
+    """Chooses files whose rows all meet a condition; raises if only some rows of a file may."""
 
     condition: PredicateFilter
     opposite: PredicateFilter | None = None
@@ -94,10 +95,10 @@ class FilesWhere:
         if count := pc.sum(pc.and_not(has_some, chosen)).as_py():
             names = ", ".join(sorted(self.condition.columns))
             raise UnsupportedError(
-                f"{count} files of {metadata.location} may hold some of these rows beside other "
-                f"ones: neither their partitions (spec {spec.spec_id}) nor their bounds of "
-                f"{names} separate them, and this version removes whole files only. Give a "
-                "condition that follows the partitions, or delete the rows with Spark"
+                f"{counted(count, 'file')} of {metadata.location} may hold some of these rows "
+                f"beside other ones: neither their partitions (spec {spec.spec_id}) nor their "
+                f"bounds of {names} separate them, and this call removes whole files only. Choose "
+                "whole partitions, or delete the rows first with table.delete(where)"
             )
         return chosen
 

@@ -2,7 +2,8 @@
 """Merges small manifests of one partition spec, as Java does in its appends.
 
 Manifests are packed from the oldest one on, up to the target size. The pack with the newest
-manifest is merged only if it has many, so that most commits rewrite nothing.
+manifest is merged only if it has at least ``commit.manifest.min-count-to-merge`` manifests, so most
+commits rewrite nothing.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ class MergeSettings:
 
     @classmethod
     def of(cls, properties: Mapping[str, str]) -> MergeSettings:
-        """Return the settings that properties of a table give."""
+        """Return the settings in the properties of a table."""
         return cls(
             bool_property(properties, "commit.manifest-merge.enabled", default=True),
             int_property(properties, "commit.manifest.target-size-bytes", 8 << 20),

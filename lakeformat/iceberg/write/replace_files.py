@@ -38,7 +38,7 @@ _PUFFIN = "PUFFIN"
 
 @dataclass(frozen=True, kw_only=True)
 class ReplaceFiles:
-    """Makes the snapshot in which files are replaced by files with the same rows."""
+    """Replaces data files by new files that have the same rows, in a new snapshot."""
 
     name: str
     """The name of the work and its table, for errors."""
@@ -123,7 +123,7 @@ class _UnneededDeletes:
 def _newer(
     base: Base, manifests: pa.Table, number: int
 ) -> Iterator[tuple[PartitionSpec, pa.Table]]:
-    """Yield the live deletes after a sequence number, by spec."""
+    """Yield the live deletes after a sequence number, one table for each partition spec."""
     is_newer = pc.greater(pc.fill_null(manifests.column("sequence_number"), 0), number)
     some = manifests.filter(is_newer)
     metadata = base.loaded.metadata

@@ -214,7 +214,7 @@ class FramedRows:
         return self._starts + np.where(nulls, 0, offsets), low
 
     def _values(self, position: int, nulls: Mask) -> pa.Array:
-        """Decode fields of other types value by value; in statistics these are always null."""
+        """Decode a field of a nested type or VARIANT value by value; in statistics it is null."""
         data_type = self._types[position]
         arrow_type = column_type(data_type)
         if nulls.all():

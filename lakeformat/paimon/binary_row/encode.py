@@ -95,7 +95,7 @@ def encode_items(values: Sequence[Value], data_type: DataType) -> list[bytes | N
 
 
 class _Items:
-    """The items after the fixed part of a row or array."""
+    """The part of variable length: the items that follow the fixed part of a row or array."""
 
     __slots__ = ("content", "start")
 

@@ -152,7 +152,7 @@ class Protection:
         return [*filter(ChangelogOwnership(storage, layout).needs_files, without_list)]
 
     def _changes_of(self, changelog: Snapshot) -> list[ManifestMeta]:
-        """Return the manifests of a changelog's changes, as far as they exist."""
+        """Return the manifests with the changes of a changelog, without missing ones."""
         if changelog.changelog_manifest_list is not None:
             return self._manifests(changelog, ListKind.CHANGELOG)
         handle = self.handle

@@ -99,8 +99,9 @@ class ExpireRequest:
         if found <= timedelta(0):
             shown = exact_duration(found // timedelta(milliseconds=1))
             raise InvalidRequestError(
-                f"expiration_time is {shown}, but must be above zero: every partition would "
-                "expire. Use drop_partitions to delete some of them, or truncate() for all rows"
+                f"expiration_time is {shown}, but must be above zero, because otherwise every "
+                "partition would expire. Use drop_partitions to delete some of them, or truncate() "
+                "to delete all rows"
             )
         return found
 

@@ -87,9 +87,9 @@ def require_found_again(handle: TableHandle, tag: Tag) -> None:
     if count > most:
         raise InvalidRequestError(
             f"tag {tag.name!r} of {handle.uri} cannot be deleted or moved, even with force=True: "
-            "it protects files that a rollback restored. Without it the expiry might delete them, "
-            f"because it looks through only {most} of {count} snapshots and changelogs. Expire the "
-            "snapshots before that rollback; then `tags.expire` deletes the tag"
+            "it protects files that a rollback restored. Without the tag an expiry might delete "
+            f"these files, because it checks only {most} of {count} snapshots and changelogs. "
+            "Expire the snapshots before that rollback; then `tags.expire` deletes the tag"
         )
 
 

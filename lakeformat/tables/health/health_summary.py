@@ -31,7 +31,7 @@ class HealthSummary(Report):
 
     @property
     def why_they_differ(self) -> str | None:
-        """Explain a score that is not the sum of its parts; None if it is."""
+        """The reason why the score is not the sum of its parts; None if it is the sum."""
         if self.score == self.score_parts.total:
             return None
         if self.reasons:
