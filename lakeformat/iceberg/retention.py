@@ -3,7 +3,7 @@
 
 A branch keeps its newest snapshots by number and by age. A tag keeps its own snapshot. A snapshot
 without a branch or tag follows the age alone. A branch or tag that is too old itself keeps nothing;
-``main`` never is. The properties of the table are the defaults.
+``main`` is never too old. The properties of the table are the defaults.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """``table.rollback``: moves a branch back to a snapshot of its history.
 
-Nothing is deleted: the newer snapshots are kept until they expire, and a branch or tag of one of
-them leads back.
+Nothing is deleted: the newer snapshots are kept until they expire. A branch or tag at one of them
+makes it possible to return.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Options of a storage that a REST catalog gives for one table, with the names of this library.
 
-The credentials of a catalog take the place of all credentials of the caller, never of a part: two
-halves of different keys are no key. Its other options count only with its own credentials, or where
-the caller gave none, so that the caller's credentials go where the caller sends them.
+The credentials of a catalog replace all credentials of the caller, so that parts of two keys are
+never mixed. If the catalog gives credentials, its other options replace those of the caller, too.
+Otherwise they are used only where the caller set none, so that the caller decides where its own
+credentials are sent.
 """
 
 from __future__ import annotations

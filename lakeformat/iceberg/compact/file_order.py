@@ -32,7 +32,7 @@ class FileOrder:
     with_partitions: RowOrder
     """The same order, after that of the partitions: for files of several partitions."""
     sort_order_id: int
-    """The id of the table's order that new files are in; 0 for an order that the table has not."""
+    """The id of the table's sort order that new files are in; 0 if the table lacks this order."""
     text: str
     """The order for people."""
 

@@ -96,7 +96,7 @@ class Wanted:
 def wanted_files(
     where: Where | None, partitions: Partitions | None, options: Mapping[str, Any]
 ) -> Wanted:
-    """Return the wish of a caller; raise for an option that Iceberg tables do not have."""
+    """Return the checked request of a caller; raise for an option that Iceberg tables lack."""
     known = [each.name for each in fields(CompactOptions)]
     for name, value in options.items():
         if name in _OF_PAIMON:

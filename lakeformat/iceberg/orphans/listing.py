@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lists the files below a table's directory, without those of tables further down.
+"""Lists the files below a table's directory, without those of other tables below it.
 
 Names that begin with ``_`` or ``.`` are left out, as in Java. Links are not followed.
 """

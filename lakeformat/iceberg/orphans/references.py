@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The files that a table needs: all that its current metadata reaches, or an earlier metadata file.
 
-A file that another program may make current again, because it is in the log, keeps its files, too.
+A metadata file in the log keeps its files, too, because another program may make it current again.
 """
 
 from __future__ import annotations

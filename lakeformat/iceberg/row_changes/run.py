@@ -51,7 +51,7 @@ _TARGET, _TARGET_BYTES = "write.target-file-size-bytes", 512 << 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangeRequest:
-    """The wish of a caller, without the rows."""
+    """The arguments of a caller, without the rows."""
 
     operation: RowOperation
     commit: CommitId | None = None

@@ -33,7 +33,7 @@ class TableOrphans(TableHistory):
         external_paths: bool = False,
         executor: str | Executor | None = None,
     ) -> OrphanReport:
-        """Remove orphan files: no metadata file that is current or in the log reaches them.
+        """Remove orphan files, which neither the current metadata nor a file in its log reaches.
 
         Dry run by default. Only files below the table's directory are removed, last changed before
         ``older_than``: a time, or an age such as ``"2 d"``; by default three days ago. Writes in

@@ -38,10 +38,10 @@ class TableReferences(TableHistory):
     def cherry_pick(
         self, snapshot: AnyPosition | None = None, *, wap_id: str | None = None
     ) -> CherryPickReport:
-        """Publish a snapshot that is not in the history of the branch: a staged or foreign one.
+        """Publish a snapshot outside of the branch's history: a staged one, or another branch's.
 
-        ``snapshot`` is its id, ``wap_id`` the ``wap.id`` that its writer staged it with. If it was
-        made from the newest snapshot, the branch moves to it. Otherwise the files that it appended
+        ``snapshot`` is its id, ``wap_id`` the ``wap.id`` that its writer staged it with. If its
+        parent is the newest snapshot, the branch moves to it. Otherwise the files that it appended
         are added in a new snapshot; other changes than appends are refused. A snapshot, and a
         ``wap.id``, is published only once: a repeated call changes nothing.
         """
