@@ -54,7 +54,6 @@ if TYPE_CHECKING:
     from lakeformat.paimon.expire import ExpireReport
     from lakeformat.paimon.file_indexes.file_index_report import FileIndexReport
     from lakeformat.paimon.health import HealthReport
-    from lakeformat.paimon.maintain import MaintainProgress, MaintainReport
     from lakeformat.paimon.metadata.commit_message import CommitMessage
     from lakeformat.paimon.metadata.snapshot import CommitKind, Snapshot
     from lakeformat.paimon.metadata.staged_result import StagedResult
@@ -94,6 +93,7 @@ if TYPE_CHECKING:
     from lakeformat.tables.commit_id import CommitId
     from lakeformat.tables.compact_manifests_report import CompactManifestsReport
     from lakeformat.tables.compact_progress import CompactProgress
+    from lakeformat.tables.maintain import MaintainProgress, MaintainReport
     from lakeformat.tables.orphan_report import OrphanReport
     from lakeformat.tables.position import Position
     from lakeformat.tables.reference_reports import (
@@ -231,8 +231,8 @@ _MODULE_OF = {
     "IcebergHealthReport": "iceberg.health",
     "IcebergTable": "iceberg.table",
     "LivePartition": "paimon.partitions.live",
-    "MaintainProgress": "paimon.maintain",
-    "MaintainReport": "paimon.maintain",
+    "MaintainProgress": "tables.maintain",
+    "MaintainReport": "tables.maintain",
     "MarkDoneReport": "paimon.partitions.partition_reports",
     "MigrateReport": "catalog.transfer.transfer_reports",
     "MissingFilesReport": "paimon.orphans.missing",

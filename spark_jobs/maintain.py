@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs all maintenance of tables: partition expiry, compaction, snapshot expiry, orphan removal."""
+"""Runs all maintenance of tables: expiry of partitions, compaction, expiry, orphan removal."""
 
 from __future__ import annotations
 
@@ -80,6 +80,7 @@ def _of_table(
         skipped=report.is_idle,
         snapshot_ids=report.snapshot_ids,
         newest_before=before,
+        numbered=table.numbers_snapshots,
     )
     if report.failed:
         raise _partly(f"{name}: {_failures(report)}", outcome, report.failed)

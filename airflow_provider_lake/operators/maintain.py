@@ -18,9 +18,11 @@ class LakeMaintainOperator(LakeWarehouseJobOperator, LakeLineageMixin):
     """Runs all maintenance that a table, or each table of a database, needs, in the right order.
 
     Expires partitions, compacts the buckets that are due, expires snapshots beyond the table's
-    retention, and deletes orphan files older than a day. Tables remain intact if the task is
-    killed; a retry does the rest. The log has one sentence with the numbers, and a warning for each
-    obstacle that keeps a table from being healthy.
+    retention, and deletes orphan files older than a day. Of an Iceberg table it merges delete
+    files, data files and manifests that are due, expires snapshots, and deletes orphan files older
+    than three days. Tables remain intact if the task is killed; a retry does the rest. The log has
+    one sentence with the numbers, and a warning for each obstacle that keeps a table from being
+    healthy.
 
     :param table: ``database.table``; give this or ``database``
     :param database: a regular expression for the whole name of a database: maintains each of its

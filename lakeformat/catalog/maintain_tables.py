@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from lakeformat.catalog.base import Catalog
-from lakeformat.paimon.maintain.maintain_report import MaintainReport
+from lakeformat.tables.maintain.maintain_report import MaintainReport
 from lakeformat.tables.table_by_table import TableOutcome, table_by_table
 
 __all__ = ["maintain_tables"]

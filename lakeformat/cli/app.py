@@ -138,6 +138,7 @@ def main() -> None:
         "lakeformat.paimon.orphans",
         "lakeformat.paimon.compact.other_compactor",
         "lakeformat.paimon.maintain",
+        "lakeformat.iceberg.maintain",
     ):
         logging.getLogger(name).addHandler(logging.NullHandler())
     sys.meta_path.insert(0, _WithoutPandas())

@@ -16,7 +16,11 @@ from lakeformat.cli.copyable import copyable
 from lakeformat.cli.many_tables import error_text, is_database
 from lakeformat.cli.output import AsJson, listed, print_json
 from lakeformat.cli.progress import progress_line
-from lakeformat.cli.warehouse import WarehouseOption, existing_catalog, named_table_of_any_format
+from lakeformat.cli.warehouse import (
+    WarehouseOption,
+    existing_catalog_of_any_format,
+    named_table_of_any_format,
+)
 from lakeformat.errors import CommitConflictError, InvalidRequestError, LakeError, NotFoundError
 from lakeformat.executor import require_executor
 from lakeformat.tables.arguments import only_for
@@ -247,7 +251,7 @@ def compact_database(
     from lakeformat.catalog.compact_tables import compact_tables, matching_tables, plan_tables
 
     require_executor(executor)
-    catalog: Any = existing_catalog(context)
+    catalog: Any = existing_catalog_of_any_format(context)
     names = matching_tables(catalog, databases=databases, including=including, excluding=excluding)
     if not names:
         raise NotFoundError(

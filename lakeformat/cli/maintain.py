@@ -24,7 +24,11 @@ from lakeformat.cli.many_tables import (
 )
 from lakeformat.cli.output import AsJson, Shown, print_json
 from lakeformat.cli.progress import progress_line
-from lakeformat.cli.warehouse import WarehouseOption, existing_catalog, named_table
+from lakeformat.cli.warehouse import (
+    WarehouseOption,
+    existing_catalog_of_any_format,
+    named_table_of_any_format,
+)
 from lakeformat.cli.wording import in_words_of_commands
 from lakeformat.executor import require_executor
 from lakeformat.types.byte_size import size
@@ -52,6 +56,8 @@ _FIGURES: tuple[tuple[str, str, Callable[[Any], str]], ...] = (
     ("files", "files", "{:,}".format),
     ("level_0_files", "files at level 0", "{:,}".format),
     ("most_sorted_runs", "most sorted runs in a bucket", "{:,}".format),
+    ("delete_files", "delete files", "{:,}".format),
+    ("manifests", "manifests", "{:,}".format),
     ("live_bytes", "size of the newest snapshot", size),
     ("snapshots", "snapshots", "{:,}".format),
     ("changelogs", "changelogs", "{:,}".format),
@@ -89,7 +95,10 @@ def maintain(
 
     Deletes expired partitions if 'partition.expiration-time' is set, compacts the buckets that are
     due, expires all snapshots and changelogs beyond the table's retention, and deletes orphan files
-    older than a day. Run it at any time: it does what is due. Exit code: 0 healthy (or you
+    older than a day. Of an Iceberg table it merges delete files, data files and manifests that are
+    due, expires snapshots, and deletes orphan files older than three days.
+
+    Run it at any time: it does what is due. Exit code: 0 healthy (or you
     declined at the question), 4 an obstacle remains or a table of a database was skipped, 1 a step
     failed.
 
@@ -104,7 +113,7 @@ def maintain(
     if is_database(name):
         _maintain_database(context, name, how, yes=yes, as_json=as_json)
         return
-    table = named_table(context, name)
+    table = named_table_of_any_format(context, name)
     if not dry_run and not goes_on_beside(context, [table.other_compactor()], yes=yes):
         return
     with _progressing() as on_progress:
@@ -122,7 +131,11 @@ def _maintain_database(
     is_dry = how["dry_run"]
     left_out = [] if is_dry else _left_out(context, database, yes=yes)
     outcomes = for_each_table(
-        context, database, lambda table: table.maintain(**how), without=left_out
+        context,
+        database,
+        lambda table: table.maintain(**how),
+        without=left_out,
+        any_format=True,
     )
     reports = [each.report for each in outcomes if each.report is not None]
     heading = "what would be done" if is_dry else "what was done"
@@ -146,7 +159,7 @@ def _maintain_database(
 
 def _left_out(context: typer.Context, database: str, *, yes: bool) -> list[str]:
     """Return the tables that another program compacts and that the person at the terminal skips."""
-    catalog = existing_catalog(context)
+    catalog = existing_catalog_of_any_format(context)
     names = tables_of(catalog, database)
     beside = zip(names, other_compactors(catalog, names), strict=True)
     return [

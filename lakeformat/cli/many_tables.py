@@ -10,13 +10,14 @@ import typer
 
 from lakeformat.cli.output import Shown, print_json, print_rows
 from lakeformat.cli.progress import progress_line
-from lakeformat.cli.warehouse import existing_catalog
+from lakeformat.cli.warehouse import existing_catalog, existing_catalog_of_any_format
 from lakeformat.cli.wording import in_words_of_commands
 from lakeformat.errors import NotFoundError
 from lakeformat.tables.table_by_table import Reported, TableOutcome, table_by_table
 
 if TYPE_CHECKING:
     import lakeformat as lake
+    from lakeformat.catalog.iceberg.catalog import IcebergCatalog
 
 __all__ = [
     "NameArgument",
@@ -44,7 +45,7 @@ def is_database(name: str) -> bool:
     return "." not in name and "/" not in name
 
 
-def tables_of(catalog: lake.Catalog, database: str) -> list[str]:
+def tables_of(catalog: lake.Catalog | IcebergCatalog, database: str) -> list[str]:
     """Return the tables of a database as ``database.table``."""
     try:
         return [f"{database}.{table}" for table in catalog.list_tables(database)]
@@ -55,14 +56,18 @@ def tables_of(catalog: lake.Catalog, database: str) -> list[str]:
 def for_each_table(
     context: typer.Context,
     database: str,
-    act: Callable[[lake.Table], R],
+    act: Callable[[Any], R],
     *,
     without: Collection[str] = (),
+    any_format: bool = False,
 ) -> list[TableOutcome[R]]:
     """Run ``act`` on each table of a database and return the outcomes; a terminal shows the current
     one.
+
+    A catalog of Iceberg tables is refused, unless ``any_format`` is True.
     """
-    catalog = existing_catalog(context)
+    open_catalog = existing_catalog_of_any_format if any_format else existing_catalog
+    catalog = open_catalog(context)
     names = [name for name in tables_of(catalog, database) if name not in without]
     with progress_line("looking for tables") as update:
 

@@ -17,6 +17,8 @@ __all__ = ["MaintainRequest"]
 class MaintainRequest(JobRequest):
     """Run all maintenance that a table, or each table of databases, needs: expire partitions,
     compact what is due, expire snapshots, delete orphan files.
+
+    The partitions of an Iceberg table do not expire; its delete files and manifests are merged.
     """
 
     table: str | None = None

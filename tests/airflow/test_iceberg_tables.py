@@ -17,6 +17,7 @@ from airflow_provider_lake.operators.check import LakeCheckOperator
 from airflow_provider_lake.operators.compact import LakeCompactOperator
 from airflow_provider_lake.operators.health import LakeHealthOperator
 from airflow_provider_lake.operators.ingest import LakeIngestOperator
+from airflow_provider_lake.operators.maintain import LakeMaintainOperator
 from airflow_provider_lake.operators.rollback import LakeRollbackOperator
 from airflow_provider_lake.operators.tag import LakeTagOperator
 from airflow_provider_lake.outlet_events import announce
@@ -62,6 +63,13 @@ def test_health_and_checks_are_reported(orders):
     assert health["reason"].endswith(f"lake compact file://{orders.root}")
     assert found["report"]["rows"] == 5
     assert health["previous_snapshot_id"] == found["previous_snapshot_id"] == orders.snapshots[-1]
+
+
+def test_a_table_is_maintained(orders):
+    work = LakeMaintainOperator(task_id="care", table="shop.orders", fail_when="degraded")
+    done = work.execute(task_context())
+    assert done["reason"].startswith("degraded before, healthy now; compacted 8 files")
+    assert done["snapshot_id"] == LakeHook().table("shop.orders").latest_snapshot().id
 
 
 def test_rows_are_ingested_once_and_announced(orders, tmp_path):

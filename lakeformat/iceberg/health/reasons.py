@@ -21,7 +21,14 @@ from lakeformat.tables.health.verdict import Reason
 from lakeformat.types.byte_size import size
 from lakeformat.types.count_text import counted
 
-__all__ = ["Cures", "find_reasons", "overdue_share"]
+__all__ = [
+    "Cures",
+    "find_reasons",
+    "has_costly_keys",
+    "has_many_dangling",
+    "has_many_small",
+    "overdue_share",
+]
 
 _MUCH_KEYS = 0.1
 """With a larger share of keys, equality deletes cost each read more than their removal."""
@@ -68,6 +75,23 @@ def overdue_share(settings: HealthSettings, snapshots: HistoryFacts) -> float:
     return snapshots.overdue / snapshots.count
 
 
+def has_costly_keys(files: DataFileFacts, deletes: DeleteFacts) -> bool:
+    """Return True if each read compares rows with many keys, or those of many files."""
+    is_much = deletes.equality_keys > _MUCH_KEYS * files.rows
+    is_many = deletes.equality_delete_files >= _MANY_DELETE_FILES
+    return deletes.equality_keys > 0 and (is_much or is_many)
+
+
+def has_many_dangling(deletes: DeleteFacts) -> bool:
+    """Return True if many delete files apply to no data file."""
+    return deletes.dangling_files >= ENOUGH_INPUT_FILES
+
+
+def has_many_small(settings: HealthSettings, manifests: ManifestFacts) -> bool:
+    """Return True if a merge of manifests would save each plan many reads."""
+    return manifests.small_manifests >= settings.manifests_to_merge
+
+
 def _of_small_files(
     cures: Cures, files: DataFileFacts, worst: tuple[PartitionFacts, ...]
 ) -> Iterator[Reason]:
@@ -91,14 +115,13 @@ def _of_deletes(cures: Cures, files: DataFileFacts, deletes: DeleteFacts) -> Ite
             f"{counted(deletes.files_over_limit, 'data file')}",
             cures.advice("compact"),
         )
-    is_much = deletes.equality_keys > _MUCH_KEYS * files.rows
-    if deletes.equality_keys and (is_much or deletes.equality_delete_files >= _MANY_DELETE_FILES):
+    if has_costly_keys(files, deletes):
         yield Reason(
             f"each read compares rows with {counted(deletes.equality_keys, 'key')} of "
             f"{counted(deletes.equality_delete_files, 'equality delete file')}",
             cures.advice("compact"),
         )
-    if deletes.dangling_files >= ENOUGH_INPUT_FILES:
+    if has_many_dangling(deletes):
         yield Reason(
             f"{counted(deletes.dangling_files, 'delete file')} apply to no data file any more",
             cures.advice("compact-deletes"),
@@ -108,7 +131,7 @@ def _of_deletes(cures: Cures, files: DataFileFacts, deletes: DeleteFacts) -> Ite
 def _of_manifests(
     cures: Cures, settings: HealthSettings, manifests: ManifestFacts
 ) -> Iterator[Reason]:
-    if manifests.small_manifests >= settings.manifests_to_merge:
+    if has_many_small(settings, manifests):
         every = manifests.data_manifests + manifests.delete_manifests
         yield Reason(
             f"{manifests.small_manifests:,} of {counted(every, 'manifest')} are smaller than half "

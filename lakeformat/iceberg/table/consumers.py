@@ -8,8 +8,8 @@ not read.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from lakeformat.errors import InvalidRequestError
@@ -20,9 +20,10 @@ from lakeformat.iceberg.table.own_files import own_directory
 from lakeformat.tables.consumers.files import ConsumerFiles
 from lakeformat.tables.consumers.report import ConsumerState
 from lakeformat.tables.consumers.table_consumers import AnyTableConsumers
+from lakeformat.tables.past_time import PastTime
 from lakeformat.tables.position import Position
 
-__all__ = ["TableConsumers", "unread_snapshots"]
+__all__ = ["ConsumersOfBranches", "TableConsumers"]
 
 _REMEDY = "delete the file, or set the consumer to the position up to which it has read"
 
@@ -65,6 +66,14 @@ class TableConsumers(AnyTableConsumers[Position]):
         content = json.dumps({"position": str(position)})
         self._files().write(consumer_id, content.encode())
 
+    def snapshots_from(self, position: Position) -> set[int]:
+        """Return the ids of the snapshot at a position, and of later ones."""
+        return {
+            each.snapshot_id
+            for each in self._history().snapshots
+            if each.snapshot.sequence_number >= position.number
+        }
+
     def _read(self, consumer_id: str) -> Position | None:
         return self.position(consumer_id)
 
@@ -97,27 +106,42 @@ class TableConsumers(AnyTableConsumers[Position]):
         return replace(Position.parse(members["position"]), table=self._handle.uri)
 
 
-def unread_snapshots(handle: TableHandle) -> set[int]:
-    """Return the snapshots that consumers of any branch have still to read.
+@dataclass(frozen=True, slots=True)
+class ConsumersOfBranches:
+    """The consumers of all branches of a table."""
 
-    That of a consumer's position is one of them: changes are the difference to it.
-    """
-    unread: set[int] = set()
-    metadata = handle.load().metadata
-    for reference in metadata.references.values():
-        if reference.type != BRANCH:
-            continue
-        history = history_of(metadata, reference.name, handle.uri)
-        for consumer in TableConsumers(replace(handle, branch=reference.name)).list():
-            if consumer.is_stale:  # its next snapshot has expired: it must read all rows again
-                continue
-            number = consumer.position.number
-            unread |= {
-                each.snapshot_id
-                for each in history.snapshots
-                if each.snapshot.sequence_number >= number
-            }
-    return unread
+    handle: TableHandle
+
+    def list(self) -> Sequence[ConsumerState]:
+        """Return every consumer with its progress."""
+        return [each for branch in self._branches() for each in branch.list()]
+
+    def expire(self, older_than: PastTime, *, dry_run: bool) -> Sequence[ConsumerState]:
+        """Delete the consumers that have not moved since a time, and return them."""
+        expired = []
+        for branch in self._branches():
+            listed = branch.list()
+            removed = branch.expire(older_than=older_than, dry_run=dry_run).removed
+            expired += [each for each in listed if each.id in removed]
+        return expired
+
+    def unread(self, without: Collection[ConsumerState] = ()) -> set[int]:
+        """Return the snapshots that consumers have still to read.
+
+        That of a consumer's position is one of them: changes are the difference to it.
+        """
+        unread: set[int] = set()
+        for branch in self._branches():
+            for consumer in branch.list():
+                # If its next snapshot has expired, it must read all rows again.
+                if not consumer.is_stale and consumer not in without:
+                    unread |= branch.snapshots_from(consumer.position)
+        return unread
+
+    def _branches(self) -> Iterator[TableConsumers]:
+        for reference in self.handle.load().metadata.references.values():
+            if reference.type == BRANCH:
+                yield TableConsumers(replace(self.handle, branch=reference.name))
 
 
 def _existing(history: BranchHistory, consumer_id: str, position: Position) -> Position:

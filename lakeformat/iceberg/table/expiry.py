@@ -46,7 +46,7 @@ class TableExpiry(TableHistory):
         ``on_progress`` gets them. ``retain_max`` and ``limit`` are refused.
         """
         from lakeformat.iceberg.expire.expire import ExpiryRequest, expire_snapshots
-        from lakeformat.iceberg.table.consumers import unread_snapshots
+        from lakeformat.iceberg.table.consumers import ConsumersOfBranches
 
         if retain_max is not None or limit is not None:
             raise UnsupportedError(
@@ -59,6 +59,6 @@ class TableExpiry(TableHistory):
             snapshots,
             clean_metadata,
             delete_files,
-            lambda: unread_snapshots(self._handle),
+            ConsumersOfBranches(self._handle).unread,
         )
         return expire_snapshots(self._handle, request, dry_run=dry_run, on_progress=on_progress)

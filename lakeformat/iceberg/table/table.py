@@ -33,7 +33,6 @@ __all__ = ["IcebergTable", "load_iceberg_table"]
 
 _INSTEAD = {
     "expire_partitions": "drop_partitions([...]) deletes the partitions that you name",
-    "maintain": "call compact(), and then expire_snapshots() and remove_orphans()",
 }
 
 

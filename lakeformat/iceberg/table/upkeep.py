@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Maintenance of a table: health and compaction."""
+"""Maintenance of a table: health, compaction, and all steps at once."""
 
 from __future__ import annotations
 
@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from lakeformat.tables.commit_id import CommitId
     from lakeformat.tables.compact_manifests_report import CompactManifestsReport
     from lakeformat.tables.compact_progress import OnUnit
+    from lakeformat.tables.maintain import MaintainReport
+    from lakeformat.tables.maintain.request import OnProgress
+    from lakeformat.tables.past_time import PastTime
 
 __all__ = ["TableUpkeep"]
 
@@ -52,6 +55,40 @@ class TableUpkeep(TableHistory):
             self._handle.environment.now_millis(),
             time_travel=time_travel,
         )
+
+    def maintain(
+        self,
+        *,
+        dry_run: bool = False,
+        expire_consumers: PastTime | None = None,
+        executor: str | Executor | None = None,
+        on_progress: OnProgress | None = None,
+    ) -> MaintainReport:
+        """Maintain the table: compact deletes, files and manifests, expire, remove orphan files.
+
+        Each step does what is due by ``health()`` and the properties of the table. A failed step
+        does not stop the next; the report has its error. The steps are: ``compact_deletes`` with
+        ``convert_equality`` if many keys are compared, ``compact`` of what is due,
+        ``compact_manifests``, expiry by the properties, and removal of orphan files older than
+        three days. With ``gc.enabled = false`` the last two delete nothing. Consumers are deleted
+        only if they have not moved since ``expire_consumers``: a time, or an age such as ``"2 d"``.
+
+        ``obstacles`` of the report lists what still prevents good health, and what to do about it.
+        A ``dry_run`` changes nothing and reports what each step would do. Repeat an interrupted run
+        to do the rest. ``executor`` does the work of the compaction, as in ``compact``.
+        """
+        from lakeformat.iceberg.maintain import IcebergProgress, maintain
+        from lakeformat.iceberg.table.consumers import ConsumersOfBranches
+        from lakeformat.tables.maintain.request import MaintainRequest
+
+        request = MaintainRequest(
+            dry_run=dry_run,
+            expire_consumers=expire_consumers,
+            executor=executor,
+            on_progress=on_progress,
+            progress=IcebergProgress,
+        )
+        return maintain(self._handle, ConsumersOfBranches(self._handle), request)
 
     def analyze(
         self,

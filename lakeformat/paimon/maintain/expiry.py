@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from lakeformat.paimon.deletion import FileClass
 from lakeformat.paimon.expire import ExpireReport, expire_snapshots
 from lakeformat.paimon.handle import TableHandle
-from lakeformat.paimon.maintain.maintain_report import EXPIRE, StepOutcome, StepReport
-from lakeformat.paimon.maintain.request import MaintainRequest
 from lakeformat.paimon.metadata.changelog_directory import changelog_ids
 from lakeformat.paimon.metadata.snapshot_directory import snapshot_ids
+from lakeformat.tables.maintain.maintain_report import EXPIRE, StepOutcome, StepReport
+from lakeformat.tables.maintain.request import MaintainRequest
 from lakeformat.types.byte_size import size
 from lakeformat.types.count_text import counted
 

@@ -9,7 +9,7 @@ from lakeformat.paimon.expire import ExpireReport
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.health import HealthReport
 from lakeformat.paimon.health.history_reasons import retention_text
-from lakeformat.paimon.maintain.maintain_report import StepReport
+from lakeformat.tables.maintain.maintain_report import StepReport
 from lakeformat.types.byte_size import size
 from lakeformat.types.count_text import counted
 

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from lakeformat.paimon.compact.rescaling.rescale_report import RescaleReport
     from lakeformat.paimon.compact.unit import CompactPlan
     from lakeformat.paimon.health import HealthReport
-    from lakeformat.paimon.maintain import MaintainReport
-    from lakeformat.paimon.maintain.request import OnProgress
     from lakeformat.rows.conditions.filter import Where
     from lakeformat.tables.arguments import Partitions
+    from lakeformat.tables.maintain import MaintainReport
+    from lakeformat.tables.maintain.request import OnProgress
     from lakeformat.tables.past_time import PastTime
 
 __all__ = ["TableUpkeep"]
@@ -64,7 +64,7 @@ class TableUpkeep(TableReads):
         to do the rest.
         """
         from lakeformat.paimon.maintain import maintain
-        from lakeformat.paimon.maintain.request import MaintainRequest
+        from lakeformat.tables.maintain.request import MaintainRequest
 
         request = MaintainRequest(
             dry_run=dry_run,

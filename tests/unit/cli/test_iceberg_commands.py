@@ -103,6 +103,27 @@ def test_rows_of_files_are_written(tmp_path):
     assert lake.open_table(str(tmp_path / "orders")).scan().count() == 2
 
 
+def test_a_table_is_maintained(tmp_path):
+    orders = IcebergOrders(tmp_path)
+    planned = show("maintain", str(orders.root), "--dry-run")
+    assert "would compact 8 files in 2 groups" in planned
+    assert "delete files" in planned
+    assert planned.endswith(f"to do it: lake maintain {orders.root}\n")
+    shown = show("maintain", str(orders.root))
+    assert "compacted 8 files of " in shown
+    assert shown.endswith("/shop/orders is healthy\n")
+    catalog = ("-w", str(tmp_path), "--catalog-option", "format=iceberg")
+    assert "no step was needed" in show(*catalog, "maintain", "shop")
+
+
+def test_the_tables_of_a_database_are_compacted(tmp_path):
+    IcebergOrders(tmp_path)
+    compact = ("-w", str(tmp_path), "--catalog-option", "format=iceberg", "compact-database")
+    assert "full compaction of file://" in show(*compact, "shop", "--dry-run")
+    assert "shop.orders: " in (shown := show(*compact, "shop"))
+    assert " became 2 files of " in shown
+
+
 def test_manifests_are_merged(tmp_path):
     orders = str(IcebergOrders(tmp_path).root)
     assert "would merge manifests: " in show("rewrite-manifests", orders, "--dry-run")

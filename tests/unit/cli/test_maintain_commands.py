@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 import lakeformat as lake
-from lakeformat.paimon.maintain.maintain_report import MaintainReport
+from lakeformat.tables.maintain.maintain_report import MaintainReport
 from tests.crashed_writer import BUCKETS, MANY_COMMITS, crashed_table
 from tests.expired import missing, unneeded
 from tests.lake_command import lake_refuses, lake_says

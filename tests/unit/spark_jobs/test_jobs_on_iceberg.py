@@ -366,6 +366,25 @@ def test_the_removal_of_orphans_deletes_old_files_that_nothing_needs(orders, tmp
     assert (done["skipped"], again["skipped"], lost.exists()) == (False, True, False)
 
 
+def test_the_maintain_job_does_all_steps_once(orders, tmp_path):
+    request = request_of("maintain", tmp_path, expire_consumers=None)
+    planned = run("maintain", {**request, "dry_run": True})
+    done, again = run("maintain", request), run("maintain", request)
+    assert planned["reason"].startswith("degraded; would compact 8 files in 2 groups")
+    table = lake.open_table(str(orders.root))
+    assert done["snapshot_id"] == table.latest_snapshot().id
+    assert done["previous_snapshot_id"] == orders.snapshots[-1]
+    assert (done["report"]["after"]["verdict"], done["report"]["is_healthy"]) == ("healthy", True)
+    assert (done["skipped"], again["skipped"]) == (False, True)
+
+
+def test_the_tables_of_a_database_are_maintained(orders, tmp_path):
+    request = request_of("maintain", tmp_path, table=None, database="shop", expire_consumers=None)
+    result = run("maintain", request)
+    assert result["reason"] == "1 of 1 tables maintained"
+    assert result["report"]["tables"][0]["report"]["files_out"] == 2
+
+
 @pytest.mark.parametrize(
     ("key", "value"),
     [("engine", "spark"), ("staged_older_than", "7 d"), ("external_paths", True)],

@@ -38,6 +38,7 @@ HAS = {
     "drop_partitions",
     "expire_snapshots",
     "health",
+    "maintain",
     "remove_orphans",
     "rollback",
     "scan",

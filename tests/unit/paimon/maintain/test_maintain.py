@@ -13,9 +13,9 @@ import pyarrow as pa
 import pytest
 
 import lakeformat as lake
-from lakeformat.paimon.maintain.maintain_report import StepOutcome
 from lakeformat.paimon.maintain.steps import STEPS
 from lakeformat.paimon.table import Table
+from lakeformat.tables.maintain.maintain_report import StepOutcome
 from tests.crashed_writer import BUCKETS, crashed_table
 from tests.expired import missing, unneeded
 

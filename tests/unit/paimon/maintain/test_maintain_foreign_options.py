@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 import lakeformat as lake
-from lakeformat.paimon.maintain.maintain_report import MaintainReport
 from lakeformat.paimon.options import find_option
 from lakeformat.paimon.options.foreign import Trait, find_foreign
 from lakeformat.paimon.options.operation import Operation
+from lakeformat.tables.maintain.maintain_report import MaintainReport
 from tests.crashed_writer import crashed_table
 
 LISTED = Path(__file__).resolve().parents[3] / "data/paimon_options.tsv"

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from lakeformat.errors import (
@@ -13,57 +13,48 @@ from lakeformat.errors import (
     UnavailableError,
     UnsupportedError,
 )
-from lakeformat.paimon.consumers import StalledConsumer, find_stalled
-from lakeformat.paimon.expire.retention import changelog_rules, is_decoupled, snapshot_retention
-from lakeformat.paimon.handle import TableHandle
-from lakeformat.paimon.maintain.maintain_report import COMPACT, EXPIRE, ORPHANS, StepReport
 from lakeformat.tables.health.verdict import Reason
+from lakeformat.tables.maintain.maintain_report import (
+    COMPACT,
+    COMPACT_DELETES,
+    COMPACT_MANIFESTS,
+    EXPIRE,
+    ORPHANS,
+    StepReport,
+)
 
-__all__ = ["find_holders", "find_obstacles"]
+__all__ = ["find_obstacles"]
 
-_COMMANDS = {COMPACT: "lake compact ", EXPIRE: "lake expire ", ORPHANS: "lake orphans "}
+_COMMANDS = {
+    COMPACT: "lake compact ",
+    COMPACT_DELETES: "lake compact-deletes ",
+    COMPACT_MANIFESTS: "lake rewrite-manifests ",
+    EXPIRE: "lake expire ",
+    ORPHANS: "lake orphans ",
+}
 """The command of each step, as an advice begins with it."""
-_DAY_MILLIS = 24 * 60 * 60 * 1000
 
 
 def find_obstacles(
     table: str,
     steps: Sequence[StepReport],
-    holders: Sequence[StalledConsumer],
+    holders: Mapping[str, Reason],
     reasons: Sequence[Reason],
 ) -> tuple[Reason, ...]:
-    """Return failed steps first, then stalled consumers, then the reasons of the verdict."""
+    """Return failed steps first, then stalled consumers, then the reasons of the verdict.
+
+    ``holders`` has the problem of each stalled consumer, by the name that reasons give it.
+    """
     errors = [str(step.error) for step in steps if step.error is not None]
-    of_consumers = [Reason(each.finding, each.advice_to_maintain(table)) for each in holders]
-    found = [*_of_failures(table, steps, reasons), *_of_left_work(steps), *of_consumers]
-    named = [f"consumer {each.id!r}" for each in holders]
+    found = [*_of_failures(table, steps, reasons), *_of_left_work(steps), *holders.values()]
     again = tuple(_COMMANDS[step.step] for step in steps if step.error and step.step in _COMMANDS)
     for reason in reasons:
-        is_known = any(name in reason.finding for name in named) or any(
+        is_known = any(name in reason.finding for name in holders) or any(
             reason.advice in error or error in reason.finding for error in errors
         )
         is_known = is_known or reason.advice.startswith(again)  # that step has just failed
         found += [] if is_known else [reason]
     return tuple(found)
-
-
-def find_holders(
-    handle: TableHandle, *, without: Sequence[str] = ()
-) -> tuple[StalledConsumer, ...]:
-    """Return consumers, unmoved for a day, that keep snapshots beyond the table's retention."""
-    options, now = handle.options, handle.environment.now_millis()
-    only_changelogs = is_decoupled(options) and options.consumer_changelog_only
-    try:
-        snapshots = None if only_changelogs else snapshot_retention(options, now)
-    except InvalidRequestError:  # the step ``expire`` has failed with this error
-        return ()
-    return find_stalled(
-        handle,
-        snapshots=snapshots,
-        changelogs=changelog_rules(options, now),
-        without=without,
-        unmoved_for=_DAY_MILLIS,
-    )
 
 
 def _of_failures(

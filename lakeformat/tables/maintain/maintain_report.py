@@ -13,6 +13,8 @@ from lakeformat.tables.report import Report
 
 __all__ = [
     "COMPACT",
+    "COMPACT_DELETES",
+    "COMPACT_MANIFESTS",
     "EXPIRE",
     "ORPHANS",
     "PARTITIONS",
@@ -26,6 +28,8 @@ __all__ = [
 
 PARTITIONS: Final = "partitions"
 COMPACT: Final = "compact"
+COMPACT_DELETES: Final = "compact_deletes"
+COMPACT_MANIFESTS: Final = "compact_manifests"
 EXPIRE: Final = "expire"
 ORPHANS: Final = "orphans"
 
@@ -111,6 +115,10 @@ class Figures:
     live_bytes: int | None = None
     snapshots: int | None = None
     changelogs: int | None = None
+    delete_files: int | None = None
+    """Delete files of the newest snapshot of an Iceberg table."""
+    manifests: int | None = None
+    """Manifests of the newest snapshot of an Iceberg table."""
     time_travel_files: int | None = None
     time_travel_bytes: int | None = None
     """Bytes of files that only older snapshots, changelogs, tags and branches need."""
@@ -157,8 +165,8 @@ class MaintainReport(Report):
 
     @property
     def snapshot_ids(self) -> tuple[int, ...]:
-        """The snapshots that were published, ascending."""
-        return tuple(sorted(number for step in self.steps for number in step.snapshot_ids))
+        """The snapshots that were published, oldest first."""
+        return tuple(number for step in self.steps for number in step.snapshot_ids)
 
     @property
     def is_idle(self) -> bool:

@@ -9,11 +9,10 @@ from typing import TypeAlias
 
 from lakeformat.errors import InvalidRequestError
 from lakeformat.executor import Executor, where_to_work
-from lakeformat.paimon.deletion import Removal
-from lakeformat.paimon.handle import TableHandle
-from lakeformat.paimon.maintain.maintain_report import MaintainProgress
 from lakeformat.tables.compact_progress import CompactProgress
+from lakeformat.tables.maintain.maintain_report import MaintainProgress
 from lakeformat.tables.past_time import PastTime, past_millis
+from lakeformat.tables.removal import Removal
 
 __all__ = ["MaintainRequest", "OnProgress"]
 
@@ -33,7 +32,10 @@ class MaintainRequest:
     commit_comes_first: bool = False
     """True in a dry run if an earlier step has planned a commit."""
 
-    def check(self, handle: TableHandle) -> None:
+    progress: type[MaintainProgress] = MaintainProgress
+    """The class that knows the steps of the format."""
+
+    def check(self, now_millis: int) -> None:
         """Raise InvalidRequestError for a wrong argument, before the first step runs."""
         where_to_work(self.executor)
         if self.on_progress is not None and not callable(self.on_progress):
@@ -42,13 +44,12 @@ class MaintainRequest:
                 f"{self.on_progress!r}: pass a function, or leave it out"
             )
         if self.expire_consumers is not None:
-            now = handle.environment.now_millis()
-            past_millis("expire_consumers", self.expire_consumers, now)
+            past_millis("expire_consumers", self.expire_consumers, now_millis)
 
     def begins(self, table: str, step: str) -> None:
         """Report that a step begins."""
         if self.on_progress is not None:
-            self.on_progress(MaintainProgress(table=table, step=step))
+            self.on_progress(self.progress(table=table, step=step))
 
     def units(self, table: str, step: str) -> Callable[[CompactProgress], None] | None:
         """Return a function that reports each finished unit of a compaction; None without
@@ -59,7 +60,7 @@ class MaintainRequest:
 
         def heard(progress: CompactProgress) -> None:
             done, total = progress.done, progress.units
-            listener(MaintainProgress(table=table, step=step, done=done, total=total, unit="units"))
+            listener(self.progress(table=table, step=step, done=done, total=total, unit="units"))
 
         return heard
 
@@ -74,6 +75,6 @@ class MaintainRequest:
         def heard(_: Removal) -> None:
             nonlocal count
             count += 1
-            listener(MaintainProgress(table=table, step=step, done=count))
+            listener(self.progress(table=table, step=step, done=count))
 
         return heard

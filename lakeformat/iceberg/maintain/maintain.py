@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Maintenance of one table: measured, cared for step by step, and measured again."""
+
+from __future__ import annotations
+
+import logging
+
+from lakeformat.errors import LakeError
+from lakeformat.iceberg.commit.handle import TableHandle
+from lakeformat.iceberg.health import IcebergHealthReport
+from lakeformat.iceberg.maintain.stalled import find_stalled
+from lakeformat.iceberg.maintain.steps import STEPS
+from lakeformat.iceberg.maintain.subject import Consumers, Subject
+from lakeformat.iceberg.maintain.time_travel import time_travel_note
+from lakeformat.tables.health.verdict import Reason
+from lakeformat.tables.maintain.figures import expected, with_dead_files
+from lakeformat.tables.maintain.maintain_report import Figures, MaintainReport, StepReport
+from lakeformat.tables.maintain.obstacles import find_obstacles
+from lakeformat.tables.maintain.request import MaintainRequest
+from lakeformat.tables.maintain.run import HEALTH, StepRunner, failed_step, log_report
+
+__all__ = ["maintain"]
+
+_log = logging.getLogger(__name__)
+
+
+def maintain(handle: TableHandle, consumers: Consumers, request: MaintainRequest) -> MaintainReport:
+    """Run all steps of maintenance in order; a failed step does not stop the next ones.
+
+    Each step does only the work that is due: after an interruption, call this again.
+    """
+    request.check(handle.environment.now_millis())
+    if not request.dry_run:
+        handle.pointer.require_writable()
+    subject, table = Subject(handle, consumers), handle.uri
+    request.begins(table, HEALTH)
+    before = _figures(subject.health(time_travel=True))
+    steps = StepRunner(table, table, subject, _log).run(STEPS, request)
+    request.begins(table, HEALTH)
+    health, stalled = _look_again(subject, steps, request)
+    after = Figures() if health is None else _figures(health)
+    if request.dry_run:  # nothing has changed, so measuring again would give ``before``
+        after = expected(before, steps)
+    reasons = () if health is None or request.dry_run else health.reasons
+    note = time_travel_note(health, steps, subject.argument, dry_run=request.dry_run)
+    before, after = with_dead_files(before, after, steps)
+    report = MaintainReport(
+        table=table,
+        location=table,
+        dry_run=request.dry_run,
+        before=before,
+        after=after,
+        steps=tuple(steps),
+        obstacles=find_obstacles(subject.argument, steps, stalled, reasons),
+        note=note,
+    )
+    log_report(_log, report)
+    return report
+
+
+def _figures(health: IcebergHealthReport) -> Figures:
+    """Return the figures of a table without orphan files, which need a listing."""
+    deletes, manifests, storage = health.deletes, health.manifests, health.storage
+    return Figures(
+        verdict=health.verdict,
+        score=health.score,
+        files=health.files.files,
+        delete_files=(
+            deletes.position_delete_files + deletes.deletion_vectors + deletes.equality_delete_files
+        ),
+        manifests=manifests.data_manifests + manifests.delete_manifests,
+        live_bytes=storage.live_bytes,
+        snapshots=health.snapshots.count,
+        time_travel_files=storage.time_travel_files,
+        time_travel_bytes=storage.time_travel_bytes,
+    )
+
+
+def _look_again(
+    subject: Subject, steps: list[StepReport], request: MaintainRequest
+) -> tuple[IcebergHealthReport | None, dict[str, Reason]]:
+    """Return the health and the stalled consumers after the steps.
+
+    An error is added as a failed step, so that the reports of the other steps are not lost.
+    """
+    try:
+        return subject.health(time_travel=True), find_stalled(subject, steps, request)
+    except LakeError as error:
+        steps.append(failed_step(HEALTH, error))
+        return None, {}

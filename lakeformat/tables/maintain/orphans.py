@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reports the step that removes orphan files."""
+
+from __future__ import annotations
+
+from lakeformat.tables.maintain.maintain_report import ORPHANS, StepReport
+from lakeformat.tables.maintain.request import MaintainRequest
+from lakeformat.tables.maintain.run import outcome_of
+from lakeformat.tables.orphan_report import OrphanReport
+from lakeformat.types.byte_size import size
+from lakeformat.types.count_text import counted
+
+__all__ = ["of_orphans"]
+
+
+def of_orphans(
+    report: OrphanReport, request: MaintainRequest, table: str, *, usual_age: str
+) -> StepReport:
+    """Return the report of the step; ``table`` is the argument of a command."""
+    is_left = bool(report.failures) or report.objection is not None
+    return StepReport(
+        step=ORPHANS,
+        outcome=outcome_of(bool(report.orphan_files), request),
+        reason=_reason(report, table, usual_age),
+        report=report,
+        advice=f"lake orphans {table}" if is_left else None,
+        removed_files=report.removed_files,
+        removed_bytes=report.removed_bytes,
+    )
+
+
+def _reason(report: OrphanReport, table: str, usual_age: str) -> str:
+    parts = ["no orphan files"]
+    if report.orphan_files:
+        dead, held = counted(report.orphan_files, "orphan file"), size(report.orphan_bytes)
+        if report.dry_run:
+            parts = [f"would remove {dead} of {held}"]
+        else:
+            removed = counted(report.removed_files, "orphan file")
+            parts = [f"removed {removed} of {size(report.removed_bytes)}"]
+    if report.failures:
+        parts.append(f"{counted(report.failures, 'file')} could not be removed")
+    if report.objection is not None:
+        parts.append(f"the removal would be refused: {report.objection}")
+    if report.young_files:
+        parts.append(_young_files(report, table, usual_age))
+    return ", ".join(parts)
+
+
+def _young_files(report: OrphanReport, table: str, usual_age: str) -> str:
+    """Return the clause about unreferenced files that are too young to be removed."""
+    young = counted(report.young_files, "file")
+    if report.kept_by_commit is None:
+        return f"kept {young} younger than {usual_age}"
+    return (
+        f"kept {young} that no snapshot needs, changed at {report.older_than} or later: a write "
+        f"that began within a day before the newest commit, snapshot {report.kept_by_commit}, may "
+        f"still need them. If no write is running: lake orphans {table} --older-than '1 d' "
+        "--remove"
+    )
