@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from functools import partial
 
-from lakeformat.errors import InvalidRequestError
+from lakeformat.errors import InvalidRequestError, LakeError
 from lakeformat.iceberg.commit.handle import TableHandle
+from lakeformat.iceberg.metadata.table_metadata import TableMetadata
 from lakeformat.iceberg.row_changes.changed_files import UnitWork
 from lakeformat.iceberg.row_changes.matched_rows import matched_rows, plan_matches
 from lakeformat.iceberg.row_changes.method import method_of
@@ -23,7 +24,7 @@ from lakeformat.iceberg.row_changes.run import (
     replayed_report,
     run_change,
 )
-from lakeformat.iceberg.write.file_choice import files_where
+from lakeformat.iceberg.write.file_choice import FilesWhere, files_where
 from lakeformat.iceberg.write.overwrite import delete_chosen
 from lakeformat.rows.assignments import NewValues
 from lakeformat.rows.conditions.filter import Where
@@ -33,6 +34,10 @@ from lakeformat.tables.compact_progress import OnUnit
 from lakeformat.tables.row_change_report import Method, RowChangeReport, RowOperation
 
 __all__ = ["delete_rows", "update_rows"]
+
+
+class _UndecidedError(LakeError):
+    """The partitions do not decide which rows meet a condition."""
 
 
 def delete_rows(
@@ -80,10 +85,18 @@ def _delete_partitions(
 ) -> RowChangeReport | None:
     """Delete whole files, with those of commits made meanwhile; None if rows must be searched."""
     metadata = handle.load().metadata
-    choice = files_where(metadata, where)
-    if not all(choice.is_decided_by(metadata, spec) for spec in metadata.partition_specs):
+
+    def choose(newest: TableMetadata) -> FilesWhere:
+        choice = files_where(newest, where)
+        if not all(choice.is_decided_by(newest, spec) for spec in newest.partition_specs):
+            raise _UndecidedError
+        return choice
+
+    try:
+        choose(metadata)
+        published = delete_chosen(handle, choose, commit=request.commit)
+    except _UndecidedError:  # perhaps since another commit has changed columns or partitions
         return None
-    published = delete_chosen(handle, lambda _: choice, commit=request.commit)
     if published.is_replayed:
         return replayed_report(handle, request, published)
     snapshot = published.snapshot

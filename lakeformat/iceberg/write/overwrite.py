@@ -22,7 +22,7 @@ from lakeformat.iceberg.write.file_choice import (
     FilesOfPartitions,
     FilesWhere,
 )
-from lakeformat.iceberg.write.publish import PublishedChange, publish_change
+from lakeformat.iceberg.write.publish import Base, FileChange, PublishedChange, publish_change
 from lakeformat.iceberg.write.report import WriteReport, write_report
 from lakeformat.tables.arguments import Overwritten, Partitions
 from lakeformat.tables.commit_id import CommitId
@@ -77,7 +77,11 @@ def delete_chosen(
     loaded = handle.load()
     if (earlier := earlier_commit(handle, loaded, commit)) is not None:
         return earlier
-    change = ChangedFiles(choice=choose(loaded.metadata))
+
+    def change(base: Base) -> FileChange | None:
+        metadata = base.loaded.metadata
+        return ChangedFiles(choice=choose(metadata), variant=metadata.current_schema_id)(base)
+
     return publish_change(handle, change, commit=commit, planned=loaded)
 
 

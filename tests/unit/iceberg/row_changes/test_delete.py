@@ -10,7 +10,11 @@ import pyarrow.parquet as pq
 import pytest
 
 import lakeformat as lake
-from lakeformat.errors import CommitConflictError, CommitOutcomeUnknownError
+from lakeformat.errors import (
+    CommitConflictError,
+    CommitOutcomeUnknownError,
+    InvalidRequestError,
+)
 from lakeformat.iceberg.commit.commit import commit_metadata
 from lakeformat.iceberg.commit.handle import TableHandle
 from lakeformat.iceberg.metadata.manifest import ADDED, DATA, DELETED
@@ -116,6 +120,40 @@ def test_version_2_has_a_file_of_positions_for_each_data_file(storage):
     assert table.to_pylist() == [{"file_path": path, "pos": 1}, {"file_path": path, "pos": 3}]
     ids = [each.metadata[b"PARQUET:field_id"] for each in table.schema]
     assert ids == [b"2147483546", b"2147483545"]
+
+
+def test_partitions_that_another_writer_ends_meanwhile_do_not_decide_any_more(storage):
+    handle = filled(storage, 2, partition={"k": "identity"})
+
+    def end_partitions(other):
+        metadata = other.load().metadata
+        specs = (
+            *metadata.partition_specs,
+            replace(metadata.partition_specs[0], spec_id=1, fields=()),
+        )
+        newer = replace(metadata, partition_specs=specs, default_spec_id=1)
+        commit_metadata(other, lambda _: newer)
+        IcebergTable(other).write(rows(20, 21))
+
+    meanwhile(handle, end_partitions)
+    delete(handle, "k = 'k1'")
+    assert ids_of(handle) == [0, 2, 4, 6, 8, 20]
+
+
+def test_a_column_that_another_writer_drops_meanwhile_has_no_rows_to_delete(storage):
+    handle = filled(storage, 2, partition={"k": "identity"})
+
+    def drop_column(other):
+        metadata = other.load().metadata
+        schema = replace(metadata.schema, schema_id=1, fields=metadata.schema.fields[:1])
+        schemas = (*metadata.schemas, schema)
+        newer = replace(metadata, schemas=schemas, current_schema_id=1)
+        commit_metadata(other, lambda _: newer)
+
+    meanwhile(handle, drop_column)
+    with pytest.raises(InvalidRequestError, match="names 'k', which is not a column"):
+        delete(handle, "k = 'k1'")
+    assert ids_of(handle) == [*range(10)]
 
 
 def test_rows_of_partitions_are_not_counted_if_files_of_deletes_may_name_others(storage):
