@@ -18,7 +18,7 @@ from typing import NoReturn
 import java
 import packages
 from demo_arguments import parse_demo
-from groups import INTEROP, SITE, Group, has_tests, parse_request
+from groups import INTEROP, READERS, SITE, Group, has_tests, parse_request
 from trouble import SetupError, explain_os_error
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -31,7 +31,7 @@ COMMANDS = {
 }
 
 # Groups that need packages in other versions than the project: the name of their environment.
-SEPARATE: dict[Group, str] = {INTEROP: "pypaimon", SITE: "site"}
+SEPARATE: dict[Group, str] = {INTEROP: "pypaimon", READERS: "readers", SITE: "site"}
 
 # Variables of a shell with which the same command would behave differently on two machines.
 LEAKING = ("JAVA_OPTS", "JDK_JAVA_OPTIONS", "PYTHONDONTWRITEBYTECODE", "PYTHONHOME", "PYTHONPATH")
@@ -106,7 +106,8 @@ def separate(root: Path, group: Group) -> packages.Environment:
     """Return the environment of a group that cannot use the project's own."""
     name = SEPARATE[group]
     lock = f"requirements/{name}.txt"
-    return packages.Environment(root, f".venv-{name}", lock, False, gigabytes=1)
+    gigabytes = 2 if group is READERS else 1
+    return packages.Environment(root, f".venv-{name}", lock, False, gigabytes=gigabytes)
 
 
 def wants_help(arguments: Sequence[str]) -> bool:

@@ -63,6 +63,11 @@ JAVA = Group(
     "The released Java Paimon reads tables written here, and the reverse.",
     opt_in="needs a JDK 17 to 21 and Maven",
 )
+READERS = Group(
+    "readers",
+    "DuckDB, Iceberg-Rust, ClickHouse and PyIceberg read Iceberg tables written here.",
+    opt_in="installs DuckDB, Iceberg-Rust and ClickHouse",
+)
 SITE = Group(
     "site",
     "The pages of docs/ build as a site without a warning.",
@@ -113,6 +118,7 @@ GROUPS = (
         waits=True,
         is_aside=True,
     ),
+    READERS,
     SITE,
     COMPAT,
     STACK,

@@ -24,6 +24,7 @@ LOCKS = (
     "tested.txt",
     "image.txt",
     "pypaimon.txt",
+    "readers.txt",
     "site.txt",
     "peers.txt",
     "java.txt",
@@ -91,13 +92,18 @@ def third_party_imports(*places: str, everywhere: bool) -> Iterator[tuple[str, s
 
 
 def test_what_is_imported_is_pinned_and_not_only_installed_by_hand():
-    pinned = {name for file in ("tested.txt", "pypaimon.txt", "peers.txt") for name in pins(file)}
+    locks = ("tested.txt", "pypaimon.txt", "peers.txt", "readers.txt")
+    pinned = {name for file in locks for name in pins(file)}
     providers = importlib.metadata.packages_distributions() | {
         "pypaimon": ["pypaimon"],
         "pypaimon_rust": ["pypaimon-rust"],
         "deltalake": ["deltalake"],
         "pyiceberg": ["pyiceberg"],
         "lance": ["pylance"],
+        "chdb": ["chdb"],
+        "datafusion": ["datafusion"],
+        "duckdb": ["duckdb"],
+        "pyiceberg_core": ["pyiceberg-core"],
     }
     places = ("lakeformat", "spark_jobs", "airflow_provider_lake", "dags", "tests", "benchmarks")
     for name, file in third_party_imports(*places, everywhere=True):

@@ -266,12 +266,13 @@ def test_the_callers_spark_and_airflow_stay_outside(machine: Machine):
     [
         (["test"], [".venv-pypaimon"]),
         (["test", "interop"], [".venv-pypaimon"]),
+        (["test", "readers"], [".venv-readers"]),
         (["test", "site"], [".venv-site"]),
         (["test", "unit"], []),
     ],
 )
 def test_packages_of_a_group_alone_are_installed_only_for_it(machine, words, made):
-    for group in ("unit", "interop", "site"):
+    for group in ("unit", "interop", "readers", "site"):
         folder = machine.project / "tests" / group
         folder.mkdir(parents=True)
         folder.joinpath("test_nothing.py").touch()
