@@ -115,7 +115,10 @@ def expire(
     with _saving(save) as keep:
         if is_database(name):
             outcomes = for_each_table(
-                context, name, lambda table: table.expire_snapshots(**how, on_progress=keep)
+                context,
+                name,
+                lambda table: table.expire_snapshots(**how, on_progress=keep),
+                any_format=True,
             )
             show_outcomes(context, name, outcomes, _TABLES, _cells, as_json=as_json)
             _require_complete([each.report for each in outcomes if each.report is not None])
@@ -164,10 +167,14 @@ def _require_complete(reports: Sequence[ExpireReport | IcebergExpireReport]) -> 
         )
 
 
-def _cells(report: ExpireReport) -> dict[str, Any]:
+def _cells(report: ExpireReport | IcebergExpireReport) -> dict[str, Any]:
+    import lakeformat as lake
+
     return {
         "snapshots": len(report.snapshots),
-        "changelogs": len(report.changelogs),
+        "changelogs": (
+            None if isinstance(report, lake.IcebergExpireReport) else len(report.changelogs)
+        ),
         "files": report.deleted.total,
         "bytes": report.deleted.bytes,
         "said": report.lines[-1],

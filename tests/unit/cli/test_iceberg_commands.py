@@ -124,6 +124,15 @@ def test_the_tables_of_a_database_are_compacted(tmp_path):
     assert " became 2 files of " in shown
 
 
+def test_the_snapshots_of_a_database_expire(tmp_path):
+    IcebergOrders(tmp_path)
+    named = ("-w", str(tmp_path), "--catalog-option", "format=iceberg")
+    expire = (*named, "expire", "shop", "--older-than", "1 ms")
+    assert "would delete " in show(*expire, "--dry-run")
+    [outcome] = json.loads(show(*expire, "--json"))
+    assert (outcome["table"], len(outcome["report"]["snapshots"])) == ("shop.orders", 4)
+
+
 def test_manifests_are_merged(tmp_path):
     orders = str(IcebergOrders(tmp_path).root)
     assert "would merge manifests: " in show("rewrite-manifests", orders, "--dry-run")
