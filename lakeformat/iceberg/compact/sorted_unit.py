@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
@@ -35,7 +36,7 @@ def write_sorted(
 
     chosen = order.rows if unit.has_one_partition else order.with_partitions
     files = unit.expected_files if unit.has_one_partition else 1
-    left = rows_of_file = -(-unit.rows // files)
+    left = rows_of_file = -(-unit.rows // files) or sys.maxsize  # no manifest may count the rows
     for batch in sorted_batches(read(rows), read_keys, unit.rows, chosen, _SPILL):
         rest = batch
         while rest.num_rows:

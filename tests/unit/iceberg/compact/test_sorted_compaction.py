@@ -16,6 +16,8 @@ from lakeformat.iceberg.compact import sorted_unit
 from lakeformat.iceberg.partition_spec import PartitionField, PartitionSpec
 from lakeformat.iceberg.sort_order import SortField, SortOrder
 from lakeformat.iceberg.table.table import IcebergTable
+from lakeformat.iceberg.write.file_changes import ChangedFiles
+from lakeformat.iceberg.write.publish import publish_change
 from lakeformat.rows.spill import SpillSettings
 from lakeformat.storage import MemoryStorage
 from tests.sampling import SEED
@@ -190,6 +192,20 @@ def test_files_of_an_older_spec_are_sorted_within_each_new_partition(storage):
         assert len({row["id"] // 100 for row in rows}) == 1
         places = [(KEYS["k"](row), row["id"]) for row in rows]
         assert all(one < other for one, other in pairwise(places))
+
+
+def test_files_whose_rows_no_manifest_counts_are_sorted_into_one(storage):
+    handle = made_table(storage)
+    for ids in ([3, 1], [2, 0]):
+        with IcebergTable(handle).new_writer() as writer:
+            writer.write(pa.table({"id": ids}))
+            entries = writer.prepare()[0].entries
+        place = entries.schema.get_field_index("record_count")
+        unknown = pa.array([-1], pa.int64())
+        entries = entries.set_column(place, entries.schema.field(place), unknown)
+        publish_change(handle, ChangedFiles([entries]), commit=None)
+    compact(handle, strategy="sort", order_by=["id"], rewrite_all=True)
+    assert [[row["id"] for row in each] for each in rows_by_file(handle)] == [[0, 1, 2, 3]]
 
 
 def test_a_plan_names_the_order(storage):
