@@ -42,6 +42,10 @@ __all__ = [
 class _UnknownTypeError(InvalidRequestError):
     """A text that is a well-formed type with a name that this version does not know."""
 
+    def __init__(self, message: str, name: str) -> None:
+        super().__init__(message)
+        self.name = name
+
 
 _TOKEN = re.compile(r"\s*(?:(`[^`]+`|[A-Za-z_][\w:]*|-?\d+|[(),<>]))")
 _ALIASES = {
@@ -107,7 +111,7 @@ def type_from_json(value: Any) -> DataType:
         raise InvalidRequestError(f"not a type: {value!r}")
     words = value["type"].upper().split()
     if not words or words[0] not in _CONSTRUCTED:
-        raise _UnknownTypeError(f"not a constructed type: {value['type']!r}")
+        raise _UnknownTypeError(f"not a constructed type: {value['type']!r}", value["type"])
     try:
         constructed = _constructed_from_json(words[0], value)
     except KeyError as missing:
@@ -153,12 +157,10 @@ def field_from_json(value: Any, fallback_id: int | None = None) -> DataField:
         raise InvalidRequestError(f"field {value['name']!r} has no type")
     try:
         data_type = type_from_json(value["type"])
-    except _UnknownTypeError:
-        stored = value["type"]
-        name = stored["type"] if isinstance(stored, dict) else stored
+    except _UnknownTypeError as unknown:
         raise UnsupportedError(
-            f"column {value['name']!r} has type {name}, which this version does not know: upgrade "
-            "it, or use the engine that created the table"
+            f"column {value['name']!r} has type {unknown.name}, which this version does not know: "
+            "upgrade it, or use the engine that created the table"
         ) from None
     return DataField(
         field_id, value["name"], data_type, value.get("description"), value.get("defaultValue")
@@ -254,7 +256,7 @@ class _TypeParser:
         except ValueError:
             names = sorted({*map(str, TypeName), *_ALIASES, *_CONSTRUCTED, "STRING", "BYTES"})
             reason = f"unknown type {word!r}; the types are {', '.join(names)}"
-            raise _UnknownTypeError(f"not a type: {self._text!r}: {reason}") from None
+            raise _UnknownTypeError(f"not a type: {self._text!r}: {reason}", self._text) from None
 
     def _parameters(self) -> list[int | str]:
         parameters: list[int | str] = []
