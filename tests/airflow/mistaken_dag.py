@@ -62,7 +62,7 @@ with DAG("right", schedule="@daily"):
 with DAG("mistaken"):
     # error: Unexpected keyword argument "stratgy" for "LakeCompactOperator"; did you mean "strategy"?
     LakeCompactOperator(task_id="a", table="shop.a", stratgy="full")
-    # error: Argument "strategy" to "LakeCompactOperator" has incompatible type "Literal['most']"; expected "Literal['full', 'minor']"
+    # error: Argument "strategy" to "LakeCompactOperator" has incompatible type "Literal['most']"; expected "Literal['full', 'minor', 'sort', 'zorder']"
     LakeCompactOperator(task_id="b", table="shop.a", strategy="most")
     # error: Missing named argument "table" for "LakeCompactOperator"
     LakeCompactOperator(task_id="c")

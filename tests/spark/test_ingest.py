@@ -3,6 +3,7 @@
 import json
 import logging
 import tempfile
+import time
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -122,6 +123,11 @@ def test_files_of_tasks_that_succeeded_go_when_their_job_fails(warehouse, spark)
         from pyspark import TaskContext
 
         if TaskContext.get().partitionId() == 3:
+            # A task that still runs when the job fails is killed, and leaves its file.
+            end = time.monotonic() + 60
+            while len(data_files(warehouse)) < 3 and time.monotonic() < end:
+                time.sleep(0.05)
+            time.sleep(1)  # until the task is reported, after its file is written
             raise RuntimeError("no attempt of the last gets through")
         yield from batches
 
