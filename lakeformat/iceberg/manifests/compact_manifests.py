@@ -57,8 +57,11 @@ class _Merge:
     _choices: int = 0
 
     def __call__(self, base: Base) -> FileChange | None:
-        """Replace the chosen manifests; choose again if another commit replaced one of them."""
-        if self.groups is None or not _has_all(base.manifests, self.groups):
+        """Replace the chosen manifests; choose again if another commit replaced one of them, or
+        upgraded the table.
+        """
+        version = base.loaded.metadata.format_version
+        if self.groups is None or not _has_all(base.manifests, self.groups, version):
             self.choose(base.loaded, base.manifests)
         self.before = base.manifests
         if not self.groups:
@@ -90,8 +93,10 @@ class _Merge:
         return base.files.manifest(key, group.writer, lambda: entries, base.snapshot)
 
 
-def _has_all(manifests: pa.Table, groups: list[ManifestGroup]) -> bool:
+def _has_all(manifests: pa.Table, groups: list[ManifestGroup], version: int) -> bool:
     """Return True if all manifests of groups are listed, with the same row ids."""
+    if any(group.writer.metadata.format_version != version for group in groups):
+        return False
     listed = {*_identities(manifests)}
     return all(each in listed for group in groups for each in _identities(group.manifests))
 

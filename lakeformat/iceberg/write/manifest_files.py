@@ -57,6 +57,16 @@ class ManifestFiles:
         made = self._manifests[named]
         return made.writer.describe(made.uri, made.length, made.entries, snapshot)
 
+    def first_row_ids(self, uri: str) -> pa.ChunkedArray | None:
+        """Return the first row ids in a manifest of this commit, which no list has yet.
+
+        None for a manifest of another commit.
+        """
+        for made in self._manifests.values():
+            if made.uri == uri:
+                return made.entries.column("first_row_id")
+        return None
+
     def manifest_list(self, version: int, manifests: pa.Table, snapshot: Snapshot) -> str:
         """Write the list of an attempt and return its address."""
         attempt = len(self._lists) + 1

@@ -129,13 +129,24 @@ def _merged(
         key = ("merged", *zip(*known, strict=True))  # another writer may have given the row ids
         of_deletes = group.column("content")[0].as_py() != _DATA
         writer = ManifestWriter(loaded.metadata, spec, of_deletes)
-        read = partial(_entries, loaded, some, snapshot)
+        read = partial(_entries, loaded, some, files, snapshot)
         yield files.manifest(key, writer, read, snapshot)
 
 
-def _entries(loaded: LoadedMetadata, manifests: pa.Table, snapshot: Snapshot) -> pa.Table:
-    (entries,) = read_entries(loaded.places, loaded.metadata, manifests).values()
-    return pending(entries, snapshot.snapshot_id)
+def _entries(
+    loaded: LoadedMetadata, manifests: pa.Table, files: ManifestFiles, snapshot: Snapshot
+) -> pa.Table:
+    """Return the entries of manifests; those of this commit keep the row ids that they have."""
+    paths = manifests.column("manifest_path").to_pylist()
+    known = [files.first_row_ids(path) for path in paths]
+    is_own = pa.array([each is not None for each in known], pa.bool_())
+    parts: list[pa.Table] = []
+    for some in (manifests.filter(is_own), manifests.filter(pc.invert(is_own))):
+        parts += read_entries(loaded.places, loaded.metadata, some).values()
+    if own := [each for each in known if each is not None]:
+        ids = pa.chunked_array([chunk for each in own for chunk in each.chunks], pa.int64())
+        parts[0] = _replaced(parts[0], "first_row_id", ids)
+    return pending(pa.concat_tables(parts), snapshot.snapshot_id)
 
 
 def has_unknown_transform(spec: PartitionSpec) -> bool:

@@ -214,6 +214,18 @@ def test_row_ids_that_another_writer_gives_meanwhile_are_kept(storage):
     assert max(row_ids.values()) < 11
 
 
+def test_an_upgrade_of_the_table_meanwhile_makes_other_manifests(storage):
+    handle = filled(storage, 1)
+    before = IcebergTable(handle).scan().to_arrow().sort_by("id")
+
+    def upgrade(other):
+        commit_metadata(other, lambda loaded: replace(loaded.metadata, format_version=2))
+
+    meanwhile(handle, upgrade)
+    IcebergTable(handle).compact_manifests()
+    assert IcebergTable(handle_on(storage)).scan().to_arrow().sort_by("id") == before
+
+
 def test_a_fault_at_any_storage_call_loses_no_file():
     def start() -> CrashableStorage:
         found = CrashableStorage()
